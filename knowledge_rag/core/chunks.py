@@ -1,0 +1,89 @@
+"""Documents and the chunks they are cut into."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from knowledge_rag.core.citations import Citation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FrontMatter = dict[str, str | list[str]]
+"""A document's own metadata block: scalar or list values, all text as written."""
+
+
+class DocumentType(StrEnum):
+    """What kind of knowledge a document is; the values of the ``document_type`` filter."""
+
+    RUNBOOK = "runbook"
+    POSTMORTEM = "postmortem"
+    WEB = "web"
+    PDF = "pdf"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file of the corpus, as far as its chunks need to know it.
+
+    Args:
+        source_file: path relative to the corpus root, ``/``-separated.
+        sha256: of the file's bytes, 64 hex digits.
+        title: front-matter title, else the first heading, else the file's stem in words.
+        document_type: by front matter, else by folder, else by extension.
+        front_matter: the fields of its front matter, as written.
+    """
+
+    source_file: str
+    sha256: str
+    title: str
+    document_type: DocumentType
+    front_matter: Mapping[str, str | list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Verbatim consecutive lines of one document.
+
+    Args:
+        document: the document that the lines are from.
+        start_line: first line, 1-based.
+        end_line: last line, inclusive.
+        section_path: headings from the outermost to the one that the lines stand under.
+        content: the lines joined by ``\\n``, byte for byte, a ``\\r`` included.
+        oversized: true for a single line that alone exceeds the cap.
+    """
+
+    document: Document
+    start_line: int
+    end_line: int
+    section_path: tuple[str, ...]
+    content: str
+    oversized: bool = False
+
+    @property
+    def section_header(self) -> str:
+        """The heading that the lines stand under, ``""`` before the first one."""
+        return self.section_path[-1] if self.section_path else ""
+
+    @property
+    def citation(self) -> Citation:
+        """Where the lines stand."""
+        return Citation(
+            self.document.source_file, self.start_line, self.end_line, self.section_header
+        )
+
+    @property
+    def content_sha256(self) -> str:
+        """The sha256 of the content's UTF-8 bytes, by which retrieval proves byte equality."""
+        return hashlib.sha256(self.content.encode()).hexdigest()
+
+    @property
+    def chunk_id(self) -> str:
+        """Content-addressed id, 32 hex digits: same file, lines and bytes give the same id."""
+        key = f"{self.document.source_file}\0{self.start_line}\0{self.end_line}\0{self.content}"
+        return hashlib.sha256(key.encode()).hexdigest()[:32]

@@ -1,0 +1,67 @@
+"""Citations: exact lines of a real file."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from knowledge_rag.core.errors import InvalidCitation
+
+MAX_LINE = 2**31 - 1
+"""No real document has more lines; a larger number is garbled metadata."""
+
+
+def check_source_file(path: str) -> str:
+    """Give ``path`` back if it can name a document relative to a corpus root.
+
+    Raises:
+        InvalidCitation: it is empty, absolute, climbs out with ``..``, holds ``\\``, an empty or
+            ``.`` segment, or a control character.
+    """
+    if not path:
+        raise InvalidCitation("source_file is empty")
+    if "\\" in path or any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in path):
+        raise InvalidCitation(f"source_file {path!r} holds a backslash or a control character")
+    if any(part in ("", ".", "..") for part in path.split("/")):
+        raise InvalidCitation(f"source_file {path!r} is not a plain path below the corpus root")
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Lines ``start_line`` to ``end_line`` (1-based, inclusive) of one document.
+
+    Args:
+        source_file: path relative to the corpus root, ``/``-separated.
+        start_line: first line, 1..MAX_LINE.
+        end_line: last line, start_line..MAX_LINE.
+        section_header: text of the heading that the lines stand under, ``""`` when there is none.
+
+    Raises:
+        InvalidCitation: no real file can have such a path or such lines.
+    """
+
+    source_file: str
+    start_line: int
+    end_line: int
+    section_header: str = ""
+
+    def __post_init__(self) -> None:
+        check_source_file(self.source_file)
+        if not 1 <= self.start_line <= self.end_line <= MAX_LINE:
+            raise InvalidCitation(
+                f"{self.source_file}: lines {self.start_line}-{self.end_line} are no line range"
+            )
+
+    def __str__(self) -> str:
+        """Give the human form, ``[Source: runbooks/rds-failover.md, lines 5-10]``."""
+        return f"[Source: {self.source_file}, lines {self.start_line}-{self.end_line}]"
+
+    def to_dict(self) -> dict[str, str | int]:
+        """Give the wire form: the four keys of the OpenAPI schema."""
+        return {
+            "source_file": self.source_file,
+            "start_line": self.start_line,
+            "end_line": self.end_line,
+            "section_header": self.section_header,
+        }

@@ -1,0 +1,65 @@
+r"""What a line is, in one place.
+
+A line is what ``\n`` ends, and nothing else: U+2028, U+0085, VT, FF and a lone ``\r`` are ordinary
+characters, so ``str.splitlines`` is never the right tool. A final ``\n`` opens no further line.
+"""
+
+from __future__ import annotations
+
+from knowledge_rag.core.errors import UnreadableDocument
+
+BLANK = " \t\r"
+"""The characters that a blank line may hold: CommonMark's, and the ``\\r`` of a CRLF ending."""
+
+
+def decode(data: bytes, name: str) -> str:
+    """Decode a document's bytes to the text that its lines are counted in.
+
+    Args:
+        data: the document as it lies on disk or in S3.
+        name: the document, for the error message.
+
+    Returns:
+        The text as UTF-8 without its byte-order mark; never empty.
+
+    Raises:
+        UnreadableDocument: it is empty, binary (holds a NUL), or not UTF-8.
+    """
+    if not data:
+        raise UnreadableDocument(name, "empty file")
+    if b"\0" in data:
+        raise UnreadableDocument(name, f"binary file: NUL byte at offset {data.index(0)}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = data[error.start]
+        raise UnreadableDocument(
+            name, f"not UTF-8: byte 0x{byte:02x} at offset {error.start}"
+        ) from error
+    if not text:
+        raise UnreadableDocument(name, "empty file (a byte-order mark only)")
+    return text
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Split a text into its lines, without their ``\n`` (a ``\r`` stays).
+
+    Returns:
+        One string a line; ``[]`` for the empty text.
+    """
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def slice_lines(text: str, start_line: int, end_line: int) -> str:
+    """Give the verbatim text of lines ``start_line`` to ``end_line``, 1-based and inclusive.
+
+    Raises:
+        IndexError: the range is empty, reversed, or reaches beyond the last line.
+    """
+    lines = split_lines(text)
+    if not 1 <= start_line <= end_line <= len(lines):
+        raise IndexError(f"lines {start_line}-{end_line} of {len(lines)}")
+    return "\n".join(lines[start_line - 1 : end_line])

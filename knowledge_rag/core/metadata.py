@@ -1,0 +1,192 @@
+"""The one mapping between a chunk and what a Bedrock knowledge base stores and gives back.
+
+What is stored, and so embedded and searched, is the chunk's lines behind a *context prefix* (title,
+folder, file and section in words), because retrieval improves when a chunk carries its context.
+The prefix's length and the sha256 of the lines travel as metadata, so that the retrieval side can
+take the prefix off and prove that what is left equals the file's lines byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.citations import MAX_LINE, Citation
+from knowledge_rag.core.context import context_prefix
+from knowledge_rag.core.errors import InvalidCitation
+from knowledge_rag.core.outcome import DropReason, MetadataValue, RetrievalResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from knowledge_rag.core.chunks import Chunk
+
+SOURCE_FILE: Final = "source_file"
+START_LINE: Final = "start_line"
+END_LINE: Final = "end_line"
+SECTION_HEADER: Final = "section_header"
+SECTION_PATH: Final = "section_path"
+DOCUMENT_TYPE: Final = "document_type"
+TITLE: Final = "title"
+DOCUMENT_SHA256: Final = "document_sha256"
+CONTENT_SHA256: Final = "content_sha256"
+CONTEXT_LENGTH: Final = "context_length"
+CHUNK_ID: Final = "chunk_id"
+SOURCE_URL: Final = "source_url"
+PAGE: Final = "page"
+TAGS: Final = "tags"
+
+SECTION_SEPARATOR: Final = " > "
+"""Joins a section path into one string, as it is stored and shown."""
+
+FRONT_MATTER_FIELDS: Final = ("service", "severity", "incident_id", "owner", "last_reviewed")
+"""Front-matter scalars worth filtering on or showing; ``tags`` travels as a list."""
+
+SHOWN_FIELDS: Final = (
+    TITLE, DOCUMENT_TYPE, SECTION_PATH, *FRONT_MATTER_FIELDS, TAGS, SOURCE_URL, PAGE,
+    DOCUMENT_SHA256, CONTENT_SHA256, CHUNK_ID,
+)  # fmt: skip
+"""Metadata that a retrieval result carries to its reader, in this order."""
+
+
+def stored_text(chunk: Chunk) -> str:
+    """Give the text that is embedded, searched and returned: context prefix, then the lines."""
+    return context_prefix(chunk) + chunk.content
+
+
+def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
+    """Give the metadata that is stored beside :func:`stored_text`; integers stay integers."""
+    metadata: dict[str, MetadataValue] = {
+        SOURCE_FILE: chunk.document.source_file,
+        START_LINE: chunk.start_line,
+        END_LINE: chunk.end_line,
+        SECTION_HEADER: chunk.section_header,
+        SECTION_PATH: SECTION_SEPARATOR.join(chunk.section_path),
+        DOCUMENT_TYPE: chunk.document.document_type.value,
+        TITLE: chunk.document.title,
+        DOCUMENT_SHA256: chunk.document.sha256,
+        CONTENT_SHA256: chunk.content_sha256,
+        CONTEXT_LENGTH: len(context_prefix(chunk)),
+        CHUNK_ID: chunk.chunk_id,
+    }
+    front_matter = chunk.document.front_matter
+    for name in (*FRONT_MATTER_FIELDS, SOURCE_URL, TAGS):
+        value = front_matter.get(name)
+        if value and (name == TAGS or isinstance(value, str)):
+            metadata[name] = [value] if name == TAGS and isinstance(value, str) else value
+    return metadata
+
+
+def prove(text: object, metadata: object, score: object = None) -> RetrievalResult | DropReason:
+    """Turn what the service returned into evidence, or say why it can't be.
+
+    Nothing is repaired and nothing invented: a result is proven or dropped.
+
+    Args:
+        text: the stored text as it came back, of any type.
+        metadata: the metadata map as it came back, of any type; numbers may be doubles
+            (``5.0``) or digit strings (``"5"``).
+        score: as it came back; anything but a finite number counts as absent.
+
+    Returns:
+        The result, or the reason to drop it.
+    """
+    if not isinstance(text, str) or not text:
+        return DropReason.NOT_TEXT
+    if not isinstance(metadata, dict):
+        return DropReason.NO_CITATION
+    try:
+        citation = _citation(metadata)
+    except (InvalidCitation, TypeError, ValueError):
+        return DropReason.NO_CITATION
+    content = _verbatim(text, metadata)
+    if content is None or content.count("\n") != citation.end_line - citation.start_line:
+        return DropReason.NOT_PROVEN
+    return RetrievalResult(content, citation, _finite(score), _shown(metadata))
+
+
+def whole_number(value: object) -> int:
+    """Read an integer that may have travelled as a double or as digits.
+
+    Raises:
+        ValueError: it is not integral (``5.5``, ``"five"``, ``nan``).
+        TypeError: it is no number at all (``True``, ``None``, a list).
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise TypeError(f"{type(value).__name__} is no line number")
+    if isinstance(value, str):
+        if not (value.isascii() and value.isdigit() and len(value) <= 10):
+            raise ValueError(f"{value[:20]!r} is no line number")
+        return int(value)
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError(f"{value} is not integral")
+    return int(value)
+
+
+def _citation(metadata: Mapping[str, object]) -> Citation:
+    source_file = metadata.get(SOURCE_FILE)
+    section_header = metadata.get(SECTION_HEADER, "")
+    if not isinstance(source_file, str) or not isinstance(section_header, str):
+        raise TypeError("source_file and section_header are text")
+    if not _encodable(section_header):
+        raise ValueError("section_header holds a lone surrogate")
+    return Citation(
+        source_file,
+        whole_number(metadata.get(START_LINE)),
+        whole_number(metadata.get(END_LINE)),
+        section_header,
+    )
+
+
+def _verbatim(text: str, metadata: Mapping[str, object]) -> str | None:
+    try:
+        length = whole_number(metadata.get(CONTEXT_LENGTH, 0))
+    except (TypeError, ValueError):
+        return None
+    if not 0 <= length < len(text):
+        return None
+    content = text[length:]
+    try:
+        digest = hashlib.sha256(content.encode()).hexdigest()
+    except UnicodeEncodeError:  # a lone surrogate can't be what UTF-8 bytes decoded to
+        return None
+    return content if digest == metadata.get(CONTENT_SHA256) else None
+
+
+def _shown(metadata: Mapping[str, object]) -> dict[str, MetadataValue]:
+    shown: dict[str, MetadataValue] = {}
+    for name in SHOWN_FIELDS:
+        value = metadata.get(name)
+        if isinstance(value, str) and _encodable(value):
+            shown[name] = value
+        elif name == TAGS and isinstance(value, list):
+            shown[name] = [tag for tag in value if isinstance(tag, str) and _encodable(tag)]
+        elif name == PAGE and (page := _page(value)) is not None:
+            shown[name] = page
+    return shown
+
+
+def _page(value: object) -> int | None:
+    try:
+        page = whole_number(value)
+    except (TypeError, ValueError):
+        return None
+    return page if 1 <= page <= MAX_LINE else None
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _finite(score: object) -> float | None:
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        return None
+    try:
+        value = float(score)
+    except OverflowError:
+        return None
+    return value if value - value == 0.0 else None

@@ -1,0 +1,120 @@
+"""What a retrieval gave: the vocabulary that the Lambda, the CLI and every caller share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from knowledge_rag.core.citations import Citation
+
+MetadataValue = str | int | float | bool | list[str]
+"""What one metadata attribute may hold: the types that a Bedrock knowledge base keeps."""
+
+
+class Status(StrEnum):
+    """How a retrieval ended; ``results`` is empty unless it is ``ok``."""
+
+    OK = "ok"
+    NO_MATCH = "no_match"
+    """Searched, and nothing is documented."""
+    DEGRADED = "degraded"
+    """Could not search, or could prove nothing of what came back; has a reason."""
+
+
+class Reason(StrEnum):
+    """Why a retrieval is degraded: coarse, stable, and safe to show."""
+
+    TIMEOUT = "timeout"
+    THROTTLED = "throttled"
+    UNAVAILABLE = "unavailable"
+    ACCESS_DENIED = "access_denied"
+    MALFORMED_RESPONSE = "malformed_response"
+    CONFIGURATION = "configuration"
+    GUARDRAIL = "guardrail"
+    UNVERIFIABLE_RESULTS = "unverifiable_results"
+    QUERY_LIMIT = "query_limit"
+    INTERNAL = "internal"
+
+
+class DropReason(StrEnum):
+    """Why a result that the service returned is not shown."""
+
+    NOT_TEXT = "not_text"
+    """No usable text: null, ``{}``, an image or a row, or an empty string."""
+    NO_CITATION = "no_citation"
+    """``source_file`` or the line range is missing or garbled."""
+    NOT_PROVEN = "not_proven"
+    """The text, prefix taken off, is not what its sha256 says, or spans another number of lines."""
+    DUPLICATE = "duplicate"
+    BELOW_FLOOR = "below_floor"
+    """Scored under the evidence floor: not evidence for this query."""
+    OVER_LIMIT = "over_limit"
+    """More than was asked for."""
+    OVER_SIZE = "over_size"
+    """The response would exceed the caller's size limit; lowest ranks go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalResult:
+    """One proven piece of evidence.
+
+    Args:
+        content: the cited lines, byte for byte.
+        citation: where they stand.
+        relevance_score: as the service gave it, finite; ``None`` where it gave none.
+        metadata: title, document_type, section_path, document_sha256 and what else is known.
+    """
+
+    content: str
+    citation: Citation
+    relevance_score: float | None
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the wire form; an absent score stays absent."""
+        wire: dict[str, object] = {"content": self.content, "citation": self.citation.to_dict()}
+        if self.relevance_score is not None:
+            wire["relevance_score"] = self.relevance_score
+        wire["metadata"] = dict(self.metadata)
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalOutcome:
+    """What one query gave.
+
+    Args:
+        status: how it ended.
+        results: the evidence, best first; empty unless ``status`` is ``ok``.
+        reason: why, when degraded; else ``None``.
+        dropped: how many returned results were not shown, by reason.
+        notice: a sentence for the reader, where there is something to know; else ``None``.
+    """
+
+    status: Status
+    results: tuple[RetrievalResult, ...] = ()
+    reason: Reason | None = None
+    dropped: Mapping[DropReason, int] = field(default_factory=dict)
+    notice: str | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.results) != (self.status is Status.OK):
+            raise ValueError(f"{self.status} with {len(self.results)} results")
+        if (self.reason is not None) != (self.status is Status.DEGRADED):
+            raise ValueError(f"{self.status} with reason {self.reason}")
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the wire form: ``results``, ``status``, and ``reason``/``notice`` where present."""
+        wire: dict[str, object] = {
+            "results": [result.to_dict() for result in self.results],
+            "status": self.status.value,
+        }
+        if self.reason is not None:
+            wire["reason"] = self.reason.value
+        if self.notice is not None:
+            wire["notice"] = self.notice
+        return wire

@@ -1,0 +1,32 @@
+"""Names of metrics, dimensions and log fields: one place for the runtime and the infrastructure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NAMESPACE: Final = "KnowledgeRag"
+SERVICE: Final = "knowledge-rag"
+
+RETRIEVAL_COUNT: Final = "KnowledgeRetrievalCount"
+RETRIEVAL_LATENCY: Final = "KnowledgeRetrievalLatency"
+"""Milliseconds, everything included."""
+RETRIEVAL_RESULT_COUNT: Final = "KnowledgeRetrievalResultCount"
+RETRIEVAL_ERRORS: Final = "KnowledgeRetrievalErrors"
+RETRIEVAL_PERMANENT_ERRORS: Final = "KnowledgeRetrievalPermanentErrors"
+"""Errors that no retry mends: access, configuration. The first one is worth waking someone."""
+RETRIEVAL_TIMEOUTS: Final = "KnowledgeRetrievalTimeouts"
+RETRIEVAL_ZERO_RESULTS: Final = "KnowledgeRetrievalZeroResults"
+"""Successful searches that found nothing; failed ones do not count."""
+RETRIEVAL_DROPPED_RESULTS: Final = "KnowledgeRetrievalDroppedResults"
+"""Results that could not be proven (no_citation, not_text, not_proven)."""
+RETRIEVAL_GUARDRAIL_INTERVENED: Final = "KnowledgeRetrievalGuardrailIntervened"
+
+CHUNKED_FILES: Final = "KnowledgeChunkedFiles"
+CHUNKED_CHUNKS: Final = "KnowledgeChunkedChunks"
+CHUNKING_FAILED_FILES: Final = "KnowledgeChunkingFailedFiles"
+CHUNKING_MISMATCHES: Final = "KnowledgeChunkingMismatches"
+"""Files whose parsed text differs from the original; the original's lines are what is kept."""
+
+SESSION_ID: Final = "session_id"
+INCIDENT_ID: Final = "incident_id"
+"""Searchable properties of each metric record, for queries per incident."""
