@@ -47,7 +47,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Verbatim consecutive lines of one document.
+    r"""Verbatim consecutive lines of one document.
 
     Args:
         document: the document that the lines are from.

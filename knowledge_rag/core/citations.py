@@ -12,7 +12,7 @@ MAX_LINE = 2**31 - 1
 
 
 def check_source_file(path: str) -> str:
-    """Give ``path`` back if it can name a document relative to a corpus root.
+    r"""Give ``path`` back if it can name a document relative to a corpus root.
 
     Raises:
         InvalidCitation: it is empty, absolute, climbs out with ``..``, holds ``\\``, an empty or

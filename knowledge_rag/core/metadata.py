@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.context import context_prefix
 from knowledge_rag.core.errors import InvalidCitation
-from knowledge_rag.core.outcome import DropReason, MetadataValue, RetrievalResult
+from knowledge_rag.core.outcome import DropReason, RetrievalResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from knowledge_rag.core.chunks import Chunk
+    from knowledge_rag.core.outcome import MetadataValue
 
 SOURCE_FILE: Final = "source_file"
 START_LINE: Final = "start_line"
