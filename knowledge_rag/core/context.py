@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.tokens import estimate_tokens
+from knowledge_rag.core.tokens import token_cost
 
 if TYPE_CHECKING:
     from knowledge_rag.core.chunks import Chunk
@@ -47,10 +47,10 @@ def _prefix(source_file: str, title: str, section_path: tuple[str, ...]) -> str:
         parts.append(title)
     parts += [split_words(header) for header in section_path]
     parts = list(dict.fromkeys(part for part in parts if part))
-    while len(parts) > 1 and estimate_tokens(_SEPARATOR.join(parts)) > PREFIX_TOKENS:
+    while len(parts) > 1 and token_cost(_SEPARATOR.join(parts)) > PREFIX_TOKENS:
         del parts[0]
     words = _SEPARATOR.join(parts).split(" ")
-    while len(words) > 1 and estimate_tokens(" ".join(words)) > PREFIX_TOKENS:
+    while len(words) > 1 and token_cost(" ".join(words)) > PREFIX_TOKENS:
         words.pop()
     joined = " ".join(words)
-    return joined + _END if estimate_tokens(joined) <= PREFIX_TOKENS else ""
+    return joined + _END if token_cost(joined) <= PREFIX_TOKENS else ""

@@ -7,6 +7,7 @@
     ├── UnreadableDocument            a document that yields no chunks; has a name and a reason
     ├── InvalidSettings               a setting with a value that is not allowed
     ├── InvalidRequest                the caller's request is wrong: a 4xx, never a call to AWS
+    ├── DeadlineExceeded              the time for a call is up; a TimeoutError like a socket's own
     └── RetrievalFailed               retrieval could not be carried out; has a coarse reason
 """
 
@@ -55,6 +56,10 @@ class InvalidRequest(KnowledgeRagError, ValueError):  # noqa: N818
     def __init__(self, message: str, *, status: int = 400) -> None:
         super().__init__(message)
         self.status = status
+
+
+class DeadlineExceeded(KnowledgeRagError, TimeoutError):  # noqa: N818
+    """The time for a call is up."""
 
 
 class RetrievalFailed(KnowledgeRagError):  # noqa: N818

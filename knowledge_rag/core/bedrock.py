@@ -1,0 +1,131 @@
+"""The Bedrock runtime client: botocore's own, with the exchange and the response made safe.
+
+botocore resolves the endpoint (``AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME`` included), signs, and
+turns errors into ``ClientError``. Two of its public events are used: ``before-send`` for a transport
+that keeps a deadline, and ``before-parse`` because botocore takes a truncated, empty or foreign 200
+for a success without results.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError
+from botocore.httpsession import get_cert_path
+
+from knowledge_rag.core.connect import Connector, proxy_from_environment, tls_context
+from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS
+from knowledge_rag.core.dns import Resolver
+from knowledge_rag.core.errors import InvalidSettings, RetrievalFailed
+from knowledge_rag.core.outcome import Reason
+from knowledge_rag.core.transport import Transport
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.connect import Endpoint
+
+SERVICE_NAME: Final = "bedrock-agent-runtime"
+
+_RESPONSE_KEYS: Final = ("retrievalResults", "guardrailAction", "nextToken")
+
+_CONFIG: Final = Config(
+    # The transport alone retries, and only what cost no time; see its `send`.
+    retries={"total_max_attempts": 1, "mode": "standard"},
+    # Never reached while `before-send` answers; they bound the call should that event ever go.
+    connect_timeout=DEFAULT_DEADLINE_SECONDS,
+    read_timeout=DEFAULT_DEADLINE_SECONDS,
+    # A fixed string: botocore otherwise rebuilds its own twice a request (a tenth of the call).
+    user_agent=f"knowledge-rag botocore/{botocore.__version__}",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BedrockClient:
+    """A botocore client and what to close when it is no longer needed.
+
+    Args:
+        api: the ``bedrock-agent-runtime`` client.
+        transport: does its HTTP.
+        region: that it calls.
+    """
+
+    api: Any
+    transport: Transport
+    region: str
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.transport.close()
+        self.api.close()
+
+
+def create_client(region: str) -> BedrockClient:
+    """Make the client; nothing is sent.
+
+    Args:
+        region: an AWS region's name.
+
+    Raises:
+        InvalidSettings: the AWS settings around us (endpoint URL, profile, config file) are wrong.
+    """
+    session = botocore.session.get_session()
+    try:
+        api = session.create_client(SERVICE_NAME, region_name=region, config=_CONFIG)
+        bundle = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
+    except (BotoCoreError, ValueError) as error:
+        raise InvalidSettings(f"AWS client: {error}") from error
+    transport = Transport(_connectors(bundle))
+    api.meta.events.register(f"before-send.{SERVICE_NAME}.Retrieve", transport.send)
+    api.meta.events.register(f"before-parse.{SERVICE_NAME}.Retrieve", check_response)
+    return BedrockClient(api, transport, region)
+
+
+def _connectors(ca_bundle: str | None) -> Any:  # noqa: ANN401
+    resolver = Resolver()
+
+    @lru_cache(maxsize=1)
+    def tls() -> Any:  # noqa: ANN401
+        return tls_context(ca_bundle or get_cert_path(True))
+
+    def connector(endpoint: Endpoint) -> Connector:
+        context = tls() if endpoint.scheme == "https" else None
+        return Connector(endpoint, resolver, context, proxy_from_environment(endpoint))
+
+    return connector
+
+
+def check_response(
+    response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object
+) -> None:
+    """Read the body of a Retrieve response; a ``before-parse`` handler.
+
+    A 200 is read here and not by botocore, so that one garbled item costs that item only. The body
+    of an error is kept only if botocore can read it; without one, the status becomes the code.
+
+    Raises:
+        RetrievalFailed: ``malformed_response``, when a 200 holds no list of results.
+    """
+    body = _json_object(response_dict["body"])
+    if response_dict["status_code"] >= 300:
+        if body is None or not isinstance(body.get("__type", ""), str):
+            response_dict["body"] = b""
+        return
+    if body is None or not isinstance(body.get("retrievalResults"), list):
+        request_id = response_dict["headers"].get("x-amzn-requestid", "")
+        code = "NotJson" if body is None else "NoRetrievalResults"
+        raise RetrievalFailed(Reason.MALFORMED_RESPONSE, code=code, request_id=request_id)
+    customized_response_dict.update({key: body[key] for key in _RESPONSE_KEYS if key in body})
+    response_dict["body"] = b"{}"
+
+
+def _json_object(body: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(body.decode())
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

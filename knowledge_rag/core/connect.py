@@ -1,0 +1,195 @@
+"""Opening a connection under a deadline: name, proxy, TCP, TLS."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import socket
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import getproxies_environment, proxy_bypass_environment
+
+from knowledge_rag.core.deadline import DeadlineSocket
+from knowledge_rag.core.errors import InvalidSettings
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.dns import Address, Resolver
+
+MAX_ADDRESSES: Final = 3
+"""Addresses of one name that are tried; each gets its share of what time is left."""
+
+MAX_PROXY_HEAD_BYTES: Final = 16_384
+"""A proxy's answer to CONNECT is some hundred bytes; more is no proxy."""
+
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+class Endpoint(NamedTuple):
+    """Where requests go: ``scheme`` is ``http`` or ``https``."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, url: SplitResult) -> Endpoint:
+        """Give the endpoint of a URL."""
+        return cls(url.scheme, url.hostname or "", url.port or _DEFAULT_PORTS[url.scheme])
+
+    @property
+    def authority(self) -> str:
+        """The ``Host`` header, which is signed: a default port is left out."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy.
+
+    Args:
+        host: its name or address.
+        port: its port.
+        authorization: value of the ``Proxy-Authorization`` header, ``""`` for none.
+    """
+
+    host: str
+    port: int
+    authorization: str = ""
+
+
+def proxy_from_environment(endpoint: Endpoint) -> Proxy | None:
+    """Give the proxy that ``HTP(S)_PROXY`` and ``NO_PROXY`` name for ``endpoint``, if any.
+
+    Loopback is never proxied: no proxy can reach this machine's own knowledge base.
+
+    Raises:
+        InvalidSettings: the proxy is itself to be spoken to over TLS or SOCKS, or is no URL.
+    """
+    url = getproxies_environment().get(endpoint.scheme)
+    if not url or _is_loopback(endpoint.host) or proxy_bypass_environment(endpoint.authority):
+        return None
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.scheme != "http" or not parts.hostname:
+        raise InvalidSettings(
+            f"{endpoint.scheme.upper()}_PROXY: only http://host:port proxies are supported"
+        )
+    return Proxy(parts.hostname, parts.port or 80, _authorization(parts))
+
+
+def _authorization(parts: SplitResult) -> str:
+    if parts.username is None:
+        return ""
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return "Basic " + base64.b64encode(pair.encode()).decode()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def tls_context(ca_bundle: str) -> ssl.SSLContext:
+    """Make the context that verifies certificate and host name against ``ca_bundle``.
+
+    Args:
+        ca_bundle: a PEM file, or a directory of them under their hashes.
+
+    Raises:
+        InvalidSettings: there is no usable bundle at that path.
+    """
+    try:
+        where = "capath" if Path(ca_bundle).is_dir() else "cafile"
+        context = ssl.create_default_context(**{where: ca_bundle})
+    except OSError as error:
+        raise InvalidSettings(f"certificate bundle {ca_bundle!r}: {error}") from error
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """Opens connections to one endpoint.
+
+    Args:
+        endpoint: where to.
+        resolver: finds addresses.
+        tls: verifies the peer; ``None`` only where the endpoint is plain ``http``.
+        proxy: what stands in between, if anything.
+    """
+
+    endpoint: Endpoint
+    resolver: Resolver
+    tls: ssl.SSLContext | None = None
+    proxy: Proxy | None = None
+
+    def open(self, deadline: Deadline) -> DeadlineSocket:
+        """Open a connection that is ready for a request.
+
+        Raises:
+            OSError: it can't be had (refused, unreachable, TLS, name; ``TimeoutError`` in time).
+        """
+        host, port = self.endpoint.host, self.endpoint.port
+        if self.proxy is not None:
+            host, port = self.proxy.host, self.proxy.port
+        sock = self._reach(host, port, deadline)
+        try:
+            if self.tls is None:
+                return DeadlineSocket(sock, deadline)
+            if self.proxy is not None:
+                _tunnel(DeadlineSocket(sock, deadline), self.endpoint, self.proxy)
+            sock = self.tls.wrap_socket(
+                sock, server_hostname=self.endpoint.host, do_handshake_on_connect=False
+            )
+            sock.settimeout(deadline.remaining())
+            sock.do_handshake()  # the timeout bounds the whole of it, not each flight
+            return DeadlineSocket(sock, deadline)
+        except BaseException:
+            sock.close()
+            raise
+
+    def _reach(self, host: str, port: int, deadline: Deadline) -> socket.socket:
+        addresses = self.resolver.resolve(host, port, deadline)[:MAX_ADDRESSES]
+        failure = OSError(f"{host!r} has no address")
+        for index, address in enumerate(addresses):
+            try:
+                return _dial(address, deadline.remaining() / (len(addresses) - index))
+            except OSError as error:
+                failure = error
+        self.resolver.forget(host, port)
+        raise failure
+
+
+def _dial(address: Address, seconds: float) -> socket.socket:
+    family, kind, proto, where = address
+    sock = socket.socket(family, kind, proto)
+    try:
+        sock.settimeout(seconds)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.connect(where)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _tunnel(sock: DeadlineSocket, endpoint: Endpoint, proxy: Proxy) -> None:
+    target = f"{endpoint.authority.removesuffix(f':{endpoint.port}')}:{endpoint.port}"
+    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
+    if proxy.authorization:
+        lines.append(f"Proxy-Authorization: {proxy.authorization}")
+    sock.sendall("\r\n".join([*lines, "", ""]).encode())
+    head, byte = bytearray(), bytearray(1)
+    while not head.endswith(b"\r\n\r\n"):  # byte by byte: what follows belongs to TLS
+        if not sock.recv_into(byte) or len(head) > MAX_PROXY_HEAD_BYTES:
+            raise ConnectionError("the proxy closed the connection or is none")
+        head += byte
+    status = bytes(head.split(b"\r\n", 1)[0]).split(b" ")
+    if len(status) < 2 or not status[1].startswith(b"2"):
+        raise ConnectionError(f"the proxy refused CONNECT: {bytes(head[:40])!r}")

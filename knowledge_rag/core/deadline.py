@@ -1,0 +1,157 @@
+"""One absolute deadline, applied at the socket before every wait.
+
+A timeout a read is no budget: a peer that drips one byte each 0.3 s satisfies it for ever. Here
+every connect, handshake, receive and send is given what is left until one instant, so nothing that
+a peer does can prolong a call, and no thread has to be abandoned to leave it.
+"""
+
+from __future__ import annotations
+
+import io
+import select
+import time
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.errors import DeadlineExceeded
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterator
+
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+RETRIEVAL_BUDGET_SECONDS: Final = 2.0
+"""What a caller waits for one query at most, everything included (SPEC B3)."""
+
+DEFAULT_DEADLINE_SECONDS: Final = 1.8
+"""When the work for it stops, so that the answer still lands within the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The instant at which a call must have ended.
+
+    Args:
+        at: that instant, in seconds of ``clock``.
+        clock: gives the present instant; never goes backwards.
+    """
+
+    at: float
+    clock: Callable[[], float] = time.monotonic
+
+    @classmethod
+    def after(cls, seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
+        """Give the deadline ``seconds`` from now."""
+        return cls(clock() + seconds, clock)
+
+    def remaining(self) -> float:
+        """Give the seconds left, more than 0.
+
+        Raises:
+            DeadlineExceeded: none are left.
+        """
+        left = self.at - self.clock()
+        if left <= 0:
+            raise DeadlineExceeded("the deadline has passed")
+        return left
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Make this the deadline of every exchange that the block starts, in this thread or task.
+
+        It travels in a context variable because botocore's call has no parameter to carry it.
+        """
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+
+_current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+def current_deadline() -> Deadline:
+    """Give the deadline that applies here; without one, the default from now on."""
+    return _current.get() or Deadline.after(DEFAULT_DEADLINE_SECONDS)
+
+
+class DeadlineSocket:
+    """A connected socket, plain or TLS, on which no wait outlasts the deadline.
+
+    It offers what ``http.client`` uses of a socket. ``close`` does nothing, since ``http.client``
+    closes its socket before it has read the body of a last response: whoever opened it calls
+    :meth:`shut`.
+
+    Args:
+        sock: connected.
+        deadline: of the exchange under way; each exchange on a kept connection sets its own.
+
+    Attributes:
+        received: bytes received since the exchange under way began.
+    """
+
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        self._sock = sock
+        self.deadline = deadline
+        self.received = 0
+
+    def begin(self, deadline: Deadline) -> None:
+        """Start another exchange, with its own deadline."""
+        self.deadline = deadline
+        self.received = 0
+
+    def recv_into(self, buffer: WriteableBuffer) -> int:
+        """Receive what there is, at least a byte unless the peer has closed.
+
+        Raises:
+            TimeoutError: the deadline came first.
+        """
+        self._sock.settimeout(self.deadline.remaining())
+        count = self._sock.recv_into(buffer)
+        self.received += count
+        return count
+
+    def sendall(self, data: ReadableBuffer) -> None:
+        """Send all of ``data``; a peer that takes it in drips gets no more time for it.
+
+        Raises:
+            TimeoutError: the deadline came first.
+        """
+        left = memoryview(data)
+        while left:
+            self._sock.settimeout(self.deadline.remaining())
+            left = left[self._sock.send(left) :]
+
+    def makefile(self, mode: str = "rb") -> io.BufferedReader:
+        """Give a buffered reader over this socket; closing it leaves the socket open."""
+        if mode != "rb":
+            raise ValueError(f"mode {mode!r}: only 'rb' is offered")
+        return io.BufferedReader(_Reader(self))
+
+    def is_stale(self) -> bool:
+        """Tell whether the peer has closed, or sent what nobody asked for, since the last use."""
+        poll = select.poll()
+        poll.register(self._sock, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def close(self) -> None:
+        """Do nothing; see :meth:`shut`."""
+
+    def shut(self) -> None:
+        """Close the socket for good."""
+        self._sock.close()
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, sock: DeadlineSocket) -> None:
+        self._sock = sock
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        return self._sock.recv_into(buffer)

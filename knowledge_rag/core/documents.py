@@ -1,0 +1,76 @@
+"""From a file's bytes to a document: its text, title and kind."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from knowledge_rag.core.chunks import Document, DocumentType
+from knowledge_rag.core.citations import check_source_file
+from knowledge_rag.core.context import split_words
+from knowledge_rag.core.front_matter import parse_front_matter
+from knowledge_rag.core.lines import decode
+from knowledge_rag.core.markdown import first_heading
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.chunks import FrontMatter
+
+_KINDS = (
+    (re.compile(r"post-?_?mortem|incident-?_?report", re.IGNORECASE), DocumentType.POSTMORTEM),
+    (re.compile(r"run-?_?book|play-?_?book", re.IGNORECASE), DocumentType.RUNBOOK),
+)
+_SUFFIXES = {".html": DocumentType.WEB, ".htm": DocumentType.WEB, ".pdf": DocumentType.PDF}
+
+
+def read_document(source_file: str, data: bytes) -> tuple[Document, str]:
+    """Read one file of the corpus.
+
+    Args:
+        source_file: its path relative to the corpus root, ``/``-separated.
+        data: its bytes.
+
+    Returns:
+        The document, and its text as the lines are counted in it.
+
+    Raises:
+        UnreadableDocument: the bytes are empty, binary or not UTF-8.
+        InvalidCitation: ``source_file`` is no such path.
+    """
+    text = decode(data, check_source_file(source_file))
+    fields, body = parse_front_matter(text)
+    document = Document(
+        source_file=source_file,
+        sha256=hashlib.sha256(data).hexdigest(),
+        title=_title(source_file, text, body, fields),
+        document_type=_document_type(source_file, fields),
+        front_matter=fields,
+    )
+    return document, text
+
+
+def _title(source_file: str, text: str, body: int, fields: FrontMatter) -> str:
+    title = fields.get("title")
+    if isinstance(title, str) and title:
+        return title
+    heading = first_heading(text, body)
+    if heading and heading.text:
+        return heading.text
+    name = source_file.rpartition("/")[2]
+    return split_words(name.rpartition(".")[0] or name)
+
+
+def _document_type(source_file: str, fields: FrontMatter) -> DocumentType:
+    """Front matter decides, else the nearest folder that names a kind, else the file's name."""
+    declared = fields.get("document_type")
+    if isinstance(declared, str) and declared in DocumentType:
+        return DocumentType(declared)
+    *folders, name = source_file.split("/")
+    stem, dot, suffix = name.rpartition(".")
+    if kind := _SUFFIXES.get(dot + suffix.lower()):
+        return kind
+    for part in [*reversed(folders), stem]:
+        for pattern, kind in _KINDS:
+            if pattern.search(part):
+                return kind
+    return DocumentType.OTHER

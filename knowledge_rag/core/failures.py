@@ -1,0 +1,114 @@
+"""From what went wrong to the coarse reason that callers see, in one table.
+
+The codes are the service's (Retrieve's model) or those that every AWS service may answer; FAULTS
+names the reason for each. Messages never travel: they can quote the query.
+"""
+
+from __future__ import annotations
+
+import http.client
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    HTTPClientError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProxyConnectionError,
+    ReadTimeoutError,
+    SSLError,
+)
+
+from knowledge_rag.core.errors import RetrievalFailed
+from knowledge_rag.core.outcome import Reason
+from knowledge_rag.core.transport import ResponseTooLarge
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_CODE_CHARACTERS: Final = 64
+"""A code longer than this is not one; it is cut before it is logged."""
+
+PERMANENT: Final = frozenset({Reason.ACCESS_DENIED, Reason.CONFIGURATION})
+"""Reasons that no retry mends: the first one is worth an alarm."""
+
+_CODES: Final[Mapping[str, Reason]] = {
+    "ThrottlingException": Reason.THROTTLED,
+    "TooManyRequestsException": Reason.THROTTLED,
+    "RequestLimitExceeded": Reason.THROTTLED,
+    "ServiceQuotaExceededException": Reason.THROTTLED,
+    "DependencyFailedException": Reason.UNAVAILABLE,
+    "BadGatewayException": Reason.UNAVAILABLE,
+    "ConflictException": Reason.UNAVAILABLE,
+    "InternalServerException": Reason.UNAVAILABLE,
+    "ServiceUnavailableException": Reason.UNAVAILABLE,
+    "RequestTimeoutException": Reason.UNAVAILABLE,
+    "AccessDeniedException": Reason.ACCESS_DENIED,
+    "ExpiredTokenException": Reason.ACCESS_DENIED,
+    "ExpiredToken": Reason.ACCESS_DENIED,
+    "UnrecognizedClientException": Reason.ACCESS_DENIED,
+    "InvalidSignatureException": Reason.ACCESS_DENIED,
+    "ResourceNotFoundException": Reason.CONFIGURATION,
+    "ValidationException": Reason.CONFIGURATION,
+}
+
+_STATUSES: Final[Mapping[int, Reason]] = {
+    401: Reason.ACCESS_DENIED,
+    403: Reason.ACCESS_DENIED,
+    408: Reason.UNAVAILABLE,
+    409: Reason.UNAVAILABLE,
+    424: Reason.UNAVAILABLE,
+    429: Reason.THROTTLED,
+}
+
+_EXCEPTIONS: Final[tuple[tuple[tuple[type[Exception], ...], Reason], ...]] = (
+    # Order matters: the first row that fits decides.
+    ((TimeoutError, ReadTimeoutError, ConnectTimeoutError), Reason.TIMEOUT),
+    ((NoCredentialsError, PartialCredentialsError), Reason.ACCESS_DENIED),
+    (
+        (EndpointConnectionError, ProxyConnectionError, ConnectionClosedError, SSLError),
+        Reason.UNAVAILABLE,
+    ),
+    ((HTTPClientError, CredentialRetrievalError), Reason.UNAVAILABLE),
+    ((http.client.IncompleteRead, ResponseTooLarge), Reason.MALFORMED_RESPONSE),
+    ((OSError, http.client.HTTPException), Reason.UNAVAILABLE),
+    ((BotoCoreError,), Reason.CONFIGURATION),  # what is left of it precedes the network
+)
+
+FORESEEN: Final = (BotoCoreError, ClientError, OSError, http.client.HTTPException)
+"""What calling AWS can raise; anything else is a defect and not a failure of the service."""
+
+
+def as_failure(error: Exception) -> RetrievalFailed:
+    """Give the failure that ``error``, one of :data:`FORESEEN`, amounts to."""
+    if isinstance(error, ClientError):
+        return _answered(error)
+    reason = next(reason for kinds, reason in _EXCEPTIONS if isinstance(error, kinds))
+    return _failure(reason, type(error).__name__)
+
+
+def _answered(error: ClientError) -> RetrievalFailed:
+    response: Mapping[str, Any] = error.response
+    code = str(response.get("Error", {}).get("Code", ""))
+    metadata = response.get("ResponseMetadata", {})
+    reason = _CODES.get(code) or _by_status(metadata.get("HTTPStatusCode", 0))
+    return _failure(reason, code, str(metadata.get("RequestId", "")))
+
+
+def _by_status(status: int) -> Reason:
+    # A redirect, or a 4xx that the service does not model, is the wrong address or the wrong call.
+    return _STATUSES.get(status, Reason.UNAVAILABLE if status >= 500 else Reason.CONFIGURATION)
+
+
+def _failure(reason: Reason, code: str, request_id: str = "") -> RetrievalFailed:
+    return RetrievalFailed(
+        reason,
+        code=code[:MAX_CODE_CHARACTERS],
+        request_id=request_id[:MAX_CODE_CHARACTERS],
+        permanent=reason in PERMANENT,
+    )

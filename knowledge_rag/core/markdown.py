@@ -1,0 +1,175 @@
+r"""Headings of a Markdown text, with exact positions, found without parsing every line.
+
+Only lines that can be or hide a heading are looked at (grammar.CANDIDATE): a fence or a comment is
+skipped as a whole, and whether such a line lies in a list or an HTML block is asked only where it
+can matter: an indented line may lie in a list, and a line right below another one in HTML. Headings
+inside lists and block quotes are part of those, not of the document's outline.
+
+A *position* is the index in ``source = "\n" + text`` of the ``\n`` before a line, which is that
+line's offset in ``text``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from knowledge_rag.core import grammar
+from knowledge_rag.core.lines import BLANK
+from knowledge_rag.core.lists import line_before_is_blank, list_around, list_end, opens_list
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
+
+_LONG_TAG = 2_000
+"""A tag alone on its line is looked for in lines up to so many characters."""
+
+
+class Heading(NamedTuple):
+    """One heading of the document's outline.
+
+    Args:
+        start: offset of its first line.
+        end: offset just behind its last line's text (before the ``\\n``).
+        level: 1..6.
+        text: as written, without the marks around it; a setext heading's lines joined by a space.
+    """
+
+    start: int
+    end: int
+    level: int
+    text: str
+
+
+def find_headings(text: str, start: int = 0) -> list[Heading]:
+    """Find the outline's headings from offset ``start`` (a line's start) on, in their order."""
+    return list(_headings("\n" + text, start))
+
+
+def first_heading(text: str, start: int = 0) -> Heading | None:
+    """Find the outline's first heading from offset ``start`` (a line's start) on, if any."""
+    return next(_headings("\n" + text, start), None)
+
+
+def _headings(source: str, position: int) -> Iterator[Heading]:
+    free = position  # a line's start that neither a paragraph, a list nor HTML reaches across
+    search = grammar.CANDIDATE.search
+    while match := search(source, position):
+        at = match.start()
+        if (match["indent"] or at != free) and (hidden := _hidden_until(source, match, free)):
+            position = free = hidden
+            continue
+        kind = match.lastgroup
+        if kind == "atx":
+            heading = _atx(source, match)
+            position = free = heading.end + 1
+            yield heading
+        elif kind == "rule":
+            if (at != free) and (setext := _setext(source, match, free)):
+                yield setext
+                position = free = match.end()
+            else:
+                position = free = _past_rule(source, match)
+        else:
+            position = free = fence_end(source, match) if kind == "fence" else html_end(source, at)
+
+
+def _hidden_until(source: str, match: re.Match[str], free: int) -> int:
+    """Give the position behind the list or HTML block that the candidate lies in, 0 if in none."""
+    at = match.start()
+    if match["indent"] and (end := list_around(source, free, at)) > 0:
+        return end
+    if at == free or line_before_is_blank(source, at):
+        return 0
+    return _html_around(source, free, at)
+
+
+def _past_rule(source: str, match: re.Match[str]) -> int:
+    """Give the position behind a thematic break, or the list that a lone dash opens."""
+    if match["rule"].strip(BLANK) == "-" and opens_list(source, match.start()):
+        return list_end(source, match.start())
+    return match.end()
+
+
+def _atx(source: str, match: re.Match[str]) -> Heading:
+    end = line_end(source, match.end() - 1)
+    title = source[match.end() : end].strip(BLANK)
+    if title.endswith("#"):
+        title = grammar.ATX_CLOSE.sub("", title)
+    return Heading(match.start(), end - 1, len(match["atx"]), title)
+
+
+def line_end(source: str, index: int) -> int:
+    """Give the index of the ``\\n`` (or the end) behind the character at ``index``."""
+    end = source.find("\n", index + 1)
+    return len(source) if end < 0 else end
+
+
+def fence_end(source: str, match: re.Match[str]) -> int:
+    """Give the position behind the fence that ``match`` opens: its close, or the text's end."""
+    close = grammar.fence_close(match["fence"]).search(source, match.end())
+    return close.end() if close else len(source)
+
+
+def html_end(source: str, position: int) -> int:
+    """Give the position behind the line at ``position`` and the HTML block that it may open."""
+    opening = source.index("<", position)
+    for start, end in grammar.HTML_ENDS:
+        if begun := start.match(source, opening):
+            closed = end.search(source, begun.end())
+            return line_end(source, closed.end() - 1) if closed else len(source)
+    if grammar.HTML_NAMED.match(source, opening) or _tag_alone(source, opening):
+        blank = grammar.BLANK_LINE.search(source, opening)
+        return blank.start() if blank else len(source)
+    return line_end(source, opening)
+
+
+def _tag_alone(source: str, opening: int) -> bool:
+    end = line_end(source, opening)
+    return end - opening < _LONG_TAG and grammar.HTML_ALONE.match(source, opening) is not None
+
+
+def _html_around(source: str, free: int, position: int) -> int:
+    """Give the position behind the HTML block that the line at ``position`` lies in, or 0.
+
+    Only blocks that a blank line ends: the others are candidates themselves.
+    """
+    first = _text_start(source, free, position)
+    for line in grammar.HTML_LINE.finditer(source, first, position):
+        opening = line.start("html")
+        starts = grammar.HTML_NAMED.match(source, opening) or (
+            line.start() == first and _tag_alone(source, opening)
+        )
+        if starts and not (line["indent"] and list_around(source, free, line.start()) > 0):
+            blank = grammar.BLANK_LINE.search(source, position)
+            return blank.start() if blank else len(source)
+    return 0
+
+
+def _text_start(source: str, free: int, position: int) -> int:
+    """Give the position of the first of the non-blank lines right above the one at ``position``."""
+    while position > free and not line_before_is_blank(source, position):
+        position = source.rfind("\n", 0, position)
+    return position
+
+
+def _setext(source: str, underline: re.Match[str], free: int) -> Heading | None:
+    end = underline.start()
+    start = _text_start(source, free, end)
+    for line in source[start + 1 : end].split("\n"):
+        if not grammar.NO_PARAGRAPH.match(line):
+            break
+        start += len(line) + 1
+    if start >= end or _no_heading(source, free, start, end):
+        return None
+    title = " ".join(line.strip(BLANK) for line in source[start + 1 : end].split("\n"))
+    return Heading(start, underline.end() - 1, 1 if "=" in underline["rule"] else 2, title)
+
+
+def _no_heading(source: str, free: int, start: int, end: int) -> bool:
+    """Whether the lines between are a quote, a table or part of a list, not a paragraph."""
+    if grammar.QUOTE_LINE.search(source, start, end) or grammar.TABLE_DELIMITER.search(
+        source, start, end
+    ):
+        return True
+    return list_around(source, free, source.rfind("\n", 0, end)) > 0

@@ -1,0 +1,198 @@
+"""HTTP for one botocore client, with one absolute deadline a call.
+
+botocore signs the request and reads the response; in between, its public ``before-send`` event
+lets this module do the exchange. ``docs/decisions/0002-deadline-at-the-socket.md`` says why.
+"""
+
+from __future__ import annotations
+
+import http.client
+import time
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from botocore.awsrequest import AWSResponse
+
+from knowledge_rag.core.connect import Connector, Endpoint
+from knowledge_rag.core.deadline import DeadlineSocket, current_deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from botocore.awsrequest import AWSPreparedRequest
+
+    from knowledge_rag.core.deadline import Deadline
+
+MAX_RESPONSE_BYTES: Final = 8 * 2**20
+"""100 results of the largest chunk a knowledge base takes are well below this."""
+
+MAX_IDLE_SECONDS: Final = 20.0
+"""A connection unused for longer may be dead without a sign (a NAT forgets after minutes)."""
+
+MAX_IDLE_CONNECTIONS: Final = 4
+"""Connections kept for later; one suffices in a Lambda, threads of an orchestrator use more."""
+
+
+class ResponseTooLarge(http.client.HTTPException):  # noqa: N818
+    """The body exceeds :data:`MAX_RESPONSE_BYTES`."""
+
+
+class Transport:
+    """Exchanges requests for responses; its :meth:`send` is a ``before-send`` handler.
+
+    A connection is in the hands of one exchange at a time and is kept only after a response that
+    was read to its end, so nothing of a failed call can reach the next one.
+
+    Args:
+        connect: gives the connector for an endpoint.
+        clock: seconds of the day, for the age of kept connections: unlike the monotonic clock it
+            is sure to count the time for which a function was frozen, since signing needs it right.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[Endpoint], Connector],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._connect = connect
+        self._clock = clock
+        self._connectors: dict[Endpoint, Connector] = {}
+        self._idle: list[_Connection] = []
+
+    def send(self, request: AWSPreparedRequest, **_: object) -> AWSResponse:
+        """Send ``request`` and read its response, all before the current deadline.
+
+        The only retry: a kept connection that died before any byte of the response, which is what
+        a peer's closing of an idle connection looks like.
+
+        Raises:
+            TimeoutError: the deadline came first.
+            OSError: the peer can't be reached or broke off.
+            http.client.HTTPException: what came back is no complete HTTP response.
+        """
+        url = urlsplit(str(request.url))
+        endpoint, deadline = Endpoint.of(url), current_deadline()
+        kept = self._take(endpoint)
+        if kept is not None:
+            try:
+                return self._exchange(kept, request, deadline)
+            except TimeoutError:
+                raise
+            except OSError:
+                if kept.sock.received:
+                    raise
+        return self._exchange(self._open(endpoint, deadline), request, deadline)
+
+    def close(self) -> None:
+        """Close the connections kept for later."""
+        while self._idle:
+            self._idle.pop().sock.shut()
+
+    def _open(self, endpoint: Endpoint, deadline: Deadline) -> _Connection:
+        connector = self._connectors.get(endpoint)
+        if connector is None:
+            connector = self._connectors[endpoint] = self._connect(endpoint)
+        return _Connection(connector, connector.open(deadline))
+
+    def _exchange(
+        self, connection: _Connection, request: AWSPreparedRequest, deadline: Deadline
+    ) -> AWSResponse:
+        reusable = False
+        try:
+            response, reusable = connection.exchange(request, deadline)
+        finally:
+            if reusable and len(self._idle) < MAX_IDLE_CONNECTIONS:
+                connection.idle_since = self._clock()
+                self._idle.append(connection)
+            else:
+                connection.sock.shut()
+        return response
+
+    def _take(self, endpoint: Endpoint) -> _Connection | None:
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:  # another thread took the last one
+                return None
+            young = 0 <= self._clock() - connection.idle_since <= MAX_IDLE_SECONDS
+            if young and connection.endpoint == endpoint and not connection.sock.is_stale():
+                return connection
+            connection.sock.shut()
+        return None
+
+
+class _Connection:
+    """One connection and the HTTP spoken on it."""
+
+    def __init__(self, connector: Connector, sock: DeadlineSocket) -> None:
+        self.endpoint = connector.endpoint
+        self.sock = sock
+        self.idle_since = 0.0
+        self._forwarded = connector.proxy is not None and connector.tls is None
+        self._proxy_authorization = connector.proxy.authorization if connector.proxy else ""
+        self._http = _Http(self.endpoint.host, self.endpoint.port)
+        self._http.sock = sock
+
+    def exchange(
+        self, request: AWSPreparedRequest, deadline: Deadline
+    ) -> tuple[AWSResponse, bool]:
+        """Give the response and whether the connection can be used again."""
+        self.sock.begin(deadline)
+        url = str(request.url)
+        headers = dict(request.headers.items())
+        headers["Host"] = self.endpoint.authority
+        if self._forwarded and self._proxy_authorization:
+            headers["Proxy-Authorization"] = self._proxy_authorization
+        self._http.request(
+            request.method, url if self._forwarded else _target(url), request.body, headers
+        )
+        with self._http.getresponse() as response:
+            body = _read(response)
+            answer = AWSResponse(url, response.status, _headers(response), _Body(body))
+            return answer, not response.will_close
+
+
+class _Http(http.client.HTTPConnection):
+    """The protocol alone: the socket is opened and closed elsewhere."""
+
+    auto_open = 0
+
+
+class _Body:
+    """What botocore reads a response's body from."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def stream(self) -> Iterator[bytes]:
+        yield self._body
+
+
+def _target(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+
+
+def _headers(response: http.client.HTTPResponse) -> dict[str, str]:
+    return dict(response.getheaders())
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
+    try:
+        return _complete(response)
+    except http.client.IncompleteRead as error:
+        if response.status < http.client.MULTIPLE_CHOICES:
+            raise
+        response.will_close = True
+        return error.partial  # an error's status says enough
+
+
+def _complete(response: http.client.HTTPResponse) -> bytes:
+    if response.length is None:
+        body = response.read(MAX_RESPONSE_BYTES + 1)
+        if len(body) > MAX_RESPONSE_BYTES:
+            raise ResponseTooLarge(f"more than {MAX_RESPONSE_BYTES} bytes")
+        return body
+    if response.length > MAX_RESPONSE_BYTES:
+        raise ResponseTooLarge(f"{response.length} bytes announced")
+    return response.read()  # unlike read(n), it raises when the body is cut short
