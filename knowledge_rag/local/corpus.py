@@ -1,0 +1,103 @@
+"""Finds and reads the documents of a folder."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.citations import check_source_file
+from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
+from knowledge_rag.local.errors import UnusableCorpus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SUFFIXES: Final = frozenset({".md", ".markdown", ".txt"})
+"""Of the files that are documents, in any case."""
+
+MAX_FILE_BYTES: Final = 20 * 1024 * 1024
+"""A larger text file is a dump, not a document; it is skipped and reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFile:
+    """One document file.
+
+    Args:
+        source_file: its path below the corpus root, ``/``-separated.
+        path: where it lies.
+    """
+
+    source_file: str
+    path: Path
+
+
+def find_documents(root: Path) -> list[CorpusFile]:
+    """List the documents below a folder, sorted by path.
+
+    Hidden files and folders are left out. Symbolic links are followed as long as they stay inside
+    the folder, and no folder is visited twice.
+
+    Raises:
+        UnusableCorpus: the folder is missing, is no folder, can't be listed, or holds no document.
+    """
+    if not root.exists():
+        raise UnusableCorpus(f"no such folder: {root}")
+    if not root.is_dir():
+        raise UnusableCorpus(f"not a folder: {root}")
+    try:
+        found = sorted(_walk(root.resolve()), key=lambda file: file.source_file)
+    except OSError as error:
+        raise UnusableCorpus(f"can't list {error.filename}: {error.strerror}") from error
+    if not found:
+        kinds = ", ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))
+        raise UnusableCorpus(f"no documents ({kinds}) in {root}")
+    return found
+
+
+def read_bytes(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Read a document.
+
+    Raises:
+        UnreadableDocument: it can't be opened, or is too large; or no citation could name it.
+    """
+    try:
+        check_source_file(file.source_file)
+        with file.path.open("rb") as opened:
+            data = opened.read(max_bytes + 1)
+    except InvalidCitation as error:
+        raise UnreadableDocument(ascii(file.source_file), "its name can't be cited") from error
+    except OSError as error:
+        raise UnreadableDocument(file.source_file, error.strerror or str(error)) from error
+    if len(data) > max_bytes:
+        raise UnreadableDocument(file.source_file, f"larger than {max_bytes / 1024 / 1024:g} MiB")
+    return data
+
+
+def _walk(root: Path) -> Iterator[CorpusFile]:
+    visited: set[Path] = set()
+    for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
+        real = Path(folder).resolve()
+        if real in visited or not real.is_relative_to(root):
+            folders.clear()
+            continue
+        visited.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in names:
+            path = Path(folder, name)
+            if _is_document(path, root):
+                yield CorpusFile(path.relative_to(root).as_posix(), path)
+
+
+def _is_document(path: Path, root: Path) -> bool:
+    if path.name.startswith(".") or path.suffix.lower() not in SUFFIXES:
+        return False
+    if path.is_symlink():
+        return path.is_file() and path.resolve().is_relative_to(root)
+    return path.is_file()
+
+
+def _raise(error: OSError) -> None:
+    raise error

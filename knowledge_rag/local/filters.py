@@ -1,0 +1,196 @@
+"""Bedrock's metadata filter language, complete.
+
+A filter is a JSON object with exactly one operator. Leaf operators compare one metadata attribute
+with a value; ``andAll`` and ``orAll`` join at least two filters. As in the service, ``notEquals``
+and ``notIn`` also match documents that lack the attribute, and every other operator does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MAX_KEY: Final = 100
+MIN_MEMBERS: Final = 2
+MAX_DEPTH: Final = 32
+"""Deeper nesting is refused rather than met with a recursion error."""
+
+
+class InvalidFilter(ValueError):  # noqa: N818 - becomes the service's ValidationException
+    """A filter that the service would refuse; the message says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One attribute compared with a value.
+
+    Args:
+        operator: one of ``COMPARISONS``.
+        key: the attribute's name, 1..100 characters.
+        value: what to compare with; its type has been checked against the operator.
+    """
+
+    operator: str
+    key: str
+    value: object
+
+    def matches(self, metadata: Mapping[str, object]) -> bool:
+        """Tell whether a document's metadata pass."""
+        if self.key not in metadata:
+            return self.matches_absent
+        return self.matches_value(metadata[self.key])
+
+    @property
+    def matches_absent(self) -> bool:
+        """Whether documents without the attribute pass."""
+        return self.operator in ("notEquals", "notIn")
+
+    def matches_value(self, found: object) -> bool:
+        """Tell whether one value of the attribute passes."""
+        return COMPARISONS[self.operator](found, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """Filters joined by ``andAll`` (``every`` true) or ``orAll``.
+
+    Args:
+        members: at least two.
+        every: whether all must pass, or any.
+    """
+
+    members: tuple[Filter, ...]
+    every: bool
+
+    def matches(self, metadata: Mapping[str, object]) -> bool:
+        """Tell whether a document's metadata pass."""
+        results = (member.matches(metadata) for member in self.members)
+        return all(results) if self.every else any(results)
+
+
+Filter = Comparison | Junction
+
+
+def parse_filter(wire: object, where: str = "filter", depth: int = 0) -> Filter:
+    """Read a filter from its JSON form.
+
+    Args:
+        wire: the decoded JSON.
+        where: the path to it, for error messages.
+        depth: how deep it is nested.
+
+    Raises:
+        InvalidFilter: it is not what the service accepts.
+    """
+    if depth > MAX_DEPTH:
+        raise InvalidFilter(f"{where}: filters are nested deeper than {MAX_DEPTH} levels")
+    if not isinstance(wire, dict) or len(wire) != 1:
+        raise InvalidFilter(f"{where}: a filter is an object with exactly one operator")
+    ((operator, body),) = wire.items()
+    where = f"{where}.{operator}"
+    if operator in ("andAll", "orAll"):
+        if not isinstance(body, list) or len(body) < MIN_MEMBERS:
+            raise InvalidFilter(f"{where}: takes a list of at least {MIN_MEMBERS} filters")
+        members = [parse_filter(m, f"{where}.{i}", depth + 1) for i, m in enumerate(body, 1)]
+        return Junction(tuple(members), every=operator == "andAll")
+    if operator not in COMPARISONS:
+        raise InvalidFilter(f"{where}: unknown filter operator")
+    return _comparison(operator, body, where)
+
+
+def _comparison(operator: str, body: object, where: str) -> Comparison:
+    if not isinstance(body, dict) or body.keys() != {"key", "value"}:
+        raise InvalidFilter(f"{where}: takes an object with key and value")
+    key, value = body["key"], body["value"]
+    if not isinstance(key, str) or not 1 <= len(key) <= MAX_KEY:
+        raise InvalidFilter(f"{where}.key: must be a string of 1 to {MAX_KEY} characters")
+    allowed, description = _OPERANDS[operator]
+    if not allowed(value):
+        raise InvalidFilter(f"{where}.value: must be {description}")
+    return Comparison(operator, key, value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, str | bool) or _is_number(value)
+
+
+def _is_string(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_scalar, value))
+
+
+def _same(found: object, wanted: object) -> bool:
+    # 1 == True in Python, but a number is no boolean in the filter language
+    return isinstance(found, bool) == isinstance(wanted, bool) and found == wanted
+
+
+def _among(found: object, wanted: object) -> bool:
+    return isinstance(wanted, list) and any(_same(found, one) for one in wanted)
+
+
+def _ordered(test: Callable[[float, float], bool]) -> Callable[[object, object], bool]:
+    def compare(found: object, wanted: object) -> bool:
+        if not isinstance(found, int | float) or not isinstance(wanted, int | float):
+            return False
+        return not isinstance(found, bool) and test(found, wanted)
+
+    return compare
+
+
+def _starts_with(found: object, wanted: object) -> bool:
+    return isinstance(found, str) and isinstance(wanted, str) and found.startswith(wanted)
+
+
+def _contains(found: object, wanted: object) -> bool:
+    """Match a substring of a string, or of any member of a list of strings, as documented."""
+    if not isinstance(wanted, str):
+        return False
+    strings = found if isinstance(found, list) else [found]
+    return any(isinstance(one, str) and wanted in one for one in strings)
+
+
+def _list_contains(found: object, wanted: object) -> bool:
+    return isinstance(found, list) and any(_same(one, wanted) for one in found)
+
+
+COMPARISONS: Final[dict[str, Callable[[object, object], bool]]] = {
+    "equals": _same,
+    "notEquals": lambda found, wanted: not _same(found, wanted),
+    "greaterThan": _ordered(lambda found, wanted: found > wanted),
+    "greaterThanOrEquals": _ordered(lambda found, wanted: found >= wanted),
+    "lessThan": _ordered(lambda found, wanted: found < wanted),
+    "lessThanOrEquals": _ordered(lambda found, wanted: found <= wanted),
+    "in": _among,
+    "notIn": lambda found, wanted: not _among(found, wanted),
+    "startsWith": _starts_with,
+    "stringContains": _contains,
+    "listContains": _list_contains,
+}
+
+_SCALAR = (_is_scalar, "a string, a number or a boolean")
+_NUMBER = (_is_number, "a number")
+_STRING = (_is_string, "a string")
+_LIST = (_is_list, "a list of at least one string, number or boolean")
+_OPERANDS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
+    "equals": _SCALAR,
+    "notEquals": _SCALAR,
+    "greaterThan": _NUMBER,
+    "greaterThanOrEquals": _NUMBER,
+    "lessThan": _NUMBER,
+    "lessThanOrEquals": _NUMBER,
+    "in": _LIST,
+    "notIn": _LIST,
+    "startsWith": _STRING,
+    "stringContains": _STRING,
+    "listContains": _SCALAR,
+}

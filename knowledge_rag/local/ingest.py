@@ -1,0 +1,200 @@
+"""From a folder of documents to a searchable knowledge base, in one transaction.
+
+Nothing is written until everything is read, cut and embedded. So a run that fails or is killed
+leaves the previous state, readers see the old state or the new one, and what has not changed is
+neither cut nor embedded again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
+from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.local.corpus import MAX_FILE_BYTES, find_documents, read_bytes
+from knowledge_rag.local.errors import UnusableCorpus
+from knowledge_rag.local.keywords import KEYWORDS_VERSION
+from knowledge_rag.local.prepared import VectorSource, prepare
+from knowledge_rag.local.store import ingest_transaction
+from knowledge_rag.local.tables import Tables
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from knowledge_rag.local.corpus import CorpusFile
+    from knowledge_rag.local.embeddings import Embedder
+    from knowledge_rag.local.prepared import PreparedDocument
+    from knowledge_rag.local.tables import KnownDocument
+
+Progress = Callable[[int, int, str], None]
+"""Called with how much is done, of how much, and the phase: reading, embedding or writing."""
+
+INDEX_VERSION: Final = "1"
+"""Raised when the same chunk is stored otherwise than before: all documents are then made anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """How to ingest.
+
+    Args:
+        chunking: how documents are cut.
+        max_file_bytes: larger files are skipped and reported.
+    """
+
+    chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
+    max_file_bytes: int = MAX_FILE_BYTES
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for two runs exactly if they store the same for the same bytes."""
+        return f"{self.chunking.fingerprint} keywords-{KEYWORDS_VERSION} index-{INDEX_VERSION}"
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What an ingest did.
+
+    Args:
+        added: new documents.
+        changed: documents whose bytes, or the rules to cut them by, have changed.
+        removed: documents that are gone, or can no longer be read.
+        unchanged: how many documents were left as they are.
+        skipped: files that yielded nothing, each with its reason.
+        warnings: sentences about documents that were ingested with a blemish.
+        chunks: how many chunks the knowledge base now holds.
+        embedded: how many of them had to be embedded.
+        seconds: wall time of the whole run.
+        embedding_seconds: of it, inside the embedding model.
+    """
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: int
+    skipped: tuple[UnreadableDocument, ...]
+    warnings: tuple[str, ...]
+    chunks: int
+    embedded: int
+    seconds: float
+    embedding_seconds: float
+
+
+def ingest(
+    directory: Path,
+    kb_path: Path,
+    *,
+    embedder: Embedder,
+    settings: IngestSettings | None = None,
+    progress: Progress | None = None,
+) -> IngestReport:
+    """Bring a knowledge base up to date with a folder; make it if it does not exist.
+
+    Raises:
+        UnusableCorpus: the folder is missing, no folder, or holds nothing that can be read.
+        UnusableKnowledgeBase: the file is something else, or of another version.
+        KnowledgeBaseBusy: another ingest is writing it.
+        IngestFailed: it could not be written; it is as it was.
+        ModelUnavailable: the embedding model can't be had.
+    """
+    started = time.perf_counter()
+    files = find_documents(directory)
+    with ingest_transaction(kb_path) as connection:
+        run = _Run(connection, embedder, settings or IngestSettings(), progress or _no_progress)
+        run.carry_out(files)
+    return run.report(time.perf_counter() - started)
+
+
+def _no_progress(_done: int, _total: int, _phase: str) -> None:
+    pass
+
+
+class _Run:
+    """One ingest under way."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        embedder: Embedder,
+        settings: IngestSettings,
+        progress: Progress,
+    ) -> None:
+        self._tables = Tables(connection)
+        self._embedder = embedder
+        self._settings = settings
+        self._progress = progress
+        self._same_model = self._tables.model() == embedder.fingerprint
+        self._known = self._tables.documents()
+        self._skipped: list[UnreadableDocument] = []
+        self._fresh: list[PreparedDocument] = []
+        self._kept: dict[str, KnownDocument] = {}
+        self._vectors = VectorSource(embedder)
+        self._chunks = 0
+
+    def carry_out(self, files: Sequence[CorpusFile]) -> None:
+        for done, file in enumerate(files):
+            self._progress(done, len(files), "reading")
+            self._read(file)
+        self._progress(len(files), len(files), "reading")
+        if len(self._skipped) == len(files):
+            raise UnusableCorpus(f"none of {len(files)} documents can be read: {self._skipped[0]}")
+        stale = [known for name, known in self._known.items() if name not in self._kept]
+        if self._same_model:
+            self._vectors.offer(self._tables.vectors_of(stale))
+        self._embed()
+        if stale or self._fresh or not self._same_model:
+            self._progress(0, 1, "writing")
+            self._tables.replace(stale, self._fresh, self._embedder.fingerprint)
+            self._progress(1, 1, "writing")
+        self._chunks = self._tables.count_chunks()
+
+    def report(self, seconds: float) -> IngestReport:
+        fresh = {document.source_file for document in self._fresh}
+        warnings = [w for known in self._kept.values() for w in known.warnings]
+        warnings += [w for document in self._fresh for w in document.warnings]
+        return IngestReport(
+            added=tuple(sorted(fresh - self._known.keys())),
+            changed=tuple(sorted(fresh & self._known.keys())),
+            removed=tuple(sorted(self._known.keys() - fresh - self._kept.keys())),
+            unchanged=len(self._kept),
+            skipped=tuple(self._skipped),
+            warnings=tuple(sorted(warnings)),
+            chunks=self._chunks,
+            embedded=self._vectors.embedded,
+            seconds=seconds,
+            embedding_seconds=self._vectors.seconds,
+        )
+
+    def _read(self, file: CorpusFile) -> None:
+        try:
+            data = read_bytes(file, self._settings.max_file_bytes)
+            known = self._known.get(file.source_file)
+            if known and self._same_model and self._is_same(known, data):
+                self._kept[file.source_file] = known
+                return
+            document, text = read_document(file.source_file, data)
+        except UnreadableDocument as error:
+            self._skipped.append(error)
+            return
+        chunks = chunk_text(document, text, self._settings.chunking)
+        self._fresh.append(prepare(document, chunks, self._settings.fingerprint))
+
+    def _is_same(self, known: KnownDocument, data: bytes) -> bool:
+        return (
+            known.fingerprint == self._settings.fingerprint
+            and known.sha256 == hashlib.sha256(data).hexdigest()
+        )
+
+    def _embed(self) -> None:
+        chunks = [chunk for document in self._fresh for chunk in document.chunks]
+        for done, chunk in enumerate(chunks):
+            self._progress(done, len(chunks), "embedding")
+            chunk.vector = self._vectors.vector(chunk.text)
+        self._progress(len(chunks), len(chunks), "embedding")

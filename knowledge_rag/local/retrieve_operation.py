@@ -1,0 +1,201 @@
+"""Bedrock's ``Retrieve``, from a decoded request to a response body.
+
+What the service's model says is enforced by :mod:`knowledge_rag.local.wire_validation`; here are
+the rules that the model can't say, and the mapping to and from the knowledge base.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import botocore.session
+
+from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE
+from knowledge_rag.local.filters import InvalidFilter, parse_filter
+from knowledge_rag.local.search import SearchType
+from knowledge_rag.local.wire_validation import problems
+
+if TYPE_CHECKING:
+    from botocore.model import OperationModel
+
+    from knowledge_rag.local.filters import Filter
+    from knowledge_rag.local.knowledge_base import Hit, KnowledgeBase
+
+KNOWLEDGE_BASE_ID: Final = "LOCALKB001"
+"""Of the one knowledge base that a local server serves; ten characters, as the service's are."""
+DATA_SOURCE_ID: Final = "LOCALDS001"
+CORPUS_BUCKET: Final = "local-knowledge-corpus"
+"""Stands where the corpus bucket's name stands in AWS: ``s3://<bucket>/<source_file>``."""
+
+DEFAULT_RESULTS: Final = 5
+"""What the service gives when ``numberOfResults`` is absent."""
+
+_ID = re.compile(
+    r"(?:arn:aws[^:]*:bedrock:[a-z0-9-]{1,20}:[0-9]{12}:knowledge-base/)?([0-9a-zA-Z]{10})"
+)
+_NOT_HERE: Final = {
+    "managedSearchConfiguration": "is for managed knowledge bases; this one is of type VECTOR",
+    "implicitFilterConfiguration": "needs a model, which a local knowledge base has not",
+    "rerankingConfiguration": "needs a model, which a local knowledge base has not",
+}
+
+
+class ServiceError(Exception):
+    """An error of the service's vocabulary.
+
+    Args:
+        code: e.g. ``ValidationException``.
+        status: its HTTP status.
+        message: what the caller reads.
+    """
+
+    def __init__(self, code: str, status: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieveRequest:
+    """A request that has been found valid.
+
+    Args:
+        query: 1..20,000 characters, not blank.
+        limit: 1..100.
+        search_type: hybrid unless overridden.
+        wanted: the metadata filter, if any.
+    """
+
+    query: str
+    limit: int = DEFAULT_RESULTS
+    search_type: SearchType = SearchType.HYBRID
+    wanted: Filter | None = None
+
+
+def retrieve(
+    knowledge_base: KnowledgeBase, knowledge_base_id: str, body: dict[str, Any]
+) -> dict[str, object]:
+    """Carry out one request.
+
+    Args:
+        knowledge_base: what to search.
+        knowledge_base_id: from the request's path.
+        body: the decoded JSON object.
+
+    Raises:
+        ServiceError: ValidationException or ResourceNotFoundException.
+    """
+    request = parse_request(knowledge_base_id, body)
+    hits = knowledge_base.search(
+        request.query,
+        limit=request.limit,
+        search_type=request.search_type,
+        wanted=request.wanted,
+    )
+    return {"retrievalResults": [to_wire(hit) for hit in hits]}
+
+
+def parse_request(knowledge_base_id: str, body: dict[str, Any]) -> RetrieveRequest:
+    """Check a request as the service does.
+
+    Raises:
+        ServiceError: ValidationException (every broken constraint of the model at once) or
+            ResourceNotFoundException.
+    """
+    shape = operation_model().input_shape
+    opaque = frozenset({"RetrievalFilter"})
+    found = list(problems({**body, "knowledgeBaseId": knowledge_base_id}, shape, "", opaque))
+    if found:
+        plural = "" if len(found) == 1 else "s"
+        raise _invalid(f"{len(found)} validation error{plural} detected: {'; '.join(found)}")
+    named = _ID.fullmatch(knowledge_base_id)
+    if named is None or named[1] != KNOWLEDGE_BASE_ID:
+        raise ServiceError(
+            "ResourceNotFoundException",
+            404,
+            f"Knowledge Base with id {knowledge_base_id} does not exist",
+        )
+    _refuse_unsupported(body)
+    search = _vector_search(body)
+    return RetrieveRequest(
+        query=_query(body),
+        limit=_given(search, "numberOfResults", DEFAULT_RESULTS),
+        search_type=SearchType(_given(search, "overrideSearchType", SearchType.HYBRID)),
+        wanted=_filter(search.get("filter")),
+    )
+
+
+def to_wire(hit: Hit) -> dict[str, object]:
+    """Give a hit as the service gives a result; numbers in metadata become doubles."""
+    uri = f"s3://{CORPUS_BUCKET}/{hit.metadata[SOURCE_FILE]}"
+    metadata = {name: _double(value) for name, value in hit.metadata.items()}
+    return {
+        "content": {"type": "TEXT", "text": hit.text},
+        "location": {"type": "S3", "s3Location": {"uri": uri}},
+        "metadata": {
+            **metadata,
+            "x-amz-bedrock-kb-source-uri": uri,
+            "x-amz-bedrock-kb-chunk-id": hit.metadata[CHUNK_ID],
+            "x-amz-bedrock-kb-data-source-id": DATA_SOURCE_ID,
+        },
+        "score": hit.score,
+    }
+
+
+@lru_cache(maxsize=1)
+def operation_model() -> OperationModel:
+    """Give botocore's model of the operation."""
+    service = botocore.session.get_session().get_service_model("bedrock-agent-runtime")
+    return service.operation_model("Retrieve")
+
+
+def _refuse_unsupported(body: dict[str, Any]) -> None:
+    if body.get("nextToken") is not None:
+        raise _invalid("nextToken is not valid: all results come in one page")
+    if body.get("guardrailConfiguration") is not None:
+        raise _invalid("guardrailConfiguration needs a guardrail, which is not available locally")
+    configuration = body.get("retrievalConfiguration") or {}
+    for name in (*configuration, *_vector_search(body)):
+        if name in _NOT_HERE:
+            raise _invalid(f"{name} {_NOT_HERE[name]}")
+
+
+def _vector_search(body: dict[str, Any]) -> dict[str, Any]:
+    configuration = body.get("retrievalConfiguration") or {}
+    search: dict[str, Any] = configuration.get("vectorSearchConfiguration") or {}
+    return search
+
+
+def _query(body: dict[str, Any]) -> str:
+    query = body["retrievalQuery"]
+    if query.get("type") == "IMAGE" or query.get("image") is not None:
+        raise _invalid("retrievalQuery.image: this knowledge base holds text only")
+    text: str = query.get("text") or ""
+    if not text.strip():
+        raise _invalid("retrievalQuery.text must not be blank")
+    return text
+
+
+def _filter(wire: object) -> Filter | None:
+    if wire is None:
+        return None
+    try:
+        return parse_filter(wire)
+    except InvalidFilter as error:
+        raise _invalid(f"retrievalConfiguration.vectorSearchConfiguration.{error}") from error
+
+
+def _given(search: dict[str, Any], name: str, default: Any) -> Any:  # noqa: ANN401 - checked JSON
+    value = search.get(name)
+    return default if value is None else value
+
+
+def _double(value: object) -> object:
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _invalid(message: str) -> ServiceError:
+    return ServiceError("ValidationException", 400, message)

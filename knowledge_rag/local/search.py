@@ -1,0 +1,144 @@
+"""Exact search over a snapshot: vectors, keywords, and the two together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from knowledge_rag.local.columns import Mask
+    from knowledge_rag.local.embeddings import Vector
+    from knowledge_rag.local.keyword_index import Scores
+    from knowledge_rag.local.snapshot import Snapshot
+
+VECTOR_WEIGHT: Final = 0.5
+KEYWORD_WEIGHT: Final = 1.0 - VECTOR_WEIGHT
+RRF_CONSTANT: Final = 60
+"""Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+
+
+class SearchType(StrEnum):
+    """The search types of the wire API."""
+
+    HYBRID = "HYBRID"
+    SEMANTIC = "SEMANTIC"
+
+
+class Fusion(StrEnum):
+    """How a hybrid search joins vectors and keywords."""
+
+    WEIGHTED = "weighted"
+    """The weighted sum of cosine and keyword coverage: comparable between questions."""
+    RRF = "rrf"
+    """Reciprocal ranks: what OpenSearch-like services do; says nothing about how good a hit is."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchMethod:
+    """How to search.
+
+    Args:
+        search_type: vectors only, or with keywords.
+        fusion: how a hybrid search joins the two.
+    """
+
+    search_type: SearchType = SearchType.HYBRID
+    fusion: Fusion = Fusion.WEIGHTED
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query, ready to be searched for.
+
+    Args:
+        vector: its embedding, shape (384,).
+        terms: its keyword terms with their counts.
+    """
+
+    vector: Vector
+    terms: Mapping[str, int]
+
+
+_DEFAULT_METHOD: Final = SearchMethod()
+
+
+def rank(
+    snapshot: Snapshot,
+    question: Question,
+    *,
+    limit: int,
+    method: SearchMethod = _DEFAULT_METHOD,
+    mask: Mask | None = None,
+) -> list[tuple[int, float]]:
+    """Find the best chunks.
+
+    Args:
+        snapshot: what to search.
+        question: what to search for.
+        limit: at most so many, >= 1.
+        method: how to search; hybrid, weighted, by default.
+        mask: true for the chunks that may be found; ``None`` for all.
+
+    Returns:
+        Row and score, best first; equal scores in the order of file and line, so the same state
+        and question always give the same list. Scores are 0..1.
+    """
+    if method.search_type is SearchType.SEMANTIC:
+        scores = semantic_scores(snapshot, question)
+    elif method.fusion is Fusion.RRF:
+        scores = _reciprocal_ranks(snapshot, question, mask)
+    else:
+        scores = hybrid_scores(snapshot, question)
+    return _best(scores, limit, mask)
+
+
+def semantic_scores(snapshot: Snapshot, question: Question) -> Scores:
+    """Give the cosine of each chunk, negative ones as 0."""
+    cosine: Scores = snapshot.vectors @ question.vector
+    return np.clip(cosine, 0.0, 1.0, out=cosine)
+
+
+def keyword_coverage(snapshot: Snapshot, question: Question) -> Scores:
+    """Give BM25 as a share, 0..1, of the most that any text could score for this question."""
+    scores, most = snapshot.keywords.score(question.terms)
+    if most > 0:
+        scores /= np.float32(most)
+    return scores
+
+
+def hybrid_scores(snapshot: Snapshot, question: Question) -> Scores:
+    """Give the weighted sum of cosine and keyword coverage, 0..1."""
+    scores = semantic_scores(snapshot, question)
+    scores *= np.float32(VECTOR_WEIGHT)
+    scores += np.float32(KEYWORD_WEIGHT) * keyword_coverage(snapshot, question)
+    return scores
+
+
+def _reciprocal_ranks(snapshot: Snapshot, question: Question, mask: Mask | None) -> Scores:
+    total = np.zeros(len(snapshot), dtype=np.float32)
+    for scores in (semantic_scores(snapshot, question), keyword_coverage(snapshot, question)):
+        allowed = scores if mask is None else np.where(mask, scores, -1.0)
+        order = np.argsort(-allowed, kind="stable")
+        ranks = np.empty(len(order), dtype=np.float32)
+        ranks[order] = np.arange(1, len(order) + 1)
+        # two lists, first in both: 1
+        total += np.where(allowed > 0, (RRF_CONSTANT + 1) / 2 / (RRF_CONSTANT + ranks), 0.0)
+    return total
+
+
+def _best(scores: Scores, limit: int, mask: Mask | None) -> list[tuple[int, float]]:
+    rows: Any = np.arange(len(scores)) if mask is None else np.flatnonzero(mask)
+    if mask is not None:
+        scores = scores[rows]
+    if len(scores) > limit:
+        # everything that ties with the last place stays in until the order is settled
+        threshold = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        kept = np.flatnonzero(scores >= threshold)
+        rows, scores = rows[kept], scores[kept]
+    order = np.argsort(-scores, kind="stable")[:limit]
+    return [(int(rows[i]), float(scores[i])) for i in order]

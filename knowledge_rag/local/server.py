@@ -1,0 +1,137 @@
+"""Runs the wire server: in a thread for one command, or in the foreground for ``serve``."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Final, Self
+
+import uvicorn
+
+from knowledge_rag.local.bedrock_api import LOOPBACK_HOSTS, create_app
+from knowledge_rag.local.errors import ServerFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
+
+LOOPBACK: Final = "127.0.0.1"
+_START_SECONDS: Final = 10.0
+_STOP_SECONDS: Final = 5.0
+_BACKLOG: Final = 128
+
+
+class LocalBedrock:
+    """The wire server on a free port of the loopback interface, for as long as the block runs.
+
+    >>> with LocalBedrock(knowledge_base) as bedrock:  # doctest: +SKIP
+    ...     client = boto3.client("bedrock-agent-runtime", endpoint_url=bedrock.endpoint_url)
+
+    Args:
+        knowledge_base: what it serves; the caller closes it.
+        port: 0 takes a free one.
+
+    Raises:
+        ServerFailed: on entering, when the port is taken or the server does not start.
+    """
+
+    def __init__(self, knowledge_base: KnowledgeBase, *, port: int = 0) -> None:
+        self._server = _server(knowledge_base, LOOPBACK_HOSTS)
+        self._port = port
+        self._socket: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def endpoint_url(self) -> str:
+        """The address to give to a client, e.g. ``http://127.0.0.1:49152``."""
+        return f"http://{LOOPBACK}:{self._port}"
+
+    def __enter__(self) -> Self:
+        self._socket = _listen(LOOPBACK, self._port)
+        self._port = self._socket.getsockname()[1]
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name="local-bedrock", daemon=True
+        )
+        self._thread.start()
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                self._stop()
+                raise ServerFailed(f"the local server did not start at {self.endpoint_url}")
+            time.sleep(0.002)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(_STOP_SECONDS)
+        if self._socket is not None:
+            self._socket.close()
+
+
+def serve(
+    knowledge_base: KnowledgeBase,
+    *,
+    host: str = LOOPBACK,
+    port: int = 0,
+    hosts: Sequence[str] = LOOPBACK_HOSTS,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve in the foreground until the process is told to stop (Ctrl-C, SIGTERM).
+
+    Args:
+        knowledge_base: what to serve.
+        host: the interface to listen on; loopback, because nothing here asks who is calling.
+        port: 0 takes a free one.
+        hosts: ``Host`` header values that are answered.
+        on_ready: called with the endpoint's address once the port is taken.
+
+    Raises:
+        ServerFailed: the port is taken.
+    """
+    with _listen(host, port) as listening:
+        if on_ready is not None:
+            on_ready(f"http://{host}:{listening.getsockname()[1]}")
+        _server(knowledge_base, hosts).run([listening])
+
+
+def _server(knowledge_base: KnowledgeBase, hosts: Sequence[str]) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            create_app(knowledge_base, hosts),
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # the protocol by name: asyncio turns Nagle's algorithm off only where it is given, and with it
+    # on a response waits 40 ms for the client's acknowledgement of its headers
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(_BACKLOG)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ServerFailed(f"can't listen on {host}:{port}: {reason}") from error
+    return listening

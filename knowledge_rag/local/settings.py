@@ -1,0 +1,49 @@
+"""Where the local parts find their files: one frozen object a process."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from platformdirs import user_cache_dir, user_data_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+APP_NAME: Final = "knowledge-rag"
+MODEL_DIR_VARIABLE: Final = "KNOWLEDGE_RAG_MODEL_DIR"
+CACHE_DIR_VARIABLE: Final = "KNOWLEDGE_RAG_CACHE_DIR"
+DATA_DIR_VARIABLE: Final = "KNOWLEDGE_RAG_DATA_DIR"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSettings:
+    """Folders of the local knowledge base.
+
+    Args:
+        cache_dir: what can be made again lives here (the model's graph).
+        data_dir: the default knowledge base lives here.
+        model_dir: a folder with ``model.safetensors`` and ``tokenizer.json``; ``None`` takes them
+            from the installed model package.
+    """
+
+    cache_dir: Path
+    data_dir: Path
+    model_dir: Path | None = None
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> LocalSettings:
+        """Read the settings; a variable that is absent or empty leaves the platform's default."""
+        model_dir = environment.get(MODEL_DIR_VARIABLE)
+        return cls(
+            cache_dir=Path(environment.get(CACHE_DIR_VARIABLE) or user_cache_dir(APP_NAME)),
+            data_dir=Path(environment.get(DATA_DIR_VARIABLE) or user_data_dir(APP_NAME)),
+            model_dir=Path(model_dir) if model_dir else None,
+        )
+
+    @property
+    def default_knowledge_base(self) -> Path:
+        """The knowledge base that commands use when none is named."""
+        return self.data_dir / "knowledge.kb"

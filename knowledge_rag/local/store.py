@@ -1,0 +1,185 @@
+"""The knowledge-base file: one SQLite database, written by one transaction an ingest.
+
+The file carries SQLite's ``application_id`` and ``user_version``, so that a file of another kind
+or of another format is told apart before anything is read from it or written to it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, UnusableKnowledgeBase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+APPLICATION_ID: Final = 0x4B524147  # "KRAG"
+FORMAT_VERSION: Final = 1
+"""Raised when the tables change; a knowledge base of another version is made again, not migrated:
+it holds nothing that its documents do not give."""
+
+COMMIT_WAIT_MS: Final = 10_000
+"""How long a finished ingest waits for readers, who hold the file for milliseconds."""
+READ_WAIT_MS: Final = 5_000
+"""How long opening waits for a commit in progress."""
+
+SCHEMA: Final = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    source_file TEXT NOT NULL UNIQUE,
+    sha256 TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,          -- chunker, prefix and keyword rules it was made with
+    title TEXT NOT NULL,
+    warnings TEXT NOT NULL              -- JSON list of sentences, repeated at every ingest
+);
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    document INTEGER NOT NULL REFERENCES documents (id),
+    start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    chunk_id TEXT NOT NULL,
+    text TEXT NOT NULL,                 -- context prefix, then the verbatim lines
+    metadata TEXT NOT NULL              -- JSON object
+);
+CREATE INDEX chunks_by_document ON chunks (document, start_line, end_line);
+CREATE TABLE vectors (
+    chunk INTEGER PRIMARY KEY REFERENCES chunks (id),
+    text_sha256 BLOB NOT NULL,          -- of chunks.text: an unchanged text keeps its vector
+    vector BLOB NOT NULL,               -- 384 little-endian float32
+    terms BLOB NOT NULL                 -- (term id uint32, weight float32), little-endian
+);
+CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
+"""
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """Open an existing knowledge base; the connection may be used from several threads in turn.
+
+    Raises:
+        UnusableKnowledgeBase: it is missing, empty, no knowledge base, or of another version.
+    """
+    if not path.exists():
+        raise UnusableKnowledgeBase(
+            f"no knowledge base at {path}: make one with `knowledge-rag ingest DIR --kb {path}`"
+        )
+    with explained(path):
+        connection = _connect(path, "ro", wait_ms=READ_WAIT_MS)
+        try:
+            filled = _check_kind(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    if not filled:
+        connection.close()
+        raise UnusableKnowledgeBase(
+            f"{path} is empty: fill it with `knowledge-rag ingest DIR --kb {path}`"
+        )
+    return connection
+
+
+@contextmanager
+def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
+    """Hold the knowledge base for one ingest, exclusively among writers; make it if need be.
+
+    Readers go on with the previous state meanwhile. Leaving normally commits; an exception, or the
+    process's death at any point, leaves the previous state.
+
+    Raises:
+        KnowledgeBaseBusy: another ingest holds it; raised at once.
+        UnusableKnowledgeBase: the file is something else; it is left untouched.
+        IngestFailed: it can't be written.
+    """
+    existed = path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with explained(path), closing(_connect(path, "rwc", wait_ms=0)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                if not _check_kind(connection, path):
+                    _create(connection)
+                yield connection
+                connection.execute(f"PRAGMA busy_timeout = {COMMIT_WAIT_MS}")
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    _roll_back(connection)
+    except OSError as error:
+        raise IngestFailed(f"can't make {path}: {error.strerror or error}") from error
+    finally:
+        if not existed:
+            _remove_if_empty(path)
+
+
+def _connect(path: Path, mode: str, *, wait_ms: int) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        timeout=wait_ms / 1000,
+        check_same_thread=False,
+    )
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
+    """Give whether the file holds a knowledge base yet; refuse what is something else."""
+    (kind,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if not (kind or version or tables):
+        return False
+    if kind != APPLICATION_ID:
+        raise UnusableKnowledgeBase(f"{path} is a SQLite file, but not a knowledge base")
+    if version != FORMAT_VERSION:
+        raise UnusableKnowledgeBase(
+            f"{path} has format version {version}, and this program reads {FORMAT_VERSION}: "
+            "delete it and ingest again"
+        )
+    return True
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    for statement in SCHEMA.split(";\n"):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    # after an I/O error SQLite has rolled back by itself, or will when the file is next opened
+    with suppress(sqlite3.Error):
+        connection.execute("ROLLBACK")
+
+
+def _remove_if_empty(path: Path) -> None:
+    with suppress(OSError):
+        if path.stat().st_size == 0:
+            path.unlink()
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into the failures that this product knows by name."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise KnowledgeBaseBusy(f"another ingest is writing {path}: try again later") from error
+        if code == sqlite3.SQLITE_NOTADB:
+            raise UnusableKnowledgeBase(f"{path} is not a knowledge base") from error
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            raise IngestFailed(
+                f"can't write {path}: the disk is full or failing ({error}); "
+                "the knowledge base is as it was"
+            ) from error
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            raise IngestFailed(f"can't open {path}: {error}") from error
+        raise UnusableKnowledgeBase(
+            f"{path} is damaged ({error}): delete it, ingest again"
+        ) from error

@@ -1,0 +1,140 @@
+"""Checks a request body against the service's own model, with the constraints that it enforces.
+
+botocore checks only names, types and minimal lengths before it sends; enums, patterns and maxima
+are left to the service. So the local server reads the same model and enforces all of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Shape = Any  # botocore's stubs do not tell which kind of shape has which attributes
+
+_SHOWN_VALUE: Final = 64
+"""Longer values are not repeated in an error message."""
+
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "structure": (dict,),
+    "map": (dict,),
+    "list": (list,),
+    "string": (str,),
+    "blob": (str,),
+    "integer": (int,),
+    "long": (int,),
+    "float": (int, float),
+    "double": (int, float),
+    "boolean": (bool,),
+}
+
+
+def problems(
+    value: object, shape: Shape, where: str = "", opaque: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    """Give one sentence for each constraint of the model that a value breaks.
+
+    Args:
+        value: decoded JSON.
+        shape: what it should be.
+        where: the path to it.
+        opaque: names of shapes that are checked elsewhere.
+    """
+    if shape.name in opaque or getattr(shape, "is_document_type", False):
+        return
+    kind = shape.type_name
+    if not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean"):
+        yield f"Value at '{where}' failed to satisfy constraint: Member must be of type {kind}"
+        return
+    check = _CHECKS.get(kind)
+    if check:
+        yield from check(value, shape, where, opaque)
+
+
+def _structure(value: object, shape: Shape, where: str, opaque: frozenset[str]) -> Iterator[str]:
+    assert isinstance(value, dict)  # noqa: S101 - tells the type checker what problems() checked
+    members = {m.serialization.get("name", name): m for name, m in shape.members.items()}
+    for name in shape.required_members:
+        if value.get(name) is None:
+            yield _failed(None, _join(where, name), "Member must not be null")
+    for name, member in value.items():
+        if name not in members:
+            yield _failed(None, _join(where, name), "Member is not known to this operation")
+        elif member is not None:
+            yield from problems(member, members[name], _join(where, name), opaque)
+
+
+def _list(value: object, shape: Shape, where: str, opaque: frozenset[str]) -> Iterator[str]:
+    assert isinstance(value, list)  # noqa: S101 - as above
+    yield from _sized(len(value), shape, where, None)
+    for position, member in enumerate(value, 1):
+        yield from problems(member, shape.member, f"{where}.{position}.member", opaque)
+
+
+def _map(value: object, shape: Shape, where: str, opaque: frozenset[str]) -> Iterator[str]:
+    assert isinstance(value, dict)  # noqa: S101 - as above
+    for name, member in value.items():
+        yield from problems(member, shape.value, _join(where, name), opaque)
+
+
+def _string(value: object, shape: Shape, where: str, _opaque: frozenset[str]) -> Iterator[str]:
+    assert isinstance(value, str)  # noqa: S101 - as above
+    yield from _sized(len(value), shape, where, value)
+    if shape.enum and value not in shape.enum:
+        allowed = ", ".join(shape.enum)
+        yield _failed(value, where, f"Member must satisfy enum value set: [{allowed}]")
+    pattern = shape.metadata.get("pattern")
+    if pattern and not re.fullmatch(pattern, value):
+        yield _failed(value, where, f"Member must satisfy regular expression pattern: {pattern}")
+
+
+def _blob(value: object, shape: Shape, where: str, _opaque: frozenset[str]) -> Iterator[str]:
+    try:
+        size = len(base64.b64decode(str(value), validate=True))
+    except (binascii.Error, ValueError):
+        yield _failed(None, where, "Member must be base64")
+        return
+    yield from _sized(size, shape, where, None)
+
+
+def _number(value: object, shape: Shape, where: str, _opaque: frozenset[str]) -> Iterator[str]:
+    assert isinstance(value, int | float)  # noqa: S101 - as above
+    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    if least is not None and value < least:
+        yield _failed(value, where, f"Member must have value greater than or equal to {least}")
+    if most is not None and value > most:
+        yield _failed(value, where, f"Member must have value less than or equal to {most}")
+
+
+_CHECKS: Final[dict[str, Callable[[object, Shape, str, frozenset[str]], Iterator[str]]]] = {
+    "structure": _structure,
+    "list": _list,
+    "map": _map,
+    "string": _string,
+    "blob": _blob,
+    "integer": _number,
+    "long": _number,
+    "float": _number,
+    "double": _number,
+}
+
+
+def _sized(size: int, shape: Shape, where: str, value: object) -> Iterator[str]:
+    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    if least is not None and size < least:
+        yield _failed(value, where, f"Member must have length greater than or equal to {least}")
+    if most is not None and size > most:
+        yield _failed(value, where, f"Member must have length less than or equal to {most}")
+
+
+def _failed(value: object, where: str, constraint: str) -> str:
+    shown = "" if value is None or len(str(value)) > _SHOWN_VALUE else f" '{value}'"
+    return f"Value{shown} at '{where}' failed to satisfy constraint: {constraint}"
+
+
+def _join(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
