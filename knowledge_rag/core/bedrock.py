@@ -12,7 +12,7 @@ import json
 import os
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import botocore.session
 from botocore.config import Config
@@ -27,6 +27,9 @@ from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.transport import Transport
 
 if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+
     from knowledge_rag.core.connect import Endpoint
 
 SERVICE_NAME: Final = "bedrock-agent-runtime"
@@ -58,6 +61,14 @@ class BedrockClient:
     transport: Transport
     region: str
 
+    def prepare(self) -> None:
+        """Do what takes time and no network: load the certificate bundle.
+
+        Raises:
+            InvalidSettings: the bundle or the proxy setting is wrong.
+        """
+        self.transport.prepare(self.api.meta.endpoint_url)
+
     def close(self) -> None:
         """Close every connection."""
         self.transport.close()
@@ -80,17 +91,19 @@ def create_client(region: str) -> BedrockClient:
     except (BotoCoreError, ValueError) as error:
         raise InvalidSettings(f"AWS client: {error}") from error
     transport = Transport(_connectors(bundle))
-    api.meta.events.register(f"before-send.{SERVICE_NAME}.Retrieve", transport.send)
-    api.meta.events.register(f"before-parse.{SERVICE_NAME}.Retrieve", check_response)
+    # The stubs know no event whose handlers answer something.
+    events = cast("Any", api.meta.events)
+    events.register(f"before-send.{SERVICE_NAME}.Retrieve", transport.send)
+    events.register(f"before-parse.{SERVICE_NAME}.Retrieve", check_response)
     return BedrockClient(api, transport, region)
 
 
-def _connectors(ca_bundle: str | None) -> Any:  # noqa: ANN401
+def _connectors(ca_bundle: str | None) -> Callable[[Endpoint], Connector]:
     resolver = Resolver()
 
     @lru_cache(maxsize=1)
-    def tls() -> Any:  # noqa: ANN401
-        return tls_context(ca_bundle or get_cert_path(True))
+    def tls() -> ssl.SSLContext:
+        return tls_context(ca_bundle or str(get_cert_path(verify=True)))
 
     def connector(endpoint: Endpoint) -> Connector:
         context = tls() if endpoint.scheme == "https" else None
@@ -113,7 +126,7 @@ def check_response(
     body = _json_object(response_dict["body"])
     if response_dict["status_code"] >= 300:
         if body is None or not isinstance(body.get("__type", ""), str):
-            response_dict["body"] = b""
+            response_dict["body"] = b"{}"
         return
     if body is None or not isinstance(body.get("retrievalResults"), list):
         request_id = response_dict["headers"].get("x-amzn-requestid", "")

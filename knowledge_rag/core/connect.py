@@ -9,13 +9,15 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from knowledge_rag.core.deadline import DeadlineSocket
 from knowledge_rag.core.errors import InvalidSettings
 
 if TYPE_CHECKING:
+    from urllib.parse import SplitResult
+
     from knowledge_rag.core.deadline import Deadline
     from knowledge_rag.core.dns import Address, Resolver
 
@@ -70,8 +72,8 @@ def proxy_from_environment(endpoint: Endpoint) -> Proxy | None:
     Raises:
         InvalidSettings: the proxy is itself to be spoken to over TLS or SOCKS, or is no URL.
     """
-    url = getproxies_environment().get(endpoint.scheme)
-    if not url or _is_loopback(endpoint.host) or proxy_bypass_environment(endpoint.authority):
+    url = getproxies().get(endpoint.scheme)
+    if not url or _is_loopback(endpoint.host) or proxy_bypass(endpoint.authority):
         return None
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme != "http" or not parts.hostname:
@@ -105,8 +107,10 @@ def tls_context(ca_bundle: str) -> ssl.SSLContext:
         InvalidSettings: there is no usable bundle at that path.
     """
     try:
-        where = "capath" if Path(ca_bundle).is_dir() else "cafile"
-        context = ssl.create_default_context(**{where: ca_bundle})
+        if Path(ca_bundle).is_dir():
+            context = ssl.create_default_context(capath=ca_bundle)
+        else:
+            context = ssl.create_default_context(cafile=ca_bundle)
     except OSError as error:
         raise InvalidSettings(f"certificate bundle {ca_bundle!r}: {error}") from error
     context.set_alpn_protocols(["http/1.1"])

@@ -35,9 +35,7 @@ SPARE_RESULTS: Final = 5
 FILTER_KEYS: Final = ("document_type", "service")
 """Metadata that a caller may filter on."""
 
-UNPROVEN: Final = frozenset(
-    {DropReason.NOT_TEXT, DropReason.NO_CITATION, DropReason.NOT_PROVEN}
-)
+UNPROVEN: Final = frozenset({DropReason.NOT_TEXT, DropReason.NO_CITATION, DropReason.NOT_PROVEN})
 """Drops that mean the knowledge base holds what it should not."""
 
 TOO_LARGE_NOTICE: Final = "Passages were found, but each is too large for this caller."

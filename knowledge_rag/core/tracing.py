@@ -109,14 +109,14 @@ def _send(document: bytes, address: str) -> None:
             host, port, type=socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST
         )[0]
         with socket.socket(family, kind, proto) as sock:
-            sock.setblocking(False)
+            sock.settimeout(0)
             sock.sendto(document, where)
     except OSError:  # no daemon, a full buffer: a trace is not worth a delay
         return
 
 
 def _udp(address: str) -> tuple[str, str]:
-    # "host:port" or "tcp:host:port udp:host:port"
+    # Either one address for both protocols, or "tcp:" and "udp:" in front of one each.
     for part in address.split():
         kind, _, rest = part.partition(":")
         if kind == "udp":

@@ -13,15 +13,16 @@ from urllib.parse import urlsplit
 
 from botocore.awsrequest import AWSResponse
 
-from knowledge_rag.core.connect import Connector, Endpoint
-from knowledge_rag.core.deadline import DeadlineSocket, current_deadline
+from knowledge_rag.core.connect import Endpoint
+from knowledge_rag.core.deadline import current_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from botocore.awsrequest import AWSPreparedRequest
 
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.connect import Connector
+    from knowledge_rag.core.deadline import Deadline, DeadlineSocket
 
 MAX_RESPONSE_BYTES: Final = 8 * 2**20
 """100 results of the largest chunk a knowledge base takes are well below this."""
@@ -33,7 +34,7 @@ MAX_IDLE_CONNECTIONS: Final = 4
 """Connections kept for later; one suffices in a Lambda, threads of an orchestrator use more."""
 
 
-class ResponseTooLarge(http.client.HTTPException):  # noqa: N818
+class ResponseTooLarge(http.client.HTTPException):
     """The body exceeds :data:`MAX_RESPONSE_BYTES`."""
 
 
@@ -81,18 +82,24 @@ class Transport:
             except OSError:
                 if kept.sock.received:
                     raise
-        return self._exchange(self._open(endpoint, deadline), request, deadline)
+        connector = self._connector(endpoint)
+        opened = _Connection(connector, connector.open(deadline))
+        return self._exchange(opened, request, deadline)
+
+    def prepare(self, url: str) -> None:
+        """Make ready for requests to ``url``, without a connection."""
+        self._connector(Endpoint.of(urlsplit(url)))
 
     def close(self) -> None:
         """Close the connections kept for later."""
         while self._idle:
             self._idle.pop().sock.shut()
 
-    def _open(self, endpoint: Endpoint, deadline: Deadline) -> _Connection:
+    def _connector(self, endpoint: Endpoint) -> Connector:
         connector = self._connectors.get(endpoint)
         if connector is None:
             connector = self._connectors[endpoint] = self._connect(endpoint)
-        return _Connection(connector, connector.open(deadline))
+        return connector
 
     def _exchange(
         self, connection: _Connection, request: AWSPreparedRequest, deadline: Deadline
@@ -133,9 +140,7 @@ class _Connection:
         self._http = _Http(self.endpoint.host, self.endpoint.port)
         self._http.sock = sock
 
-    def exchange(
-        self, request: AWSPreparedRequest, deadline: Deadline
-    ) -> tuple[AWSResponse, bool]:
+    def exchange(self, request: AWSPreparedRequest, deadline: Deadline) -> tuple[AWSResponse, bool]:
         """Give the response and whether the connection can be used again."""
         self.sock.begin(deadline)
         url = str(request.url)
@@ -143,12 +148,11 @@ class _Connection:
         headers["Host"] = self.endpoint.authority
         if self._forwarded and self._proxy_authorization:
             headers["Proxy-Authorization"] = self._proxy_authorization
-        self._http.request(
-            request.method, url if self._forwarded else _target(url), request.body, headers
-        )
+        target = url if self._forwarded else _target(url)
+        self._http.request(request.method, target, _bytes(request.body), headers)
         with self._http.getresponse() as response:
             body = _read(response)
-            answer = AWSResponse(url, response.status, _headers(response), _Body(body))
+            answer = AWSResponse(url, response.status, _headers(response), _Body(body))  # type: ignore[arg-type] # the stubs ask for more than botocore does
             return answer, not response.will_close
 
 
@@ -171,6 +175,16 @@ class _Body:
 def _target(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+
+
+def _bytes(body: object) -> bytes:
+    if body is None:
+        return b""
+    if isinstance(body, str):
+        return body.encode()
+    if isinstance(body, bytes | bytearray):
+        return bytes(body)
+    raise TypeError(f"a request body of {type(body).__name__} can't be sent again")
 
 
 def _headers(response: http.client.HTTPResponse) -> dict[str, str]:

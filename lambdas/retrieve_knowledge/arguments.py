@@ -1,0 +1,91 @@
+"""From the arguments of a call, as any caller writes them, to a validated query.
+
+An agent sends every value as text, an orchestrator sends JSON types; both mean the same here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS, Query
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ARGUMENTS: Final = ("query", "max_results", *FILTER_KEYS)
+"""What every caller may send: the properties of the OpenAPI schema's request."""
+
+DEFAULT_MAX_RESULTS: Final = 5
+
+MAX_FILTER_CHARACTERS: Final = 200
+"""Longer than any document type or service name; a longer filter is a mistake."""
+
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+(\.0*)?")
+
+
+def to_query(arguments: Mapping[str, object], most_results: int) -> Query:
+    """Validate the arguments of a call.
+
+    Args:
+        arguments: from name to value, as they came.
+        most_results: what ``max_results`` is clamped to.
+
+    Raises:
+        InvalidRequest: an argument is missing, unknown, or makes no sense.
+    """
+    unknown = [name for name in arguments if name not in ARGUMENTS]
+    if unknown:
+        names = ", ".join(repr(str(name)[:40]) for name in unknown[:3])
+        raise InvalidRequest(f"unknown argument {names}; known are {', '.join(ARGUMENTS)}")
+    filters = {key: _filter(key, arguments[key]) for key in FILTER_KEYS if key in arguments}
+    return Query(
+        _query(arguments.get("query")),
+        _max_results(arguments.get("max_results", DEFAULT_MAX_RESULTS), most_results),
+        {key: value for key, value in filters.items() if value},
+    )
+
+
+def _query(value: object) -> str:
+    if value is None:
+        raise InvalidRequest("query is missing")
+    if not isinstance(value, str):
+        raise InvalidRequest("query must be text")
+    if not value.strip():
+        raise InvalidRequest("query is blank")
+    if len(value) > MAX_QUERY_CHARACTERS:
+        raise InvalidRequest(
+            f"query is {len(value)} characters long; at most {MAX_QUERY_CHARACTERS} are allowed"
+        )
+    return _encodable("query", value)
+
+
+def _max_results(value: object, most: int) -> int:
+    whole = f"max_results must be a whole number from 1 to {most}"
+    if isinstance(value, str):
+        if not _WHOLE.fullmatch(value.strip()):
+            raise InvalidRequest(f"{whole}, not {value[:40]!r}")
+        value = float(value)  # a number too long for a float becomes infinite, and is clamped
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidRequest(f"{whole}, not {type(value).__name__}")
+    elif isinstance(value, float) and not value.is_integer():
+        raise InvalidRequest(f"{whole}, not {value}")
+    return int(min(max(value, 1), most))
+
+
+def _filter(name: str, value: object) -> str:
+    # Agents fill in what they don't know with blanks: no filter, rather than one nothing passes.
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{name} must be text")
+    if len(value) > MAX_FILTER_CHARACTERS:
+        raise InvalidRequest(f"{name} is longer than {MAX_FILTER_CHARACTERS} characters")
+    return _encodable(name, value.strip())
+
+
+def _encodable(name: str, value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"{name} holds a lone surrogate, which is no character") from error
+    return value

@@ -1,0 +1,239 @@
+"""The three ways of calling the function, and the answer that each caller understands.
+
+- An **agent** (OpenAPI action group): arguments under ``requestBody`` or ``parameters``, all text.
+  The answer is the action-group envelope, for errors too (anything else, and the agent fails).
+- A **gateway** (AgentCore): the arguments themselves; the tool's name is in the client context. The
+  answer is the plain body, ``{"error": ...}`` for a request that can't be served.
+- A **direct** invoke: as the gateway, with ``session_id`` and ``incident_id`` allowed beside the
+  arguments, for the metrics.
+
+An agent's turn is capped through ``promptSessionAttributes``: they live as long as the turn, so the
+count of its queries travels in them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core import telemetry
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, fit
+from lambdas.retrieve_knowledge.arguments import to_query
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from knowledge_rag.core.outcome import RetrievalOutcome
+    from knowledge_rag.core.retrieval import Query
+
+API_PATH: Final = "/retrieve"
+HTTP_METHOD: Final = "POST"
+MESSAGE_VERSION: Final = "1.0"
+
+TOOL_NAMES: Final = ("retrieve_knowledge", "retrieveKnowledge")
+"""What a gateway's target may call the tool."""
+
+MAX_AGENT_RESULTS: Final = 5
+"""Most results for an agent or a gateway: what a model is asked to read at once."""
+
+MAX_AGENT_RESPONSE_BYTES: Final = 25_000
+"""An action group's answer may have 25 KB; this is the smaller reading of that."""
+
+QUERY_COUNT_ATTRIBUTE: Final = "knowledgeRagQueries"
+"""The prompt session attribute that counts a turn's queries."""
+
+MAX_ID_CHARACTERS: Final = 200
+
+_AGENT_KEYS: Final = frozenset({"messageVersion", "actionGroup", "apiPath"})
+_IDS: Final = (telemetry.SESSION_ID, telemetry.INCIDENT_ID)
+
+
+class Caller(StrEnum):
+    """Who calls, by the shape of the event."""
+
+    AGENT = "agent"
+    GATEWAY = "gateway"
+    DIRECT = "direct"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One invocation, read but not yet validated.
+
+    Args:
+        caller: decides limits and the form of the answer.
+        event: as it came, ``{}`` where it was no object.
+        arguments: of the query, by name, as they came.
+        problem: why the call can't be served, where its very form is wrong.
+        session_id: of the caller's conversation, ``""`` where unknown.
+        incident_id: of the incident that it is about, ``""`` where unknown.
+        queries_before: queries that this agent turn has already made.
+    """
+
+    caller: Caller
+    event: Mapping[str, Any]
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    problem: InvalidRequest | None = None
+    session_id: str = ""
+    incident_id: str = ""
+    queries_before: int = 0
+
+    def query(self) -> Query:
+        """Give the validated query.
+
+        Raises:
+            InvalidRequest: the request can't be served as it stands.
+        """
+        if self.problem is not None:
+            raise self.problem
+        return to_query(self.arguments, self._most_results)
+
+    def answer(self, outcome: RetrievalOutcome, *, counted: bool = False) -> dict[str, Any]:
+        """Give the response for an outcome, in the caller's form and within its size.
+
+        Args:
+            outcome: what the query gave.
+            counted: whether it was one of the queries that a turn may make.
+        """
+        queries = self.queries_before + counted
+        return self._form(200, outcome.to_dict(), queries)
+
+    def refuse(self, error: InvalidRequest) -> dict[str, Any]:
+        """Give the response for a request that can't be served."""
+        return self._form(error.status, {"error": str(error)}, self.queries_before)
+
+    def fitting(self, outcome: RetrievalOutcome) -> RetrievalOutcome:
+        """Give the outcome without what the caller's response limit has no room for."""
+        if self.caller is not Caller.AGENT:
+            return outcome
+        return fit(outcome, MAX_AGENT_RESPONSE_BYTES, self._size)
+
+    @property
+    def _most_results(self) -> int:
+        return MAX_SERVICE_RESULTS if self.caller is Caller.DIRECT else MAX_AGENT_RESULTS
+
+    def _size(self, outcome: RetrievalOutcome) -> int:
+        # As the runtime writes it to the wire: UTF-8, the body a string within the envelope.
+        return len(_to_json(self.answer(outcome, counted=True)).encode(errors="surrogatepass"))
+
+    def _form(self, status: int, body: dict[str, object], queries: int) -> dict[str, Any]:
+        if self.caller is not Caller.AGENT:
+            return body
+        prompt_attributes = dict(_object(self.event.get("promptSessionAttributes")))
+        if queries:
+            prompt_attributes[QUERY_COUNT_ATTRIBUTE] = str(queries)
+        return {
+            "messageVersion": MESSAGE_VERSION,
+            "response": {
+                "actionGroup": self.event.get("actionGroup", ""),
+                "apiPath": self.event.get("apiPath", ""),
+                "httpMethod": self.event.get("httpMethod", ""),
+                "httpStatusCode": status,
+                "responseBody": {"application/json": {"body": _to_json(body)}},
+            },
+            "sessionAttributes": _object(self.event.get("sessionAttributes")),
+            "promptSessionAttributes": prompt_attributes,
+        }
+
+
+def recognise(event: object, context: object) -> Call:
+    """Read an invocation of any shape; whatever is wrong with it waits in the call."""
+    if not isinstance(event, dict):
+        problem = InvalidRequest("the event must be a JSON object with the argument query")
+        return Call(Caller.DIRECT, {}, problem=problem)
+    if event.keys() & _AGENT_KEYS:
+        return _agent_call(event)
+    return _flat_call(event, _tool_name(context))
+
+
+def _agent_call(event: dict[str, Any]) -> Call:
+    prompt_attributes = _object(event.get("promptSessionAttributes"))
+    session_attributes = _object(event.get("sessionAttributes"))
+    incident_id = session_attributes.get(telemetry.INCIDENT_ID) or prompt_attributes.get(
+        telemetry.INCIDENT_ID
+    )
+    arguments: dict[str, object] = {}
+    try:
+        _check_operation(event)
+        arguments = _agent_arguments(event)
+        problem = None
+    except InvalidRequest as error:
+        problem = error
+    return Call(
+        Caller.AGENT,
+        event,
+        arguments,
+        problem,
+        _identifier(event.get("sessionId")),
+        _identifier(incident_id),
+        _count(prompt_attributes.get(QUERY_COUNT_ATTRIBUTE)),
+    )
+
+
+def _flat_call(event: dict[str, Any], tool: str | None) -> Call:
+    caller = Caller.DIRECT if tool is None else Caller.GATEWAY
+    problem = None
+    if tool is not None and tool not in TOOL_NAMES:
+        problem = InvalidRequest(f"no tool {tool[:40]!r}; there is {TOOL_NAMES[0]}", status=404)
+    arguments = {name: value for name, value in event.items() if name not in _IDS}
+    session_id, incident_id = (_identifier(event.get(name)) for name in _IDS)
+    return Call(caller, event, arguments, problem, session_id, incident_id)
+
+
+def _check_operation(event: Mapping[str, Any]) -> None:
+    version, path, method = (event.get(k) for k in ("messageVersion", "apiPath", "httpMethod"))
+    if version != MESSAGE_VERSION:
+        raise InvalidRequest(f"messageVersion must be {MESSAGE_VERSION!r}, not {_short(version)}")
+    if path != API_PATH:
+        raise InvalidRequest(f"no path {_short(path)}; there is {API_PATH}", status=404)
+    if not isinstance(method, str) or method.upper() != HTTP_METHOD:
+        raise InvalidRequest(f"{API_PATH} takes {HTTP_METHOD}, not {_short(method)}", status=405)
+
+
+def _agent_arguments(event: Mapping[str, Any]) -> dict[str, object]:
+    content = _object(_object(event.get("requestBody")).get("content"))
+    body = _object(content.get("application/json")).get("properties")
+    # The body's values come last: they win over a parameter of the same name.
+    return _pairs("parameters", event.get("parameters")) | _pairs("requestBody", body)
+
+
+def _pairs(where: str, items: object) -> dict[str, object]:
+    if items is None:
+        return {}
+    if not isinstance(items, list) or not all(
+        isinstance(item, dict) and isinstance(item.get("name"), str) for item in items
+    ):
+        raise InvalidRequest(f"{where} must be a list of objects with name and value")
+    return {item["name"]: item.get("value") for item in items}
+
+
+def _tool_name(context: object) -> str | None:
+    custom = getattr(getattr(context, "client_context", None), "custom", None)
+    name = custom.get("bedrockAgentCoreToolName") if isinstance(custom, dict) else None
+    return name.rpartition("___")[2] if isinstance(name, str) else None
+
+
+def _identifier(value: object) -> str:
+    if not isinstance(value, str):
+        return ""
+    return value[:MAX_ID_CHARACTERS].encode(errors="replace").decode()
+
+
+def _count(value: object) -> int:
+    # Only this function writes it; what can't be read starts from the beginning.
+    return int(value) if isinstance(value, str) and value.isascii() and value[:6].isdigit() else 0
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _short(value: object) -> str:
+    return repr(value)[:60]
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,170 @@
+"""One log line and one metric record a call.
+
+Both go to standard output, where Lambda collects them. Neither holds the query's text, unless the
+debug switch asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+from aws_lambda_powertools.metrics.functions import is_metrics_disabled
+
+from knowledge_rag.core import telemetry
+from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.core.retrieval import unproven_count
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
+    from knowledge_rag.core.outcome import RetrievalOutcome
+    from knowledge_rag.core.retrieval import Query
+    from lambdas.retrieve_knowledge.events import Call
+    from lambdas.retrieve_knowledge.settings import Settings
+
+
+class _StandardOutput(logging.StreamHandler[TextIO]):
+    """Writes to whatever ``sys.stdout`` is at the time, so that callers can redirect it."""
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stdout
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None: ...
+
+
+logger: Final = Logger(
+    service=telemetry.SERVICE, logger_handler=_StandardOutput(), log_uncaught_exceptions=False
+)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How one query ended, as the log and the metrics tell it.
+
+    Args:
+        outcome: what the caller gets.
+        settings: that applied, ``None`` where they are wrong.
+        request_id: the service's id of the request, ``""`` for none.
+        code: the failure's own name, where it is degraded.
+        permanent: whether trying again can't help.
+    """
+
+    outcome: RetrievalOutcome
+    settings: Settings | None
+    request_id: str = ""
+    code: str = ""
+    permanent: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether the query went unanswered."""
+        return self.outcome.status is Status.DEGRADED
+
+
+def refused(call: Call, error: InvalidRequest) -> None:
+    """Log a request that can't be served; it says nothing of the knowledge base, so no metric."""
+    fields: dict[str, Any] = {"caller": call.caller, "http_status": error.status}
+    logger.warning("request refused", **fields, **_ids(call))
+
+
+def defect(error: Exception) -> None:
+    """Log what nobody foresaw: where it came from, without any value of the request.
+
+    The message is left out of the frames and given apart, cut short.
+    """
+    logger.error(
+        "unforeseen error",
+        error=type(error).__name__,
+        error_message=str(error)[:200],
+        frames=[line.strip() for line in traceback.format_tb(error.__traceback__)],
+    )
+
+
+def misconfigured(error: InvalidSettings) -> None:
+    """Say which settings are wrong; without a query there is nothing in it to hide."""
+    logger.error("settings are wrong", problems=str(error))
+
+
+def answered(call: Call, query: Query, end: End, latency_ms: float) -> None:
+    """Log how a query ended, and count it unless it was never carried out.
+
+    Args:
+        call: that asked.
+        query: what it asked.
+        end: what became of it.
+        latency_ms: milliseconds since the event arrived.
+    """
+    fields = _fields(call, query, end, round(latency_ms, 1))
+    if end.failed:
+        logger.error("query degraded", **fields)
+    else:
+        logger.info("query answered", **fields)
+    if end.outcome.reason is not Reason.QUERY_LIMIT and not is_metrics_disabled():
+        _write_metrics(call, end, latency_ms)
+
+
+def _fields(call: Call, query: Query, end: End, latency_ms: float) -> dict[str, Any]:
+    outcome = end.outcome
+    fields: dict[str, Any] = {
+        "caller": call.caller,
+        "status": outcome.status,
+        "results": len(outcome.results),
+        "dropped": {reason.value: count for reason, count in outcome.dropped.items()},
+        "latency_ms": latency_ms,
+        "query_characters": len(query.text),
+        "request_id": end.request_id,
+    }
+    if end.failed:
+        fields |= {"reason": outcome.reason, "code": end.code, "permanent": end.permanent}
+    if end.settings is not None and end.settings.log_query_text:
+        fields["query"] = query.text
+    return fields | _ids(call)
+
+
+def _write_metrics(call: Call, end: End, latency_ms: float) -> None:
+    # A provider a call: `Metrics` keeps its values in class attributes, which threads would mix.
+    metrics = EphemeralMetrics(namespace=telemetry.NAMESPACE, service=telemetry.SERVICE)
+    for name, value in _counts(end).items():
+        metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
+    properties: dict[str, object] = {"status": end.outcome.status, "latency_ms": latency_ms}
+    if end.failed:
+        # One that was given up took as long as the deadline, which says nothing of the search:
+        # its time is a property and not part of the latency metric.
+        properties |= {"reason": end.outcome.reason, "code": end.code}
+    else:
+        metrics.add_metric(
+            name=telemetry.RETRIEVAL_LATENCY, unit=MetricUnit.Milliseconds, value=latency_ms
+        )
+    for key, property_ in (properties | _ids(call)).items():
+        metrics.add_metadata(key=key, value=property_)
+    # One write: two threads' records must not run into each other.
+    sys.stdout.write(json.dumps(metrics.serialize_metric_set(), separators=(",", ":")) + "\n")
+
+
+def _counts(end: End) -> dict[str, int]:
+    outcome = end.outcome
+    counts = {
+        telemetry.RETRIEVAL_COUNT: 1,
+        telemetry.RETRIEVAL_ERRORS: int(end.failed),
+        telemetry.RETRIEVAL_PERMANENT_ERRORS: int(end.permanent),
+        telemetry.RETRIEVAL_TIMEOUTS: int(outcome.reason is Reason.TIMEOUT),
+        telemetry.RETRIEVAL_GUARDRAIL_INTERVENED: int(outcome.reason is Reason.GUARDRAIL),
+        telemetry.RETRIEVAL_DROPPED_RESULTS: unproven_count(outcome),
+    }
+    if not end.failed:
+        counts[telemetry.RETRIEVAL_RESULT_COUNT] = len(outcome.results)
+        counts[telemetry.RETRIEVAL_ZERO_RESULTS] = int(outcome.status is Status.NO_MATCH)
+    return counts
+
+
+def _ids(call: Call) -> dict[str, Any]:
+    ids = {telemetry.SESSION_ID: call.session_id, telemetry.INCIDENT_ID: call.incident_id}
+    return {name: value for name, value in ids.items() if value}

@@ -1,0 +1,168 @@
+"""The function's settings: its environment, read once and checked as a whole.
+
+======================== =========================================================== ==========
+variable                 value                                                       default
+======================== =========================================================== ==========
+KNOWLEDGE_BASE_ID        id of the one knowledge base, 10 letters and digits         (required)
+AWS_REGION               its region; Lambda sets it (AWS_DEFAULT_REGION counts too)  (required)
+SEARCH_TYPE              HYBRID or SEMANTIC                                          HYBRID
+EVIDENCE_FLOOR_HYBRID    lowest score that is evidence under HYBRID, a number        no floor
+EVIDENCE_FLOOR_SEMANTIC  the same under SEMANTIC                                     no floor
+GUARDRAIL_ID             Bedrock guardrail that Retrieve applies                     none
+GUARDRAIL_VERSION        its version, a number or DRAFT; goes with GUARDRAIL_ID      none
+MAX_QUERIES_PER_TURN     queries in one agent turn, 0..100; 0 for no limit           3
+DEADLINE_SECONDS         when a query is given up, 0.1..1.8                          1.8
+LOG_QUERY_TEXT           true or false: write query texts to the log (debugging)     false
+RAISE_INTERNAL_ERRORS    true or false: let a defect raise, not degrade (debugging)  false
+======================== =========================================================== ==========
+
+An empty value counts as absent. ``AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME``, credentials, proxies
+and ``AWS_CA_BUNDLE`` are botocore's own settings and work as they do there;
+``POWERTOOLS_LOG_LEVEL`` and ``POWERTOOLS_METRICS_DISABLED`` are Powertools' own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.retrieval import Guardrail, SearchSettings, SearchType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MIN_DEADLINE_SECONDS: Final = 0.1
+MAX_DEADLINE_SECONDS: Final = DEFAULT_DEADLINE_SECONDS
+DEFAULT_QUERIES_PER_TURN: Final = 3
+MAX_QUERIES_PER_TURN: Final = 100
+
+# The patterns of botocore's service model; it refuses a shorter id before the network.
+_KNOWLEDGE_BASE_ID: Final = re.compile(r"[0-9a-zA-Z]{10}")
+_REGION: Final = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]+")
+_GUARDRAIL_ID: Final = re.compile(r"[a-z0-9]{1,64}")
+_GUARDRAIL_VERSION: Final = re.compile(r"[1-9][0-9]{0,4}|DRAFT")
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the function runs with; :func:`load_settings` says what each value may be."""
+
+    search: SearchSettings
+    region: str
+    deadline_seconds: float = DEFAULT_DEADLINE_SECONDS
+    max_queries_per_turn: int = DEFAULT_QUERIES_PER_TURN
+    log_query_text: bool = False
+    raise_internal_errors: bool = False
+
+
+def load_settings(environ: Mapping[str, str]) -> Settings:
+    """Read the settings from an environment.
+
+    Raises:
+        InvalidSettings: one or more values are wrong; every one is named.
+    """
+    read = _Reader(environ)
+    region_variable = "AWS_REGION" if environ.get("AWS_REGION") else "AWS_DEFAULT_REGION"
+    search_type = read.get("SEARCH_TYPE", _search_type, SearchType.HYBRID)
+    floors = {kind: read.optional(f"EVIDENCE_FLOOR_{kind}", _finite) for kind in SearchType}
+    settings = Settings(
+        SearchSettings(
+            read.required("KNOWLEDGE_BASE_ID", _matching(_KNOWLEDGE_BASE_ID)),
+            search_type,
+            floors[search_type],
+            read.guardrail(),
+        ),
+        read.required(region_variable, _matching(_REGION)),
+        read.get("DEADLINE_SECONDS", _deadline, DEFAULT_DEADLINE_SECONDS),
+        read.get("MAX_QUERIES_PER_TURN", _queries, DEFAULT_QUERIES_PER_TURN),
+        read.get("LOG_QUERY_TEXT", _switch, default=False),
+        read.get("RAISE_INTERNAL_ERRORS", _switch, default=False),
+    )
+    if read.problems:
+        raise InvalidSettings("; ".join(read.problems))
+    return settings
+
+
+class _Reader:
+    """Reads variables and keeps count of what is wrong with them."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.problems: list[str] = []
+
+    def optional(self, name: str, parse: Callable[[str], _T]) -> _T | None:
+        text = self._environ.get(name, "").strip()
+        if not text:
+            return None
+        try:
+            return parse(text)
+        except ValueError as error:
+            self.problems.append(f"{name}={text[:40]!r}: {error}")
+            return None
+
+    def get(self, name: str, parse: Callable[[str], _T], default: _T) -> _T:
+        value = self.optional(name, parse)
+        return default if value is None else value
+
+    def required(self, name: str, parse: Callable[[str], str]) -> str:
+        if not self._environ.get(name, "").strip():
+            self.problems.append(f"{name} is not set")
+        return self.get(name, parse, "")
+
+    def guardrail(self) -> Guardrail | None:
+        guardrail_id = self.get("GUARDRAIL_ID", _matching(_GUARDRAIL_ID), "")
+        version = self.get("GUARDRAIL_VERSION", _matching(_GUARDRAIL_VERSION), "")
+        if bool(self._environ.get("GUARDRAIL_ID")) != bool(self._environ.get("GUARDRAIL_VERSION")):
+            self.problems.append("GUARDRAIL_ID and GUARDRAIL_VERSION go together")
+        return Guardrail(guardrail_id, version) if guardrail_id and version else None
+
+
+def _matching(pattern: re.Pattern[str]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError(f"must match {pattern.pattern}")
+        return text
+
+    return parse
+
+
+def _search_type(text: str) -> SearchType:
+    if text.upper() not in SearchType.__members__:
+        raise ValueError(f"must be {' or '.join(SearchType)}")
+    return SearchType[text.upper()]
+
+
+def _finite(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError("must be a number")
+    return value
+
+
+def _deadline(text: str) -> float:
+    value = _finite(text)
+    if not MIN_DEADLINE_SECONDS <= value <= MAX_DEADLINE_SECONDS:
+        raise ValueError(f"must be {MIN_DEADLINE_SECONDS} to {MAX_DEADLINE_SECONDS} seconds")
+    return value
+
+
+def _queries(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:9]) <= MAX_QUERIES_PER_TURN):
+        raise ValueError(f"must be a whole number, 0 to {MAX_QUERIES_PER_TURN}")
+    return int(text)
+
+
+def _switch(text: str) -> bool:
+    value = {"true": True, "1": True, "false": False, "0": False}.get(text.lower())
+    if value is None:
+        raise ValueError("must be true or false")
+    return value
