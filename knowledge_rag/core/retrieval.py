@@ -189,11 +189,14 @@ def select(items: list[Any], max_results: int, evidence_floor: float | None) -> 
     dropped: Counter[DropReason] = Counter()
     kept: dict[tuple[str, int, int], RetrievalResult] = {}
     doubtful = False
-    for item in items:
+    for index, item in enumerate(items):
+        if len(kept) == max_results:
+            dropped[DropReason.OVER_LIMIT] = len(items) - index
+            break
         below = _is_below(item, evidence_floor)
         proven = _prove(item)
         if isinstance(proven, RetrievalResult):
-            reason = DropReason.BELOW_FLOOR if below else _keep(proven, kept, max_results)
+            reason = DropReason.BELOW_FLOOR if below else _keep(proven, kept)
         else:
             reason = proven
             doubtful = doubtful or not below
@@ -246,13 +249,11 @@ def unproven_count(outcome: RetrievalOutcome) -> int:
 
 
 def _keep(
-    result: RetrievalResult, kept: dict[tuple[str, int, int], RetrievalResult], max_results: int
+    result: RetrievalResult, kept: dict[tuple[str, int, int], RetrievalResult]
 ) -> DropReason | None:
     lines = (result.citation.source_file, result.citation.start_line, result.citation.end_line)
     if lines in kept:
         return DropReason.DUPLICATE
-    if len(kept) == max_results:
-        return DropReason.OVER_LIMIT
     kept[lines] = result
     return None
 

@@ -10,7 +10,12 @@ import contextlib
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterator
 
 Script = Callable[[socket.socket, "RawServer"], None]
 
@@ -23,9 +28,10 @@ class RawServer:
         requests: the requests read so far, head and body each.
     """
 
-    def __init__(self, *scripts: Script, backlog: int = 16) -> None:
+    def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None) -> None:
         self._scripts = list(scripts)
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=backlog)
+        self._tls = tls
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self._accepted: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self.stopping = threading.Event()
@@ -40,7 +46,7 @@ class RawServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"https://localhost:{self.port}" if self._tls else f"http://127.0.0.1:{self.port}"
 
     def then(self, *scripts: Script) -> None:
         """Replace what is still queued."""
@@ -76,7 +82,11 @@ class RawServer:
     def _run(self, script: Script, sock: socket.socket) -> None:
         with contextlib.suppress(OSError), sock:
             sock.settimeout(10)
-            script(sock, self)
+            if self._tls is None:
+                script(sock, self)
+                return
+            with self._tls.wrap_socket(sock, server_side=True) as secured:
+                script(secured, self)
 
     def read_request(self, sock: socket.socket) -> tuple[bytes, bytes]:
         """Read one request with its body; raises ConnectionError when the client has gone."""
@@ -185,9 +195,28 @@ def resetting(sock: socket.socket, server: RawServer) -> None:
 
 
 @contextlib.contextmanager
-def serving(*scripts: Script) -> Iterator[RawServer]:
-    server = RawServer(*scripts)
+def serving(*scripts: Script, tls: ssl.SSLContext | None = None) -> Iterator[RawServer]:
+    server = RawServer(*scripts, tls=tls)
     try:
         yield server
     finally:
         server.close()
+
+
+@contextlib.contextmanager
+def unanswered_port() -> Iterator[int]:
+    """Give a port on which a SYN gets no answer: its backlog is full and nobody accepts."""
+    with socket.socket() as listener, contextlib.ExitStack() as waiting:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            sock = waiting.enter_context(socket.socket())
+            sock.settimeout(0)
+            sock.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+def refused_port() -> int:
+    """Give a port on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]

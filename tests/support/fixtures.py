@@ -1,0 +1,89 @@
+"""Fixtures that several folders of tests share; ``tests/conftest.py`` makes them known."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lambdas.retrieve_knowledge import service
+from lambdas.retrieve_knowledge.handler import lambda_handler
+from tests.support.raw_server import RawServer
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterator
+
+    from tests.support.raw_server import Script
+
+KNOWLEDGE_BASE_ID = "TESTKB0001"
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """What one call of the handler gave: the answer, and what it wrote to standard output."""
+
+    answer: Any
+    logs: list[dict[str, Any]] = field(default_factory=list)
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    output: str = ""
+
+
+def invoke(event: Any, context: Any = None) -> Invocation:
+    """Call the real handler and read its output as Lambda would: a JSON object a line."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        answer = lambda_handler(event, context)
+    records = [json.loads(line) for line in output.getvalue().splitlines()]
+    return Invocation(
+        answer,
+        [record for record in records if "_aws" not in record],
+        [record for record in records if "_aws" in record],
+        output.getvalue(),
+    )
+
+
+@pytest.fixture
+def aws_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Dummy credentials, a region, a knowledge base, and nothing of the machine's own settings."""
+    for name in os.environ:
+        upper = name.upper()
+        if upper.startswith(("AWS_", "POWERTOOLS_", "GUARDRAIL_", "EVIDENCE_")) or upper.endswith(
+            ("_PROXY", "CA_BUNDLE")
+        ):
+            monkeypatch.delenv(name)
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_REGION": "us-east-1",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "KNOWLEDGE_BASE_ID": KNOWLEDGE_BASE_ID,
+    }.items():
+        monkeypatch.setenv(name, value)
+    service.reset()
+    yield monkeypatch
+    service.reset()
+
+
+@pytest.fixture
+def knowledge_base(
+    aws_environment: pytest.MonkeyPatch,
+) -> Iterator[Callable[..., RawServer]]:
+    """Start a loopback server in the knowledge base's place, which follows the given scripts."""
+    with contextlib.ExitStack() as servers:
+
+        def start(*scripts: Script, tls: ssl.SSLContext | None = None) -> RawServer:
+            server = RawServer(*scripts, tls=tls)
+            servers.callback(server.close)
+            aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", server.url)
+            return server
+
+        yield start
+        service.reset()
