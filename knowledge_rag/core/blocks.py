@@ -6,7 +6,7 @@ line's offset in ``text``; so the spans given here are offsets in ``text``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.core import grammar
 from knowledge_rag.core.lists import item_end
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 def markdown_blocks(source: str, position: int, end: int) -> Iterator[Block]:
     """Give the blocks between two positions: paragraphs, fences, tables, single list items ..."""
-    while (position := _past_blank(source, position)) < end:
+    while (position := past_blank(source, position)) < end:
         opening = grammar.BLOCK_START.match(source, position)
         behind = min(end, _block_end(source, position, opening))
         is_item = opening is not None and opening.lastgroup == "item"
@@ -43,33 +43,38 @@ def markdown_blocks(source: str, position: int, end: int) -> Iterator[Block]:
 
 def plain_blocks(source: str, position: int, end: int) -> Iterator[Block]:
     """Give the runs of non-blank lines between two positions."""
-    while (position := _past_blank(source, position)) < end:
+    while (position := past_blank(source, position)) < end:
         behind = min(end, _next_blank(source, position))
         yield Block(position, behind)
         position = behind
 
 
+def cuts(pattern: re.Pattern[str], source: str, position: int, end: int) -> Iterator[int]:
+    """Give the positions that a pattern like grammar.SEAM finds for a cut, in their order."""
+    for found in pattern.finditer(source, position, end):
+        if found.lastgroup == "blank":
+            yield found.end()
+        elif found.lastgroup == "bullet":
+            yield found.start()
+
+
 def item_parts(source: str, position: int, end: int) -> Iterator[Block]:
     """Cut a list item before its inner items and behind its blank lines; fences stay whole."""
     start = position
-    for boundary in grammar.ITEM_PART.finditer(source, position + 1, end):
-        if boundary["fence"]:
-            continue
-        if boundary.start() > start:
-            yield Block(start, boundary.start())
-            start = boundary.start()
+    for at in cuts(grammar.ITEM_PART, source, position + 1, end):
+        if at > start:
+            yield Block(start, at)
+            start = at
     yield Block(start, end)
 
 
-def lines(source: str, position: int, end: int) -> Iterator[Block]:
-    """Give each line between two positions as a block of its own, blank ones left out."""
-    while (position := _past_blank(source, position)) < end:
-        behind = line_end(source, position)
-        yield Block(position, behind)
-        position = behind
+def whole(source: str, position: int, end: int) -> Iterator[Block]:  # noqa: ARG001
+    """Give the stretch as its only part, as item_parts does for an item without inner cuts."""
+    yield Block(position, end)
 
 
-def _past_blank(source: str, position: int) -> int:
+def past_blank(source: str, position: int) -> int:
+    """Give the position of the first line from ``position`` on that is not blank, or the end."""
     blank = grammar.BLANK_LINES.match(source, position)
     return blank.end() if blank else position
 
@@ -80,20 +85,19 @@ def _next_blank(source: str, position: int) -> int:
 
 
 def _block_end(source: str, position: int, opening: re.Match[str] | None) -> int:
-    kind = opening.lastgroup if opening else None
-    if opening is None or kind is None:
+    if opening is None:
         return _paragraph_end(source, position)
+    kind = opening.lastgroup
     if kind == "fence":
         return fence_end(source, opening)
-    if kind == "html":
-        return html_end(source, position)
-    if kind == "item":
-        return item_end(source, position)
-    if kind == "quote":
-        return _run_end(grammar.NOT_QUOTE, source, position)
-    if kind == "code":
-        return _run_end(grammar.NOT_CODE, source, position)
-    return line_end(source, position)
+    if kind in _RUNS:
+        return _run_end(_RUNS[kind], source, position)
+    ends = {"html": html_end, "item": item_end}.get(kind or "", line_end)
+    return ends(source, position)
+
+
+_RUNS: Final = {"quote": grammar.NOT_QUOTE, "code": grammar.NOT_CODE}
+"""Blocks that go on while their lines look alike: what the first other line looks like."""
 
 
 def _run_end(other: re.Pattern[str], source: str, position: int) -> int:

@@ -18,8 +18,8 @@ from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.front_matter import parse_front_matter
 from knowledge_rag.core.lines import BLANK
 from knowledge_rag.core.markdown import find_headings
-from knowledge_rag.core.packing import Span, split_span
-from knowledge_rag.core.tokens import token_cost
+from knowledge_rag.core.packing import Packer, Span
+from knowledge_rag.core.tokens import TokenMeter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,9 +99,20 @@ def chunk_text(
     markdown = not document.source_file.lower().endswith(PLAIN_SUFFIXES)
     body = parse_front_matter(text).end if markdown else 0
     headings = find_headings(text, body) if markdown else []
+    meter = TokenMeter(text)
+    packer = Packer(text, meter, cap, markdown=markdown)
     pieces: list[_Piece] = []
     for section in _with_bodies(text, _sections(text, body, headings)):
-        pieces += _cut(text, section, cap, pieces, markdown=markdown)
+        start, lead_end, end, _, path = section
+        cost = meter.cost(start, end)
+        if cost > cap:
+            pieces += [_Piece(span, path) for span in packer.split(start, lead_end, end)]
+        elif pieces and pieces[-1].span.cost + cost <= cap and _is_bare(text, section):
+            # a heading with nothing below it says nothing alone: it stays with its neighbour
+            before, path = pieces.pop()
+            pieces.append(_Piece(Span(before.start, end, before.cost + cost), path))
+        else:
+            pieces.append(_Piece(Span(start, end, cost), path))
     return list(_chunks(document, text, pieces, cap))
 
 
@@ -139,26 +150,9 @@ def _is_bare(text: str, section: _Section) -> bool:
     return section.level > 0 and not text[section.lead_end : section.end].strip(BLANK + "\n")
 
 
-def _cut(
-    text: str, section: _Section, cap: float, before: list[_Piece], *, markdown: bool
-) -> list[_Piece]:
-    start, lead_end, end, _, path = section
-    cost = token_cost(text[start:end])
-    if cost > cap:
-        spans = split_span(text, start, lead_end, end, cap, markdown=markdown)
-        return [_Piece(span, path) for span in spans]
-    if before and before[-1].span.cost + cost <= cap and _is_bare(text, section):
-        # a heading with nothing below it says nothing alone: it stays with its neighbour
-        neighbour, path = before.pop()
-        return [_Piece(Span(neighbour.start, end, neighbour.cost + cost), path)]
-    return [_Piece(Span(start, end, cost), path)]
-
-
-def _chunks(
-    document: Document, text: str, pieces: list[_Piece], cap: float
-) -> Iterator[Chunk]:
+def _chunks(document: Document, text: str, pieces: list[_Piece], cap: float) -> Iterator[Chunk]:
     line, counted = 1, 0
-    for (start, end, cost, _), path in pieces:
+    for (start, end, cost), path in pieces:
         line += text.count("\n", counted, start)
         counted = start
         solid = start + len(text[start:end].rstrip(BLANK + "\n"))

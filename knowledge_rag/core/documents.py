@@ -63,7 +63,7 @@ def _title(source_file: str, text: str, body: int, fields: FrontMatter) -> str:
 def _document_type(source_file: str, fields: FrontMatter) -> DocumentType:
     """Front matter decides, else the nearest folder that names a kind, else the file's name."""
     declared = fields.get("document_type")
-    if isinstance(declared, str) and declared in DocumentType:
+    if isinstance(declared, str) and declared in set(DocumentType):
         return DocumentType(declared)
     *folders, name = source_file.split("/")
     stem, dot, suffix = name.rpartition(".")

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from knowledge_rag.core.chunks import FrontMatter
 
-_BLOCK = re.compile(r"---[ \t]*\r?\n((?:(?!(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z))[^\n]*\n)*)(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)")
+_BLOCK = re.compile(
+    r"---[ \t]*\r?\n((?:(?!(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z))[^\n]*\n)*)(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)"
+)
 _YAML_LINE = re.compile(
     r"[ \t\r]*\Z|#|[ \t]+\S|-(?:[ \t]|\r?\Z)|(?:\"[^\"]*\"|'[^']*'|[^\s:#,\[\]{}&*!|>'\"%@`-][^:\n]*|-[^\s:][^:\n]*)[ \t]*:(?:[ \t\r]|\Z)|[\]}][ \t\r]*\Z"
 )

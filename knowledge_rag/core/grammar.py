@@ -68,9 +68,7 @@ _HTML_BLOCK_NAMES = (
     "hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|"
     "search|section|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul"
 )
-_ATTRIBUTE = (
-    r"[ \t]+[a-zA-Z_:][a-zA-Z0-9:._-]*(?:[ \t]*=[ \t]*(?:[^\"'=<>`\x00-\x20]+|'[^'\n]*'|\"[^\"\n]*\"))?"
-)
+_ATTRIBUTE = r"[ \t]+[a-zA-Z_:][a-zA-Z0-9:._-]*(?:[ \t]*=[ \t]*(?:[^\"'=<>`\x00-\x20]+|'[^'\n]*'|\"[^\"\n]*\"))?"
 HTML_ENDS: Final = tuple(
     (re.compile(start, re.IGNORECASE), re.compile(end, re.IGNORECASE))
     for start, end in (
@@ -90,18 +88,30 @@ HTML_ALONE: Final = re.compile(
 )
 """HTML blocks of kind 7, which a blank line ends and which can't interrupt a paragraph."""
 
-ITEM: Final = re.compile(r"\n( {0,3})([-+*]|\d{1,9}[.)])(?:([ \t]+)(?=[^ \t\r\n])|(?=[ \t\r\n]|\Z))")
+ITEM: Final = re.compile(
+    r"\n( {0,3})([-+*]|\d{1,9}[.)])(?:([ \t]+)(?=[^ \t\r\n])|(?=[ \t\r\n]|\Z))"
+)
 FENCE_AFTER_MARKERS: Final = re.compile(rf"(?:[ \t]*{_MARKER})+[ \t]+(?P<fence>{_FENCE})")
 """A fence that opens on the line of its own list item."""
 
-ITEM_PART: Final = re.compile(
-    rf"\n(?:[ \t]*(?:{_MARKER}[ \t]+)*(?P<fence>(?P<marks>`{{3,}}(?=[^`\n]*(?:\n|\Z))|~{{3,}})"
-    r"[^\n]*(?:\n(?![ \t]*(?P=marks))[^\n]*)*(?:\n[^\n]*)?)"
-    rf"|[ \t]+{_MARKER}"
-    r"|(?<=\n)(?=[ \t]*[^ \t\r\n])"
-    r")"
+_FENCE_WHOLE = (
+    r"(?P<marks>`{3,}(?=[^`\n]*+(?:\n|\Z))|~{3,})"
+    r"[^\n]*+(?:\n(?![ \t]*+(?P=marks))[^\n]*+)*+(?:\n[^\n]*+)?"
 )
-"""Where the parts of a list item start: inner items, and lines behind a blank one; or a fence."""
+SEAM: Final = re.compile(
+    r"\n(?:(?P<bullet>(?=[-+*\d])(?:[-+*]|\d{1,9}[.)])(?=[ \t]))"
+    r"|(?P<blank>[ \t\r]*+(?:\n[ \t\r]*+)*+(?=\n[^ \t\r\n]))"
+    r"| {0,3}(?:(?=[`~])" + _FENCE_WHOLE + r"|<(?:!--(?s:.*?(?:-->|\Z))"
+    r"|(?i:(?P<tag>pre|script|style|textarea)\b(?s:.*?(?:</(?P=tag)>|\Z))))))"
+)
+"""Places where a long section can be cut, and what hides such places from sight."""
+PLAIN_SEAM: Final = re.compile(r"\n(?P<blank>[ \t\r]*+(?:\n[ \t\r]*+)*+(?=\n[ \t]*+[^ \t\r\n]))")
+ITEM_PART: Final = re.compile(
+    rf"\n(?:(?P<bullet>[ \t]+{_MARKER})"
+    r"|(?P<blank>[ \t\r]*+(?:\n[ \t\r]*+)*+(?=\n[ \t]*+[^ \t\r\n]))"
+    rf"|[ \t]*+{_FENCE_WHOLE})"
+)
+"""Where a long list item can be cut: before inner items and behind blank lines, not in a fence."""
 
 
 @lru_cache(maxsize=256)

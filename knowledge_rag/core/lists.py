@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import re
 
 
+_MARKER_LENGTH = 20
+"""Characters that tell a list item: a newline, its indent, up to nine digits, a mark, a space."""
+
+
 def line_before_is_blank(source: str, position: int) -> bool:
     """Whether the line before the one at ``position`` is blank (or there is none)."""
     before = source.rfind("\n", 0, position)
@@ -21,7 +25,7 @@ def line_before_is_blank(source: str, position: int) -> bool:
 
 
 def list_around(source: str, start: int, position: int) -> int:
-    """Give the position behind the list that the line at ``position`` lies in.
+    r"""Give the position behind the list that the line at ``position`` lies in.
 
     Args:
         source: the text behind a ``\\n``.
@@ -31,7 +35,8 @@ def list_around(source: str, start: int, position: int) -> int:
     Returns:
         A position greater than ``position``, or -1 if the line lies in no list.
     """
-    while (item := grammar.ITEM.search(source, start)) and item.start() <= position:
+    until = position + _MARKER_LENGTH
+    while (item := grammar.ITEM.search(source, start, until)) and item.start() <= position:
         start = item.end()
         if opens_list(source, item.start()):
             start = list_end(source, item.start())

@@ -26,7 +26,7 @@ _LONG_TAG = 2_000
 
 
 class Heading(NamedTuple):
-    """One heading of the document's outline.
+    r"""One heading of the document's outline.
 
     Args:
         start: offset of its first line.
@@ -56,7 +56,9 @@ def _headings(source: str, position: int) -> Iterator[Heading]:
     search = grammar.CANDIDATE.search
     while match := search(source, position):
         at = match.start()
-        if (match["indent"] or at != free) and (hidden := _hidden_until(source, match, free)):
+        # a blank line right above, the common case, leaves only an indented line in doubt
+        doubtful = match["indent"] or (source[at - 1 : at] != "\n" and at != free)
+        if doubtful and (hidden := _hidden_until(source, match, free)):
             position = free = hidden
             continue
         kind = match.lastgroup
@@ -100,7 +102,7 @@ def _atx(source: str, match: re.Match[str]) -> Heading:
 
 
 def line_end(source: str, index: int) -> int:
-    """Give the index of the ``\\n`` (or the end) behind the character at ``index``."""
+    r"""Give the index of the ``\\n`` (or the end) behind the character at ``index``."""
     end = source.find("\n", index + 1)
     return len(source) if end < 0 else end
 
@@ -135,12 +137,17 @@ def _html_around(source: str, free: int, position: int) -> int:
     Only blocks that a blank line ends: the others are candidates themselves.
     """
     first = _text_start(source, free, position)
+    listed_until = -1
     for line in grammar.HTML_LINE.finditer(source, first, position):
         opening = line.start("html")
-        starts = grammar.HTML_NAMED.match(source, opening) or (
-            line.start() == first and _tag_alone(source, opening)
-        )
-        if starts and not (line["indent"] and list_around(source, free, line.start()) > 0):
+        if line.start() < listed_until or not (
+            grammar.HTML_NAMED.match(source, opening)
+            or (line.start() == first and _tag_alone(source, opening))
+        ):
+            continue
+        if line["indent"] and listed_until < 0:
+            listed_until = list_around(source, free, line.start())
+        if line.start() >= listed_until:
             blank = grammar.BLANK_LINE.search(source, position)
             return blank.start() if blank else len(source)
     return 0

@@ -1,15 +1,31 @@
-"""Filling chunks with blocks, in order, up to the cap."""
+"""Filling chunks with what belongs together, in order, up to the cap."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from knowledge_rag.core.blocks import Block, item_parts, lines, markdown_blocks, plain_blocks
+from knowledge_rag.core import grammar
+from knowledge_rag.core.blocks import (
+    cuts,
+    item_parts,
+    markdown_blocks,
+    past_blank,
+    plain_blocks,
+    whole,
+)
 from knowledge_rag.core.lines import BLANK
-from knowledge_rag.core.tokens import token_cost
+from knowledge_rag.core.markdown import line_end
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    from knowledge_rag.core.tokens import TokenMeter
+
+
+_WINDOW = 8_000
+"""Characters within which a run of lines reaches the cap; keeps the search for it local."""
 
 
 class Span(NamedTuple):
@@ -17,85 +33,109 @@ class Span(NamedTuple):
 
     Args:
         start: offset of its first line.
-        end: offset behind its last line; blank lines may be among the last.
+        end: offset of the line behind its last one; blank lines may be among the last.
         cost: estimated tokens.
-        introduces: it is a heading or ends in a colon, so it should not be parted from what follows.
     """
 
     start: int
     end: int
     cost: float
-    introduces: bool = False
 
 
-def split_span(
-    text: str, start: int, lead_end: int, end: int, cap: float, *, markdown: bool
-) -> list[Span]:
-    """Split a stretch that exceeds the cap into spans that do not.
-
-    Fences, tables, list items and paragraphs stay whole unless one alone exceeds the cap; then it
-    is split between its parts or its lines. Only a single line can exceed the cap.
+class Packer:
+    """Splits stretches of one text that exceed the cap into spans that do not.
 
     Args:
         text: the document.
-        start: offset of the stretch's first line.
-        lead_end: offset behind its heading lines; they stay with what follows where both fit.
-        end: offset behind the stretch.
-        cap: estimated tokens that a span may have.
-        markdown: whether blocks are Markdown's, or just runs of non-blank lines.
+        meter: estimates its tokens.
+        cap: estimated tokens that a span may have; only a single line can exceed it.
+        markdown: whether its blocks are Markdown's, or just runs of non-blank lines.
     """
-    source = "\n" + text
-    blocks = (markdown_blocks if markdown else plain_blocks)(source, lead_end, end)
-    return list(_pack(_units(source, start, lead_end, blocks, cap), cap))
 
+    def __init__(self, text: str, meter: TokenMeter, cap: float, *, markdown: bool) -> None:
+        self._source = "\n" + text
+        self._cost = meter.cost
+        self._cap = cap
+        self._markdown = markdown
 
-def _units(
-    source: str, start: int, lead_end: int, blocks: Iterator[Block], cap: float
-) -> Iterator[Span]:
-    if lead_end > start:
-        yield Span(start, lead_end, token_cost(source[start + 1 : lead_end + 1]), introduces=True)
-    for block in blocks:
-        yield from _fitting(source, block, cap)
+    def split(self, start: int, lead_end: int, end: int) -> Iterator[Span]:
+        """Split a stretch; fences, tables, list items and paragraphs stay whole where they fit.
 
+        Args:
+            start: offset of the stretch's first line.
+            lead_end: offset behind its heading lines, which stay with what follows if that fits.
+            end: offset behind the stretch.
+        """
+        units = [
+            unit
+            for first, behind in pairwise([start, *self._seams(lead_end, end), end])
+            for unit in self._fitting(first, max(first, min(lead_end, behind)), behind)
+        ]
+        return self._pack(units)
 
-def _fitting(source: str, block: Block, cap: float) -> Iterator[Span]:
-    content = source[block.start + 1 : block.end + 1]
-    cost = token_cost(content)
-    if cost <= cap:
-        yield Span(block.start, block.end, cost, content.rstrip(BLANK + "\n").endswith(":"))
-        return
-    finer: Callable[[str, int, int], Iterator[Block]] = item_parts if block.is_item else lines
-    parts = list(finer(source, block.start, block.end))
-    if len(parts) == 1 and not block.is_item:
-        yield Span(block.start, block.end, cost)
-        return
-    for part in parts:
-        yield from _fitting(source, part._replace(is_item=False), cap)
+    def _seams(self, position: int, end: int) -> Iterator[int]:
+        """Give where a cut parts no fence, table, list item or HTML block, by one quick look."""
+        seams = grammar.SEAM if self._markdown else grammar.PLAIN_SEAM
+        begun = False  # what follows a heading directly is no place to cut
+        for at in cuts(seams, self._source, position, end):
+            if begun or self._source[position + 1 : at].strip(BLANK + "\n"):
+                begun = True
+                yield at
 
+    def _fitting(self, start: int, lead_end: int, end: int) -> Iterator[Span]:
+        cost = self._cost(start, end)
+        if cost <= self._cap:
+            yield Span(start, end, cost)
+            return
+        lead = self._cost(start, lead_end)
+        if lead_end > start:
+            yield Span(start, lead_end, lead)
+        blocks = markdown_blocks if self._markdown else plain_blocks
+        for block in blocks(self._source, lead_end, end):
+            parts = item_parts if block.is_item else whole
+            for part in parts(self._source, block.start, block.end):
+                yield from self._runs(part.start, part.end, self._cap - lead)
+                lead = 0.0
 
-def _pack(units: Iterator[Span], cap: float) -> Iterator[Span]:
-    held: list[Span] = []
-    cost = 0.0
-    for unit in units:
-        if held and cost + unit.cost > cap:
-            carried = _carried(held, cap - unit.cost)
-            yield _joined(held[: len(held) - len(carried)])
-            held = carried
-            cost = sum(span.cost for span in held)
-        held.append(unit)
-        cost += unit.cost
-    if held:
-        yield _joined(held)
+    def _runs(self, start: int, end: int, room: float) -> Iterator[Span]:
+        """Give the stretch whole if it fits the cap, else in runs of lines, the first in ``room``."""
+        cost = self._cost(start, end)
+        while cost > self._cap:
+            behind = self._reach(start, end, room)
+            yield Span(start, behind, self._cost(start, behind))
+            start = past_blank(self._source, behind)
+            cost = self._cost(start, end) if start < end else 0.0
+            room = self._cap
+        if start < end:
+            yield Span(start, end, cost)
 
+    def _reach(self, start: int, end: int, room: float) -> int:
+        """Give the end of the longest run of lines from ``start`` that costs at most ``room``."""
+        ends = []
+        behind = start
+        while behind < end and behind - start < _WINDOW:
+            behind = line_end(self._source, behind)
+            ends.append(behind)
+        fit = bisect_right(ends, room, lo=1, key=lambda behind: self._cost(start, behind))
+        return ends[fit - 1]
 
-def _carried(held: list[Span], room: float) -> list[Span]:
-    """Give the last of ``held`` that introduce what follows and fit with it; never all of them."""
-    first = len(held)
-    while first > 1 and held[first - 1].introduces and held[first - 1].cost <= room:
-        first -= 1
-        room -= held[first].cost
-    return held[first:]
+    def _pack(self, units: list[Span]) -> Iterator[Span]:
+        first, cost = 0, 0.0
+        for index, unit in enumerate(units):
+            if index > first and cost + unit.cost > self._cap:
+                behind = self._without_introduction(units, first, index)
+                yield Span(units[first].start, units[behind - 1].end, cost)
+                first = behind
+                cost = sum(span.cost for span in units[first:index])
+            cost += unit.cost
+        if units:
+            yield Span(units[first].start, units[-1].end, cost)
 
-
-def _joined(spans: list[Span]) -> Span:
-    return Span(spans[0].start, spans[-1].end, sum(span.cost for span in spans))
+    def _without_introduction(self, units: list[Span], first: int, index: int) -> int:
+        """Give where to cut before ``units[index]``: before what ends in a colon, if both fit."""
+        last = units[index - 1]
+        if index - 1 > first and last.cost + units[index].cost <= self._cap:
+            tail = self._source[max(last.start, last.end - 8) + 1 : last.end + 1]
+            if tail.rstrip(BLANK + "\n").endswith(":"):
+                return index - 1
+        return index
