@@ -7,9 +7,10 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.keywords import query_terms
-from knowledge_rag.local.search import Fusion, Question, SearchMethod, SearchType, rank
+from knowledge_rag.local.search import Fusion, Question, SearchMethod, rank
 from knowledge_rag.local.snapshot import load_snapshot
 from knowledge_rag.local.store import explained, open_for_reading
 

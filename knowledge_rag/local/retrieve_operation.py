@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import botocore.session
 
 from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE
+from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.filters import InvalidFilter, parse_filter
-from knowledge_rag.local.search import SearchType
 from knowledge_rag.local.wire_validation import problems
 
 if TYPE_CHECKING:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from knowledge_rag.core.retrieval import SearchType
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -20,13 +22,6 @@ VECTOR_WEIGHT: Final = 0.5
 KEYWORD_WEIGHT: Final = 1.0 - VECTOR_WEIGHT
 RRF_CONSTANT: Final = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
-
-
-class SearchType(StrEnum):
-    """The search types of the wire API."""
-
-    HYBRID = "HYBRID"
-    SEMANTIC = "SEMANTIC"
 
 
 class Fusion(StrEnum):

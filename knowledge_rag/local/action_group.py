@@ -1,0 +1,146 @@
+"""Calls the real ``retrieve_knowledge`` Lambda in this process, as a Bedrock agent would.
+
+The function, its settings and its boto3 client are the ones that run in AWS; only the environment
+that it reads names this machine's server instead of Amazon's.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID, EVIDENCE_FLOOR_SEMANTIC
+from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
+from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD, MESSAGE_VERSION
+from lambdas.retrieve_knowledge.handler import lambda_handler
+from lambdas.retrieve_knowledge.service import reset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+REGION: Final = "us-east-1"
+"""Any region will do: nothing leaves the machine."""
+
+_OWN: Final = ("AWS_", "EVIDENCE_FLOOR_", "GUARDRAIL_", "_X_AMZN_")
+"""Variables that begin so are the user's own and meant for AWS: the call must not see them.
+
+A profile, a proxy switch or ``AWS_IGNORE_CONFIGURED_ENDPOINT_URLS`` would send it elsewhere.
+"""
+
+_JSON: Final = "application/json"
+_TYPES: Final = {"max_results": "integer"}
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaAnswer:
+    """What the function answered.
+
+    Args:
+        status_code: 200, or the 4xx of a request that can't be served.
+        body: ``results``, ``status`` and what goes with them; or ``error``.
+        envelope: the whole answer, as the agent would get it.
+        log: what the function wrote to its log, one JSON object a line.
+    """
+
+    status_code: int
+    body: dict[str, Any]
+    envelope: dict[str, Any]
+    log: str = field(repr=False)
+
+
+def agent_event(arguments: Mapping[str, object], *, session_id: str = "local") -> dict[str, Any]:
+    """Build the event that an agent's OpenAPI action group sends; every value travels as text."""
+    properties = [
+        {"name": name, "type": _TYPES.get(name, "string"), "value": str(value)}
+        for name, value in arguments.items()
+        if value is not None
+    ]
+    return {
+        "messageVersion": MESSAGE_VERSION,
+        "agent": {"name": "local", "id": "LOCALAGENT", "alias": "LOCALALIAS", "version": "DRAFT"},
+        "inputText": str(arguments.get("query", "")),
+        "sessionId": session_id,
+        "actionGroup": "retrieve_knowledge",
+        "apiPath": API_PATH,
+        "httpMethod": HTTP_METHOD,
+        "parameters": [],
+        "requestBody": {"content": {_JSON: {"properties": properties}}},
+        "sessionAttributes": {},
+        "promptSessionAttributes": {},
+    }
+
+
+class ActionGroup:
+    """Asks the function; made by :func:`local_action_group`."""
+
+    def retrieve(self, query: str, **arguments: object) -> LambdaAnswer:
+        """Ask one question the way an agent does.
+
+        Args:
+            query: the question.
+            arguments: ``max_results``, ``document_type``, ``service``; ``None`` leaves one out.
+        """
+        return self.invoke(agent_event({"query": query, **arguments}))
+
+    def invoke(self, event: dict[str, Any]) -> LambdaAnswer:
+        """Send an event of any shape that the function serves."""
+        log = io.StringIO()
+        # log lines and metric records go to standard output, where Lambda collects them; here
+        # standard output is the user's
+        with redirect_stdout(log):
+            answer = lambda_handler(event, None)
+        response = answer.get("response")
+        if not isinstance(response, dict):  # a direct call is answered with the bare body
+            return LambdaAnswer(400 if "error" in answer else 200, answer, answer, log.getvalue())
+        body = json.loads(response["responseBody"][_JSON]["body"])
+        return LambdaAnswer(response["httpStatusCode"], body, answer, log.getvalue())
+
+
+@contextmanager
+def local_action_group(
+    endpoint_url: str, *, search_type: SearchType = SearchType.HYBRID
+) -> Iterator[ActionGroup]:
+    """Point the function at a local server for as long as the block runs.
+
+    The process's environment is changed meanwhile and put back afterwards, so one block at a time.
+
+    Args:
+        endpoint_url: of a :class:`~knowledge_rag.local.server.LocalBedrock`.
+        search_type: what the function asks for.
+    """
+    before = dict(os.environ)
+    for name in [name for name in os.environ if name.startswith(_OWN)]:
+        del os.environ[name]
+    os.environ.update(_environment(endpoint_url, search_type, before))
+    reset()
+    try:
+        yield ActionGroup()
+    finally:
+        reset()
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
+
+
+def _environment(
+    endpoint_url: str, search_type: SearchType, before: Mapping[str, str]
+) -> dict[str, str]:
+    return {
+        "AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME": endpoint_url,
+        "AWS_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": "local",
+        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "NO_PROXY": ",".join(filter(None, [before.get("NO_PROXY"), "127.0.0.1"])),
+        "KNOWLEDGE_BASE_ID": KNOWLEDGE_BASE_ID,
+        "SEARCH_TYPE": search_type.value,
+        "EVIDENCE_FLOOR_HYBRID": str(EVIDENCE_FLOOR_HYBRID),
+        "EVIDENCE_FLOOR_SEMANTIC": str(EVIDENCE_FLOOR_SEMANTIC),
+    }
