@@ -37,8 +37,15 @@ Address = tuple[int, int, int, Any]
 
 
 def system_lookup(host: str, port: int, flags: int = 0) -> tuple[Address, ...]:
-    """Ask the system's resolver; may block for as long as that likes."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    """Ask the system's resolver; may block for as long as that likes.
+
+    Raises:
+        OSError: the name can't be resolved, or is none.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    except UnicodeError as error:  # a label that IDNA refuses
+        raise socket.gaierror(socket.EAI_NONAME, f"{host!r} is no host name") from error
     return tuple((family, kind, proto, address) for family, kind, proto, _, address in found)
 
 
@@ -129,8 +136,6 @@ class Resolver:
             addresses = self._lookup(host, port)
         except OSError as caught:
             error = caught
-        except UnicodeError as caught:  # a label that IDNA refuses
-            error = OSError(f"{host!r} is no host name: {caught}")
         with self._changed:
             name.flights.remove(flight)
             if addresses:

@@ -32,6 +32,7 @@ class RawServer:
         self._scripts = list(scripts)
         self._tls = tls
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port: int = self._listener.getsockname()[1]
         self._accepted: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self.stopping = threading.Event()
@@ -39,10 +40,6 @@ class RawServer:
         self.requests: list[tuple[bytes, bytes]] = []
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
-
-    @property
-    def port(self) -> int:
-        return self._listener.getsockname()[1]
 
     @property
     def url(self) -> str:

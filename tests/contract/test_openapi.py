@@ -1,0 +1,200 @@
+"""The schema, the handler and Bedrock's rules agree."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openapi_spec_validator import OpenAPIV30SpecValidator
+
+from knowledge_rag.core.citations import MAX_LINE
+from knowledge_rag.core.metadata import SHOWN_FIELDS
+from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from lambdas.retrieve_knowledge.arguments import (
+    ARGUMENTS,
+    DEFAULT_MAX_RESULTS,
+    MAX_FILTER_CHARACTERS,
+)
+from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD, MAX_AGENT_RESULTS
+from tests.support.bedrock import item, retrieved
+from tests.support.fixtures import invoke
+from tests.support.raw_server import answering, http, sending
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = json.loads((ROOT / "schemas/retrieve_knowledge.openapi.json").read_text())
+OPERATION = SCHEMA["paths"][API_PATH][HTTP_METHOD.lower()]
+REQUEST = OPERATION["requestBody"]["content"]["application/json"]["schema"]
+RESPONSES = {
+    int(status): response["content"]["application/json"]["schema"]
+    for status, response in OPERATION["responses"].items()
+}
+MAX_INLINE_BYTES = 50_000  # well below what an action group takes in line
+
+
+def test_it_is_valid_openapi_3_0():
+    OpenAPIV30SpecValidator(SCHEMA).validate()
+    assert SCHEMA["openapi"] == "3.0.3"
+
+
+def test_it_keeps_the_rules_of_action_groups():
+    operations = [operation for path in SCHEMA["paths"].values() for operation in path.values()]
+    assert [operation["operationId"] for operation in operations] == ["retrieveKnowledge"]
+    assert all(operation["description"] for operation in operations)
+    assert all(r["description"] for o in operations for r in o["responses"].values())
+    assert "enum" not in set(_keys(SCHEMA))
+    assert len(json.dumps(SCHEMA)) < MAX_INLINE_BYTES
+
+
+def test_every_property_is_described():
+    for schema in _schemas(SCHEMA):
+        for name, member in schema.get("properties", {}).items():
+            assert member.get("description"), name
+
+
+def test_the_request_is_what_the_handler_accepts():
+    properties = REQUEST["properties"]
+    assert tuple(properties) == ARGUMENTS
+    assert REQUEST["required"] == ["query"]
+    assert properties["query"]["maxLength"] == MAX_QUERY_CHARACTERS
+    assert properties["max_results"]["default"] == DEFAULT_MAX_RESULTS
+    assert properties["max_results"]["minimum"] == 1
+    assert properties["max_results"]["maximum"] == MAX_AGENT_RESULTS
+    assert properties["document_type"]["maxLength"] == MAX_FILTER_CHARACTERS
+    assert properties["service"]["maxLength"] == MAX_FILTER_CHARACTERS
+
+
+def test_the_response_names_what_the_code_can_say():
+    ok = RESPONSES[200]["properties"]
+    assert ok["status"]["pattern"] == f"^({'|'.join(Status)})$"
+    assert ok["reason"]["pattern"] == f"^({'|'.join(Reason)})$"
+    assert ok["results"]["maxItems"] == MAX_AGENT_RESULTS
+    result = ok["results"]["items"]["properties"]
+    assert set(result["metadata"]["properties"]) == set(SHOWN_FIELDS)
+    assert result["citation"]["properties"]["end_line"]["maximum"] == MAX_LINE
+
+
+FULL = item(
+    service="rds", severity="critical", owner="sre", last_reviewed="2026-01-01", page=3.0,
+    incident_id="INC-1", tags=["a", "b"], source_url="https://example.com/x",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("response", "status"),
+    [
+        (http(retrieved(FULL, item(start=30, score=None))), "ok"),
+        (http(retrieved()), "no_match"),
+        (http(retrieved({}, None)), "degraded"),
+        (http({"__type": "ThrottlingException"}, "429 Slow"), "degraded"),
+        (http(retrieved(guardrailAction="INTERVENED")), "degraded"),
+    ],
+    ids=["results", "nothing", "unverifiable", "throttled", "guardrail"],
+)
+def test_answers_keep_the_schema(knowledge_base, response, status):
+    knowledge_base(sending(response))
+    answer = _answer(200, agent_event(query="RDS failover"))
+    assert answer["status"] == status
+
+
+def test_an_answer_without_settings_keeps_the_schema(aws_environment):
+    aws_environment.delenv("KNOWLEDGE_BASE_ID")
+    assert _answer(200, agent_event(query="x"))["reason"] == "configuration"
+
+
+@pytest.mark.usefixtures("aws_environment")
+def test_an_answer_beyond_the_limit_of_a_turn_keeps_the_schema():
+    event = agent_event(query="x") | {"promptSessionAttributes": {"knowledgeRagQueries": "3"}}
+    assert _answer(200, event)["reason"] == "query_limit"
+
+
+@pytest.mark.usefixtures("aws_environment")
+@pytest.mark.parametrize(
+    "arguments", [{}, {"query": " "}, {"query": "x", "max_results": "five"}, {"question": "x"}]
+)
+def test_refusals_keep_the_schema(arguments):
+    _answer(400, agent_event(**arguments))
+
+
+def test_what_the_schema_allows_is_served_and_what_it_forbids_is_refused_or_clamped(
+    knowledge_base,
+):
+    knowledge_base(answering(http(retrieved(item()))))
+
+    @settings(deadline=None)
+    @given(_ARGUMENTS)
+    def check(arguments):
+        answer = invoke(arguments, gateway_context()).answer
+        if _is_valid(arguments, REQUEST) and arguments["query"].strip():
+            jsonschema.validate(answer, RESPONSES[200])
+        elif "error" in answer:
+            jsonschema.validate(answer, RESPONSES[400])
+        else:  # the one leniency that the schema's description promises
+            assert isinstance(arguments["max_results"], int | float)
+            jsonschema.validate(answer, RESPONSES[200])
+
+    check()
+
+
+_ARGUMENTS = st.fixed_dictionaries(
+    {"query": st.text(max_size=30)},
+    optional={
+        "max_results": st.integers() | st.floats(allow_nan=False) | st.booleans() | st.none(),
+        "document_type": st.text(max_size=9),
+        "service": st.text(max_size=9) | st.none(),
+    },
+)
+
+
+def test_the_schema_can_fail():
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"results": [], "status": "ok", "error": "x"}, RESPONSES[200])
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"results": [], "status": "fine"}, RESPONSES[200])
+
+
+def agent_event(**arguments):
+    event = json.loads((ROOT / "tests/events/agent_request_body.json").read_text())
+    event["requestBody"]["content"]["application/json"]["properties"] = [
+        {"name": name, "type": "string", "value": value} for name, value in arguments.items()
+    ]
+    return event
+
+
+def gateway_context():
+    context = json.loads((ROOT / "tests/events/gateway_client_context.json").read_text())
+    return SimpleNamespace(client_context=SimpleNamespace(**context))
+
+
+def _answer(status, event):
+    envelope = invoke(event).answer
+    response = envelope["response"]
+    assert response["httpStatusCode"] == status
+    body = json.loads(response["responseBody"]["application/json"]["body"])
+    jsonschema.validate(body, RESPONSES[status])
+    return body
+
+
+def _is_valid(instance, schema):
+    try:
+        jsonschema.validate(instance, schema)
+    except jsonschema.ValidationError:
+        return False
+    return True
+
+
+def _schemas(node):
+    if isinstance(node, dict):
+        yield node
+        for value in node.values():
+            yield from _schemas(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _schemas(value)
+
+
+def _keys(node):
+    return (key for schema in _schemas(node) for key in schema)

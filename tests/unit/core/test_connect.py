@@ -1,0 +1,156 @@
+import contextlib
+import socket
+import ssl
+import time
+from urllib.parse import urlsplit
+
+import pytest
+
+from knowledge_rag.core.connect import (
+    Connector,
+    Endpoint,
+    Proxy,
+    proxy_from_environment,
+    tls_context,
+)
+from knowledge_rag.core.deadline import Deadline
+from knowledge_rag.core.dns import Resolver
+from knowledge_rag.core.errors import InvalidSettings
+from tests.support.raw_server import refused_port, serving, silent, unanswered_port
+from tests.support.tls import server_context
+
+
+@pytest.fixture
+def no_proxies(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("url", "authority"),
+    [
+        ("https://kb.example", "kb.example"),
+        ("https://kb.example:443/path", "kb.example"),
+        ("http://kb.example:8080", "kb.example:8080"),
+        ("http://[::1]:8080", "[::1]:8080"),
+        ("https://[::1]", "[::1]"),
+    ],
+)
+def test_the_host_header_is_what_botocore_signs(url, authority):
+    assert Endpoint.of(urlsplit(url)).authority == authority
+
+
+def test_a_proxy_comes_from_the_environment(no_proxies):
+    endpoint = Endpoint("https", "kb.example", 443)
+    assert proxy_from_environment(endpoint) is None
+    no_proxies.setenv("HTTPS_PROXY", "http://us%40er:p%3Aw@proxy.example:3128")
+    assert proxy_from_environment(endpoint) == Proxy("proxy.example", 3128, "Basic dXNAZXI6cDp3")
+    no_proxies.setenv("NO_PROXY", "example.org,.example")
+    assert proxy_from_environment(endpoint) is None
+
+
+def test_a_proxy_without_a_scheme_or_port_is_understood(no_proxies):
+    no_proxies.setenv("HTTPS_PROXY", "proxy.example")
+    assert proxy_from_environment(Endpoint("https", "kb.example", 443)) == Proxy(
+        "proxy.example", 80
+    )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
+def test_loopback_is_never_proxied(no_proxies, host):
+    no_proxies.setenv("HTTP_PROXY", "http://proxy.example:3128")
+    assert proxy_from_environment(Endpoint("http", host, 80)) is None
+
+
+@pytest.mark.parametrize("url", ["https://proxy.example", "socks5://proxy.example", "http://"])
+def test_other_proxies_are_refused(no_proxies, url):
+    no_proxies.setenv("HTTPS_PROXY", url)
+    with pytest.raises(InvalidSettings, match="HTTPS_PROXY"):
+        proxy_from_environment(Endpoint("https", "kb.example", 443))
+
+
+def test_a_bundle_may_be_a_file_or_a_folder(tmp_path):
+    _, bundle = server_context(tmp_path)
+    assert tls_context(bundle).verify_mode is ssl.CERT_REQUIRED
+    assert tls_context(bundle).check_hostname
+    tls_context(str(tmp_path))
+
+
+@pytest.mark.parametrize("text", [None, "no certificate"])
+def test_a_bundle_that_is_none_is_a_wrong_setting(tmp_path, text):
+    path = tmp_path / "bundle.pem"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(InvalidSettings, match="certificate bundle"):
+        tls_context(str(path))
+
+
+def test_an_address_that_does_not_answer_leaves_time_for_the_next():
+    with serving(silent) as server, unanswered_port() as dead:
+        addresses = tuple(
+            (socket.AF_INET, socket.SOCK_STREAM, 6, ("127.0.0.1", port))
+            for port in (dead, server.port)
+        )
+        connector = Connector(
+            Endpoint("http", "kb.example", 80), Resolver(lambda _host, _port: addresses)
+        )
+        started = time.monotonic()
+        connector.open(Deadline.after(1.0)).shut()
+        assert 0.4 < time.monotonic() - started < 0.9
+
+
+def test_when_no_address_answers_the_name_is_resolved_anew():
+    asked = []
+
+    def lookup(host, _port):
+        asked.append(host)
+        return ((socket.AF_INET, socket.SOCK_STREAM, 6, ("127.0.0.1", refused_port())),)
+
+    connector = Connector(Endpoint("http", "kb.example", 80), Resolver(lookup))
+    for _ in range(2):
+        with pytest.raises(ConnectionRefusedError):
+            connector.open(Deadline.after(1.0))
+    assert asked == ["kb.example"] * 2
+
+
+class TestTunnel:
+    """CONNECT through a real socket that plays the proxy."""
+
+    @contextlib.contextmanager
+    def proxied(self, tmp_path, answer, authorization=""):
+        context, bundle = server_context(tmp_path)
+
+        def proxy(sock, server):
+            server.read_request(sock)
+            sock.sendall(answer)
+            if b" 200 " in answer:
+                with context.wrap_socket(sock, server_side=True) as secured:
+                    secured.recv(1)
+
+        with serving(proxy) as server:
+            connector = Connector(
+                Endpoint("https", "localhost", 443),
+                Resolver(),
+                tls_context(bundle),
+                Proxy("127.0.0.1", server.port, authorization),
+            )
+            yield connector, server
+
+    def test_tls_goes_through_it_to_the_end(self, tmp_path):
+        answer = b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n"
+        with self.proxied(tmp_path, answer, "Basic eHl6") as (connector, server):
+            connector.open(Deadline.after(2)).shut()
+        head = server.requests[0][0]
+        assert head.startswith(b"CONNECT localhost:443 HTTP/1.1\r\nHost: localhost:443")
+        assert b"Proxy-Authorization: Basic eHl6" in head
+
+    @pytest.mark.parametrize(
+        "answer",
+        [b"HTTP/1.1 407 Who are you\r\n\r\n", b"", b"HTTP/1.1 200", b"x" * 20_000, b"\r\n\r\n"],
+        ids=["refused", "closed", "cut short", "no end", "no status"],
+    )
+    def test_anything_else_is_no_connection(self, tmp_path, answer):
+        with self.proxied(tmp_path, answer) as (connector, _), pytest.raises(OSError):  # noqa: PT011
+            connector.open(Deadline.after(2))

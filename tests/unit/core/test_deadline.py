@@ -1,0 +1,112 @@
+import socket
+import threading
+import time
+
+import pytest
+
+from knowledge_rag.core.deadline import (
+    DEFAULT_DEADLINE_SECONDS,
+    RETRIEVAL_BUDGET_SECONDS,
+    Deadline,
+    DeadlineSocket,
+    current_deadline,
+)
+from knowledge_rag.core.errors import DeadlineExceeded
+
+
+@pytest.fixture
+def pair():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+def test_it_counts_down_to_its_instant_and_then_raises():
+    now = [100.0]
+    deadline = Deadline.after(2.0, lambda: now[0])
+    now[0] = 101.5
+    assert deadline.remaining() == 0.5
+    now[0] = 102.0
+    with pytest.raises(DeadlineExceeded):
+        deadline.remaining()
+
+
+def test_the_default_leaves_room_within_the_budget():
+    assert DEFAULT_DEADLINE_SECONDS < RETRIEVAL_BUDGET_SECONDS
+
+
+def test_it_applies_within_its_block_only_and_in_its_thread_only():
+    deadline = Deadline.after(5)
+    seen = []
+    with deadline.applied():
+        assert current_deadline() is deadline
+        thread = threading.Thread(target=lambda: seen.append(current_deadline()))
+        thread.start()
+        thread.join()
+    assert seen[0] is not deadline
+    assert current_deadline() is not deadline
+    assert current_deadline().remaining() <= DEFAULT_DEADLINE_SECONDS
+
+
+def test_reading_a_drip_ends_at_the_deadline(pair):
+    ours, theirs = pair
+    stop = threading.Event()
+
+    def drip():
+        while not stop.wait(0.05):
+            theirs.sendall(b"x")
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    started = time.monotonic()
+    reader = DeadlineSocket(ours, Deadline.after(0.3)).makefile()
+    with reader, pytest.raises(TimeoutError):
+        reader.read(1000)
+    assert 0.2 < time.monotonic() - started < 0.6
+    stop.set()
+    thread.join()
+
+
+def test_sending_to_a_peer_that_takes_nothing_ends_at_the_deadline(pair):
+    ours, _ = pair
+    started = time.monotonic()
+    with pytest.raises(TimeoutError):
+        DeadlineSocket(ours, Deadline.after(0.2)).sendall(b"x" * 10_000_000)
+    assert time.monotonic() - started < 0.6
+
+
+def test_it_counts_what_it_received_since_the_exchange_began(pair):
+    ours, theirs = pair
+    sock = DeadlineSocket(ours, Deadline.after(1))
+    theirs.sendall(b"four")
+    with sock.makefile() as reader:
+        assert reader.read(4) == b"four"
+    assert sock.received == 4
+    sock.begin(Deadline.after(1))
+    assert sock.received == 0
+
+
+def test_closing_it_or_its_reader_leaves_the_socket_open_until_it_is_shut(pair):
+    ours, theirs = pair
+    sock = DeadlineSocket(ours, Deadline.after(1))
+    sock.makefile().close()
+    sock.close()
+    sock.sendall(b"still here")
+    assert theirs.recv(20) == b"still here"
+    sock.shut()
+    assert theirs.recv(20) == b""
+
+
+def test_it_is_stale_once_the_peer_has_closed_or_spoken_unasked(pair):
+    ours, theirs = pair
+    sock = DeadlineSocket(ours, Deadline.after(1))
+    assert not sock.is_stale()
+    theirs.sendall(b"?")
+    assert sock.is_stale()
+    theirs.close()
+    assert sock.is_stale()
+
+
+def test_it_reads_only():
+    with pytest.raises(ValueError, match="'wb'"):
+        DeadlineSocket(socket.socket.__new__(socket.socket), Deadline.after(1)).makefile("wb")

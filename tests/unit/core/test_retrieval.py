@@ -1,0 +1,258 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_rag.core.deadline import Deadline, current_deadline
+from knowledge_rag.core.errors import RetrievalFailed
+from knowledge_rag.core.outcome import DropReason, Reason, Status
+from knowledge_rag.core.retrieval import (
+    MAX_SERVICE_RESULTS,
+    SPARE_RESULTS,
+    TOO_LARGE_NOTICE,
+    Guardrail,
+    Query,
+    Retriever,
+    SearchSettings,
+    SearchType,
+    fit,
+    retrieve_request,
+    select,
+    unproven_count,
+)
+from tests.support.bedrock import item, retrieved
+
+SETTINGS = SearchSettings("TESTKB0001")
+
+
+def search_of(query, settings=SETTINGS):
+    request = retrieve_request(query, settings)
+    return request["retrievalConfiguration"]["vectorSearchConfiguration"]
+
+
+class TestRequest:
+    def test_it_asks_the_knowledge_base_for_a_few_more_than_wanted(self):
+        assert retrieve_request(Query("failover", 3), SETTINGS) == {
+            "knowledgeBaseId": "TESTKB0001",
+            "retrievalQuery": {"text": "failover"},
+            "retrievalConfiguration": {
+                "vectorSearchConfiguration": {
+                    "numberOfResults": 3 + SPARE_RESULTS,
+                    "overrideSearchType": "HYBRID",
+                }
+            },
+        }
+
+    def test_it_never_asks_for_more_than_the_service_gives(self):
+        assert search_of(Query("x", 100))["numberOfResults"] == MAX_SERVICE_RESULTS
+
+    def test_one_filter_stands_alone_and_two_are_joined(self):
+        one = {"equals": {"key": "service", "value": "rds"}}
+        other = {"equals": {"key": "document_type", "value": "runbook"}}
+        both = {"service": "rds", "document_type": "runbook"}
+        assert "filter" not in search_of(Query("x"))
+        assert search_of(Query("x", filters={"service": "rds"}))["filter"] == one
+        assert search_of(Query("x", filters=both))["filter"] == {"andAll": [other, one]}
+
+    def test_search_type_and_guardrail_are_settings(self):
+        settings = SearchSettings(
+            "TESTKB0001", SearchType.SEMANTIC, guardrail=Guardrail("gr1", "DRAFT")
+        )
+        assert search_of(Query("x"), settings)["overrideSearchType"] == "SEMANTIC"
+        assert retrieve_request(Query("x"), settings)["guardrailConfiguration"] == {
+            "guardrailId": "gr1",
+            "guardrailVersion": "DRAFT",
+        }
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [(" ",), ("x" * 20_001,), ("x", 0), ("x", 101), ("x", 5, {"owner": "sre"})],
+    )
+    def test_a_query_outside_its_bounds_can_t_be_made(self, arguments):
+        with pytest.raises(ValueError, match=r"query|max_results|filters"):
+            Query(*arguments)
+
+
+def statuses(items, max_results=5, floor=None):
+    outcome = select(items, max_results, floor)
+    return outcome.status, outcome.reason, dict(outcome.dropped)
+
+
+class TestSelect:
+    def test_proven_results_keep_their_order_whatever_their_scores(self):
+        items = [item(start=n, score=score) for n, score in ((9, 0.1), (1, 0.9), (5, None))]
+        outcome = select(items, 5, None)
+        assert [r.citation.start_line for r in outcome.results] == [9, 1, 5]
+        assert [r.relevance_score for r in outcome.results] == [0.1, 0.9, None]
+
+    def test_nothing_found_is_no_match(self):
+        assert statuses([]) == (Status.NO_MATCH, None, {})
+
+    def test_the_same_lines_come_once(self):
+        outcome = select([item(), item(score=0.4), item(section_header="Other")], 5, None)
+        assert len(outcome.results) == 1
+        assert outcome.dropped == {DropReason.DUPLICATE: 2}
+
+    def test_no_more_come_than_were_asked_for(self):
+        outcome = select([item(start=n) for n in range(1, 9)], 3, None)
+        assert [r.citation.start_line for r in outcome.results] == [1, 2, 3]
+        assert outcome.dropped == {DropReason.OVER_LIMIT: 5}
+
+    def test_a_dropped_result_is_made_up_for(self):
+        outcome = select([None, item(start=1), item(start=2)], 2, None)
+        assert len(outcome.results) == 2
+        assert unproven_count(outcome) == 1
+
+    @pytest.mark.parametrize(
+        ("bad", "reason"),
+        [
+            (None, DropReason.NOT_TEXT),
+            ({}, DropReason.NOT_TEXT),
+            ("text", DropReason.NOT_TEXT),
+            ({"content": "text"}, DropReason.NOT_TEXT),
+            ({"content": {"type": "ROW", "row": []}}, DropReason.NOT_TEXT),
+            ({**item(), "content": {"type": "IMAGE", "text": "x"}}, DropReason.NOT_TEXT),
+            ({**item(), "content": {"text": ""}}, DropReason.NOT_TEXT),
+            ({"content": {"text": "x"}}, DropReason.NO_CITATION),
+            ({**item(), "metadata": "none"}, DropReason.NO_CITATION),
+            (item(start=0), DropReason.NO_CITATION),
+            (item(source_file="../x.md"), DropReason.NO_CITATION),
+            (item(content_sha256="0" * 64), DropReason.NOT_PROVEN),
+            (item(context_length=3.0), DropReason.NOT_PROVEN),
+        ],
+    )
+    def test_what_can_t_be_proven_is_dropped_and_alone_it_degrades(self, bad, reason):
+        assert statuses([bad]) == (
+            Status.DEGRADED, Reason.UNVERIFIABLE_RESULTS, {reason: 1},
+        )  # fmt: skip
+        assert statuses([bad, item()])[::2] == (Status.OK, {reason: 1})
+
+    def test_below_the_floor_is_no_evidence(self):
+        items = [item(start=1, score=0.5), item(start=2, score=0.49), item(start=3, score=None)]
+        outcome = select(items, 5, 0.5)
+        assert [r.citation.start_line for r in outcome.results] == [1, 3]
+        assert outcome.dropped == {DropReason.BELOW_FLOOR: 1}
+
+    def test_all_below_the_floor_is_no_match(self):
+        assert statuses([item(score=0.1)], floor=0.5) == (
+            Status.NO_MATCH, None, {DropReason.BELOW_FLOOR: 1},
+        )  # fmt: skip
+
+    def test_an_unproven_result_above_the_floor_may_have_been_the_answer(self):
+        good = item(score=0.1)
+        assert statuses([item(score=0.9, start=0), good], floor=0.5)[0] is Status.DEGRADED
+        assert statuses([item(score=None, start=0), good], floor=0.5)[0] is Status.DEGRADED
+
+    def test_an_unproven_result_below_the_floor_was_none(self):
+        good, foreign = item(score=0.1), item(score=0.05, start=0)
+        assert statuses([good, foreign], floor=0.5)[0] is Status.NO_MATCH
+
+    def test_unproven_results_alone_are_never_no_match(self):
+        assert statuses([item(score=0.1, start=0)], floor=0.5)[0] is Status.DEGRADED
+
+    @given(
+        st.lists(
+            st.recursive(
+                st.none() | st.booleans() | st.floats() | st.text() | st.just(item()),
+                lambda inner: (
+                    st.lists(inner)
+                    | st.dictionaries(
+                        st.sampled_from(["content", "text", "type", "metadata", "score"]), inner
+                    )
+                ),
+                max_leaves=6,
+            ),
+            max_size=6,
+        ),
+        st.integers(1, 5),
+        st.none() | st.floats(0, 1),
+    )
+    def test_no_service_answer_breaks_it_and_nothing_unproven_gets_through(
+        self, items, most, floor
+    ):
+        outcome = select(items, most, floor)
+        json.dumps(outcome.to_dict(), allow_nan=False).encode()
+        assert len(outcome.results) + sum(outcome.dropped.values()) == len(items)
+        assert len(outcome.results) <= 1
+        assert (outcome.status is Status.NO_MATCH) <= (
+            not items or DropReason.BELOW_FLOOR in outcome.dropped
+        )
+
+
+class TestFit:
+    @staticmethod
+    def size(outcome):
+        return sum(len(result.content) for result in outcome.results)
+
+    def found(self, *lengths):
+        items = [item("x" * length, start=n + 1) for n, length in enumerate(lengths)]
+        return select(items, 9, None)
+
+    def lengths(self, outcome):
+        return [len(result.content) for result in outcome.results]
+
+    def test_what_fits_is_left_alone(self):
+        outcome = self.found(40, 60)
+        assert fit(outcome, 100, self.size) is outcome
+
+    def test_lowest_ranks_go_first(self):
+        outcome = fit(self.found(40, 50, 20, 5), 100, self.size)
+        assert self.lengths(outcome) == [40, 50]
+        assert outcome.dropped == {DropReason.OVER_SIZE: 2}
+
+    def test_a_result_that_can_t_be_sent_at_all_does_not_take_the_others_with_it(self):
+        assert self.lengths(fit(self.found(200, 50, 20), 100, self.size)) == [50, 20]
+
+    def test_nothing_that_fits_degrades_and_says_so(self):
+        outcome = fit(self.found(200), 100, self.size)
+        assert (outcome.reason, outcome.notice) == (
+            Reason.UNVERIFIABLE_RESULTS,
+            TOO_LARGE_NOTICE,
+        )
+        assert outcome.dropped == {DropReason.OVER_SIZE: 1}
+
+    def test_an_outcome_without_results_fits(self):
+        outcome = select([], 5, None)
+        assert fit(outcome, 0, self.size) is outcome
+
+
+class Client:
+    """Stands in for botocore's client where only its answer matters."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def retrieve(self, **_):
+        self.deadline = current_deadline()
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return {"ResponseMetadata": {"RequestId": "id-1"}, **self.answer}
+
+
+class TestRetriever:
+    def test_it_gives_what_was_proven_and_the_request_id_under_the_deadline(self):
+        client, deadline = Client(retrieved(item())), Deadline.after(1)
+        retrieval = Retriever(client, SETTINGS).retrieve(Query("x"), deadline)
+        assert retrieval.outcome.status is Status.OK
+        assert retrieval.request_id == "id-1"
+        assert client.deadline is deadline
+
+    @pytest.mark.parametrize(
+        ("answer", "reason"),
+        [
+            ({}, Reason.MALFORMED_RESPONSE),
+            ({"retrievalResults": None}, Reason.MALFORMED_RESPONSE),
+            ({"retrievalResults": {}}, Reason.MALFORMED_RESPONSE),
+            (retrieved(item(), guardrailAction="INTERVENED"), Reason.GUARDRAIL),
+            (ConnectionRefusedError(), Reason.UNAVAILABLE),
+        ],
+    )
+    def test_what_is_no_answer_fails_with_its_reason(self, answer, reason):
+        with pytest.raises(RetrievalFailed) as caught:
+            Retriever(Client(answer), SETTINGS).retrieve(Query("x"), Deadline.after(1))
+        assert caught.value.reason is reason
+
+    def test_a_defect_is_not_taken_for_a_failure_of_the_service(self):
+        with pytest.raises(ZeroDivisionError):
+            Retriever(Client(ZeroDivisionError()), SETTINGS).retrieve(Query("x"), Deadline.after(1))

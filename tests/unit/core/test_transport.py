@@ -1,0 +1,227 @@
+import http.client
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from knowledge_rag.core.connect import Connector, Proxy
+from knowledge_rag.core.deadline import Deadline
+from knowledge_rag.core.dns import Resolver
+from knowledge_rag.core.transport import (
+    MAX_IDLE_CONNECTIONS,
+    MAX_IDLE_SECONDS,
+    MAX_RESPONSE_BYTES,
+    ResponseTooLarge,
+    Transport,
+)
+from tests.support.raw_server import (
+    answering,
+    answering_once,
+    resetting,
+    sending,
+    serving,
+    silent,
+)
+from tests.support.raw_server import (
+    http as response,
+)
+
+OK = response({"answer": 1})
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture
+def transport():
+    transport = Transport(lambda endpoint: Connector(endpoint, Resolver()))
+    yield transport
+    transport.close()
+
+
+def request(server, path="/retrieve?x=1", body=b"{}"):
+    return SimpleNamespace(
+        method="POST",
+        url=server.url + path,
+        headers={"X-Test": b"bytes", "Content-Length": str(len(body or b""))},
+        body=body,
+    )
+
+
+def send(transport, server, seconds=2.0, **kwargs):
+    with Deadline.after(seconds).applied():
+        return transport.send(request(server, **kwargs))
+
+
+def test_it_sends_the_request_as_it_is_and_reads_the_answer(transport):
+    with serving(answering(OK)) as server:
+        answer = send(transport, server, body=b'{"q": 1}')
+        assert (answer.status_code, answer.content) == (200, b'{"answer": 1}')
+        assert answer.headers["X-AMZN-RequestId"].startswith("1111")
+        head, body = server.requests[0]
+    assert head.startswith(b"POST /retrieve?x=1 HTTP/1.1\r\n")
+    assert b"Host: 127.0.0.1:%d" % server.port in head
+    assert b"X-Test: bytes" in head
+    assert body == b'{"q": 1}'
+
+
+@pytest.mark.parametrize("body", [None, "text", bytearray(b"text")])
+def test_bodies_of_other_types_are_sent(transport, body):
+    with serving(answering(OK)) as server:
+        send(transport, server, body=body)
+        assert server.requests[0][1] == (b"text" if body else b"")
+
+
+def test_a_body_that_could_not_be_sent_twice_is_refused(transport):
+    with serving(answering(OK)) as server, pytest.raises(TypeError):
+        transport.send(
+            SimpleNamespace(method="POST", url=server.url, headers={}, body=iter([b"x"]))
+        )
+
+
+def test_a_connection_is_kept_after_a_response_read_to_its_end(transport):
+    chunked = CHUNKED + b"2\r\n{}\r\n0\r\n\r\n"
+    with serving(answering(OK, chunked, response("{}", "500 Oops"), OK)) as server:
+        assert [send(transport, server).content for _ in range(4)] == [
+            b'{"answer": 1}', b"{}", b"{}", b'{"answer": 1}',
+        ]  # fmt: skip
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [response("{}", headers=("Connection: close",)), b"HTTP/1.1 200 OK\r\n\r\n{}"],
+    ids=["said so", "no length"],
+)
+def test_a_connection_that_the_peer_ends_is_not_kept(transport, data):
+    with serving(sending(data), answering(OK)) as server:
+        assert send(transport, server).content == b"{}"
+        send(transport, server)
+        assert server.connections == 2
+
+
+def test_a_connection_is_not_kept_longer_than_it_is_sure_to_live():
+    now = [1000.0]
+    transport = Transport(lambda endpoint: Connector(endpoint, Resolver()), lambda: now[0])
+    with serving(answering(OK)) as server:
+        send(transport, server)
+        now[0] += MAX_IDLE_SECONDS - 1
+        send(transport, server)
+        assert server.connections == 1
+        now[0] += MAX_IDLE_SECONDS + 1
+        send(transport, server)
+        now[0] -= 100  # a clock set back says nothing of the age
+        send(transport, server)
+        assert server.connections == 3
+        transport.close()
+
+
+def test_a_kept_connection_is_used_for_its_own_endpoint_only(transport):
+    with serving(answering(OK)) as one, serving(answering(OK)) as two:
+        send(transport, one)
+        send(transport, two)
+        assert (one.connections, two.connections) == (1, 1)
+
+
+def test_a_kept_connection_that_died_is_replaced_once(transport):
+    with serving(answering_once(OK), answering_once(OK), answering(OK)) as server:
+        for _ in range(3):
+            assert send(transport, server).status_code == 200
+        assert server.connections == 3
+
+
+def test_a_kept_connection_that_falls_silent_is_not_tried_again(transport):
+    def once_then_silent(sock, server):
+        server.read_request(sock)
+        sock.sendall(OK)
+        silent(sock, server)
+
+    with serving(once_then_silent, answering(OK)) as server:
+        send(transport, server)
+        with pytest.raises(TimeoutError):
+            send(transport, server, seconds=0.2)
+        assert server.connections == 1
+
+
+def test_a_kept_connection_that_broke_off_within_a_response_is_not_tried_again(transport):
+    def once_then_half(sock, server):
+        server.read_request(sock)
+        sock.sendall(OK)
+        server.read_request(sock)
+        sock.sendall(OK[:30])
+        resetting_now(sock)
+
+    def resetting_now(sock):
+        sock.setsockopt(1, 13, b"\1\0\0\0\0\0\0\0")  # SOL_SOCKET, SO_LINGER: close by a reset
+
+    with serving(once_then_half, answering(OK)) as server:
+        send(transport, server)
+        with pytest.raises((OSError, http.client.HTTPException)):
+            send(transport, server)
+        assert server.connections == 1
+
+
+def test_a_new_connection_that_dies_is_not_tried_again(transport):
+    with serving(resetting, answering(OK)) as server:
+        with pytest.raises(ConnectionResetError):
+            send(transport, server)
+        assert server.connections == 1
+
+
+def test_a_body_shorter_than_announced_is_an_error_unless_the_status_already_is(transport):
+    short = response("{", length=50)
+    with serving(sending(short), sending(response("{", "503 Busy", length=50))) as server:
+        with pytest.raises(http.client.IncompleteRead):
+            send(transport, server)
+        assert send(transport, server).status_code == 503
+
+
+def test_a_body_has_a_largest_size(transport):
+    announced = response(b"", length=MAX_RESPONSE_BYTES + 1)
+    endless = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (MAX_RESPONSE_BYTES + 1)
+    with serving(sending(announced), sending(endless)) as server:
+        for _ in range(2):
+            with pytest.raises(ResponseTooLarge):
+                send(transport, server)
+
+
+def test_threads_never_share_a_connection_and_few_are_kept(transport):
+    count = MAX_IDLE_CONNECTIONS + 3
+    together = threading.Barrier(count)
+
+    def meeting(sock, server):
+        server.read_request(sock)
+        together.wait(5)
+        sock.sendall(OK)
+        server.read_request(sock)
+        sock.sendall(OK)
+
+    answers = []
+    with serving(meeting) as server:
+        threads = [
+            threading.Thread(target=lambda: answers.append(send(transport, server, 5.0)))
+            for _ in range(count)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [a.status_code for a in answers] == [200] * count
+        assert server.connections == count
+        assert len(transport._idle) == MAX_IDLE_CONNECTIONS
+
+
+def test_plain_http_goes_to_a_proxy_as_a_whole_url():
+    with serving(answering(OK)) as proxy:
+        transport = Transport(
+            lambda endpoint: Connector(
+                endpoint, Resolver(), proxy=Proxy("127.0.0.1", proxy.port, "Basic eHl6")
+            )
+        )
+        with Deadline.after(2).applied():
+            transport.send(
+                SimpleNamespace(method="POST", url="http://kb.example:8080/a", headers={}, body=b"")
+            )
+        transport.close()
+        head = proxy.requests[0][0]
+    assert head.startswith(b"POST http://kb.example:8080/a HTTP/1.1\r\n")
+    assert b"Host: kb.example:8080" in head
+    assert b"Proxy-Authorization: Basic eHl6" in head
