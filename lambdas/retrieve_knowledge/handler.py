@@ -68,7 +68,7 @@ def _search(call: Call, query: Query, started: float) -> report.End:
         report.misconfigured(error)
         failure = RetrievalFailed(Reason.CONFIGURATION, code="InvalidSettings", permanent=True)
     except Exception as error:
-        report.defect(error)
+        report.defect(error, query)
         if settings is not None and settings.raise_internal_errors:
             raise
         failure = RetrievalFailed(Reason.INTERNAL, code=type(error).__name__)

@@ -75,15 +75,17 @@ def refused(call: Call, error: InvalidRequest) -> None:
     logger.warning("request refused", **fields, **_ids(call))
 
 
-def defect(error: Exception) -> None:
-    """Log what nobody foresaw: where it came from, without any value of the request.
+def defect(error: Exception, query: Query) -> None:
+    """Log what nobody foresaw and where it came from, without the query that met it.
 
-    The message is left out of the frames and given apart, cut short.
+    Args:
+        error: with its traceback.
+        query: whose text the message may quote.
     """
     logger.error(
         "unforeseen error",
         error=type(error).__name__,
-        error_message=str(error)[:200],
+        error_message=str(error).replace(query.text, "<query>")[:200],
         frames=[line.strip() for line in traceback.format_tb(error.__traceback__)],
     )
 

@@ -1,0 +1,241 @@
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.outcome import DropReason
+from knowledge_rag.core.retrieval import Query, select
+from lambdas.retrieve_knowledge.events import (
+    MAX_AGENT_RESPONSE_BYTES,
+    Caller,
+    recognise,
+)
+from tests.support.bedrock import item
+
+EVENTS = Path(__file__).parents[2] / "events"
+
+
+def load(name):
+    return json.loads((EVENTS / f"{name}.json").read_text())
+
+
+def gateway_context(**custom):
+    custom = {**load("gateway_client_context")["custom"], **custom}
+    return SimpleNamespace(client_context=SimpleNamespace(custom=custom))
+
+
+def body_of(answer):
+    return json.loads(answer["response"]["responseBody"]["application/json"]["body"])
+
+
+def found(*items):
+    return select(list(items), 100, None)
+
+
+class TestAgent:
+    def test_values_arrive_in_the_body(self):
+        call = recognise(load("agent_request_body"), None)
+        assert call.caller is Caller.AGENT
+        assert call.query() == Query("RDS failover steps", 3)
+        assert (call.session_id, call.incident_id) == ("914912543234567", "INC-4711")
+
+    def test_values_arrive_as_parameters(self):
+        assert recognise(load("agent_parameters"), None).query() == Query(
+            "RDS failover steps", 3, {"document_type": "runbook"}
+        )
+
+    def test_the_body_wins_over_a_parameter(self):
+        event = load("agent_request_body")
+        event["parameters"] = [{"name": "query", "type": "string", "value": "other"}]
+        assert recognise(event, None).query().text == "RDS failover steps"
+
+    def test_the_answer_is_the_envelope_and_echoes_the_session(self):
+        call = recognise(load("agent_request_body"), None)
+        answer = call.answer(found(item()), counted=True)
+        body = answer["response"].pop("responseBody")["application/json"]["body"]
+        assert json.loads(body)["status"] == "ok"
+        assert answer == {
+            "messageVersion": "1.0",
+            "response": {
+                "actionGroup": "knowledge",
+                "apiPath": "/retrieve",
+                "httpMethod": "POST",
+                "httpStatusCode": 200,
+            },
+            "sessionAttributes": {"incident_id": "INC-4711"},
+            "promptSessionAttributes": {"locale": "en", "knowledgeRagQueries": "1"},
+        }
+
+    def test_text_in_any_script_goes_as_it_is(self):
+        call = recognise(load("agent_request_body"), None)
+        answer = call.answer(found(item("主库故障 \u2028 ü")))
+        assert "主库故障 \u2028 ü" in answer["response"]["responseBody"]["application/json"]["body"]
+
+    def test_the_count_of_queries_travels_with_the_turn(self):
+        event = load("agent_request_body")
+        event["promptSessionAttributes"] = {"knowledgeRagQueries": "2"}
+        call = recognise(event, None)
+        assert call.queries_before == 2
+        assert call.answer(found(), counted=True)["promptSessionAttributes"] == {
+            "knowledgeRagQueries": "3"
+        }
+        assert call.answer(found())["promptSessionAttributes"] == {"knowledgeRagQueries": "2"}
+        refused = call.refuse(InvalidRequest("no"))
+        assert refused["promptSessionAttributes"] == {"knowledgeRagQueries": "2"}
+
+    @pytest.mark.parametrize("count", [None, "", "x", "-3", "1.5", 3, "٣", "9x"])
+    def test_a_garbled_count_starts_anew(self, count):
+        event = load("agent_request_body")
+        event["promptSessionAttributes"] = {"knowledgeRagQueries": count}
+        assert recognise(event, None).queries_before == 0
+
+    @pytest.mark.parametrize(
+        ("change", "status", "why"),
+        [
+            ({"messageVersion": "2.0"}, 400, "messageVersion must be '1.0', not '2.0'"),
+            ({"messageVersion": None}, 400, "messageVersion"),
+            ({"apiPath": "/delete"}, 404, "no path '/delete'; there is /retrieve"),
+            ({"apiPath": None}, 404, "no path"),
+            ({"httpMethod": "GET"}, 405, "takes POST, not 'GET'"),
+            ({"requestBody": None}, 400, "query is missing"),
+            ({"requestBody": None, "parameters": "x"}, 400, "parameters must be a list"),
+            ({"requestBody": None, "parameters": [{"value": "x"}]}, 400, "parameters must be"),
+            (
+                {"requestBody": {"content": {"application/json": {"properties": {}}}}},
+                400,
+                "requestBody",
+            ),
+        ],
+    )
+    def test_what_can_t_be_served_is_refused_in_the_envelope(self, change, status, why):
+        call = recognise(load("agent_request_body") | change, None)
+        with pytest.raises(InvalidRequest, match=why) as caught:
+            call.query()
+        answer = call.refuse(caught.value)
+        assert answer["response"]["httpStatusCode"] == status
+        assert set(body_of(answer)) == {"error"}
+
+    def test_an_action_group_of_functions_is_told_what_there_is(self):
+        call = recognise(load("agent_function_details"), None)
+        with pytest.raises(InvalidRequest, match="there is /retrieve"):
+            call.query()
+
+    def test_no_more_than_five_results(self):
+        event = load("agent_parameters")
+        event["parameters"][1]["value"] = "60"
+        assert recognise(event, None).query().max_results == 5
+
+    def test_an_answer_over_the_size_limit_loses_its_lowest_ranks(self):
+        call = recognise(load("agent_request_body"), None)
+        outcome = found(*[item('say "x"\n' * 800 + "é", start=n * 1000 + 1) for n in range(5)])
+        fitted = call.fitting(outcome)
+        assert 0 < len(fitted.results) < 5
+        assert fitted.results == outcome.results[: len(fitted.results)]
+        assert fitted.dropped[DropReason.OVER_SIZE] == 5 - len(fitted.results)
+        wire = json.dumps(call.answer(fitted, counted=True), ensure_ascii=False).encode()
+        assert len(wire) < MAX_AGENT_RESPONSE_BYTES + 100
+
+
+class TestGateway:
+    def test_the_event_is_the_arguments_and_the_answer_is_plain(self):
+        call = recognise(load("gateway"), gateway_context())
+        assert call.caller is Caller.GATEWAY
+        assert call.query() == Query("RDS failover steps", 3)
+        assert call.answer(found()) == {"results": [], "status": "no_match"}
+        assert call.refuse(InvalidRequest("no")) == {"error": "no"}
+
+    def test_no_more_than_five_results(self):
+        call = recognise({"query": "x", "max_results": 60}, gateway_context())
+        assert call.query().max_results == 5
+
+    @pytest.mark.parametrize(
+        "name", ["t___retrieveKnowledge", "a___b___retrieve_knowledge", "retrieve_knowledge"]
+    )
+    def test_the_tool_goes_by_either_name(self, name):
+        recognise({"query": "x"}, gateway_context(bedrockAgentCoreToolName=name)).query()
+
+    def test_another_tool_is_refused(self):
+        call = recognise({"query": "x"}, gateway_context(bedrockAgentCoreToolName="t___delete"))
+        with pytest.raises(InvalidRequest, match="no tool 'delete'") as caught:
+            call.query()
+        assert caught.value.status == 404
+
+
+class TestDirect:
+    def test_up_to_a_hundred_results_and_ids_for_the_metrics(self):
+        call = recognise(load("direct"), SimpleNamespace(client_context=None))
+        assert call.caller is Caller.DIRECT
+        assert call.query() == Query("RDS failover steps", 20, {"service": "rds"})
+        assert (call.session_id, call.incident_id) == ("orchestrator-7", "INC-4711")
+
+    def test_there_is_no_size_limit(self):
+        outcome = found(*[item("x" * 30_000, start=n) for n in (1, 2)])
+        assert recognise({"query": "x"}, None).fitting(outcome) is outcome
+
+    @pytest.mark.parametrize(
+        ("event", "why"),
+        [
+            ({}, "query is missing"),
+            ([], "must be a JSON object"),
+            (None, "must be a JSON object"),
+            ("query", "must be a JSON object"),
+            (load("api_gateway_proxy"), "unknown argument 'version', 'routeKey', 'rawPath'; known"),
+            ({"query": "x" * 6_000_000}, "6000000 characters"),
+            ({"k" * 6_000_000: 1}, "unknown argument"),
+        ],
+        ids=["empty", "list", "null", "text", "api gateway", "6 MB query", "6 MB name"],
+    )
+    def test_other_events_are_refused_briefly(self, event, why):
+        call = recognise(event, None)
+        with pytest.raises(InvalidRequest, match=why) as caught:
+            call.query()
+        assert len(json.dumps(call.refuse(caught.value))) < 300
+
+    def test_ids_that_are_none_are_left_out(self):
+        call = recognise(
+            {"query": "x", "session_id": 5, "incident_id": "a\ud800" + "b" * 500}, None
+        )
+        assert call.session_id == ""
+        assert call.incident_id == "a?" + "b" * 198
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            ["messageVersion", "apiPath", "httpMethod", "actionGroup", "parameters", "requestBody",
+             "content", "application/json", "properties", "name", "value", "query", "sessionId",
+             "sessionAttributes", "promptSessionAttributes", "knowledgeRagQueries", "incident_id"]
+        ),
+        inner | st.sampled_from(["1.0", "/retrieve", "POST", "query"]),
+        max_size=6,
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(JSON)
+def test_any_event_is_either_a_query_or_a_refusal_in_the_caller_s_form(event):
+    call = recognise(event, None)
+    try:
+        call.query()
+    except InvalidRequest as error:
+        answer = call.refuse(error)
+    else:
+        answer = call.answer(found(), counted=True)
+    assert ("response" in answer) == (call.caller is Caller.AGENT)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [None, 5, SimpleNamespace(), SimpleNamespace(client_context=None),
+     SimpleNamespace(client_context=SimpleNamespace(custom=None)),
+     SimpleNamespace(client_context=SimpleNamespace(custom={"other": 1}))],
+)  # fmt: skip
+def test_any_other_context_is_a_direct_caller_s(context):
+    assert recognise({"query": "x"}, context).caller is Caller.DIRECT

@@ -1,0 +1,107 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.retrieval import Guardrail, SearchType
+from lambdas.retrieve_knowledge import settings
+from lambdas.retrieve_knowledge.settings import Settings, load_settings
+
+LEAST = {"KNOWLEDGE_BASE_ID": "TESTKB0001", "AWS_REGION": "eu-west-1"}
+
+
+def load(**values):
+    return load_settings({**LEAST, **values})
+
+
+def test_the_defaults():
+    loaded = load()
+    assert loaded == Settings(loaded.search, "eu-west-1")
+    assert loaded.search.knowledge_base_id == "TESTKB0001"
+    assert loaded.search.search_type is SearchType.HYBRID
+    assert loaded.search.evidence_floor is None
+    assert loaded.search.guardrail is None
+    assert (loaded.deadline_seconds, loaded.max_queries_per_turn) == (1.8, 3)
+    assert not loaded.log_query_text
+    assert not loaded.raise_internal_errors
+
+
+def test_every_setting_is_read():
+    loaded = load(
+        SEARCH_TYPE="semantic",
+        EVIDENCE_FLOOR_HYBRID="0.2",
+        EVIDENCE_FLOOR_SEMANTIC="0.55",
+        GUARDRAIL_ID="gr1",
+        GUARDRAIL_VERSION="7",
+        MAX_QUERIES_PER_TURN="0",
+        DEADLINE_SECONDS="0.5",
+        LOG_QUERY_TEXT="true",
+        RAISE_INTERNAL_ERRORS="1",
+    )
+    assert loaded.search.search_type is SearchType.SEMANTIC
+    assert loaded.search.evidence_floor == 0.55
+    assert loaded.search.guardrail == Guardrail("gr1", "7")
+    assert (loaded.deadline_seconds, loaded.max_queries_per_turn) == (0.5, 0)
+    assert loaded.log_query_text
+    assert loaded.raise_internal_errors
+
+
+def test_the_floor_is_that_of_the_search_type():
+    assert load(EVIDENCE_FLOOR_SEMANTIC="0.5").search.evidence_floor is None
+    assert load(EVIDENCE_FLOOR_HYBRID="0").search.evidence_floor == 0
+
+
+def test_an_empty_value_counts_as_absent():
+    assert load(SEARCH_TYPE="", DEADLINE_SECONDS=" ", GUARDRAIL_ID="") == load()
+
+
+def test_the_region_may_be_the_default_one():
+    loaded = load_settings(
+        {"KNOWLEDGE_BASE_ID": "TESTKB0001", "AWS_DEFAULT_REGION": "us-gov-west-1"}
+    )
+    assert loaded.region == "us-gov-west-1"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("KNOWLEDGE_BASE_ID", ""),
+        ("KNOWLEDGE_BASE_ID", "short"),
+        ("KNOWLEDGE_BASE_ID", "elevenchars"),
+        ("KNOWLEDGE_BASE_ID", "TESTKB-001"),
+        ("AWS_REGION", "Frankfurt"),
+        ("SEARCH_TYPE", "VECTOR"),
+        ("EVIDENCE_FLOOR_HYBRID", "high"),
+        ("EVIDENCE_FLOOR_SEMANTIC", "nan"),
+        ("GUARDRAIL_ID", "gr1"),
+        ("GUARDRAIL_VERSION", "1"),
+        ("MAX_QUERIES_PER_TURN", "-1"),
+        ("MAX_QUERIES_PER_TURN", "101"),
+        ("MAX_QUERIES_PER_TURN", "three"),
+        ("DEADLINE_SECONDS", "0"),
+        ("DEADLINE_SECONDS", "1.9"),
+        ("DEADLINE_SECONDS", "inf"),
+        ("LOG_QUERY_TEXT", "maybe"),
+        ("RAISE_INTERNAL_ERRORS", "2"),
+    ],
+)
+def test_a_wrong_value_is_named(name, value):
+    with pytest.raises(InvalidSettings, match=name):
+        load(**{name: value})
+
+
+def test_all_wrong_values_are_named_at_once():
+    with pytest.raises(InvalidSettings) as caught:
+        load_settings({"SEARCH_TYPE": "VECTOR", "DEADLINE_SECONDS": "9"})
+    assert str(caught.value) == (
+        "SEARCH_TYPE='VECTOR': must be HYBRID or SEMANTIC; KNOWLEDGE_BASE_ID is not set; "
+        "AWS_DEFAULT_REGION is not set; DEADLINE_SECONDS='9': must be 0.1 to 1.8 seconds"
+    )
+
+
+def test_the_documentation_names_every_variable():
+    code = Path(settings.__file__).read_text(encoding="utf-8").split('"""', 2)[2]
+    read = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', code)) - {"AWS_DEFAULT_REGION"}
+    documented = set(re.findall(r"^([A-Z_]+)  ", settings.__doc__, re.MULTILINE))
+    assert documented == read | {"EVIDENCE_FLOOR_HYBRID", "EVIDENCE_FLOOR_SEMANTIC"}
