@@ -57,10 +57,10 @@ TABLE_DELIMITER: Final = re.compile(
 )
 QUOTE_LINE: Final = re.compile(r"\n {0,3}>")
 HTML_LINE: Final = re.compile(r"\n(?P<indent> {0,3})(?P<html><(?=[a-zA-Z/]))")
-NO_PARAGRAPH: Final = re.compile(
-    r"    |\t| {0,3}\[[^\]\n]+\]:[ \t]*\S| {0,3}(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})\r?\Z"
-)
-"""A line that can stand right above a paragraph: indented code, a link definition, a rule."""
+NO_PARAGRAPH: Final = re.compile(r"    |\t| {0,3}\[[^\]\n]+\]:[ \t]*\S")
+"""A line that can stand right above a paragraph: indented code, or a link definition."""
+STAR_RULE: Final = re.compile(rf"\n {{0,3}}(?:(?:\*[ \t]*){{3,}}|(?:_[ \t]*){{3,}}){_EOL}")
+"""A thematic break that can't be taken for an underline."""
 
 _HTML_BLOCK_NAMES = (
     "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|"

@@ -27,15 +27,14 @@ def decode(data: bytes, name: str) -> str:
     """
     if not data:
         raise UnreadableDocument(name, "empty file")
-    if b"\0" in data:
-        raise UnreadableDocument(name, f"binary file: NUL byte at offset {data.index(0)}")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        byte = data[error.start]
-        raise UnreadableDocument(
-            name, f"not UTF-8: byte 0x{byte:02x} at offset {error.start}"
-        ) from error
+        looks = " (a binary file?)" if b"\0" in data else ""
+        reason = f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}{looks}"
+        raise UnreadableDocument(name, reason) from error
+    if "\0" in text:
+        raise UnreadableDocument(name, f"binary file: NUL byte at offset {data.index(0)}")
     if not text:
         raise UnreadableDocument(name, "empty file (a byte-order mark only)")
     return text

@@ -67,11 +67,16 @@ def _headings(source: str, position: int) -> Iterator[Heading]:
             position = free = heading.end + 1
             yield heading
         elif kind == "rule":
-            if (at != free) and (setext := _setext(source, match, free)):
+            start = _paragraph_start(source, free, at)
+            if start < at and (setext := _setext(source, match, free, start)):
                 yield setext
                 position = free = match.end()
-            else:
-                position = free = _past_rule(source, match)
+            elif grammar.THEMATIC_BREAK.match(source, at) or start < at:
+                position = free = match.end()
+            elif opens_list(source, at):
+                position = free = list_end(source, at)
+            else:  # text after all, which the next line may underline
+                position, free = match.end(), at
         else:
             position = free = fence_end(source, match) if kind == "fence" else html_end(source, at)
 
@@ -84,13 +89,6 @@ def _hidden_until(source: str, match: re.Match[str], free: int) -> int:
     if at == free or line_before_is_blank(source, at):
         return 0
     return _html_around(source, free, at)
-
-
-def _past_rule(source: str, match: re.Match[str]) -> int:
-    """Give the position behind a thematic break, or the list that a lone dash opens."""
-    if match["rule"].strip(BLANK) == "-" and opens_list(source, match.start()):
-        return list_end(source, match.start())
-    return match.end()
 
 
 def _atx(source: str, match: re.Match[str]) -> Heading:
@@ -160,14 +158,21 @@ def _text_start(source: str, free: int, position: int) -> int:
     return position
 
 
-def _setext(source: str, underline: re.Match[str], free: int) -> Heading | None:
-    end = underline.start()
+def _paragraph_start(source: str, free: int, end: int) -> int:
+    """Give the position of the first line of the paragraph right above ``end``, or ``end``."""
     start = _text_start(source, free, end)
+    for rule in grammar.STAR_RULE.finditer(source, start, end):
+        start = rule.end()
     for line in source[start + 1 : end].split("\n"):
-        if not grammar.NO_PARAGRAPH.match(line):
+        if start >= end or not grammar.NO_PARAGRAPH.match(line):
             break
         start += len(line) + 1
-    if start >= end or _no_heading(source, free, start, end):
+    return start
+
+
+def _setext(source: str, underline: re.Match[str], free: int, start: int) -> Heading | None:
+    end = underline.start()
+    if _no_heading(source, free, start, end):
         return None
     title = " ".join(line.strip(BLANK) for line in source[start + 1 : end].split("\n"))
     return Heading(start, underline.end() - 1, 1 if "=" in underline["rule"] else 2, title)

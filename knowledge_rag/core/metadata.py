@@ -158,12 +158,13 @@ def _shown(metadata: Mapping[str, object]) -> dict[str, MetadataValue]:
     shown: dict[str, MetadataValue] = {}
     for name in SHOWN_FIELDS:
         value = metadata.get(name)
-        if isinstance(value, str) and _encodable(value):
-            shown[name] = value
+        if name == PAGE:
+            if (page := _page(value)) is not None:
+                shown[name] = page
         elif name == TAGS and isinstance(value, list):
             shown[name] = [tag for tag in value if isinstance(tag, str) and _encodable(tag)]
-        elif name == PAGE and (page := _page(value)) is not None:
-            shown[name] = page
+        elif isinstance(value, str) and _encodable(value):
+            shown[name] = value
     return shown
 
 

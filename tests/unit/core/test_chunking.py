@@ -1,0 +1,192 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
+from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.front_matter import parse_front_matter
+from knowledge_rag.core.tokens import token_cost
+from tests.support.exactness import assert_exact
+
+SMALL = ChunkingSettings(max_tokens=128)
+"""Leaves 74 tokens for the lines: enough to see splitting in short texts."""
+
+
+def chunks_of(text, settings=None, name="runbooks/a.md"):
+    document, decoded = read_document(name, text.encode())
+    return chunk_text(document, decoded, settings)
+
+
+def spans(text, settings=None, name="runbooks/a.md"):
+    return [(c.start_line, c.end_line, c.section_path) for c in chunks_of(text, settings, name)]
+
+
+def test_a_section_is_a_chunk_and_knows_its_path():
+    text = "intro\n\n# A\n\none\n\n## B\n\ntwo\n\n### C\nthree\n\n## D\nfour\n"
+    assert spans(text) == [
+        (1, 1, ()),
+        (3, 5, ("A",)),
+        (7, 9, ("A", "B")),
+        (11, 12, ("A", "B", "C")),
+        (14, 15, ("A", "D")),
+    ]
+
+
+def test_a_heading_with_nothing_below_goes_with_its_first_sub_section():
+    assert spans("# A\n\n## B\n\n### C\ntext\n") == [(1, 6, ("A", "B", "C"))]
+
+
+def test_a_heading_with_nothing_below_and_no_sub_section_stays_with_its_neighbour():
+    assert spans("# A\ntext\n## Empty\n## B\ntext\n") == [(1, 3, ("A",)), (4, 5, ("A", "B"))]
+
+
+def test_a_lone_heading_is_a_chunk():
+    assert spans("# A\n") == [(1, 1, ("A",))]
+
+
+def test_front_matter_is_no_part_of_any_chunk():
+    assert spans("---\ntitle: T\n---\n\n# A\ntext\n") == [(5, 6, ("A",))]
+
+
+def test_headings_inside_fences_and_comments_cut_nothing():
+    text = "# A\n\n```bash\n# not a heading\nls\n```\n\n<!--\n# nor this\n-->\n\nend\n"
+    assert spans(text) == [(1, 12, ("A",))]
+
+
+def test_plain_text_has_no_headings():
+    assert spans("# not a heading\n\ntext\n", name="notes.txt") == [(1, 3, ())]
+
+
+@pytest.mark.parametrize("text", ["\n\n \t\r\n", "---\na: b\n---\n", "\n"])
+def test_a_document_with_nothing_to_say_has_no_chunks(text):
+    assert chunks_of(text) == []
+
+
+FENCE = "```bash\n" + "aws rds describe-events --duration 60\n" * 4 + "```\n"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        FENCE,
+        FENCE.replace("```", "~~~"),
+        "| metric | threshold |\n|---|---|\n" + "| ReplicaLag | 60 |\n" * 4,
+        "- check the replica lag of the reader\n  and the writer\n\n  then the events\n",
+        "1. run it\n   ```sh\n   aws rds failover-db-cluster\n\n   # wait\n   ```\n",
+        "<!-- a comment\n\nwith a blank line and some more words\n-->\n",
+        "> a warning that goes on\n> for two lines\n",
+    ],
+)
+def test_what_fits_the_cap_is_kept_whole(block):
+    assert token_cost(block) < SMALL.content_tokens
+    words = "Some words of prose that fill a chunk to a part of the cap, and then more.\n\n"
+    for count in range(1, 6):
+        text = "# A\n\n" + words * count + block + "\n" + words * 2
+        first = text[: text.index(block)].count("\n") + 1
+        last = first + block.count("\n") - 1
+        owners = [c for c in chunks_of(text, SMALL) if c.start_line <= last and c.end_line >= first]
+        assert len(owners) == 1, (count, owners)
+
+
+def test_a_long_list_is_cut_between_its_items():
+    text = "# Steps\n\n" + "".join(
+        f"{n}. Look at metric number {n} and compare it to last week.\n" for n in range(1, 20)
+    )
+    cut = chunks_of(text, SMALL)
+    assert len(cut) > 3
+    assert_exact(text, cut)
+    assert all(c.content.split("\n")[0][0] in "#123456789" for c in cut)
+
+
+def test_an_introduction_stays_with_what_it_introduces():
+    filler = "Words that take up room in the first chunk, quite a few of them in fact, really.\n\n"
+    text = "# A\n\n" + filler * 2 + "Then run this:\n\n" + FENCE
+    assert "Then run this:" in chunks_of(text, SMALL)[-1].content
+
+
+def test_a_heading_stays_with_the_first_lines_of_a_block_that_must_be_split():
+    text = "## Dump\n\n```\n" + "some output of a command that is long\n" * 40 + "```\n"
+    cut = chunks_of(text, SMALL)
+    assert_exact(text, cut)
+    assert cut[0].content.count("some output") > 2
+    assert {c.section_header for c in cut} == {"Dump"}
+
+
+def test_only_a_single_line_can_exceed_the_cap_and_it_is_flagged():
+    long = "x" * 26_000
+    text = f"# A\nbefore\n{long}\nafter\n"
+    cut = chunks_of(text)
+    assert_exact(text, cut)
+    assert [(c.content == long, c.oversized) for c in cut] == [
+        (False, False),
+        (True, True),
+        (False, False),
+    ]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("final", [True, False])
+def test_line_endings_marks_and_missing_newlines_are_exact(ending, bom, final):
+    lines = ["# A", "", "one \u2028 two\u0085\x0b\x0c three", "日本語テキスト", "## B", "end  "]
+    text = bom + ending.join(lines) + (ending if final else "")
+    document, decoded = read_document("a.md", text.encode())
+    cut = chunk_text(document, decoded)
+    assert_exact(decoded, cut)
+    assert cut[-1].content == ending.join(lines[4:]) + ("\r" if final and ending != "\n" else "")
+
+
+def test_the_same_bytes_give_the_same_chunks_and_ids():
+    text = "# A\none\n## B\ntwo\n"
+    first, second = chunks_of(text), chunks_of(text)
+    assert first == second
+    assert [c.chunk_id for c in first] == [c.chunk_id for c in second]
+    assert len({c.chunk_id for c in first}) == 2
+
+
+def test_an_id_depends_on_file_lines_and_bytes():
+    ids = {
+        chunk.chunk_id
+        for text, name in [("a\n", "a.md"), ("a\n", "b.md"), ("\na\n", "a.md"), ("b\n", "a.md")]
+        for chunk in chunks_of(text, name=name)
+    }
+    assert len(ids) == 4
+
+
+@pytest.mark.parametrize("max_tokens", [127, 8193, 0, -1])
+def test_a_cap_out_of_range_says_what_is_allowed(max_tokens):
+    with pytest.raises(InvalidSettings, match="allowed: 128 to 8192"):
+        ChunkingSettings(max_tokens=max_tokens)
+
+
+def test_the_fingerprint_tells_settings_apart():
+    assert ChunkingSettings().fingerprint == ChunkingSettings(256).fingerprint != SMALL.fingerprint
+
+
+LINE = st.sampled_from(
+    ["# A", "## B", "#### C", "text " * 8, "", "", "  ", "\t", "---", "===", "```", "~~~", "- item",
+     "  - inner item", "1. step", "   more of the step", "    code", "> quote", "<div>", "<!--",
+     "-->", "<pre>", "</pre>", "| a | b |", "|---|---|", "\r", "x" * 400, "日本" * 20, "\u2028",
+     "introduces:", "title: x", "..."]
+) | st.text(max_size=30)  # fmt: skip
+
+
+@given(
+    st.lists(LINE, max_size=40).map("\n".join),
+    st.sampled_from([None, SMALL]),
+    st.sampled_from(["a.md", "a.txt"]),
+)
+def test_every_text_is_chunked_exactly(text, settings, name):
+    if not text.lstrip("\ufeff") or "\0" in text:
+        return
+    document, decoded = read_document(name, text.encode(errors="replace"))
+    cut = chunk_text(document, decoded, settings)
+    body = parse_front_matter(decoded).end if name == "a.md" else 0
+    front = decoded[:body].count("\n") + (body > 0 and decoded[body - 1] != "\n")
+    assert_exact(decoded, cut, front_matter_lines=front)
+    assert cut == chunk_text(document, decoded, settings)
+    cap = (settings or ChunkingSettings()).content_tokens
+    for chunk in cut:
+        assert chunk.oversized == (token_cost(chunk.content) > cap)
+        assert not chunk.oversized or chunk.start_line == chunk.end_line

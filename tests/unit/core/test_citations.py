@@ -1,0 +1,39 @@
+import pytest
+
+from knowledge_rag.core.citations import MAX_LINE, Citation
+from knowledge_rag.core.errors import InvalidCitation
+
+
+def test_the_human_form_is_the_one_that_the_prompt_asks_for():
+    citation = Citation("runbooks/rds-failover.md", 5, 10, "Diagnosis")
+    assert str(citation) == "[Source: runbooks/rds-failover.md, lines 5-10]"
+
+
+def test_the_wire_form_has_the_four_keys_of_the_schema():
+    assert Citation("a.md", 1, 1).to_dict() == {
+        "source_file": "a.md",
+        "start_line": 1,
+        "end_line": 1,
+        "section_header": "",
+    }
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "/etc/passwd", "../a.md", "a/../b.md", "a//b.md", "a/", "./a.md", "a\\b.md", "a\nb.md",
+     "a\x00.md", "a\u2028b.md", "a\ud800.md"],
+)  # fmt: skip
+def test_a_path_that_no_corpus_can_hold_makes_no_citation(path):
+    with pytest.raises(InvalidCitation):
+        Citation(path, 1, 2)
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 1), (-3, 4), (5, 4), (1, MAX_LINE + 1)])
+def test_lines_that_no_file_can_have_make_no_citation(start, end):
+    with pytest.raises(InvalidCitation, match=r"are no line range"):
+        Citation("a.md", start, end)
+
+
+@pytest.mark.parametrize("path", ["a.md", "Ünï/コ.md", "PM2019-009 - Kubernetes IP.md", "a..b.md"])
+def test_ordinary_names_are_fine(path):
+    assert Citation(path, 1, 1).source_file == path

@@ -1,0 +1,170 @@
+import hashlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.context import context_prefix
+from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.metadata import prove, stored_text, to_metadata, whole_number
+from knowledge_rag.core.outcome import DropReason, RetrievalResult
+
+RUNBOOK = b"""---
+title: RDS failover
+service: rds
+severity: SEV1
+tags: [rds, "failover"]
+---
+# RDS failover
+
+## Diagnosis
+
+Verify replica health.\t
+Look at `ReplicaLag`.
+"""
+
+
+def chunk():
+    document, text = read_document("runbooks/rds-failover.md", RUNBOOK)
+    return chunk_text(document, text)[0]
+
+
+def test_what_is_stored_comes_back_as_the_very_lines():
+    result = prove(stored_text(chunk()), to_metadata(chunk()), 0.87)
+
+    assert isinstance(result, RetrievalResult)
+    assert result.content == chunk().content == "\n".join(RUNBOOK.decode().split("\n")[6:12])
+    assert str(result.citation) == "[Source: runbooks/rds-failover.md, lines 7-12]"
+    assert result.relevance_score == 0.87
+    assert result.metadata == {
+        "title": "RDS failover",
+        "document_type": "runbook",
+        "section_path": "RDS failover > Diagnosis",
+        "service": "rds",
+        "severity": "SEV1",
+        "tags": ["rds", "failover"],
+        "document_sha256": hashlib.sha256(RUNBOOK).hexdigest(),
+        "content_sha256": hashlib.sha256(result.content.encode()).hexdigest(),
+        "chunk_id": chunk().chunk_id,
+    }
+
+
+def test_the_context_prefix_is_stored_in_front_and_never_shown():
+    assert stored_text(chunk()).startswith(
+        "runbooks > rds failover > RDS failover > Diagnosis\n\n#"
+    )
+
+
+def test_numbers_that_travelled_as_doubles_or_digits_are_read():
+    travelled = to_metadata(chunk()) | {"start_line": 7.0, "end_line": "12"}
+    travelled["context_length"] = float(len(context_prefix(chunk())))
+    result = prove(stored_text(chunk()), travelled)
+    assert isinstance(result, RetrievalResult)
+    assert (result.citation.start_line, result.citation.end_line) == (7, 12)
+    assert json.dumps(result.to_dict()["citation"]).count(".0") == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"start_line": None}, DropReason.NO_CITATION),
+        ({"start_line": 0}, DropReason.NO_CITATION),
+        ({"start_line": 7.5}, DropReason.NO_CITATION),
+        ({"start_line": "seven"}, DropReason.NO_CITATION),
+        ({"start_line": True}, DropReason.NO_CITATION),
+        ({"start_line": 13}, DropReason.NO_CITATION),
+        ({"start_line": float("nan")}, DropReason.NO_CITATION),
+        ({"end_line": float("inf")}, DropReason.NO_CITATION),
+        ({"end_line": 1e300}, DropReason.NO_CITATION),
+        ({"end_line": "²"}, DropReason.NO_CITATION),
+        ({"source_file": None}, DropReason.NO_CITATION),
+        ({"source_file": "../../etc/passwd"}, DropReason.NO_CITATION),
+        ({"section_header": ["Diagnosis"]}, DropReason.NO_CITATION),
+        ({"section_header": "\ud800"}, DropReason.NO_CITATION),
+        ({"end_line": 11}, DropReason.NOT_PROVEN),
+        ({"start_line": 6}, DropReason.NOT_PROVEN),
+        ({"content_sha256": None}, DropReason.NOT_PROVEN),
+        ({"content_sha256": "0" * 64}, DropReason.NOT_PROVEN),
+        ({"context_length": 3}, DropReason.NOT_PROVEN),
+        ({"context_length": 10**6}, DropReason.NOT_PROVEN),
+        ({"context_length": -1}, DropReason.NOT_PROVEN),
+        ({"context_length": "x"}, DropReason.NOT_PROVEN),
+    ],
+)
+def test_what_cannot_be_proven_is_dropped_with_its_reason(change, reason):
+    assert prove(stored_text(chunk()), to_metadata(chunk()) | change) is reason
+
+
+def test_one_changed_character_is_no_proof():
+    text = stored_text(chunk())
+    assert prove(text.replace("ReplicaLag", "ReplicaLog"), to_metadata(chunk())) is (
+        DropReason.NOT_PROVEN
+    )
+
+
+@pytest.mark.parametrize("text", [None, "", 5, {}, ["a"], b"a"])
+def test_what_is_no_text_is_dropped(text):
+    assert prove(text, to_metadata(chunk())) is DropReason.NOT_TEXT
+
+
+@pytest.mark.parametrize("metadata", [None, [], "x", 5, {}])
+def test_what_has_no_metadata_is_dropped(metadata):
+    assert prove("text", metadata) is DropReason.NO_CITATION
+
+
+def test_a_lone_surrogate_cannot_be_what_utf_8_decoded_to():
+    text = stored_text(chunk())[:-1] + "\ud800"
+    assert prove(text, to_metadata(chunk())) is DropReason.NOT_PROVEN
+
+
+@pytest.mark.parametrize("score", [None, "0.9", True, float("nan"), float("inf"), 10**400, [1]])
+def test_a_score_that_is_no_finite_number_is_absent_and_not_invented(score):
+    result = prove(stored_text(chunk()), to_metadata(chunk()), score)
+    assert isinstance(result, RetrievalResult)
+    assert result.relevance_score is None
+    assert "relevance_score" not in result.to_dict()
+
+
+@pytest.mark.parametrize("score", [0, -0.5, 1.7, 0.123456789])
+def test_any_finite_score_is_kept_as_it_is(score):
+    result = prove(stored_text(chunk()), to_metadata(chunk()), score)
+    assert isinstance(result, RetrievalResult)
+    assert result.relevance_score == score
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"), [(3.0, 3), ("3", 3), (2.5, None), (0, None), ([], None)]
+)
+def test_a_garbled_page_is_left_out_and_does_not_cost_the_result(page, shown):
+    result = prove(stored_text(chunk()), to_metadata(chunk()) | {"page": page})
+    assert isinstance(result, RetrievalResult)
+    assert result.metadata.get("page") == shown
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    JSON,
+    st.dictionaries(
+        st.sampled_from([*to_metadata(chunk()), "page", "junk"]),
+        JSON | st.sampled_from([7, "a.md"]),
+    ),
+    JSON,
+)
+def test_whatever_comes_back_nothing_unproven_gets_through(text, metadata, score):
+    proven = prove(text, metadata, score)
+    if isinstance(proven, RetrievalResult):
+        assert hashlib.sha256(proven.content.encode()).hexdigest() == metadata["content_sha256"]
+        assert proven.content.count("\n") == proven.citation.end_line - proven.citation.start_line
+
+
+@pytest.mark.parametrize("value", [-1, 5, 5.0, "5", "007"])
+def test_whole_numbers_are_read_from_what_json_makes_of_them(value):
+    assert whole_number(value) == int(value)
