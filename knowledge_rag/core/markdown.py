@@ -5,6 +5,9 @@ skipped as a whole, and whether such a line lies in a list or an HTML block is a
 can matter: an indented line may lie in a list, and a line right below another one in HTML. Headings
 inside lists and block quotes are part of those, not of the document's outline.
 
+One known difference from CommonMark: a line of ``=`` that lazily continues a quote's paragraph ends
+it here, so that ``> quote``, ``===``, ``text``, ``---`` gives a heading "text".
+
 A *position* is the index in ``source = "\n" + text`` of the ``\n`` before a line, which is that
 line's offset in ``text``.
 """

@@ -89,7 +89,9 @@ class Packer:
             return
         lead = self._cost(start, lead_end)
         if lead_end > start:
-            yield Span(start, lead_end, lead)
+            yield from self._runs(start, lead_end, self._cap)
+        if lead > self._cap:
+            lead = 0.0
         blocks = markdown_blocks if self._markdown else plain_blocks
         for block in blocks(self._source, lead_end, end):
             parts = item_parts if block.is_item else whole
