@@ -1,0 +1,160 @@
+"""Chooses and checks the evidence floor: the score under which a hit is no evidence.
+
+Vector search always returns something, so "nothing is documented" needs a floor. It is chosen on
+one half of the labelled questions and reported on the other, which had no say in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID, EVIDENCE_FLOOR_SEMANTIC
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
+
+MAX_LOST: Final = 0.05
+"""At most this share of on-topic questions may find nothing."""
+MIN_REJECTED: Final = 0.90
+"""At least this share of off-topic questions must find nothing."""
+
+_AIMED_LOST: Final = 0.04
+_AIMED_REJECTED: Final = 0.92
+"""Aimed at on the choosing half, a little stricter than required, since the other half differs."""
+
+SHIPPED_FLOORS: Final = {
+    SearchType.HYBRID: EVIDENCE_FLOOR_HYBRID,
+    SearchType.SEMANTIC: EVIDENCE_FLOOR_SEMANTIC,
+}
+
+Scores = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A labelled question; only its id and text count here."""
+
+    id: str
+    query: str
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it belongs to the half that floors are chosen on; decided by its id."""
+        return hashlib.sha256(self.id.encode()).digest()[-1] % 2 == 0
+
+
+@dataclass(frozen=True, slots=True)
+class FloorFigures:
+    """What a floor does to some questions.
+
+    Args:
+        lost: share of on-topic questions whose best hit falls under it, 0..1.
+        rejected: share of off-topic questions whose best hit falls under it, 0..1.
+        on_topic: how many on-topic questions.
+        off_topic: how many off-topic questions.
+    """
+
+    lost: float
+    rejected: float
+    on_topic: int
+    off_topic: int
+
+    @property
+    def passes(self) -> bool:
+        """Whether both requirements are met."""
+        return self.lost <= MAX_LOST and self.rejected >= MIN_REJECTED
+
+
+@dataclass(frozen=True, slots=True)
+class FloorReport:
+    """The floor of one search type.
+
+    Args:
+        search_type: which one.
+        chosen: the floor that the choosing half suggests.
+        on_choosing_half: what ``chosen`` does there.
+        on_other_half: what ``chosen`` does to the questions that had no say.
+        shipped: the floor that is in use.
+        shipped_on_all: what ``shipped`` does to all questions.
+    """
+
+    search_type: SearchType
+    chosen: float
+    on_choosing_half: FloorFigures
+    on_other_half: FloorFigures
+    shipped: float
+    shipped_on_all: FloorFigures
+
+
+def load_questions(path: Path) -> list[Question]:
+    """Read questions from JSON lines with ``id`` and ``query``; other keys are left alone."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines if line.strip()]
+    return [Question(row["id"], row["query"]) for row in rows]
+
+
+def measure_floor(
+    knowledge_base: KnowledgeBase,
+    on_topic: Sequence[Question],
+    off_topic: Sequence[Question],
+    search_type: SearchType = SearchType.HYBRID,
+) -> FloorReport:
+    """Choose a floor for a knowledge base and measure it beside the one in use.
+
+    Args:
+        knowledge_base: what the on-topic questions are about.
+        on_topic: questions that it answers.
+        off_topic: questions that it does not.
+        search_type: whose scores.
+    """
+    wanted = _best_scores(knowledge_base, on_topic, search_type)
+    unwanted = _best_scores(knowledge_base, off_topic, search_type)
+    first = np.array([question.chooses for question in on_topic])
+    second = np.array([question.chooses for question in off_topic])
+    chosen = choose_floor(wanted[first], unwanted[second])
+    shipped = SHIPPED_FLOORS[search_type]
+    return FloorReport(
+        search_type,
+        chosen,
+        figures(chosen, wanted[first], unwanted[second]),
+        figures(chosen, wanted[~first], unwanted[~second]),
+        shipped,
+        figures(shipped, wanted, unwanted),
+    )
+
+
+def choose_floor(on_topic: Scores, off_topic: Scores) -> float:
+    """Choose between the scores that few on-topic and most off-topic questions fall under.
+
+    Where no floor does justice to both, the on-topic side wins: an answer that is missed during an
+    incident costs more than a hit that its reader can see to be beside the point.
+    """
+    highest = float(np.quantile(on_topic, _AIMED_LOST))
+    lowest = float(np.quantile(off_topic, _AIMED_REJECTED))
+    return round(min(highest, (highest + lowest) / 2), 3)
+
+
+def figures(floor: float, on_topic: Scores, off_topic: Scores) -> FloorFigures:
+    """Measure a floor on the best scores of some questions."""
+    return FloorFigures(
+        float(np.mean(on_topic < floor)),
+        float(np.mean(off_topic < floor)),
+        len(on_topic),
+        len(off_topic),
+    )
+
+
+def _best_scores(
+    knowledge_base: KnowledgeBase, questions: Sequence[Question], search_type: SearchType
+) -> Scores:
+    found = [knowledge_base.search(q.query, limit=1, search_type=search_type) for q in questions]
+    return np.array([hits[0].score if hits else 0.0 for hits in found])

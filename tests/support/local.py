@@ -1,0 +1,76 @@
+"""What the tests of the local knowledge base share."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from knowledge_rag.local.embeddings import DIMENSIONS, MiniLm
+from knowledge_rag.local.settings import LocalSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from knowledge_rag.local.embeddings import Vector
+
+PROJECT = Path(__file__).parents[2]
+CORPUS = PROJECT / "knowledge-corpus"
+
+
+@lru_cache(maxsize=1)
+def minilm() -> MiniLm:
+    """Give the real model, loaded once a test run."""
+    model = MiniLm(LocalSettings.from_environment())
+    model.load()
+    return model
+
+
+class WordHashes:
+    """A tiny embedding model: texts that share words are near each other.
+
+    It stands in where a test is about files, transactions or processes and would only wait for the
+    real one; ``embedded`` lists what it was asked for.
+    """
+
+    fingerprint = "word-hashes"
+
+    def __init__(self) -> None:
+        self.embedded: list[str] = []
+
+    def embed(self, text: str) -> Vector:
+        self.embedded.append(text)
+        vector = np.full(DIMENSIONS, 1e-3, dtype=np.float32)
+        for word in text.lower().split():
+            digest = hashlib.sha256(word.encode(errors="replace")).digest()
+            vector[int.from_bytes(digest[:4], "big") % DIMENSIONS] += 1.0
+        unit: Vector = vector / np.linalg.norm(vector)
+        return unit
+
+
+def write_files(root: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write files below a folder; text as UTF-8, exactly as it stands."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
+RUNBOOKS: Mapping[str, str] = {
+    "runbooks/rds-failover.md": (
+        "---\ntitle: RDS failover\nservice: rds\nseverity: SEV1\n---\n# RDS failover\n\n"
+        "## Diagnosis\n\nThe writer is gone and connections are refused.\n\n"
+        "## Resolution\n\nPromote the replica with `aws rds failover-db-cluster`.\n"
+    ),
+    "runbooks/lambda-throttling.md": (
+        "---\nservice: lambda\n---\n# Lambda throttling\n\nRaise the reserved concurrency.\n"
+    ),
+    "postmortems/2024-01-rds-incident.md": (
+        "---\nservice: rds\nincident_id: INC-2024-001\n---\n# RDS incident\n\n"
+        "A failover took forty minutes because the replica lagged.\n"
+    ),
+}

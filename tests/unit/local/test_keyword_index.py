@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_rag.local.keyword_index import ENTRY, K1, MAX_QUERY_TERMS, B, KeywordIndex
+
+chunks_of_terms = st.lists(
+    st.dictionaries(st.sampled_from("abcdefg"), st.integers(1, 9).map(float), max_size=7),
+    min_size=1,
+    max_size=8,
+)
+questions = st.dictionaries(st.sampled_from("abcdefgxyz"), st.integers(1, 3), max_size=6)
+
+
+def index_of(chunks):
+    vocabulary = {term: row for row, term in enumerate("abcdefg")}
+    entries = [
+        np.array([(vocabulary[t], w) for t, w in chunk.items()], dtype=ENTRY) for chunk in chunks
+    ]
+    return KeywordIndex(vocabulary, entries)
+
+
+def bm25(chunks, question):
+    """Give the scores and their bound as the textbook has them."""
+    lengths = [sum(chunk.values()) for chunk in chunks]
+    average = sum(lengths) / len(chunks) or 1.0
+    scores, most = [0.0] * len(chunks), 0.0
+    for term, count in question.items():
+        holding = sum(term in chunk for chunk in chunks)
+        idf = math.log(1 + (len(chunks) - holding + 0.5) / (holding + 0.5))
+        most += count * idf * (K1 + 1)
+        for row, chunk in enumerate(chunks):
+            weight = chunk.get(term, 0.0)
+            damped = weight + K1 * (1 - B + B * lengths[row] / average)
+            scores[row] += count * idf * weight * (K1 + 1) / damped
+    return scores, most
+
+
+@given(chunks_of_terms, questions)
+def test_scores_are_bm25_to_the_letter(chunks, question):
+    scores, most = index_of(chunks).score(question)
+    expected, bound = bm25(chunks, question)
+    assert scores.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert most == pytest.approx(bound)
+    assert all(score <= most * (1 + 1e-5) for score in scores)
+
+
+def test_an_unknown_word_lowers_the_share_that_is_covered():
+    index = index_of([{"a": 1.0}, {"b": 1.0}])
+    scores, most = index.score({"a": 1})
+    same, more = index.score({"a": 1, "unheard": 1})
+    assert scores.tolist() == same.tolist()
+    assert more > most
+
+
+def test_an_empty_index_and_an_empty_question_score_nothing():
+    assert KeywordIndex({}, []).score({"a": 1})[0].shape == (0,)
+    scores, most = index_of([{"a": 1.0}]).score({})
+    assert (scores.tolist(), most) == ([0.0], 0)
+
+
+def test_of_a_pasted_log_the_rarest_terms_count():
+    index = index_of([{"a": 1.0}] * 9 + [{"b": 1.0}])
+    pasted = {f"unknown-{n}": 1 for n in range(MAX_QUERY_TERMS - 1)}
+    scores, _ = index.score({"a": 1, "b": 1, **pasted})
+    assert scores[9] > 0
+    assert scores[0] == 0
