@@ -224,7 +224,9 @@ def _identifier(value: object) -> str:
 
 def _count(value: object) -> int:
     # Only this function writes it; what can't be read starts from the beginning.
-    return int(value) if isinstance(value, str) and value.isascii() and value[:6].isdigit() else 0
+    if not isinstance(value, str) or not value.isascii() or not value.isdigit():
+        return 0
+    return int(value[:6])
 
 
 def _object(value: object) -> Mapping[str, Any]:

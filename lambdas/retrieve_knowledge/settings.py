@@ -156,7 +156,8 @@ def _deadline(text: str) -> float:
 
 
 def _queries(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text[:9]) <= MAX_QUERIES_PER_TURN):
+    whole = text.isascii() and text.isdigit() and len(text) <= 3
+    if not whole or int(text) > MAX_QUERIES_PER_TURN:
         raise ValueError(f"must be a whole number, 0 to {MAX_QUERIES_PER_TURN}")
     return int(text)
 

@@ -87,7 +87,7 @@ class TestAgent:
         refused = call.refuse(InvalidRequest("no"))
         assert refused["promptSessionAttributes"] == {"knowledgeRagQueries": "2"}
 
-    @pytest.mark.parametrize("count", [None, "", "x", "-3", "1.5", 3, "٣", "9x"])
+    @pytest.mark.parametrize("count", [None, "", "x", "-3", "1.5", 3, "٣", "9x", "1234567x"])
     def test_a_garbled_count_starts_anew(self, count):
         event = load("agent_request_body")
         event["promptSessionAttributes"] = {"knowledgeRagQueries": count}

@@ -79,6 +79,7 @@ def test_the_region_may_be_the_default_one():
         ("MAX_QUERIES_PER_TURN", "-1"),
         ("MAX_QUERIES_PER_TURN", "101"),
         ("MAX_QUERIES_PER_TURN", "three"),
+        ("MAX_QUERIES_PER_TURN", "0000000500"),
         ("DEADLINE_SECONDS", "0"),
         ("DEADLINE_SECONDS", "1.9"),
         ("DEADLINE_SECONDS", "inf"),
