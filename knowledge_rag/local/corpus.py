@@ -72,7 +72,7 @@ def read_bytes(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     except OSError as error:
         raise UnreadableDocument(file.source_file, error.strerror or str(error)) from error
     if len(data) > max_bytes:
-        raise UnreadableDocument(file.source_file, f"larger than {max_bytes / 1024 / 1024:g} MiB")
+        raise UnreadableDocument(file.source_file, f"larger than {max_bytes / 1024 / 1024:.3g} MiB")
     return data
 
 

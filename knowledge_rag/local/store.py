@@ -115,6 +115,8 @@ def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _connect(path: Path, mode: str, *, wait_ms: int) -> sqlite3.Connection:
+    if path.is_dir():
+        raise UnusableKnowledgeBase(f"{path} is a folder, not a knowledge base")
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,

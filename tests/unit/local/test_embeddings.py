@@ -150,7 +150,7 @@ def test_installing_the_model_is_pinned_by_hash_and_a_failure_is_one_line(monkey
     assert "\n" not in str(failure.value)
 
 
-def test_settings_come_from_the_environment(tmp_path):
+def test_settings_come_from_the_environment():
     read = LocalSettings.from_environment(
         {
             "KNOWLEDGE_RAG_MODEL_DIR": "/m",

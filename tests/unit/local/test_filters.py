@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_rag.local.columns import MetadataColumns
+from knowledge_rag.local.filters import MAX_DEPTH, InvalidFilter, parse_filter
+
+KEYS = st.sampled_from(["service", "line", "tags", "on", "absent"])
+STRINGS = st.sampled_from(["", "r", "rds", "rds-1", "ecs", "1"])
+NUMBERS = st.sampled_from([-1, 0, 1, 1.0, 2.5, 10])
+SCALARS = st.one_of(STRINGS, NUMBERS, st.booleans())
+VALUES = st.one_of(SCALARS, st.lists(STRINGS, max_size=3))
+METADATA = st.dictionaries(st.sampled_from(["service", "line", "tags", "on"]), VALUES)
+OPERANDS = {
+    "equals": SCALARS,
+    "notEquals": SCALARS,
+    "greaterThan": NUMBERS,
+    "greaterThanOrEquals": NUMBERS,
+    "lessThan": NUMBERS,
+    "lessThanOrEquals": NUMBERS,
+    "in": st.lists(SCALARS, min_size=1, max_size=3),
+    "notIn": st.lists(SCALARS, min_size=1, max_size=3),
+    "startsWith": STRINGS,
+    "stringContains": STRINGS,
+    "listContains": SCALARS,
+}
+
+
+def comparison(operator):
+    body = st.fixed_dictionaries({"key": KEYS, "value": OPERANDS[operator]})
+    return body.map(lambda body: {operator: body})
+
+
+FILTERS = st.recursive(
+    st.sampled_from(sorted(OPERANDS)).flatmap(comparison),
+    lambda members: st.builds(
+        lambda operator, joined: {operator: joined},
+        st.sampled_from(["andAll", "orAll"]),
+        st.lists(members, min_size=2, max_size=3),
+    ),
+    max_leaves=6,
+)
+
+
+def typed(value):
+    """Tell booleans from numbers, which Python takes for equal."""
+    return (isinstance(value, bool), value) if not isinstance(value, list) else value
+
+
+def numeric(found):
+    return type(found) in (int, float)
+
+
+def strings(found):
+    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)]
+
+
+# each positive operator, the long way round
+MEANING = {
+    "equals": lambda found, wanted: typed(found) == typed(wanted),
+    "in": lambda found, wanted: typed(found) in [typed(value) for value in wanted],
+    "greaterThan": lambda found, wanted: numeric(found) and found > wanted,
+    "greaterThanOrEquals": lambda found, wanted: numeric(found) and found >= wanted,
+    "lessThan": lambda found, wanted: numeric(found) and found < wanted,
+    "lessThanOrEquals": lambda found, wanted: numeric(found) and found <= wanted,
+    "startsWith": lambda found, wanted: isinstance(found, str) and found.startswith(wanted),
+    "stringContains": lambda found, wanted: any(wanted in one for one in strings(found)),
+    "listContains": lambda found, wanted: isinstance(found, list) and wanted in found,
+}
+
+
+def expected(wire, metadata):
+    ((operator, body),) = wire.items()
+    if operator in ("andAll", "orAll"):
+        join = {"andAll": all, "orAll": any}[operator]
+        return join(expected(member, metadata) for member in body)
+    if operator in ("notEquals", "notIn"):
+        return not expected({{"notEquals": "equals", "notIn": "in"}[operator]: body}, metadata)
+    key = body["key"]
+    return key in metadata and MEANING[operator](metadata[key], body["value"])
+
+
+@given(FILTERS, METADATA)
+def test_means_what_the_language_says(wire, metadata):
+    assert parse_filter(wire).matches(metadata) is expected(wire, metadata)
+
+
+@given(FILTERS, st.lists(METADATA, max_size=6))
+def test_columns_give_the_same_answer_as_one_chunk_at_a_time(wire, rows):
+    wanted = parse_filter(wire)
+    columns = MetadataColumns(rows)
+    assert columns.mask(wanted).tolist() == [wanted.matches(row) for row in rows]
+    assert columns.mask(wanted) is columns.mask(wanted)
+
+
+def test_many_different_filters_do_not_pile_up():
+    columns = MetadataColumns([{"line": n} for n in range(3)])
+    for n in range(1000):
+        columns.mask(parse_filter({"equals": {"key": "line", "value": n}}))
+    assert len(columns._masks) <= 64
+
+
+@pytest.mark.parametrize(
+    ("wire", "message"),
+    [
+        (None, "filter: a filter is an object with exactly one operator"),
+        ([], "filter: a filter is an object with exactly one operator"),
+        ({}, "filter: a filter is an object with exactly one operator"),
+        (
+            {"equals": {"key": "a", "value": 1}, "in": {"key": "a", "value": [1]}},
+            "filter: a filter is an object with exactly one operator",
+        ),
+        ({"like": {"key": "a", "value": 1}}, "filter.like: unknown filter operator"),
+        ({"equals": {"key": "a"}}, "filter.equals: takes an object with key and value"),
+        ({"equals": ["a", 1]}, "filter.equals: takes an object with key and value"),
+        (
+            {"equals": {"key": "a", "value": 1, "more": 2}},
+            "filter.equals: takes an object with key and value",
+        ),
+        (
+            {"equals": {"key": "", "value": 1}},
+            "filter.equals.key: must be a string of 1 to 100 characters",
+        ),
+        (
+            {"equals": {"key": "k" * 101, "value": 1}},
+            "filter.equals.key: must be a string of 1 to 100 characters",
+        ),
+        (
+            {"equals": {"key": "a", "value": [1]}},
+            "filter.equals.value: must be a string, a number or a boolean",
+        ),
+        (
+            {"equals": {"key": "a", "value": None}},
+            "filter.equals.value: must be a string, a number or a boolean",
+        ),
+        ({"greaterThan": {"key": "a", "value": "1"}}, "filter.greaterThan.value: must be a number"),
+        ({"lessThan": {"key": "a", "value": True}}, "filter.lessThan.value: must be a number"),
+        ({"startsWith": {"key": "a", "value": 1}}, "filter.startsWith.value: must be a string"),
+        (
+            {"in": {"key": "a", "value": "x"}},
+            "filter.in.value: must be a list of at least one string, number or boolean",
+        ),
+        (
+            {"notIn": {"key": "a", "value": []}},
+            "filter.notIn.value: must be a list of at least one string, number or boolean",
+        ),
+        (
+            {"andAll": [{"equals": {"key": "a", "value": 1}}]},
+            "filter.andAll: takes a list of at least 2 filters",
+        ),
+        ({"orAll": {}}, "filter.orAll: takes a list of at least 2 filters"),
+        (
+            {"orAll": [{"equals": {"key": "a", "value": 1}}, {"x": {}}]},
+            "filter.orAll.2.x: unknown filter operator",
+        ),
+    ],
+)
+def test_what_the_service_refuses_is_refused(wire, message):
+    with pytest.raises(InvalidFilter) as refusal:
+        parse_filter(wire)
+    assert str(refusal.value) == message
+
+
+def test_bottomless_nesting_is_refused():
+    wire = {"equals": {"key": "a", "value": 1}}
+    for _ in range(MAX_DEPTH + 1):
+        wire = {"andAll": [wire, wire]}
+    with pytest.raises(InvalidFilter, match="nested deeper"):
+        parse_filter(wire)
