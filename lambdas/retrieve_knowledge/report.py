@@ -7,17 +7,17 @@ debug switch asks for it.
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.metrics.functions import is_metrics_disabled
 
 from knowledge_rag.core import telemetry
+from knowledge_rag.core.log_output import StandardOutput
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import unproven_count
 
@@ -29,19 +29,8 @@ if TYPE_CHECKING:
     from lambdas.retrieve_knowledge.settings import Settings
 
 
-class _StandardOutput(logging.StreamHandler[TextIO]):
-    """Writes to whatever ``sys.stdout`` is at the time, so that callers can redirect it."""
-
-    @property
-    def stream(self) -> TextIO:
-        return sys.stdout
-
-    @stream.setter
-    def stream(self, _: TextIO) -> None: ...
-
-
 logger: Final = Logger(
-    service=telemetry.SERVICE, logger_handler=_StandardOutput(), log_uncaught_exceptions=False
+    service=telemetry.SERVICE, logger_handler=StandardOutput(), log_uncaught_exceptions=False
 )
 
 

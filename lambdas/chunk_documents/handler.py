@@ -1,0 +1,112 @@
+"""``chunk_documents``: cuts the documents of an ingestion job into chunks of exact lines.
+
+It is the custom transformation of the knowledge base's data source. A document that can't be read
+yields no chunks, is named in the log with the reason and counted; the others go on. Whatever is
+wrong with the job as a whole (its shape, access to the buckets) raises, so that the job fails where
+its owner sees it.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import boto3
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from knowledge_rag.core import telemetry
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.log_output import StandardOutput
+from lambdas.chunk_documents.job import read_job
+from lambdas.chunk_documents.settings import load_settings
+from lambdas.chunk_documents.storage import Storage
+from lambdas.chunk_documents.transform import transform
+
+if TYPE_CHECKING:
+    from lambdas.chunk_documents.settings import Settings
+    from lambdas.chunk_documents.transform import Transformed
+
+logger: Final = Logger(
+    service=telemetry.SERVICE, logger_handler=StandardOutput(), log_uncaught_exceptions=False
+)
+
+
+@lru_cache(maxsize=1)
+def _service() -> tuple[Settings, Storage]:
+    settings = load_settings(os.environ)
+    return settings, Storage(boto3.client("s3"), settings.max_document_bytes)
+
+
+def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
+    """Chunk every document of one transformation event.
+
+    Args:
+        event: Bedrock's, see :mod:`lambdas.chunk_documents.job`.
+        context: Lambda's; not looked at.
+
+    Returns:
+        ``{"outputFiles": [...]}`` with an entry for each input file, in their order; that of an
+        unreadable one has no content batches.
+
+    Raises:
+        InvalidRequest: the event is no transformation event.
+        InvalidSettings: the function's environment is wrong.
+        botocore.exceptions.ClientError: a bucket refused; the job has to be run again.
+    """
+    job = read_job(event)
+    settings, storage = _service()
+    counts = dict.fromkeys(_COUNTED, 0)
+    output = []
+    for file in job.files:
+        keys: tuple[str, ...] = ()
+        try:
+            done = transform(file, job.bucket, storage, settings)
+        except UnreadableDocument as error:
+            counts[telemetry.CHUNKING_FAILED_FILES] += 1
+            logger.error(  # noqa: TRY400 - the reason says it all, a traceback would hide it
+                "document yields no chunks",
+                document=error.name,
+                reason=error.reason,
+                job=job.job_id,
+            )
+        else:
+            keys = done.batch_keys
+            _report(done, counts)
+        output.append(file.output(keys))
+    _emit(counts, job.job_id)
+    return {"outputFiles": output}
+
+
+_COUNTED: Final = (
+    telemetry.CHUNKED_FILES,
+    telemetry.CHUNKED_CHUNKS,
+    telemetry.CHUNKING_FAILED_FILES,
+    telemetry.CHUNKING_MISMATCHES,
+)
+
+
+def _report(done: Transformed, counts: dict[str, int]) -> None:
+    counts[telemetry.CHUNKED_FILES] += 1
+    counts[telemetry.CHUNKED_CHUNKS] += done.chunks
+    logger.info("document chunked", document=done.source_file, chunks=done.chunks)
+    if done.oversized_lines:
+        logger.warning(
+            "lines exceed the cap alone", document=done.source_file, lines=done.oversized_lines
+        )
+    if done.difference is not None:
+        counts[telemetry.CHUNKING_MISMATCHES] += 1
+        logger.error(
+            "the parser changed the text; the original's lines are kept",
+            document=done.source_file,
+            difference=done.difference,
+        )
+
+
+def _emit(counts: dict[str, int], job_id: str) -> None:
+    metrics = EphemeralMetrics(namespace=telemetry.NAMESPACE, service=telemetry.SERVICE)
+    for name, count in counts.items():
+        metrics.add_metric(name, MetricUnit.Count, count)
+    metrics.add_metadata("ingestion_job_id", job_id)
+    metrics.flush_metrics()

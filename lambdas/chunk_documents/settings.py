@@ -1,0 +1,61 @@
+"""The function's settings: its environment, read once and checked as a whole.
+
+===================== ====================================================== ==========
+variable              value                                                  default
+===================== ====================================================== ==========
+CORPUS_PREFIX         key prefix of the corpus in its bucket, not part of    none
+                      any citation, e.g. ``knowledge-corpus/``
+MAX_TOKENS            cap of a chunk in tokens, 128..8192                    256
+MAX_DOCUMENT_BYTES    larger documents yield no chunks, 1..104857600         10485760
+===================== ====================================================== ==========
+
+An empty value counts as absent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.chunking import ChunkingSettings
+from knowledge_rag.core.errors import InvalidSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_MAX_TOKENS: Final = 256
+DEFAULT_MAX_DOCUMENT_BYTES: Final = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the function runs with; the module says what each value may be."""
+
+    chunking: ChunkingSettings
+    corpus_prefix: str = ""
+    max_document_bytes: int = DEFAULT_MAX_DOCUMENT_BYTES
+
+
+def load_settings(environ: Mapping[str, str]) -> Settings:
+    """Read the settings from an environment.
+
+    Raises:
+        InvalidSettings: one or more values are wrong; every one is named.
+    """
+    problems: list[str] = []
+
+    def number(name: str, default: int, least: int, most: int) -> int:
+        text = environ.get(name, "").strip() or str(default)
+        if text.isascii() and text.isdigit() and least <= int(text) <= most:
+            return int(text)
+        problems.append(f"{name}={text[:40]!r}: allowed is a whole number, {least} to {most}")
+        return default
+
+    max_tokens = number("MAX_TOKENS", DEFAULT_MAX_TOKENS, 128, 8192)
+    max_bytes = number("MAX_DOCUMENT_BYTES", DEFAULT_MAX_DOCUMENT_BYTES, 1, 100 * 1024 * 1024)
+    prefix = environ.get("CORPUS_PREFIX", "").strip()
+    if prefix and (prefix.startswith("/") or not prefix.endswith("/")):
+        problems.append(f"CORPUS_PREFIX={prefix[:40]!r}: allowed is a key prefix that ends in '/'")
+    if problems:
+        raise InvalidSettings("; ".join(problems))
+    return Settings(ChunkingSettings(max_tokens), prefix, max_bytes)

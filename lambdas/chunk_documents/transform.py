@@ -1,0 +1,115 @@
+"""From one document of an ingestion job to batches of chunks in the intermediate bucket."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
+from knowledge_rag.core.metadata import stored_text, to_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from knowledge_rag.core.chunks import Chunk
+    from lambdas.chunk_documents.job import InputFile
+    from lambdas.chunk_documents.settings import Settings
+    from lambdas.chunk_documents.storage import Content, Storage
+
+CHUNKS_PER_BATCH: Final = 500
+"""Keeps a batch object near half a megabyte at the default cap."""
+DEFAULT_CONTENT_TYPE: Final = "TEXT"
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """What became of one document.
+
+    Args:
+        source_file: its path relative to the corpus root.
+        batch_keys: where its chunks were written.
+        chunks: how many.
+        oversized_lines: lines that alone exceed the cap.
+        difference: where the parser's text departs from the original, ``None`` where it does not.
+    """
+
+    source_file: str
+    batch_keys: tuple[str, ...]
+    chunks: int
+    oversized_lines: tuple[int, ...]
+    difference: str | None
+
+
+def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings) -> Transformed:
+    """Chunk one document and write its batches.
+
+    The lines are counted in the original's bytes, because that is what a citation points at; the
+    parser's text is only compared with them.
+
+    Raises:
+        UnreadableDocument: no chunks can be made of it; says why.
+    """
+    if not file.uri:
+        raise UnreadableDocument(str(file.location)[:200], "its original is not in S3")
+    key, data = storage.original(file.uri)
+    contents = [item for batch in file.batch_keys for item in storage.batch(bucket, batch)]
+    source_file = key.removeprefix(settings.corpus_prefix)
+    try:
+        document, text = read_document(source_file, data)
+    except InvalidCitation as error:
+        raise UnreadableDocument(key, str(error)) from error
+    chunks = chunk_text(document, text, settings.chunking)
+    keys = []
+    for number, part in enumerate(_parts(chunks)):
+        keys.append(_output_key(file, number))
+        storage.write_batch(bucket, keys[-1], [_content(chunk, contents) for chunk in part])
+    return Transformed(
+        source_file,
+        tuple(keys),
+        len(chunks),
+        tuple(chunk.start_line for chunk in chunks if chunk.oversized),
+        _difference(text, "".join(str(item.get("contentBody", "")) for item in contents)),
+    )
+
+
+def _parts(chunks: list[Chunk]) -> Iterator[list[Chunk]]:
+    for start in range(0, len(chunks), CHUNKS_PER_BATCH):
+        yield chunks[start : start + CHUNKS_PER_BATCH]
+
+
+def _output_key(file: InputFile, number: int) -> str:
+    """Name a batch after its document, beside the parser's own: a rerun overwrites it."""
+    folder = file.batch_keys[0].rpartition("/")[0] if file.batch_keys else ""
+    name = f"{hashlib.sha256(file.uri.encode()).hexdigest()[:32]}-{number:05d}.json"
+    return "/".join(part for part in (folder, "chunks", name) if part)
+
+
+def _content(chunk: Chunk, parsed: list[dict[str, Any]]) -> Content:
+    """Give a chunk as Bedrock embeds it; what the parser said of the file stays, ours wins."""
+    first = parsed[0] if parsed else {}
+    given = first.get("contentMetadata")
+    return {
+        "contentBody": stored_text(chunk),
+        "contentType": str(first.get("contentType") or DEFAULT_CONTENT_TYPE),
+        "contentMetadata": (given if isinstance(given, dict) else {}) | to_metadata(chunk),
+    }
+
+
+def _difference(original: str, parsed: str) -> str | None:
+    """Say where the parser changed more than line endings and outer blanks."""
+    ours, theirs = _comparable(original), _comparable(parsed)
+    if ours == theirs:
+        return None
+    same = 0
+    for ours_line, theirs_line in zip(ours, theirs, strict=False):
+        if ours_line != theirs_line:
+            break
+        same += 1
+    return f"from line {same + 1} on, {len(original)} characters against {len(parsed)}"
+
+
+def _comparable(text: str) -> list[str]:
+    return [line.rstrip(" \t\r") for line in text.removeprefix("\ufeff").rstrip().split("\n")]

@@ -1,0 +1,246 @@
+"""The ``chunk_documents`` function and Bedrock's transformation contract, on moto's S3."""
+
+import contextlib
+import io
+import json
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
+from knowledge_rag.core.metadata import prove
+from knowledge_rag.core.outcome import RetrievalResult
+from lambdas.chunk_documents import handler as chunk_documents
+from tests.support.shared_data import shared_data
+from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
+
+RUNBOOK = "---\nservice: rds\n---\n# RDS failover\n\n## Diagnosis\n\nLook at `ReplicaLag`.\n"
+
+
+@pytest.fixture
+def job(aws_environment):  # noqa: ARG001 - sets the environment
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket=CORPUS)
+        s3.create_bucket(Bucket=INTERMEDIATE)
+        chunk_documents._service.cache_clear()
+        yield IngestionJob(s3)
+        chunk_documents._service.cache_clear()
+
+
+def run(event):
+    """Call the handler; give its answer, its log lines and its metric record."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        answer = chunk_documents.lambda_handler(event, None)
+    *lines, metrics = [json.loads(line) for line in output.getvalue().split("\n") if line]
+    return answer, lines, metrics
+
+
+def proven(content, data):
+    """Prove a stored chunk as the retrieval side will, against the original's own lines."""
+    result = prove(content["contentBody"], json.loads(json.dumps(content["contentMetadata"])))
+    assert isinstance(result, RetrievalResult), result
+    text = data.decode("utf-8-sig")
+    lines = text.split("\n")
+    citation = result.citation
+    assert result.content == "\n".join(lines[citation.start_line - 1 : citation.end_line])
+    return result
+
+
+def test_a_document_becomes_chunks_that_the_retrieval_side_can_prove(job):
+    job.add("runbooks/rds-failover.md", RUNBOOK.encode(), RUNBOOK)
+
+    answer, lines, metrics = run(job.event)
+
+    assert list(answer) == ["outputFiles"]
+    (file,) = answer["outputFiles"]
+    assert file["originalFileLocation"] == job.event["inputFiles"][0]["originalFileLocation"]
+    assert file["fileMetadata"] == {"team": "platform"}
+    (content,) = job.contents(file)
+    assert content["contentType"] == "TEXT"
+    assert content["contentMetadata"]["start_line"] == 4
+    assert content["contentMetadata"]["lang"] == "en"
+    result = proven(content, RUNBOOK.encode())
+    assert str(result.citation) == "[Source: runbooks/rds-failover.md, lines 4-8]"
+    assert result.metadata["service"] == "rds"
+    assert [line["message"] for line in lines] == ["document chunked"]
+    assert metrics["KnowledgeChunkedFiles"] == [1.0]
+    assert metrics["KnowledgeChunkedChunks"] == [1.0]
+    assert metrics["KnowledgeChunkingFailedFiles"] == [0.0]
+    assert metrics["ingestion_job_id"] == "JOBEXAMPL1"
+
+
+def test_line_numbers_carry_on_across_the_batches_of_one_file(job):
+    text = "".join(f"# Section {n}\n\nText of section {n}.\n\n" for n in range(1200))
+    half = len(text) // 2
+    job.add("runbooks/long.md", text.encode(), text[:half], text[half:])
+
+    answer, _, metrics = run(job.event)
+
+    (file,) = answer["outputFiles"]
+    assert len(file["contentBatches"]) == 3
+    contents = job.contents(file)
+    results = [proven(content, text.encode()) for content in contents]
+    assert [r.citation.start_line for r in results] == list(range(1, 4800, 4))
+    assert metrics["KnowledgeChunkingMismatches"] == [0.0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        RUNBOOK.replace("\n", "\r\n").encode(),
+        b"\xef\xbb\xbf" + RUNBOOK.encode(),
+        RUNBOOK.replace("ReplicaLag", "Replica\u2028Lag").encode(),
+        RUNBOOK.rstrip("\n").encode(),
+    ],
+)
+def test_unusual_line_endings_and_characters_stay_exact(job, data):
+    job.add("runbooks/a.md", data, data.decode("utf-8-sig").replace("\r\n", "\n"))
+    answer, _, metrics = run(job.event)
+    for content in job.contents(answer["outputFiles"][0]):
+        proven(content, data)
+    assert metrics["KnowledgeChunkingMismatches"] == [0.0]
+
+
+def test_rare_real_files_stay_exact(job):
+    rare = sorted(p for p in shared_data("markdown/rare").iterdir() if p.suffix == ".md")
+    for path in rare:
+        job.add(path.name, path.read_bytes(), path.read_bytes().decode("utf-8-sig"))
+    answer, _, _ = run(job.event)
+    assert len(answer["outputFiles"]) == len(rare) > 10
+    for path, file in zip(rare, answer["outputFiles"], strict=True):
+        contents = job.contents(file)
+        assert contents
+        for content in contents:
+            proven(content, path.read_bytes())
+
+
+def test_a_bad_file_is_named_and_counted_and_the_others_go_on(job):
+    job.add("runbooks/latin-1.md", b"caf\xe9\n", "café")
+    job.add("runbooks/good.md", RUNBOOK.encode(), RUNBOOK)
+    job.add("runbooks/empty.md", b"", "")
+    job.add("runbooks/gone.md", None, "text")
+    job.add("runbooks/binary.md", b"a\x00b", "ab")
+
+    answer, lines, metrics = run(job.event)
+
+    assert [len(job.contents(file)) for file in answer["outputFiles"]] == [0, 1, 0, 0, 0]
+    errors = [(line["document"], line["reason"]) for line in lines if line["level"] == "ERROR"]
+    assert errors == [
+        ("runbooks/latin-1.md", "not UTF-8: byte 0xe9 at offset 3"),
+        ("runbooks/empty.md", "empty file"),
+        (f"s3://{CORPUS}/runbooks/gone.md", "the original is not in its bucket any more"),
+        ("runbooks/binary.md", "binary file: NUL byte at offset 1"),
+    ]
+    assert metrics["KnowledgeChunkingFailedFiles"] == [4.0]
+    assert metrics["KnowledgeChunkedFiles"] == [1.0]
+
+
+def test_a_file_over_the_size_limit_is_not_read(job, aws_environment):
+    aws_environment.setenv("MAX_DOCUMENT_BYTES", "10")
+    job.add("runbooks/large.md", b"# too long to read\n", "# too long to read\n")
+    answer, lines, _ = run(job.event)
+    assert answer["outputFiles"][0]["contentBatches"] == []
+    assert lines[0]["reason"] == "too large: 19 bytes, at most 10 are read"
+
+
+def test_a_parser_that_changed_the_text_is_reported_and_the_original_is_kept(job):
+    job.add("runbooks/a.md", RUNBOOK.encode(), RUNBOOK.replace("# RDS failover", "RDS failover"))
+
+    answer, lines, metrics = run(job.event)
+
+    (content,) = job.contents(answer["outputFiles"][0])
+    assert "# RDS failover" in proven(content, RUNBOOK.encode()).content
+    assert metrics["KnowledgeChunkingMismatches"] == [1.0]
+    (error,) = [line for line in lines if line["level"] == "ERROR"]
+    assert error["message"] == "the parser changed the text; the original's lines are kept"
+    assert error["difference"].startswith("from line 4 on")
+
+
+def test_a_line_over_the_cap_is_warned_about(job):
+    text = "# A\n" + "x" * 26_000 + "\n"
+    job.add("runbooks/a.md", text.encode(), text)
+    _, lines, _ = run(job.event)
+    (warning,) = [line for line in lines if line["level"] == "WARNING"]
+    assert (warning["document"], warning["lines"]) == ("runbooks/a.md", [2])
+
+
+def test_the_corpus_prefix_is_no_part_of_a_citation(job, aws_environment):
+    aws_environment.setenv("CORPUS_PREFIX", "knowledge-corpus/")
+    job.add("knowledge-corpus/runbooks/a.md", RUNBOOK.encode(), RUNBOOK)
+    answer, _, _ = run(job.event)
+    (content,) = job.contents(answer["outputFiles"][0])
+    assert content["contentMetadata"]["source_file"] == "runbooks/a.md"
+
+
+def test_an_escaped_key_is_found_by_its_real_name(job):
+    job.add("runbooks/a b.md", RUNBOOK.encode(), RUNBOOK)
+    location = job.event["inputFiles"][0]["originalFileLocation"]
+    location["s3_location"]["uri"] = f"s3://{CORPUS}/runbooks/a%20b.md"
+    answer, _, _ = run(job.event)
+    (content,) = job.contents(answer["outputFiles"][0])
+    assert content["contentMetadata"]["source_file"] == "runbooks/a b.md"
+
+
+def test_a_second_run_overwrites_the_first_with_the_same_bytes(job):
+    job.add("runbooks/a.md", RUNBOOK.encode(), RUNBOOK)
+    first, _, _ = run(job.event)
+    before = job.contents(first["outputFiles"][0])
+    second, _, _ = run(job.event)
+    assert second == first
+    assert job.contents(second["outputFiles"][0]) == before
+
+
+def test_a_web_page_has_no_original_in_s3_and_says_so(job):
+    job.add("a.md", b"x\n", "x")
+    location = {"type": "WEB", "url": "https://x"}
+    job.event["inputFiles"][0]["originalFileLocation"] = location
+    answer, lines, _ = run(job.event)
+    assert answer["outputFiles"][0]["contentBatches"] == []
+    assert lines[0]["reason"] == "its original is not in S3"
+
+
+@pytest.mark.parametrize("broken", [b"{", b"[]", b'{"fileContents": 3}', b'{"fileContents": [1]}'])
+def test_a_broken_batch_costs_its_own_file_only(job, broken):
+    job.add("a.md", RUNBOOK.encode(), RUNBOOK)
+    job.add("b.md", RUNBOOK.encode(), RUNBOOK)
+    key = job.event["inputFiles"][0]["contentBatches"][0]["key"]
+    job.s3.put_object(Bucket=INTERMEDIATE, Key=key, Body=broken)
+    answer, lines, _ = run(job.event)
+    assert [len(job.contents(file)) for file in answer["outputFiles"]] == [0, 1]
+    assert lines[0]["reason"] == "the content batch holds no fileContents"
+
+
+@pytest.mark.parametrize(
+    ("event", "problem"),
+    [
+        (None, "the event is a NoneType"),
+        ({}, "bucketName is missing"),
+        ({"bucketName": "b"}, "inputFiles is no list"),
+        ({"bucketName": "b", "inputFiles": [{}]}, r"inputFiles\[0\] has no contentBatches"),
+        ({"bucketName": "b", "inputFiles": [{"contentBatches": [{}]}]}, "without a key"),
+    ],
+)
+def test_what_is_no_transformation_event_fails_the_job(event, problem):
+    with pytest.raises(InvalidRequest, match=problem):
+        chunk_documents.lambda_handler(event, None)
+
+
+def test_a_bucket_that_refuses_fails_the_job(job):
+    job.add("a.md", RUNBOOK.encode(), RUNBOOK)
+    job.event["bucketName"] = "no-such-bucket"
+    with pytest.raises(ClientError, match="NoSuchBucket"):
+        chunk_documents.lambda_handler(job.event, None)
+
+
+def test_wrong_settings_are_all_named(job, aws_environment):
+    aws_environment.setenv("MAX_TOKENS", "12")
+    aws_environment.setenv("MAX_DOCUMENT_BYTES", "many")
+    aws_environment.setenv("CORPUS_PREFIX", "/corpus")
+    with pytest.raises(InvalidSettings) as caught:
+        chunk_documents.lambda_handler(job.event, None)
+    for name in ("MAX_TOKENS='12'", "MAX_DOCUMENT_BYTES='many'", "CORPUS_PREFIX='/corpus'"):
+        assert name in str(caught.value)
