@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from knowledge_rag.core.lines import split_lines
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID, EVIDENCE_FLOOR_SEMANTIC
 
@@ -97,7 +98,7 @@ class FloorReport:
 
 def load_questions(path: Path) -> list[Question]:
     """Read questions from JSON lines with ``id`` and ``query``; other keys are left alone."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = split_lines(path.read_text(encoding="utf-8"))
     rows = [json.loads(line) for line in lines if line.strip()]
     return [Question(row["id"], row["query"]) for row in rows]
 

@@ -116,7 +116,7 @@ def local_action_group(
     before = dict(os.environ)
     for name in [name for name in os.environ if name.startswith(_OWN)]:
         del os.environ[name]
-    os.environ.update(_environment(endpoint_url, search_type, before))
+    os.environ.update(_environment(endpoint_url, search_type))
     reset()
     try:
         yield ActionGroup()
@@ -127,9 +127,7 @@ def local_action_group(
         os.environ.update(before)
 
 
-def _environment(
-    endpoint_url: str, search_type: SearchType, before: Mapping[str, str]
-) -> dict[str, str]:
+def _environment(endpoint_url: str, search_type: SearchType) -> dict[str, str]:
     return {
         "AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME": endpoint_url,
         "AWS_REGION": REGION,
@@ -138,7 +136,6 @@ def _environment(
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
-        "NO_PROXY": ",".join(filter(None, [before.get("NO_PROXY"), "127.0.0.1"])),
         "KNOWLEDGE_BASE_ID": KNOWLEDGE_BASE_ID,
         "SEARCH_TYPE": search_type.value,
         "EVIDENCE_FLOOR_HYBRID": str(EVIDENCE_FLOOR_HYBRID),

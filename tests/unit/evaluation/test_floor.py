@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.evaluation.floor import (
+    Question,
+    choose_floor,
+    figures,
+    load_questions,
+    measure_floor,
+)
+from knowledge_rag.local.ingest import ingest
+from knowledge_rag.local.knowledge_base import KnowledgeBase
+from tests.support.local import CORPUS, PROJECT, minilm
+
+QUESTIONS = PROJECT / "tests" / "data" / "questions"
+
+
+def test_the_floor_lies_between_what_few_and_what_most_fall_under():
+    on_topic, off_topic = np.linspace(0.4, 0.8, 100), np.linspace(0.0, 0.3, 100)
+    floor = choose_floor(on_topic, off_topic)
+    assert floor == pytest.approx(
+        (np.quantile(on_topic, 0.04) + np.quantile(off_topic, 0.92)) / 2, abs=1e-3
+    )
+    assert figures(floor, on_topic, off_topic).passes
+
+
+def test_where_no_floor_does_justice_to_both_the_on_topic_side_wins():
+    scores = np.linspace(0.0, 1.0, 100)
+    floor = choose_floor(scores, scores)
+    found = figures(floor, scores, scores)
+    assert found.lost <= 0.05
+    assert not found.passes
+
+
+def test_the_halves_are_told_apart_by_id_alone():
+    halves = [Question(f"q-{n}", "").chooses for n in range(400)]
+    assert 150 < sum(halves) < 250
+    assert halves == [Question(f"q-{n}", "other text").chooses for n in range(400)]
+
+
+def test_questions_are_read_from_json_lines(tmp_path):
+    path = tmp_path / "questions.jsonl"
+    rows = [{"id": "a", "query": "x\u2028y", "kind": "k"}, {"id": "b", "query": "z"}]
+    path.write_text(
+        "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows) + "\n", encoding="utf-8"
+    )
+    assert load_questions(path) == [Question("a", "x\u2028y"), Question("b", "z")]
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    kb_path = tmp_path_factory.mktemp("floor") / "sample.kb"
+    ingest(CORPUS, kb_path, embedder=minilm())
+    with KnowledgeBase(kb_path, minilm()) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def questions():
+    return [load_questions(QUESTIONS / f"{kind}.jsonl") for kind in ("on_topic", "off_topic")]
+
+
+def test_the_hybrid_floor_holds_on_the_half_that_did_not_choose_it(sample, questions):
+    on_topic, off_topic = questions
+    assert len(off_topic) >= 100
+    report = measure_floor(sample, on_topic, off_topic)
+    assert report.on_other_half.passes
+    assert report.shipped_on_all.passes
+    assert report.chosen == pytest.approx(report.shipped, abs=0.03)
+
+
+def test_the_semantic_floor_loses_few_and_rejects_most(sample, questions):
+    report = measure_floor(sample, *questions, SearchType.SEMANTIC)
+    assert report.shipped_on_all.lost <= 0.05
+    assert report.shipped_on_all.rejected >= 0.7

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.local.action_group import agent_event, local_action_group
+from knowledge_rag.local.server import LocalBedrock
+
+
+@pytest.fixture
+def endpoint_url(knowledge_base):
+    with LocalBedrock(knowledge_base) as bedrock:
+        yield bedrock.endpoint_url
+
+
+def test_the_event_is_an_agents_and_every_value_is_text():
+    event = agent_event({"query": "failover", "max_results": 3, "service": None})
+    assert event["requestBody"]["content"]["application/json"]["properties"] == [
+        {"name": "query", "type": "string", "value": "failover"},
+        {"name": "max_results", "type": "integer", "value": "3"},
+    ]
+    assert (event["messageVersion"], event["apiPath"], event["httpMethod"]) == (
+        "1.0",
+        "/retrieve",
+        "POST",
+    )
+
+
+@pytest.mark.parametrize("search_type", SearchType)
+def test_the_real_function_answers_with_lines_of_the_real_file(
+    endpoint_url, corpus, capsys, search_type
+):
+    with local_action_group(endpoint_url, search_type=search_type) as group:
+        answer = group.retrieve("How to handle RDS failover?", max_results=2)
+    assert (answer.status_code, answer.body["status"]) == (200, "ok")
+    assert 1 <= len(answer.body["results"]) <= 2
+    for result in answer.body["results"]:
+        citation = result["citation"]
+        lines = (corpus / citation["source_file"]).read_text().split("\n")
+        cited = lines[citation["start_line"] - 1 : citation["end_line"]]
+        assert result["content"] == "\n".join(cited)
+    assert answer.envelope["response"]["apiPath"] == "/retrieve"
+    assert all(json.loads(line) for line in answer.log.splitlines())
+    assert capsys.readouterr().out == ""
+
+
+def test_off_topic_finds_nothing_and_a_filter_finds_only_its_own(endpoint_url):
+    with local_action_group(endpoint_url) as group:
+        assert group.retrieve("how long do I boil eggs").body == {
+            "results": [],
+            "status": "no_match",
+        }
+        (result,) = group.retrieve("RDS failover", document_type="postmortem").body["results"]
+    assert result["metadata"]["incident_id"] == "INC-2024-001"
+
+
+def test_a_bad_request_is_a_4xx_and_a_direct_call_gets_the_bare_body(endpoint_url):
+    with local_action_group(endpoint_url) as group:
+        refused = group.retrieve("  ")
+        direct = group.invoke({"query": "RDS failover", "max_results": 20})
+        blank = group.invoke({"query": ""})
+    assert (refused.status_code, refused.body) == (400, {"error": "query is blank"})
+    assert (direct.status_code, direct.body["status"]) == (200, "ok")
+    assert blank.status_code == 400
+
+
+def test_the_users_own_environment_is_neither_used_nor_changed(endpoint_url, monkeypatch):
+    monkeypatch.setenv("AWS_PROFILE", "production")
+    monkeypatch.setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", "http://127.0.0.1:9")
+    monkeypatch.setenv("KNOWLEDGE_BASE_ID", "PRODUCTION")
+    monkeypatch.setenv("GUARDRAIL_ID", "abc")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "example.com")
+    before = dict(os.environ)
+    with local_action_group(endpoint_url) as group:
+        assert group.retrieve("RDS failover").body["status"] == "ok"
+    assert dict(os.environ) == before
+
+
+def test_a_server_that_is_gone_is_an_honest_degraded(knowledge_base):
+    with LocalBedrock(knowledge_base) as bedrock:
+        pass
+    with local_action_group(bedrock.endpoint_url) as group:
+        answer = group.retrieve("RDS failover")
+    assert (answer.status_code, answer.body["status"], answer.body["results"]) == (
+        200,
+        "degraded",
+        [],
+    )
+    assert "query degraded" in answer.log
