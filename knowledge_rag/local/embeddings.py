@@ -18,6 +18,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
+from knowledge_rag.local.errors import ModelUnavailable
 from knowledge_rag.local.model_files import (
     GRAPH_VERSION,
     TOKENIZER_SHA256,
@@ -28,6 +29,7 @@ from knowledge_rag.local.model_files import (
 )
 
 if TYPE_CHECKING:
+    from knowledge_rag.local.model_files import ModelFiles
     from knowledge_rag.local.settings import LocalSettings
 
 DIMENSIONS: Final = 384
@@ -121,8 +123,16 @@ def _load(settings: LocalSettings, threads: int) -> _Loaded:
         session = _session(cached_graph(files, settings), threads)
     except Exception:  # noqa: BLE001 - onnxruntime's own exceptions share no base
         # a damaged cache is no reason to fail: what it was made from is at hand, and proven
-        session = _session(rebuilt_graph(files, settings), threads)
+        session = _rebuilt_session(files, settings, threads)
     return _Loaded(session, tokenizer)
+
+
+def _rebuilt_session(files: ModelFiles, settings: LocalSettings, threads: int) -> Any:  # noqa: ANN401
+    try:
+        return _session(rebuilt_graph(files, settings), threads)
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise ModelUnavailable(f"onnxruntime can't run the embedding model: {reason}") from error
 
 
 def _session(graph: Path | bytes, threads: int) -> Any:  # noqa: ANN401 - onnxruntime has no types

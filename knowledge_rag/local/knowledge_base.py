@@ -93,6 +93,14 @@ class KnowledgeBase:
         """How many chunks can be found."""
         return len(self._current())
 
+    def warm_up(self) -> None:
+        """Load the embedding model now, so that the first search is as fast as the next.
+
+        Raises:
+            ModelUnavailable: the model can't be had.
+        """
+        self._embedder.embed("")
+
     def search(
         self,
         query: str,

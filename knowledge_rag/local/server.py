@@ -36,9 +36,11 @@ class LocalBedrock:
 
     Raises:
         ServerFailed: on entering, when the port is taken or the server does not start.
+        ModelUnavailable: on entering, when the embedding model can't be had.
     """
 
     def __init__(self, knowledge_base: KnowledgeBase, *, port: int = 0) -> None:
+        self._knowledge_base = knowledge_base
         self._server = _server(knowledge_base, LOOPBACK_HOSTS)
         self._port = port
         self._socket: socket.socket | None = None
@@ -50,6 +52,7 @@ class LocalBedrock:
         return f"http://{LOOPBACK}:{self._port}"
 
     def __enter__(self) -> Self:
+        self._knowledge_base.warm_up()  # loading the model would use up a query's time budget
         self._socket = _listen(LOOPBACK, self._port)
         self._port = self._socket.getsockname()[1]
         self._thread = threading.Thread(
@@ -99,7 +102,9 @@ def serve(
 
     Raises:
         ServerFailed: the port is taken.
+        ModelUnavailable: the embedding model can't be had.
     """
+    knowledge_base.warm_up()
     with _listen(host, port) as listening:
         if on_ready is not None:
             on_ready(f"http://{host}:{listening.getsockname()[1]}")

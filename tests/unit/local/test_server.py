@@ -95,6 +95,61 @@ def test_a_body_that_is_no_request_is_refused(connection, body, message):
     assert json.loads(answer) == {"message": message}
 
 
+def test_a_member_that_the_model_does_not_know_is_refused(connection):
+    response, body = post(connection, {**QUERY, "numberOfResults": 3})
+    assert response.status == 400
+    assert json.loads(body)["message"] == (
+        "1 validation error detected: Value at 'numberOfResults' failed to satisfy constraint: "
+        "Member is not known to this operation"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "search", "where", "constraint"),
+    [
+        (
+            {"image": {"format": "png", "inlineContent": "%"}},
+            {},
+            "retrievalQuery.image.inlineContent",
+            "Member must be base64",
+        ),
+        (
+            {"image": {"format": "png", "inlineContent": ""}},
+            {},
+            "retrievalQuery.image.inlineContent",
+            "Member must have length greater than or equal to 1",
+        ),
+        (
+            {"text": "a"},
+            {"rerankingConfiguration": {"type": "NONE"}},
+            "rerankingConfiguration.type",
+            "Member must satisfy enum value set: [BEDROCK_RERANKING_MODEL]",
+        ),
+        (
+            {"text": "a"},
+            {"implicitFilterConfiguration": {"modelArn": "m", "metadataAttributes": []}},
+            "implicitFilterConfiguration.metadataAttributes",
+            "Member must have length greater than or equal to 1",
+        ),
+        (
+            {"text": "a"},
+            {"implicitFilterConfiguration": {"modelArn": "m", "metadataAttributes": [{}]}},
+            "metadataAttributes.1.member.key",
+            "Member must not be null",
+        ),
+    ],
+    ids=["base64", "empty-image", "enum", "empty-list", "list-member"],
+)
+def test_every_part_of_the_model_is_enforced(connection, query, search, where, constraint):
+    configuration = {"vectorSearchConfiguration": search}
+    response, body = post(
+        connection, {"retrievalQuery": query, "retrievalConfiguration": configuration}
+    )
+    assert response.status == 400
+    expected = f"{where}' failed to satisfy constraint: {constraint}"
+    assert expected in json.loads(body)["message"]
+
+
 def test_a_page_whose_name_was_made_to_point_here_gets_no_answer(connection):
     assert post(connection, QUERY, Host="runbooks.example.com")[0].status == 400
     assert post(connection, QUERY, Host="localhost:8080")[0].status == 200
