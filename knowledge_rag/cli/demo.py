@@ -1,0 +1,58 @@
+"""``knowledge-rag demo``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from knowledge_rag.cli.options import JsonOption
+from knowledge_rag.cli.terminal import out, print_json
+from knowledge_rag.core.neutral import neutralise
+
+QUESTION = "How do we fail over the RDS cluster when replication lag keeps growing?"
+MAX_RESULTS = 3
+
+_NEXT = """\
+Next:
+  knowledge-rag retrieve "SQS queue is backing up"          ask something else
+  knowledge-rag retrieve "how do I bake bread"              see an honest "nothing documented"
+  knowledge-rag ingest DIR && knowledge-rag retrieve "..."  ask your own runbooks
+  knowledge-rag serve                                       let any Bedrock client ask
+"""
+
+
+def demo(
+    question: Annotated[str, typer.Argument(help="What to ask the sample runbooks.")] = QUESTION,
+    json: JsonOption = False,
+) -> None:
+    """Ask the sample runbooks a question, through every real part, with no AWS account."""
+    from knowledge_rag.cli.evidence import exit_code_of, show_outcome
+    from knowledge_rag.cli.ingest import as_json, show_report
+    from knowledge_rag.cli.knowledge_bases import opened, sample_knowledge_base
+    from knowledge_rag.core.errors import InvalidRequest
+    from knowledge_rag.local.action_group import local_action_group
+    from knowledge_rag.local.server import LocalBedrock
+
+    console = out()
+    path, report = sample_knowledge_base()
+    if not json:
+        show_report(console, report, path)
+    with opened(path) as knowledge_base, LocalBedrock(knowledge_base) as bedrock:
+        if not json:
+            console.print(
+                f"Bedrock's Retrieve API on {bedrock.endpoint_url}, asked by boto3 inside the "
+                "retrieve_knowledge Lambda,\ncalled with a Bedrock Agent's event:\n"
+            )
+            console.print(Text(neutralise(question), "bold"), end="\n\n")
+        with local_action_group(bedrock.endpoint_url) as group:
+            answer = group.retrieve(question, max_results=MAX_RESULTS)
+    if answer.status_code != 200:
+        raise InvalidRequest(answer.body["error"], status=answer.status_code)
+    if json:
+        print_json({"question": question, "ingest": as_json(report, path), **answer.body})
+    else:
+        show_outcome(console, answer.body)
+        console.print(_NEXT, end="", markup=False)
+    raise typer.Exit(exit_code_of(answer.body))

@@ -1,0 +1,59 @@
+"""Shows retrieved evidence: the cited lines with their numbers, where they are from, the score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.outcome import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+
+_NOTHING = "Nothing documented: no line of this knowledge base answers that."
+_DEGRADED = "The knowledge base could not be searched"
+
+
+def show_outcome(console: Console, body: Mapping[str, Any]) -> None:
+    """Show the body of a 200 answer for a person."""
+    for number, result in enumerate(body["results"], start=1):
+        _show_result(console, number, result)
+    if body["status"] == Status.NO_MATCH:
+        console.print(f"[yellow]{_NOTHING}[/]")
+    elif body["status"] == Status.DEGRADED:
+        console.print(f"[red]{_DEGRADED}: {body['reason']}.[/]")
+    if "notice" in body:
+        _print(console, (str(body["notice"]), "yellow"))
+
+
+def exit_code_of(body: Mapping[str, Any]) -> ExitCode:
+    """Give the exit code that a 200 answer deserves."""
+    return {
+        Status.OK: ExitCode.OK,
+        Status.NO_MATCH: ExitCode.FINDINGS,
+        Status.DEGRADED: ExitCode.DEGRADED,
+    }[Status(body["status"])]
+
+
+def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> None:
+    citation = Citation(**result["citation"])
+    metadata = result.get("metadata", {})
+    where = metadata.get("section_path") or metadata.get("title") or citation.source_file
+    score = f"{result['relevance_score']:.2f}" if "relevance_score" in result else "-"
+    _print(console, (f"{number}. {where}", "bold"), (f"  score {score}", "dim"))
+    _print(console, (f"   {citation}", "cyan"))
+    width = len(str(citation.end_line))
+    lines = result["content"].split("\n")
+    for line_number, line in enumerate(lines, start=citation.start_line):
+        _print(console, (f"   {line_number:>{width}} │ ", "dim"), (line, ""))
+    console.print()
+
+
+def _print(console: Console, *parts: tuple[str, str]) -> None:
+    console.print(Text.assemble(*((neutralise(text), style) for text, style in parts)))

@@ -1,0 +1,81 @@
+"""``knowledge-rag ingest``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.options import JsonOption
+from knowledge_rag.cli.terminal import out, print_json, tell
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from knowledge_rag.local.ingest import IngestReport
+
+KbPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--kb", metavar="PATH", help="Knowledge base file to make or update.  [default: your own]"
+    ),
+]
+
+
+def ingest(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder with *.md and *.txt files.")
+    ],
+    kb: KbPath = None,
+    json: JsonOption = False,
+) -> None:
+    """Bring a knowledge base up to date with a folder.
+
+    Unchanged files cost nothing, files that are gone disappear, and a run that fails leaves the
+    knowledge base as it was. Exits 1 if a file could not be read.
+    """
+    from knowledge_rag.cli.knowledge_bases import ingest_folder
+    from knowledge_rag.local.settings import LocalSettings
+
+    path = kb or LocalSettings.from_environment().default_knowledge_base
+    report = ingest_folder(folder, path)
+    if json:
+        print_json(as_json(report, path))
+    else:
+        show_report(out(), report, path)
+    for skipped in report.skipped:
+        tell("skipped", str(skipped))
+    for warning in report.warnings:
+        tell("warning", warning)
+    if report.skipped:
+        raise typer.Exit(ExitCode.FINDINGS)
+
+
+def show_report(console: Console, report: IngestReport, path: Path) -> None:
+    """Tell a person what an ingest did."""
+    documents = len(report.added) + len(report.changed) + report.unchanged
+    changes = (
+        f"{len(report.added)} new, {len(report.changed)} changed, {report.unchanged} unchanged, "
+        f"{len(report.removed)} removed; {report.embedded} chunks embedded in {report.seconds:.1f} s"
+    )
+    console.print(f"{documents} documents, {report.chunks} chunks in {path}", markup=False)
+    console.print(f"({changes})", style="dim")
+
+
+def as_json(report: IngestReport, path: Path) -> dict[str, Any]:
+    """Give a report's JSON form."""
+    return {
+        "kb": str(path),
+        "added": list(report.added),
+        "changed": list(report.changed),
+        "removed": list(report.removed),
+        "unchanged": report.unchanged,
+        "skipped": [{"document": s.name, "reason": s.reason} for s in report.skipped],
+        "warnings": list(report.warnings),
+        "chunks": report.chunks,
+        "embedded": report.embedded,
+        "seconds": round(report.seconds, 3),
+        "embedding_seconds": round(report.embedding_seconds, 3),
+    }

@@ -1,0 +1,74 @@
+"""Which knowledge base a command works on, and the sample one that is there from the start."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.cli.terminal import err, progress_bar
+from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.local.action_group import local_action_group
+from knowledge_rag.local.embeddings import MiniLm
+from knowledge_rag.local.ingest import ingest
+from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.resources import shipped
+from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.local.settings import LocalSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from knowledge_rag.local.action_group import ActionGroup
+    from knowledge_rag.local.ingest import IngestReport
+
+SAMPLE_CORPUS: Final = "knowledge-corpus"
+SAMPLE_FILE: Final = "sample.kb"
+
+
+def ingest_folder(folder: Path, kb_path: Path) -> IngestReport:
+    """Ingest a folder with a progress bar."""
+    with progress_bar() as progress:
+        embedder = MiniLm(LocalSettings.from_environment())
+        return ingest(folder, kb_path, embedder=embedder, progress=progress)
+
+
+def sample_knowledge_base() -> tuple[Path, IngestReport]:
+    """Bring the sample knowledge base up to date with the documents that ship."""
+    settings = LocalSettings.from_environment()
+    path = settings.data_dir / SAMPLE_FILE
+    return path, ingest_folder(shipped(SAMPLE_CORPUS), path)
+
+
+def chosen(kb_path: Path | None) -> Path:
+    """Give the named knowledge base, else the user's own, else the sample one, made if needed."""
+    if kb_path is not None:
+        return kb_path
+    own = LocalSettings.from_environment().default_knowledge_base
+    if own.exists():
+        return own
+    path, report = sample_knowledge_base()
+    if report.added and not report.unchanged:
+        err().print(f"[dim]made the sample knowledge base ({len(report.added)} documents)[/]")
+    return path
+
+
+@contextmanager
+def opened(kb_path: Path | None) -> Iterator[KnowledgeBase]:
+    """Open a knowledge base for searching."""
+    path = chosen(kb_path)
+    with KnowledgeBase(path, MiniLm(LocalSettings.from_environment())) as knowledge_base:
+        yield knowledge_base
+
+
+@contextmanager
+def asked(
+    kb_path: Path | None, search_type: SearchType = SearchType.HYBRID
+) -> Iterator[ActionGroup]:
+    """Serve a knowledge base on loopback and point the real Lambda at it while the block runs."""
+    with (
+        opened(kb_path) as knowledge_base,
+        LocalBedrock(knowledge_base) as bedrock,
+        local_action_group(bedrock.endpoint_url, search_type=search_type) as group,
+    ):
+        yield group

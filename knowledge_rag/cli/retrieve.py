@@ -1,0 +1,68 @@
+"""``knowledge-rag retrieve``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from knowledge_rag.cli.options import JsonOption, KbOption
+from knowledge_rag.cli.terminal import out, print_json
+from knowledge_rag.core.errors import InvalidRequest
+
+
+class Search(StrEnum):
+    """How to search."""
+
+    HYBRID = "hybrid"
+    SEMANTIC = "semantic"
+
+
+def retrieve(
+    query: Annotated[str, typer.Argument(help="What you want to know.")],
+    kb: KbOption = None,
+    max_results: Annotated[
+        str, typer.Option(metavar="N", help="At most so many results, 1 to 100.")
+    ] = "5",
+    search: Annotated[Search, typer.Option(help="Vectors and keywords, or vectors alone.")] = (
+        Search.HYBRID
+    ),
+    filters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter",
+            metavar="KEY=VALUE",
+            help="Only documents with this document_type or service.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Retrieve the lines that answer a question, through the real Lambda.
+
+    Exits 1 if nothing is documented, 3 if the knowledge base could not be searched.
+    """
+    from knowledge_rag.cli.evidence import exit_code_of, show_outcome
+    from knowledge_rag.cli.knowledge_bases import asked
+    from knowledge_rag.core.retrieval import SearchType
+
+    event = {"query": query, "max_results": max_results, **_arguments(filters or [])}
+    with asked(kb, SearchType(search.value.upper())) as group:
+        answer = group.invoke(event)
+    if answer.status_code != 200:
+        raise InvalidRequest(answer.body["error"], status=answer.status_code)
+    if json:
+        print_json(answer.body)
+    else:
+        show_outcome(out(), answer.body)
+    raise typer.Exit(exit_code_of(answer.body))
+
+
+def _arguments(filters: list[str]) -> dict[str, str]:
+    arguments: dict[str, str] = {}
+    for text in filters:
+        key, equals, value = text.partition("=")
+        if not (key and equals and value) or key in ("query", "max_results"):
+            raise InvalidRequest(f"--filter {text!r}: write it as KEY=VALUE, e.g. service=rds")
+        arguments[key] = value
+    return arguments

@@ -1,0 +1,36 @@
+"""Makes text from documents and requests safe to show: nothing in it can steer a terminal.
+
+Content travels verbatim; only where it is shown are characters replaced that would move a cursor,
+colour a screen, reverse the order of what is read, or hide something.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_UNSAFE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 and C1 controls but tab and newline
+    "\u00ad\u061c\u180e\u200b-\u200f"  # soft hyphen, invisible spaces, direction marks
+    "\u2028-\u202e\u2060-\u206f\ufeff"  # separators, bidi embeddings, invisible operators
+    "\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"  # annotations, tags, surrogates
+)
+
+
+def neutralise(text: str) -> str:
+    r"""Replace what could steer a terminal or hide by its escape, e.g. ``\\x1b`` or ``\\u202e``.
+
+    Tabs and newlines stay; a ``\r`` at the end of a line, being part of its ending, is left out.
+
+    >>> neutralise("a\x1b[31mb\r\nc\u202ed")
+    'a\\x1b[31mb\nc\\u202ed'
+    """
+    return _UNSAFE.sub(_escape, text.replace("\r\n", "\n").removesuffix("\r"))
+
+
+def _escape(found: re.Match[str]) -> str:
+    return (
+        found[0].encode("ascii", "backslashreplace").decode()
+        if ord(found[0]) > 127
+        else (f"\\x{ord(found[0]):02x}")
+    )
