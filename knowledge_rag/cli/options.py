@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+class Search(StrEnum):
+    """How to search."""
+
+    HYBRID = "hybrid"
+    SEMANTIC = "semantic"
+
 
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from knowledge_rag.cli.options import JsonOption, KbOption
+from knowledge_rag.cli.options import JsonOption, KbOption, Search
 from knowledge_rag.cli.terminal import out, print_json
 from knowledge_rag.core.errors import InvalidRequest
-
-
-class Search(StrEnum):
-    """How to search."""
-
-    HYBRID = "hybrid"
-    SEMANTIC = "semantic"
 
 
 def retrieve(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from rich.table import Table
 
 from knowledge_rag.core.lines import split_lines
 from knowledge_rag.core.retrieval import SearchType
@@ -85,6 +86,7 @@ class FloorReport:
         on_choosing_half: what ``chosen`` does there.
         on_other_half: what ``chosen`` does to the questions that had no say.
         shipped: the floor that is in use.
+        shipped_on_other_half: what ``shipped`` does to the questions that had no say.
         shipped_on_all: what ``shipped`` does to all questions.
     """
 
@@ -93,7 +95,29 @@ class FloorReport:
     on_choosing_half: FloorFigures
     on_other_half: FloorFigures
     shipped: float
+    shipped_on_other_half: FloorFigures
     shipped_on_all: FloorFigures
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return asdict(self)
+
+
+def as_table(report: FloorReport) -> Table:
+    """Lay a report out for a terminal."""
+    table = Table(title=f"evidence floor, {report.search_type.value.lower()} search")
+    for heading in ("floor", "questions", "on-topic lost", "off-topic rejected"):
+        table.add_column(heading, justify="left" if heading == "questions" else "right")
+    for floor, name, found in (
+        (report.shipped, "in use, all", report.shipped_on_all),
+        (report.shipped, "in use, other half", report.shipped_on_other_half),
+        (report.chosen, "chosen anew, choosing half", report.on_choosing_half),
+        (report.chosen, "chosen anew, other half", report.on_other_half),
+    ):
+        count = f"{name} ({found.on_topic} + {found.off_topic})"
+        table.add_row(f"{floor:.3f}", count, f"{found.lost:.1%}", f"{found.rejected:.1%}")
+    table.caption = f"wanted: at most {MAX_LOST:.0%} lost, at least {MIN_REJECTED:.0%} rejected"
+    return table
 
 
 def load_questions(path: Path) -> list[Question]:
@@ -129,6 +153,7 @@ def measure_floor(
         figures(chosen, wanted[first], unwanted[second]),
         figures(chosen, wanted[~first], unwanted[~second]),
         shipped,
+        figures(shipped, wanted[~first], unwanted[~second]),
         figures(shipped, wanted, unwanted),
     )
 

@@ -1,0 +1,93 @@
+"""The README's commands are run as they stand, and print what it says they print."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def sessions():
+    """Each command of the README's console blocks with the output shown below it."""
+    found = []
+    for block in re.findall(r"```console\n(.*?)```\n", README, flags=re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+def as_pattern(shown):
+    """``...`` stands for anything; everything else has to be there, but for trailing blanks."""
+    lines = [line.rstrip() for line in shown.rstrip("\n").split("\n")]
+    parts = [".*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") for line in lines]
+    return re.compile("\n".join(parts).replace("\n.*", "(\n.*)?"), flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """A folder with what a checkout has, for commands that write files."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "knowledge-corpus").symlink_to(ROOT / "knowledge-corpus")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.mark.parametrize(("command", "shown"), sessions(), ids=[c for c, _ in sessions()])
+def test_a_command_of_the_readme_prints_what_it_says(command, shown, workplace, home):
+    bin_folder = Path(sys.executable).parent
+    environment = {
+        **os.environ,
+        "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
+        "KNOWLEDGE_RAG_DATA_DIR": str(home),
+        "COLUMNS": "88",
+        "MAKEFLAGS": "",
+    }
+    ran = subprocess.run(
+        command,
+        shell=True,
+        cwd=ROOT if command.startswith("make") else workplace,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert ran.returncode in (0, 1), ran.stderr
+    output = ran.stdout.replace(str(home), "~/.local/share/knowledge-rag")
+    printed = "\n".join(line.rstrip() for line in output.rstrip("\n").split("\n"))
+    assert as_pattern(shown).fullmatch(printed), printed
+
+
+def test_the_readme_has_the_commands_that_matter():
+    commands = [command for command, _ in sessions()]
+    assert commands[0] == "make demo"
+    assert any(command.startswith("knowledge-rag ingest") for command in commands)
+
+
+def test_every_sub_command_is_in_the_readme_and_every_one_there_exists():
+    run = subprocess.run(
+        [Path(sys.executable).parent / "knowledge-rag", "--help"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    existing = set(re.findall(r"^  ([a-z]+)  ", run.stdout, flags=re.MULTILINE))
+    named = set(re.findall(r"`knowledge-rag ([a-z]+)", README))
+    assert existing
+    assert named == existing
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_every_link_within_the_project_leads_somewhere(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    assert [link for link in links if not (ROOT / link).exists()] == []
