@@ -5,8 +5,9 @@ A command raises what went wrong; here it becomes one line on standard error and
 
 from __future__ import annotations
 
-import os
 import sys
+import traceback
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Annotated
 
@@ -20,6 +21,7 @@ from knowledge_rag.cli.ingest import ingest
 from knowledge_rag.cli.model import model
 from knowledge_rag.cli.retrieve import retrieve
 from knowledge_rag.cli.serve import serve
+from knowledge_rag.cli.streams import discard_output, prepare_streams
 from knowledge_rag.cli.terminal import tell
 from knowledge_rag.core.errors import KnowledgeRagError
 
@@ -56,19 +58,51 @@ def _common(
 
 def main() -> None:
     """Run the command line; every failure ends in one line and its exit code."""
+    prepare_streams()
     try:
-        app()
+        code = _run()
+    except typer.TyperException as error:
+        code = _wrong_usage(error)
     except KnowledgeRagError as error:
-        _fail(str(error), exit_code_for(error))
-    except BrokenPipeError:
-        # the reader has gone (`... | head`): nothing is wrong, and nothing more can be written
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(ExitCode.OK)
+        code = _failed(str(error), exit_code_for(error))
     except OSError as error:
+        discard_output()
         where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror or error}", ExitCode.FAILED)
-
-
-def _fail(message: str, code: ExitCode) -> None:
-    tell("error:", message)
+        code = _failed(f"{where}{error.strerror or error}", ExitCode.FAILED)
+    except Exception:  # noqa: BLE001 - a bug, and Python's own exit code would say "nothing found"
+        traceback.print_exc()
+        code = ExitCode.FAILED
+    if code == ExitCode.INTERRUPTED:
+        _failed("interrupted", code)
     sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        code = int(app(standalone_mode=False) or ExitCode.OK)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        pass
+    except SystemExit as ending:  # which typer makes of some broken pipes
+        if not isinstance(ending.__context__, BrokenPipeError):
+            raise
+    else:
+        return code
+    discard_output()  # the reader has gone (`... | head`), which is its right
+    return ExitCode.OK
+
+
+def _wrong_usage(error: typer.TyperException) -> int:
+    message = error.format_message()
+    if message.startswith("Usage:"):  # a group without a command: the message is its help
+        sys.stderr.write(message + "\n")
+        return ExitCode.BAD_INPUT
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "knowledge-rag"
+    return _failed(f"{message.rstrip('.')}; see {command} --help", ExitCode.BAD_INPUT)
+
+
+def _failed(message: str, code: int) -> int:
+    with suppress(OSError):  # nowhere left to say it
+        tell("error:", message)
+    return code

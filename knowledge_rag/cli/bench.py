@@ -36,7 +36,7 @@ def chunking(
     if json:
         print_json(report.to_dict())
     else:
-        out().print(as_table(report), markup=False)
+        out().print(as_table(report))
 
 
 @bench.command()

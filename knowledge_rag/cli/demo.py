@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import out, print_json
@@ -45,7 +44,7 @@ def demo(
                 f"Bedrock's Retrieve API on {bedrock.endpoint_url}, asked by boto3 inside the "
                 "retrieve_knowledge Lambda,\ncalled with a Bedrock Agent's event:\n"
             )
-            console.print(Text(neutralise(question), "bold"), end="\n\n")
+            console.print(neutralise(question), style="bold", end="\n\n")
         with local_action_group(bedrock.endpoint_url) as group:
             answer = group.retrieve(question, max_results=MAX_RESULTS)
     if answer.status_code != 200:
@@ -54,5 +53,5 @@ def demo(
         print_json({"question": question, "ingest": as_json(report, path), **answer.body})
     else:
         show_outcome(console, answer.body)
-        console.print(_NEXT, end="", markup=False)
+        console.print(_NEXT, end="")
     raise typer.Exit(exit_code_of(answer.body))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.neutral import neutralise
@@ -25,9 +23,9 @@ def show_outcome(console: Console, body: Mapping[str, Any]) -> None:
     for number, result in enumerate(body["results"], start=1):
         _show_result(console, number, result)
     if body["status"] == Status.NO_MATCH:
-        console.print(f"[yellow]{_NOTHING}[/]")
+        console.print(_NOTHING, style="yellow")
     elif body["status"] == Status.DEGRADED:
-        console.print(f"[red]{_DEGRADED}: {body['reason']}.[/]")
+        console.print(f"{_DEGRADED}: {body['reason']}.", style="red")
     if "notice" in body:
         _print(console, (str(body["notice"]), "yellow"))
 
@@ -56,4 +54,7 @@ def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> No
 
 
 def _print(console: Console, *parts: tuple[str, str]) -> None:
-    console.print(Text.assemble(*((neutralise(text), style) for text, style in parts)))
+    # `out`, because `print` would turn tabs into spaces
+    for text, style in parts:
+        console.out(neutralise(text), style=style or None, end="")
+    console.out()

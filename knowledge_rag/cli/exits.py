@@ -29,6 +29,8 @@ class ExitCode(IntEnum):
     """The knowledge base could not be searched."""
     FAILED = 4
     """Any other failure."""
+    INTERRUPTED = 130
+    """Ended by Ctrl-C: 128 + SIGINT, as shells have it."""
 
 
 def exit_code_for(error: KnowledgeRagError) -> ExitCode:

@@ -10,6 +10,7 @@ import typer
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import out, print_json, tell
+from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,7 +61,7 @@ def show_report(console: Console, report: IngestReport, path: Path) -> None:
         f"{len(report.added)} new, {len(report.changed)} changed, {report.unchanged} unchanged, "
         f"{len(report.removed)} removed; {report.embedded} chunks embedded in {report.seconds:.1f} s"
     )
-    console.print(f"{documents} documents, {report.chunks} chunks in {path}", markup=False)
+    console.print(neutralise(f"{documents} documents, {report.chunks} chunks in {path}"))
     console.print(f"({changes})", style="dim")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +10,7 @@ from knowledge_rag.cli.terminal import err, progress_bar
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.embeddings import MiniLm
+from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.resources import shipped
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 SAMPLE_CORPUS: Final = "knowledge-corpus"
 SAMPLE_FILE: Final = "sample.kb"
+_BUSY_SECONDS: Final = 60.0
+"""How long to wait for other commands that are making the sample knowledge base just now."""
 
 
 def ingest_folder(folder: Path, kb_path: Path) -> IngestReport:
@@ -35,9 +39,15 @@ def ingest_folder(folder: Path, kb_path: Path) -> IngestReport:
 
 def sample_knowledge_base() -> tuple[Path, IngestReport]:
     """Bring the sample knowledge base up to date with the documents that ship."""
-    settings = LocalSettings.from_environment()
-    path = settings.data_dir / SAMPLE_FILE
-    return path, ingest_folder(shipped(SAMPLE_CORPUS), path)
+    path = _sample_path()
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            return path, ingest_folder(shipped(SAMPLE_CORPUS), path)
+        except KnowledgeBaseBusy:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
 
 
 def chosen(kb_path: Path | None) -> Path:
@@ -47,10 +57,20 @@ def chosen(kb_path: Path | None) -> Path:
     own = LocalSettings.from_environment().default_knowledge_base
     if own.exists():
         return own
-    path, report = sample_knowledge_base()
+    try:
+        path, report = sample_knowledge_base()
+    except IngestFailed:  # a folder that is only read from: what is there will do
+        if not _sample_path().exists():
+            raise
+        return _sample_path()
     if report.added and not report.unchanged:
-        err().print(f"[dim]made the sample knowledge base ({len(report.added)} documents)[/]")
+        made = f"made the sample knowledge base ({len(report.added)} documents)"
+        err().print(made, style="dim")
     return path
+
+
+def _sample_path() -> Path:
+    return LocalSettings.from_environment().data_dir / SAMPLE_FILE
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import typer
 from knowledge_rag.cli.options import JsonOption, KbOption, Search
 from knowledge_rag.cli.terminal import out, print_json
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.retrieval import FILTER_KEYS
 
 
 def retrieve(
@@ -54,7 +55,11 @@ def _arguments(filters: list[str]) -> dict[str, str]:
     arguments: dict[str, str] = {}
     for text in filters:
         key, equals, value = text.partition("=")
-        if not (key and equals and value) or key in ("query", "max_results"):
+        if not (equals and value.strip()):
             raise InvalidRequest(f"--filter {text!r}: write it as KEY=VALUE, e.g. service=rds")
+        if key not in FILTER_KEYS:
+            raise InvalidRequest(f"--filter {text!r}: KEY is one of {', '.join(FILTER_KEYS)}")
+        if key in arguments:
+            raise InvalidRequest(f"--filter {text!r}: there is a filter for {key} already")
         arguments[key] = value
     return arguments

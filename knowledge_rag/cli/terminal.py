@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -17,14 +18,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
+class _Plain(Console):
+    """Shows text as it stands: nothing in it is markup, an emoji's name or a number to colour.
+
+    Lines are never wrapped, so that they can be piped.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        super().__init__(
+            file=file,
+            soft_wrap=True,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            color_system=None if os.environ.get("NO_COLOR") else "auto",
+        )
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # which the command line knows how to end with
+
+
 def out() -> Console:
-    """Give the console for results; lines are never wrapped, so that they can be piped."""
-    return Console(file=sys.stdout, soft_wrap=True, highlight=False)
+    """Give the console for results."""
+    return _Plain(sys.stdout)
 
 
 def err() -> Console:
     """Give the console for everything that is no result."""
-    return Console(file=sys.stderr, soft_wrap=True, highlight=False)
+    return _Plain(sys.stderr)
 
 
 def tell(kind: str, message: str) -> None:

@@ -11,9 +11,11 @@ from typing import Final
 
 _UNSAFE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 and C1 controls but tab and newline
-    "\u00ad\u061c\u180e\u200b-\u200f"  # soft hyphen, invisible spaces, direction marks
+    "\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f"  # soft hyphen, joiners, direction marks
     "\u2028-\u202e\u2060-\u206f\ufeff"  # separators, bidi embeddings, invisible operators
-    "\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"  # annotations, tags, surrogates
+    "\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and vowels without a shape
+    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # annotations, beams, tags
+    "\ud800-\udfff]"  # surrogates
 )
 
 

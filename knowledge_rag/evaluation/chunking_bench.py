@@ -18,6 +18,7 @@ from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import slice_lines
 from knowledge_rag.evaluation.chunking_peers import PEERS
 from knowledge_rag.local.corpus import find_documents, read_bytes
+from knowledge_rag.local.errors import UnusableCorpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,7 +83,7 @@ def run_chunking_bench(docs: Path, *, rounds: int = 3) -> ChunkingReport:
         rounds: how often each runs over all documents; its best round counts.
 
     Raises:
-        UnusableCorpus: the folder holds no documents.
+        UnusableCorpus: the folder holds no documents with text.
     """
     documents = _documents(docs)
     size = sum(len(text.encode()) for _, text in documents) / 1e6
@@ -102,7 +103,8 @@ def as_table(report: ChunkingReport) -> Table:
     """Lay a report out for a terminal."""
     table = Table(title=f"chunking {report.files} files, {report.megabytes:.1f} MB")
     for heading in ("splitter", "MB/s", "ours is x times", "chunks", "verbatim", "with lines"):
-        table.add_column(heading, justify="left" if heading == "splitter" else "right")
+        first_column = heading == "splitter"
+        table.add_column(heading, justify="left" if first_column else "right", overflow="fold")
     first = report.rows[0].megabytes_per_second
     for row in report.rows:
         table.add_row(
@@ -125,6 +127,8 @@ def _documents(docs: Path) -> list[tuple[Document, str]]:
             documents.append(read_document(file.source_file, read_bytes(file)))
         except UnreadableDocument:
             continue  # the benchmark is about speed; `ingest` is where such a file is reported
+    if not any(text.strip() for _, text in documents):
+        raise UnusableCorpus(f"no document with text in {docs}")
     return documents
 
 
