@@ -49,13 +49,17 @@ def plain_blocks(source: str, position: int, end: int) -> Iterator[Block]:
         position = behind
 
 
-def cuts(pattern: re.Pattern[str], source: str, position: int, end: int) -> Iterator[int]:
+def cuts(pattern: re.Pattern[str], source: str, position: int, end: int) -> list[int]:
     """Give the positions that a pattern like grammar.SEAM finds for a cut, in their order."""
-    for found in pattern.finditer(source, position, end):
-        if found.lastgroup == "blank":
-            yield found.end()
-        elif found.lastgroup == "bullet":
-            yield found.start()
+    return [
+        found.end() if found.lastgroup == "blank" else found.start()
+        for found in pattern.finditer(source, position, end)
+        if found.lastgroup in _CUTS
+    ]
+
+
+_CUTS: Final = ("blank", "bullet")
+"""Groups of those patterns that are a place to cut; the others only hide such places."""
 
 
 def item_parts(source: str, position: int, end: int) -> Iterator[Block]:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import Chunk
 from knowledge_rag.core.context import PREFIX_TOKENS
 from knowledge_rag.core.errors import InvalidSettings
-from knowledge_rag.core.front_matter import parse_front_matter
+from knowledge_rag.core.front_matter import front_matter_end
 from knowledge_rag.core.lines import BLANK
 from knowledge_rag.core.markdown import find_headings
-from knowledge_rag.core.packing import Packer, Span
-from knowledge_rag.core.tokens import TokenMeter
+from knowledge_rag.core.packing import Packer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,19 +66,11 @@ class ChunkingSettings:
 _PAST_BLANK = re.compile(r"(?:[ \t\r]*\n)*")
 
 
-class _Section(NamedTuple):
-    """A heading and what stands below it up to the next one; offsets of lines in the text."""
-
-    start: int
-    lead_end: int
-    end: int
-    level: int
-    path: tuple[str, ...]
-
-
-class _Piece(NamedTuple):
-    span: Span
-    path: tuple[str, ...]
+_Section = tuple[int, int, int, tuple[str, ...]]
+"""Offsets of its first line, behind its headings and behind itself; its path. Where the second and
+the third are the same, nothing stands below the headings."""
+_Piece = tuple[int, int, tuple[str, ...], bool]
+"""Offsets of the first line and behind the last, blank ones included; path; over the cap."""
 
 
 def chunk_text(
@@ -97,65 +88,61 @@ def chunk_text(
     """
     cap = (settings or ChunkingSettings()).content_tokens
     markdown = not document.source_file.lower().endswith(PLAIN_SUFFIXES)
-    body = parse_front_matter(text).end if markdown else 0
+    body = front_matter_end(text) if markdown else 0
     headings = find_headings(text, body) if markdown else []
-    meter = TokenMeter(text)
-    packer = Packer(text, meter, cap, markdown=markdown)
+    packer = Packer(text, cap, markdown=markdown)
     pieces: list[_Piece] = []
-    for section in _with_bodies(text, _sections(text, body, headings)):
-        start, lead_end, end, _, path = section
-        cost = meter.cost(start, end)
-        if cost > cap:
-            pieces += [_Piece(span, path) for span in packer.split(start, lead_end, end)]
-        elif pieces and pieces[-1].span.cost + cost <= cap and _is_bare(text, section):
-            # a heading with nothing below it says nothing alone: it stays with its neighbour
-            before, path = pieces.pop()
-            pieces.append(_Piece(Span(before.start, end, before.cost + cost), path))
+    for start, lead_end, end, path in _sections(text, body, headings):
+        if packer.fits(start, end):
+            joined = lead_end >= end and pieces and packer.fits(pieces[-1][0], end)
+            if joined:  # a heading with nothing below it says nothing alone
+                start, _, path, _ = pieces.pop()  # noqa: PLW2901 - the neighbour, longer
+            pieces.append((start, end, path, False))
         else:
-            pieces.append(_Piece(Span(start, end, cost), path))
-    return list(_chunks(document, text, pieces, cap))
+            pieces += [
+                (first, behind, path, cost > cap)
+                for first, behind, cost in packer.split(start, lead_end, end)
+            ]
+    return _chunks(document, text, pieces)
 
 
 def _sections(text: str, body: int, headings: list[Heading]) -> Iterator[_Section]:
+    """Give the sections; a heading with nothing below joins the first sub-section under it."""
     start = _PAST_BLANK.match(text, body).end()  # type: ignore[union-attr] # matches everywhere
-    first = headings[0].start if headings else len(text)
-    if start < first:
-        yield _Section(start, start, first, 0, ())
-    path: list[tuple[int, str]] = []
-    ends = [*(heading.start for heading in headings[1:]), len(text)]
-    for heading, end in zip(headings, ends, strict=False):  # without headings, no section ends
-        while path and path[-1][0] >= heading.level:
-            path.pop()
-        path.append((heading.level, heading.text))
-        names = tuple([name for _, name in path])
-        yield _Section(heading.start, min(heading.end + 1, end), end, heading.level, names)
+    ends = [heading[0] for heading in headings[1:]]
+    ends.append(len(text))
+    if start < (headings[0].start if headings else len(text)):
+        yield start, start, headings[0].start if headings else len(text), ()
+    names: tuple[str, ...] = ()
+    levels: list[int] = []
+    bare = -1  # where the headings start that still wait for something below them
+    for (start, behind, level, name), end in zip(headings, ends, strict=False):
+        if bare >= 0 and level <= levels[-1]:
+            yield bare, start, start, names
+            bare = -1
+        while levels and levels[-1] >= level:
+            levels.pop()
+        names = (*names[: len(levels)], name)
+        levels.append(level)
+        if bare < 0:
+            bare = start
+        if text[behind:end].strip(BLANK + "\n"):
+            yield bare, behind + 1, end, names
+            bare = -1
+    if bare >= 0:
+        yield bare, len(text), len(text), names
 
 
-def _with_bodies(text: str, sections: Iterator[_Section]) -> Iterator[_Section]:
-    """Join each heading that has nothing below it with the first sub-section under it."""
-    bare: _Section | None = None
-    for section in sections:
-        if bare and section.level > bare.level:
-            section = section._replace(start=bare.start)  # noqa: PLW2901 - the same section, wider
-        elif bare:
-            yield bare
-        bare = section if _is_bare(text, section) else None
-        if bare is None:
-            yield section
-    if bare:
-        yield bare
-
-
-def _is_bare(text: str, section: _Section) -> bool:
-    return section.level > 0 and not text[section.lead_end : section.end].strip(BLANK + "\n")
-
-
-def _chunks(document: Document, text: str, pieces: list[_Piece], cap: float) -> Iterator[Chunk]:
+def _chunks(document: Document, text: str, pieces: list[_Piece]) -> list[Chunk]:
+    chunks = []
     line, counted = 1, 0
-    for (start, end, cost), path in pieces:
-        line += text.count("\n", counted, start)
+    count, find = text.count, text.find
+    for start, end, path, oversized in pieces:
+        line += count("\n", counted, start)
         counted = start
         solid = start + len(text[start:end].rstrip(BLANK + "\n"))
-        last = text.find("\n", solid)  # the spaces behind the last word belong to its line
+        last = find("\n", solid)  # the spaces behind the last word belong to its line
+        last_line = line + count("\n", start, solid)
         content = text[start:] if last < 0 else text[start:last]
-        yield Chunk(document, line, line + content.count("\n"), path, content, cost > cap)
+        chunks.append(Chunk(document, line, last_line, path, content, oversized))
+    return chunks

@@ -39,15 +39,31 @@ class ParsedFrontMatter(NamedTuple):
 
 def parse_front_matter(text: str) -> ParsedFrontMatter:
     """Read the front matter of ``text``, if it has one."""
-    if not text.startswith("---"):
-        return ParsedFrontMatter({}, 0)
-    block = _BLOCK.match(text, 0, _MAX_LENGTH)
+    block = _block(text)
     if block is None:
         return ParsedFrontMatter({}, 0)
-    lines = [line.rstrip("\r") for line in block[1].split("\n")]
-    if not any(_KEY.match(line) for line in lines) or not all(map(_YAML_LINE.match, lines)):
-        return ParsedFrontMatter({}, 0)
-    return ParsedFrontMatter(_fields(lines), block.end())
+    return ParsedFrontMatter(_fields(_lines(block)), block.end())
+
+
+def front_matter_end(text: str) -> int:
+    """Give the offset of the first line behind the front matter, 0 where there is none."""
+    block = _block(text)
+    return 0 if block is None else block.end()
+
+
+def _block(text: str) -> re.Match[str] | None:
+    if not text.startswith("---"):
+        return None
+    block = _BLOCK.match(text, 0, _MAX_LENGTH)
+    if block is None:
+        return None
+    lines = _lines(block)
+    is_metadata = any(map(_KEY.match, lines)) and all(map(_YAML_LINE.match, lines))
+    return block if is_metadata else None
+
+
+def _lines(block: re.Match[str]) -> list[str]:
+    return [line.rstrip("\r") for line in block[1].split("\n")]
 
 
 def _fields(lines: list[str]) -> FrontMatter:

@@ -18,7 +18,7 @@ _FENCE = r"(?:`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
 
 CANDIDATE: Final = re.compile(
     r"\n(?P<indent> {0,3})(?=[#`~<=-])(?:"
-    r"(?P<atx>#{1,6})(?=[ \t\r\n]|\Z)"
+    r"(?P<atx>#{1,6})(?P<title>(?:[ \t\r][^\n]*+)?)(?=\n|\Z)"
     rf"|(?P<fence>{_FENCE})"
     r"|(?P<html><(?:[!?]|(?i:script|pre|style|textarea)(?=[ \t\r\n>]|\Z)))"
     rf"|(?P<rule>(?:=+|-+){_EOL})"

@@ -65,10 +65,9 @@ def _headings(source: str, position: int) -> Iterator[Heading]:
             position = free = hidden
             continue
         kind = match.lastgroup
-        if kind == "atx":
-            heading = _atx(source, match)
-            position = free = heading.end + 1
-            yield heading
+        if kind == "title":
+            yield _atx(match)
+            position = free = match.end()
         elif kind == "rule":
             start = _paragraph_start(source, free, at)
             if start < at and (setext := _setext(source, match, free, start)):
@@ -94,12 +93,13 @@ def _hidden_until(source: str, match: re.Match[str], free: int) -> int:
     return _html_around(source, free, at)
 
 
-def _atx(source: str, match: re.Match[str]) -> Heading:
-    end = line_end(source, match.end() - 1)
-    title = source[match.end() : end].strip(BLANK)
+def _atx(match: re.Match[str]) -> Heading:
+    at, end = match.span()
+    marks, title = match.group("atx", "title")
+    title = title.strip(BLANK)
     if title.endswith("#"):
         title = grammar.ATX_CLOSE.sub("", title)
-    return Heading(match.start(), end - 1, len(match["atx"]), title)
+    return Heading(at, end - 1, len(marks), title)
 
 
 def line_end(source: str, index: int) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from knowledge_rag.core import grammar
 from knowledge_rag.core.blocks import (
@@ -17,29 +16,18 @@ from knowledge_rag.core.blocks import (
 )
 from knowledge_rag.core.lines import BLANK
 from knowledge_rag.core.markdown import line_end
+from knowledge_rag.core.tokens import PER_MARK, TokenMeter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from knowledge_rag.core.tokens import TokenMeter
 
 
 _WINDOW = 8_000
 """Characters within which a run of lines reaches the cap; keeps the search for it local."""
 
-
-class Span(NamedTuple):
-    """A stretch of a text with its estimated tokens.
-
-    Args:
-        start: offset of its first line.
-        end: offset of the line behind its last one; blank lines may be among the last.
-        cost: estimated tokens.
-    """
-
-    start: int
-    end: int
-    cost: float
+Span = tuple[int, int, float]
+"""A stretch of a text: offset of its first line, offset of the line behind its last one (blank
+lines may be among the last), estimated tokens."""
 
 
 class Packer:
@@ -47,18 +35,22 @@ class Packer:
 
     Args:
         text: the document.
-        meter: estimates its tokens.
         cap: estimated tokens that a span may have; only a single line can exceed it.
         markdown: whether its blocks are Markdown's, or just runs of non-blank lines.
     """
 
-    def __init__(self, text: str, meter: TokenMeter, cap: float, *, markdown: bool) -> None:
+    def __init__(self, text: str, cap: float, *, markdown: bool) -> None:
         self._source = "\n" + text
-        self._cost = meter.cost
+        self._cost = TokenMeter(text).cost
         self._cap = cap
+        self._sure = int(cap / PER_MARK)
         self._markdown = markdown
 
-    def split(self, start: int, lead_end: int, end: int) -> Iterator[Span]:
+    def fits(self, start: int, end: int) -> bool:
+        """Whether a stretch costs no more than the cap."""
+        return end - start <= self._sure or self._cost(start, end) <= self._cap
+
+    def split(self, start: int, lead_end: int, end: int) -> list[Span]:
         """Split a stretch; fences, tables, list items and paragraphs stay whole where they fit.
 
         Args:
@@ -66,27 +58,27 @@ class Packer:
             lead_end: offset behind its heading lines, which stay with what follows if that fits.
             end: offset behind the stretch.
         """
-        units = [
-            unit
-            for first, behind in pairwise([start, *self._seams(lead_end, end), end])
-            for unit in self._fitting(first, max(first, min(lead_end, behind)), behind)
-        ]
+        units: list[Span] = []
+        for behind in self._bounds(lead_end, end):
+            cost = self._cost(start, behind)
+            if cost <= self._cap:
+                units.append((start, behind, cost))
+            else:
+                units += self._parts(start, max(start, lead_end), behind)
+            start = behind
         return self._pack(units)
 
-    def _seams(self, position: int, end: int) -> Iterator[int]:
-        """Give where a cut parts no fence, table, list item or HTML block, by one quick look."""
+    def _bounds(self, position: int, end: int) -> list[int]:
+        """Give where a cut parts no fence, table, list item or HTML block, and the end."""
         seams = grammar.SEAM if self._markdown else grammar.PLAIN_SEAM
-        begun = False  # what follows a heading directly is no place to cut
-        for at in cuts(seams, self._source, position, end):
-            if begun or self._source[position + 1 : at].strip(BLANK + "\n"):
-                begun = True
-                yield at
+        bounds = cuts(seams, self._source, position, end)
+        if bounds and not self._source[position + 1 : bounds[0]].strip(BLANK + "\n"):
+            del bounds[0]  # what follows a heading directly is no place to cut
+        bounds.append(end)
+        return bounds
 
-    def _fitting(self, start: int, lead_end: int, end: int) -> Iterator[Span]:
-        cost = self._cost(start, end)
-        if cost <= self._cap:
-            yield Span(start, end, cost)
-            return
+    def _parts(self, start: int, lead_end: int, end: int) -> Iterator[Span]:
+        """Take apart what alone exceeds the cap: heading, blocks, their parts, their lines."""
         lead = self._cost(start, lead_end)
         if lead_end > start:
             yield from self._runs(start, lead_end, self._cap)
@@ -101,15 +93,18 @@ class Packer:
 
     def _runs(self, start: int, end: int, room: float) -> Iterator[Span]:
         """Give the stretch whole if it fits the cap, else in runs of lines, the first in ``room``."""
-        cost = self._cost(start, end)
-        while cost > self._cap:
+        remaining = self._cost(start, end)
+        while start < end and remaining > self._cap:
             behind = self._reach(start, end, room)
-            yield Span(start, behind, self._cost(start, behind))
+            cost = self._cost(start, behind)
+            yield start, behind, cost
             start = past_blank(self._source, behind)
-            cost = self._cost(start, end) if start < end else 0.0
+            remaining -= cost
+            if remaining < 2 * self._cap:  # costs are only nearly additive: count the rest anew
+                remaining = self._cost(start, end)
             room = self._cap
         if start < end:
-            yield Span(start, end, cost)
+            yield start, end, remaining
 
     def _reach(self, start: int, end: int, room: float) -> int:
         """Give the end of the longest run of lines from ``start`` that costs at most ``room``."""
@@ -121,23 +116,25 @@ class Packer:
         fit = bisect_right(ends, room, lo=1, key=lambda behind: self._cost(start, behind))
         return ends[fit - 1]
 
-    def _pack(self, units: list[Span]) -> Iterator[Span]:
-        first, cost = 0, 0.0
-        for index, unit in enumerate(units):
-            if index > first and cost + unit.cost > self._cap:
+    def _pack(self, units: list[Span]) -> list[Span]:
+        spans: list[Span] = []
+        first, total, cap = 0, 0.0, self._cap
+        for index, (_, _, cost) in enumerate(units):
+            if total + cost > cap and index > first:
                 behind = self._without_introduction(units, first, index)
-                yield Span(units[first].start, units[behind - 1].end, cost)
+                spans.append((units[first][0], units[behind - 1][1], total))
                 first = behind
-                cost = sum(span.cost for span in units[first:index])
-            cost += unit.cost
+                total = 0.0 if behind == index else units[behind][2]
+            total += cost
         if units:
-            yield Span(units[first].start, units[-1].end, cost)
+            spans.append((units[first][0], units[-1][1], total))
+        return spans
 
     def _without_introduction(self, units: list[Span], first: int, index: int) -> int:
         """Give where to cut before ``units[index]``: before what ends in a colon, if both fit."""
-        last = units[index - 1]
-        if index - 1 > first and last.cost + units[index].cost <= self._cap:
-            tail = self._source[max(last.start, last.end - 8) + 1 : last.end + 1]
+        start, end, cost = units[index - 1]
+        if index - 1 > first and cost + units[index][2] <= self._cap:
+            tail = self._source[max(start, end - 8) + 1 : end + 1]
             if tail.rstrip(BLANK + "\n").endswith(":"):
                 return index - 1
         return index

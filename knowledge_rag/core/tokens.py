@@ -37,19 +37,24 @@ class TokenMeter:
     """Estimates tokens for any stretch of one text, special tokens not counted.
 
     Args:
-        text: the text; its characters are classed once, so that each estimate is a few counts.
+        text: the text; its characters are classed at the first estimate, so that each is a few counts.
     """
 
-    __slots__ = ("_classes",)
+    __slots__ = ("_classes", "_text")
 
     def __init__(self, text: str) -> None:
+        self._text = text
+        self._classes: bytes | None = None
+
+    def _classify(self) -> bytes:
         # one byte a character: what ASCII can't hold becomes "?", a mark
-        classes = text.encode("ascii", "replace").translate(_CLASSES)
+        classes = self._text.encode("ascii", "replace").translate(_CLASSES)
         self._classes = classes.replace(b"  ", b" +")
+        return self._classes
 
     def cost(self, start: int, end: int) -> float:
         """Estimate the tokens of ``text[start:end]``; >= 0, and nearly additive."""
-        count = self._classes.count
+        count = (self._classes or self._classify()).count
         return (
             PER_PLAIN * (end - start)
             + (PER_DIGIT - PER_PLAIN) * count(b"0", start, end)
