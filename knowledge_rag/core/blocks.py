@@ -6,7 +6,8 @@ line's offset in ``text``; so the spans given here are offsets in ``text``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core import grammar
 from knowledge_rag.core.lists import item_end
@@ -17,18 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Block(NamedTuple):
-    """Lines that belong together.
-
-    Args:
-        start: offset of the first line, which is not blank.
-        end: offset of the line behind the last one; blank lines may be among the last.
-        is_item: true for a list item, which has parts of its own.
-    """
-
-    start: int
-    end: int
-    is_item: bool = False
+Block = tuple[int, int, bool]
+"""Lines that belong together: offset of the first one, which is not blank; offset of the line
+behind the last one (blank lines may be among the last); whether it is a list item, which has parts
+of its own."""
 
 
 def markdown_blocks(source: str, position: int, end: int) -> Iterator[Block]:
@@ -36,8 +29,7 @@ def markdown_blocks(source: str, position: int, end: int) -> Iterator[Block]:
     while (position := past_blank(source, position)) < end:
         opening = grammar.BLOCK_START.match(source, position)
         behind = min(end, _block_end(source, position, opening))
-        is_item = opening is not None and opening.lastgroup == "item"
-        yield Block(position, behind, is_item)
+        yield position, behind, opening is not None and opening.lastgroup == "item"
         position = behind
 
 
@@ -45,7 +37,7 @@ def plain_blocks(source: str, position: int, end: int) -> Iterator[Block]:
     """Give the runs of non-blank lines between two positions."""
     while (position := past_blank(source, position)) < end:
         behind = min(end, _next_blank(source, position))
-        yield Block(position, behind)
+        yield position, behind, False
         position = behind
 
 
@@ -62,23 +54,15 @@ _CUTS: Final = ("blank", "bullet")
 """Groups of those patterns that are a place to cut; the others only hide such places."""
 
 
-def item_parts(source: str, position: int, end: int) -> Iterator[Block]:
+def item_parts(source: str, position: int, end: int) -> Iterator[tuple[int, int]]:
     """Cut a list item before its inner items and behind its blank lines; fences stay whole."""
-    start = position
-    for at in cuts(grammar.ITEM_PART, source, position + 1, end):
-        if at > start:
-            yield Block(start, at)
-            start = at
-    yield Block(start, end)
-
-
-def whole(source: str, position: int, end: int) -> Iterator[Block]:  # noqa: ARG001
-    """Give the stretch as its only part, as item_parts does for an item without inner cuts."""
-    yield Block(position, end)
+    return pairwise([position, *cuts(grammar.ITEM_PART, source, position + 1, end), end])
 
 
 def past_blank(source: str, position: int) -> int:
     """Give the position of the first line from ``position`` on that is not blank, or the end."""
+    if source[position + 1 : position + 2] not in "\n \t\r":
+        return position
     blank = grammar.BLANK_LINES.match(source, position)
     return blank.end() if blank else position
 

@@ -12,7 +12,6 @@ from knowledge_rag.core.blocks import (
     markdown_blocks,
     past_blank,
     plain_blocks,
-    whole,
 )
 from knowledge_rag.core.lines import BLANK
 from knowledge_rag.core.markdown import line_end
@@ -81,19 +80,21 @@ class Packer:
         """Take apart what alone exceeds the cap: heading, blocks, their parts, their lines."""
         lead = self._cost(start, lead_end)
         if lead_end > start:
-            yield from self._runs(start, lead_end, self._cap)
-        if lead > self._cap:
-            lead = 0.0
+            yield from self._runs(start, lead_end, lead, self._cap)
+        room = self._cap - lead if lead <= self._cap else self._cap
         blocks = markdown_blocks if self._markdown else plain_blocks
-        for block in blocks(self._source, lead_end, end):
-            parts = item_parts if block.is_item else whole
-            for part in parts(self._source, block.start, block.end):
-                yield from self._runs(part.start, part.end, self._cap - lead)
-                lead = 0.0
+        for first, behind, is_item in blocks(self._source, lead_end, end):
+            parts = item_parts(self._source, first, behind) if is_item else ((first, behind),)
+            for part, part_end in parts:
+                cost = self._cost(part, part_end)
+                if cost <= self._cap:
+                    yield part, part_end, cost
+                else:
+                    yield from self._runs(part, part_end, cost, room)
+                room = self._cap
 
-    def _runs(self, start: int, end: int, room: float) -> Iterator[Span]:
-        """Give the stretch whole if it fits the cap, else in runs of lines, the first in ``room``."""
-        remaining = self._cost(start, end)
+    def _runs(self, start: int, end: int, remaining: float, room: float) -> Iterator[Span]:
+        """Cut a stretch that costs ``remaining`` into runs of lines, the first within ``room``."""
         while start < end and remaining > self._cap:
             behind = self._reach(start, end, room)
             cost = self._cost(start, behind)
