@@ -15,7 +15,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 def sessions():
     """Each command of the README's console blocks with the output shown below it."""
     found = []
-    for block in re.findall(r"```console\n(.*?)```\n", README, flags=re.DOTALL):
+    for block in re.findall(r"^```console\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
             found.append((command, output))
