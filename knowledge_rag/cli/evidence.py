@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.segment import Segment, Segments
+
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.neutral import neutralise
@@ -54,7 +56,6 @@ def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> No
 
 
 def _print(console: Console, *parts: tuple[str, str]) -> None:
-    # `out`, because `print` would turn tabs into spaces
-    for text, style in parts:
-        console.out(neutralise(text), style=style or None, end="")
-    console.out()
+    # as segments, because rich turns the tabs of a text into spaces
+    line = [Segment(neutralise(text), console.get_style(style)) for text, style in parts]
+    console.print(Segments([*line, Segment.line()]), end="")

@@ -7,20 +7,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.cli.terminal import err, progress_bar
-from knowledge_rag.core.retrieval import SearchType
-from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.embeddings import MiniLm
 from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.resources import shipped
-from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.local.settings import LocalSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.local.action_group import ActionGroup
     from knowledge_rag.local.ingest import IngestReport
 
@@ -82,10 +80,11 @@ def opened(kb_path: Path | None) -> Iterator[KnowledgeBase]:
 
 
 @contextmanager
-def asked(
-    kb_path: Path | None, search_type: SearchType = SearchType.HYBRID
-) -> Iterator[ActionGroup]:
+def asked(kb_path: Path | None, search_type: SearchType) -> Iterator[ActionGroup]:
     """Serve a knowledge base on loopback and point the real Lambda at it while the block runs."""
+    from knowledge_rag.local.action_group import local_action_group
+    from knowledge_rag.local.server import LocalBedrock
+
     with (
         opened(kb_path) as knowledge_base,
         LocalBedrock(knowledge_base) as bedrock,

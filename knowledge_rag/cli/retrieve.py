@@ -9,7 +9,6 @@ import typer
 from knowledge_rag.cli.options import JsonOption, KbOption, Search
 from knowledge_rag.cli.terminal import out, print_json
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.core.retrieval import FILTER_KEYS
 
 
 def retrieve(
@@ -52,6 +51,8 @@ def retrieve(
 
 
 def _arguments(filters: list[str]) -> dict[str, str]:
+    from knowledge_rag.core.retrieval import FILTER_KEYS
+
     arguments: dict[str, str] = {}
     for text in filters:
         key, equals, value = text.partition("=")
