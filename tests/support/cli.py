@@ -1,0 +1,200 @@
+"""Runs the installed ``knowledge-rag`` as a user does: a process of its own, a home of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.support.local import CORPUS, PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+COMMAND = Path(sys.executable).parent / "knowledge-rag"
+LAUNCHER = Path(__file__).with_name("launch.py")
+SECONDS = 60
+"""No command of a test may take longer."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a finished command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json_lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.removesuffix("\n").split("\n")]
+
+    @property
+    def json(self) -> Any:
+        (document,) = self.json_lines
+        return document
+
+
+class Cli:
+    """The command with one user's folders.
+
+    Args:
+        data: where this user's knowledge bases are.
+        cache: shared by all tests, so that the model's graph is built once.
+    """
+
+    def __init__(self, data: Path, cache: Path) -> None:
+        self.data = data
+        self._environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(data),
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "KNOWLEDGE_RAG_DATA_DIR": str(data),
+            "KNOWLEDGE_RAG_CACHE_DIR": str(cache),
+        }
+
+    def __call__(self, *arguments: object, restrict: Sequence[str] = (), **variables: str) -> Ran:
+        """Run a command to its end.
+
+        Args:
+            arguments: as typed behind ``knowledge-rag``.
+            restrict: what ``tests/support/launch.py`` shall take from the process.
+            variables: of the environment.
+        """
+        done = subprocess.run(
+            self._command(arguments, restrict),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env=self._environment | variables,
+            cwd=PROJECT,
+            timeout=SECONDS,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def each(self, commands: Mapping[str, Sequence[object]]) -> dict[str, Ran]:
+        """Run several independent commands, two at a time, and give what each left behind."""
+        with ThreadPoolExecutor(2) as pool:
+            runs = {name: pool.submit(self, *args) for name, args in commands.items()}
+            return {name: run.result() for name, run in runs.items()}
+
+    @contextmanager
+    def started(self, *arguments: object, **streams: Any) -> Iterator[subprocess.Popen[bytes]]:
+        """Start a command that goes on while the block runs; it hears Ctrl-C."""
+        process = subprocess.Popen(
+            self._command(arguments, ["interruptible"]),
+            env=self._environment,
+            cwd=PROJECT,
+            stdin=subprocess.DEVNULL,
+            stdout=streams.get("stdout", subprocess.PIPE),
+            stderr=streams.get("stderr", subprocess.PIPE),
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate(timeout=SECONDS)
+
+    def on_terminal(self, *arguments: object, **variables: str) -> str:
+        """Run a command whose standard output and error are a terminal; give what it showed."""
+        with terminal() as (screen, end):
+            process = subprocess.Popen(
+                self._command(arguments),
+                env=self._environment | variables,
+                cwd=PROJECT,
+                stdin=subprocess.DEVNULL,
+                stdout=end,
+                stderr=end,
+            )
+            os.close(end)
+            try:
+                return screen.rest()
+            finally:
+                process.kill()
+                process.wait(SECONDS)
+
+    def _command(self, arguments: Sequence[object], restrict: Sequence[str] = ()) -> list[str]:
+        command = [str(COMMAND), *map(str, arguments)]
+        return [sys.executable, str(LAUNCHER), *restrict, "--", *command] if restrict else command
+
+
+class Screen:
+    """What a terminal has shown so far."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self._shown = b""
+
+    def until(self, text: str) -> str:
+        """Wait until something is shown."""
+        while text.encode() not in self._shown:
+            assert self._more(), f"the terminal never showed {text!r}, but {self._shown!r}"
+        return self._shown.decode()
+
+    def rest(self) -> str:
+        """Wait until the other end is closed."""
+        while self._more():
+            pass
+        return self._shown.decode()
+
+    def _more(self) -> bool:
+        ready, _, _ = select.select([self._handle], [], [], SECONDS)
+        assert ready, f"the terminal shows nothing more than {self._shown!r}"
+        try:
+            data = os.read(self._handle, 65536)
+        except OSError:  # what Linux says when the other end is closed
+            return False
+        self._shown += data
+        return bool(data)
+
+
+@contextmanager
+def terminal() -> Iterator[tuple[Screen, int]]:
+    """Open a terminal; gives its screen, and the end for a process, which the caller closes."""
+    ours, theirs = pty.openpty()
+    try:
+        yield Screen(ours), theirs
+    finally:
+        os.close(ours)
+
+
+def eventually(condition: Any, what: str) -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} never came true"
+        time.sleep(0.01)
+
+
+def lines_of(path: Path, start: int, end: int) -> str:
+    """Give lines of a file as SPEC defines them, independently of the product."""
+    text = path.read_bytes().decode().removeprefix("\ufeff")
+    return "\n".join(text.split("\n")[start - 1 : end])
+
+
+def assert_verbatim(results: Sequence[Mapping[str, Any]], root: Path = CORPUS) -> None:
+    """Every result's content is the very lines that its citation names."""
+    assert results
+    for result in results:
+        citation = result["citation"]
+        path = root / citation["source_file"]
+        assert result["content"] == lines_of(path, citation["start_line"], citation["end_line"])
+
+
+def assert_one_line(err: str, *parts: str) -> None:
+    """Standard error is one line that says so, and no traceback."""
+    assert err.startswith("error: "), err
+    assert err.endswith("\n"), err
+    assert err.count("\n") == 1, err
+    for part in parts:
+        assert part in err

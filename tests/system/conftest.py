@@ -1,0 +1,46 @@
+"""Users of the command line: one with the sample knowledge base, and new ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.cli import Cli
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.cli import Ran
+
+QUESTION = "How do we fail over the RDS cluster when replication lag keeps growing?"
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def settled(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    """A user whose sample knowledge base is made on first use; tests leave it as it is."""
+    return Cli(tmp_path_factory.mktemp("settled"), cache)
+
+
+@pytest.fixture(scope="session")
+def first_use(settled: Cli) -> Ran:
+    """The very first command of that user: a question, with nothing prepared."""
+    return settled("retrieve", QUESTION, "--json", "--max-results", "100")
+
+
+@pytest.fixture
+def sample(settled: Cli, first_use: Ran) -> Cli:
+    """The user with the sample knowledge base."""
+    assert first_use.code == 0
+    return settled
+
+
+@pytest.fixture
+def cli(cache: Path, tmp_path: Path) -> Cli:
+    """A new user, who has nothing yet."""
+    return Cli(tmp_path / "data", cache)

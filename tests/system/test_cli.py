@@ -1,0 +1,105 @@
+"""The commands that need no documents of one's own, as a new user meets them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+
+from tests.support.cli import assert_verbatim, lines_of
+from tests.support.local import CORPUS, PROJECT, write_files
+
+GROUPS = ((), ("bench",), ("model",))
+COMMANDS = (
+    *GROUPS,
+    *[(name,) for name in ("demo", "ingest", "retrieve", "chunk", "serve")],
+    ("bench", "chunking"),
+    ("model", "install"),
+)
+PEERS = ("langchain_text_splitters", "llama_index", "chonkie", "semchunk")
+
+
+@pytest.fixture(scope="module")
+def helps(settled):
+    return settled.each({" ".join(command): (*command, "--help") for command in COMMANDS})
+
+
+@pytest.mark.parametrize("command", [" ".join(command) for command in COMMANDS])
+def test_help_says_how_a_command_is_used(command, helps):
+    ran = helps[command]
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"Usage: knowledge-rag {command}".strip())
+    assert "--json" in ran.out or command in {" ".join(group) for group in GROUPS}
+
+
+def test_help_lists_the_commands_and_the_exit_codes(helps):
+    out = helps[""].out
+    listed = re.findall(r"^  ([a-z]+)  +\S", out.partition("Commands:")[2], re.MULTILINE)
+    assert {"demo", "ingest", "retrieve", "chunk", "serve", "bench", "model"} <= set(listed)
+    assert "3 degraded" in out
+
+
+def test_the_version_is_that_of_the_project(settled):
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
+    ran = settled("--version")
+    assert (ran.code, ran.out, ran.err) == (0, f"{version}\n", "")
+
+
+def test_a_command_works_at_once_because_the_sample_knowledge_base_is_made(first_use):
+    assert first_use.code == 0
+    documents = len([*CORPUS.rglob("*.md")])
+    assert first_use.err == f"made the sample knowledge base ({documents} documents)\n"
+    assert_verbatim(first_use.json["results"])
+
+
+def test_the_demo_cites_lines_that_are_what_the_files_hold(sample):
+    ran = sample("demo")
+    assert (ran.code, ran.err) == (0, "")
+    cited = re.findall(
+        r"^   \[Source: (\S+), lines (\d+)-(\d+)\]\n((?:.*│.*\n)+)", ran.out, re.MULTILINE
+    )
+    assert len(cited) == 3
+    for file, start, end, shown in cited:
+        numbered = [line.split("│ ", 1) for line in shown.removesuffix("\n").split("\n")]
+        assert [int(number) for number, _ in numbered] == [*range(int(start), int(end) + 1)]
+        lines = "\n".join(line for _, line in numbered)
+        assert lines == lines_of(CORPUS / file, int(start), int(end))
+
+
+def test_the_demo_embeds_nothing_a_second_time_and_ends_with_what_to_try_next(sample):
+    out = sample("demo", "how do I bake bread").out
+    assert "unchanged, 0 removed; 0 chunks embedded in" in out
+    assert out.partition("\nNothing documented: ")[2]
+    following = out.partition("\nNext:\n")[2].removesuffix("\n").split("\n")
+    assert [line.split()[:2] for line in following] == [
+        ["knowledge-rag", command] for command in ("retrieve", "retrieve", "ingest", "serve")
+    ]
+
+
+def test_the_demo_as_json_is_one_document(sample):
+    ran = sample("demo", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json["status"] == "ok"
+    assert ran.json["ingest"]["embedded"] == 0
+    assert_verbatim(ran.json["results"])
+
+
+def test_the_benchmark_works_without_peers_and_names_them(cli, tmp_path):
+    hidden = {f"{name}/__init__.py": "raise ImportError('not here')\n" for name in PEERS}
+    path = str(write_files(tmp_path / "hidden", hidden))
+    ran = cli("bench", "chunking", "--rounds", "1", PYTHONPATH=path)
+    assert (ran.code, ran.err) == (0, "")
+    shown = re.sub(r"\s+", " ", ran.out)
+    assert "not installed: langchain MarkdownHeaderTextSplitter, " in shown
+    for peer in ("llama-index", "chonkie", "semchunk"):
+        assert peer in shown.partition("not installed: ")[2]
+
+
+def test_the_benchmark_as_json_reports_exact_chunks(cli, tmp_path):
+    docs = write_files(tmp_path / "docs", {"a.md": "# A\n\ntext\n", "b.md": b"\0"})
+    ran = cli("bench", "chunking", "--rounds", "1", "--docs", docs, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json["files"] == 1
+    ours = ran.json["rows"][0]
+    assert (ours["name"], ours["verbatim"], ours["lines"]) == ("knowledge-rag", 1.0, 1.0)

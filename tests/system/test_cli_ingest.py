@@ -1,0 +1,224 @@
+"""Making one's own knowledge base, and what becomes of it when something goes wrong meanwhile."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+from contextlib import closing, contextmanager
+
+import pytest
+
+from tests.support.cli import (
+    SECONDS,
+    assert_one_line,
+    assert_verbatim,
+    eventually,
+    terminal,
+)
+from tests.support.launch import CANNOT
+from tests.support.local import RUNBOOKS, write_files
+
+MANY = {
+    f"new/{n}.md": f"# Note {n}\n\n" + "".join(f"{n} {m} zebra\n" for m in range(80))
+    for n in range(60)
+}
+
+
+@pytest.fixture(scope="module")
+def made(settled, tmp_path_factory):
+    """Give a folder with documents and the knowledge base of it; tests work on copies."""
+    folder = tmp_path_factory.mktemp("made")
+    write_files(folder / "docs", RUNBOOKS)
+    ran = settled("ingest", folder / "docs", "--kb", folder / "own.kb")
+    return folder, ran
+
+
+@pytest.fixture
+def own(made, tmp_path):
+    """Give a test's own copy of a folder ``docs`` and its knowledge base ``own.kb``."""
+    folder, _ = made
+    shutil.copytree(folder, tmp_path / "own")
+    return tmp_path / "own"
+
+
+@pytest.fixture
+def grown(own):
+    """Let the folder grow so much that bringing its knowledge base up to date takes seconds."""
+    write_files(own / "docs", MANY)
+    return own
+
+
+def content(kb):
+    """Give what a knowledge base holds, which has to be whole."""
+    with closing(sqlite3.connect(kb)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return connection.execute("SELECT text FROM chunks ORDER BY id").fetchall()
+
+
+def is_being_written(kb):
+    try:
+        with closing(sqlite3.connect(kb, timeout=0)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError:
+        return True
+    return False
+
+
+def test_a_person_is_told_what_an_ingest_did(made):
+    folder, ran = made
+    assert (ran.code, ran.err) == (0, "")
+    first, second = ran.out.removesuffix("\n").split("\n")
+    assert first == f"3 documents, 4 chunks in {folder / 'own.kb'}"
+    assert second.startswith("(3 new, 0 changed, 0 unchanged, 0 removed; 4 chunks embedded in ")
+
+
+def test_a_program_is_told_what_changed_and_only_that_is_embedded(cli, own):
+    changed = own / "docs" / "runbooks" / "rds-failover.md"
+    changed.write_text(changed.read_text().replace("Promote", "Do not promote"))
+    (own / "docs" / "runbooks" / "lambda-throttling.md").unlink()
+    write_files(own / "docs", {"new.md": "# New\n"})
+    ran = cli("ingest", own / "docs", "--kb", own / "own.kb", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    report = ran.json
+    assert report.pop("seconds") >= report.pop("embedding_seconds") > 0
+    assert report == {
+        "kb": str(own / "own.kb"),
+        "added": ["new.md"],
+        "changed": ["runbooks/rds-failover.md"],
+        "removed": ["runbooks/lambda-throttling.md"],
+        "unchanged": 1,
+        "skipped": [],
+        "warnings": [],
+        "chunks": 4,
+        "embedded": 2,
+    }
+
+
+def test_ones_own_knowledge_base_is_asked_once_there_is_one(cli, own):
+    ingested = cli("ingest", own / "docs", "--json")
+    assert ingested.json["kb"] == str(cli.data / "knowledge.kb")
+    ran = cli("retrieve", "raise the reserved concurrency", "--json")
+    assert ran.code == 0
+    assert_verbatim(ran.json["results"], own / "docs")
+    assert [path.name for path in cli.data.iterdir()] == ["knowledge.kb"]
+
+
+def test_a_knowledge_base_may_have_any_name(cli, own):
+    kb = own / "[red]:car: \x1b[2J\u202e" / "a b.kb"
+    ran = cli("ingest", own / "docs", "--kb", kb)
+    assert (ran.code, ran.err) == (0, "")
+    assert "/[red]:car: \\x1b[2J\\u202e/a b.kb\n" in ran.out
+    assert kb.is_file()
+
+
+def test_a_binary_file_among_good_ones_is_skipped_told_and_exits_1(cli, own):
+    write_files(own / "docs", {"core.md": b"\x7fELF\0", "wide.md": "word " * 3000})
+    ran = cli("ingest", own / "docs", "--kb", own / "own.kb", "--json")
+    assert ran.code == 1
+    skipped, warning = ran.err.removesuffix("\n").split("\n")
+    assert skipped == "skipped core.md: binary file: NUL byte at offset 4"
+    assert warning.startswith("warning wide.md: line 1 alone exceeds")
+    assert ran.json["skipped"] == [
+        {"document": "core.md", "reason": "binary file: NUL byte at offset 4"}
+    ]
+    assert (ran.json["added"], ran.json["unchanged"]) == (["wide.md"], 3)
+
+
+def unprivileged(cli, *arguments):
+    """Run a command that has to obey the permissions of files, or skip the test."""
+    ran = cli(*arguments, restrict=["unprivileged"])
+    if ran.code == CANNOT:
+        pytest.skip("this superuser may not give up reading and writing everything")
+    return ran
+
+
+def test_an_unreadable_file_is_skipped_told_and_exits_1(cli, own):
+    (own / "docs" / "runbooks" / "lambda-throttling.md").chmod(0)
+    ran = unprivileged(cli, "ingest", own / "docs", "--kb", own / "own.kb", "--json")
+    assert ran.code == 1
+    assert ran.err == "skipped runbooks/lambda-throttling.md: Permission denied\n"
+    assert ran.json["removed"] == ["runbooks/lambda-throttling.md"]
+    assert ran.json["unchanged"] == 2
+
+
+def test_a_place_that_cannot_be_written_is_told_in_one_line(cli, own):
+    own.chmod(0o555)
+    try:
+        ran = unprivileged(cli, "ingest", own / "docs", "--kb", own / "new.kb")
+    finally:
+        own.chmod(0o755)
+    assert (ran.code, ran.out) == (4, "")
+    assert_one_line(ran.err, f"can't open {own / 'new.kb'}: ")
+    assert not (own / "new.kb").exists()
+
+
+def test_of_two_ingests_at_once_the_second_is_told_and_the_first_may_be_interrupted(cli, grown):
+    kb = grown / "own.kb"
+    before = content(kb)
+    with terminal() as (screen, end):
+        with cli.started("ingest", grown / "docs", "--kb", kb, stderr=end) as process:
+            os.close(end)
+            eventually(lambda: is_being_written(kb), "the ingest")
+            second = cli("ingest", grown / "docs", "--kb", kb)
+            assert (second.code, second.out) == (4, "")
+            assert_one_line(second.err, f"another ingest is writing {kb}: try again later")
+            screen.until("embedding")  # the progress bar
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == 130
+            assert process.stdout.read() == b""
+        shown = screen.rest()
+    assert shown.rstrip("\r\n").endswith("interrupted")
+    assert "Traceback" not in shown
+    assert content(kb) == before
+    assert sorted(path.name for path in grown.iterdir()) == ["docs", "own.kb"]
+
+
+def assert_full_disk_changes_nothing(ran, kb, before):
+    assert (ran.code, ran.out) == (4, "")
+    assert_one_line(
+        ran.err,
+        f"can't write {kb}: the disk is full or failing (",
+        "the knowledge base is as it was",
+    )
+    assert content(kb) == before
+
+
+@pytest.fixture
+def grown_a_little(own):
+    """Let the folder grow beyond what a disk has room for, yet not take seconds."""
+    write_files(own / "docs", {f"new/{n}.md": f"# {n}\n\n{'x' * 900}\n" * 3 for n in range(20)})
+    return own
+
+
+def test_a_file_that_cannot_grow_leaves_the_knowledge_base_as_it_was(cli, grown_a_little):
+    kb = grown_a_little / "own.kb"
+    before = content(kb)
+    limit = f"file-size={kb.stat().st_size + 8192}"
+    ran = cli("ingest", grown_a_little / "docs", "--kb", kb, restrict=[limit])
+    assert_full_disk_changes_nothing(ran, kb, before)
+
+
+@contextmanager
+def small_disk(folder, size):
+    """Mount a disk of so many bytes, or skip the test."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only a superuser who may mount a small disk can fill one")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_full_disk_leaves_the_knowledge_base_as_it_was(cli, grown_a_little, tmp_path):
+    size = (grown_a_little / "own.kb").stat().st_size
+    with small_disk(tmp_path / "disk", size + 32768) as disk:
+        kb = disk / "own.kb"
+        shutil.copy(grown_a_little / "own.kb", kb)
+        before = content(kb)
+        ran = cli("ingest", grown_a_little / "docs", "--kb", kb)
+        assert_full_disk_changes_nothing(ran, kb, before)

@@ -1,0 +1,122 @@
+"""Asking for lines."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from tests.support.cli import assert_verbatim
+from tests.support.local import write_files
+
+NEUTRAL_LINE = "rotate\tthe \x1b[31mzebra\x1b[0m key \u202efdp.exe\u202c now\x07"
+
+
+def test_every_result_is_what_the_file_holds(first_use):
+    results = first_use.json["results"]
+    assert len(results) > 5
+    assert_verbatim(results)
+    scores = [result["relevance_score"] for result in results]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.fixture(scope="module")
+def variants(settled, first_use):
+    assert first_use.code == 0
+    ask = ("retrieve", "database failover", "--json", "--max-results", "10")
+    return settled.each(
+        {
+            "hybrid": ask,
+            "semantic": (*ask, "--search", "semantic"),
+            "service": (*ask, "--filter", "service=rds"),
+            "two": (*ask, "--filter", "service=rds", "--filter", "document_type=postmortem"),
+            "text": ("retrieve", "RDS failover", "--max-results", "2"),
+            "nothing": ("retrieve", "how do I bake bread"),
+            "filtered out": (*ask, "--filter", "service=nothing"),
+        }
+    )
+
+
+@pytest.mark.parametrize("variant", ["hybrid", "semantic", "service", "two"])
+def test_however_one_searches_results_are_verbatim(variant, variants):
+    assert (variants[variant].code, variants[variant].err) == (0, "")
+    assert variants[variant].json["status"] == "ok"
+    assert_verbatim(variants[variant].json["results"])
+
+
+def test_a_person_sees_at_most_so_many_results(variants):
+    ran = variants["text"]
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.count("[Source: ") == 2
+    assert "\x1b" not in ran.out
+
+
+def test_semantic_search_has_scores_of_its_own(variants):
+    hybrid, semantic = (variants[name].json["results"] for name in ("hybrid", "semantic"))
+    assert hybrid[0]["relevance_score"] != semantic[0]["relevance_score"]
+
+
+def test_filters_let_only_such_documents_through(variants):
+    def files(variant):
+        return {result["citation"]["source_file"] for result in variants[variant].json["results"]}
+
+    assert all("rds" in file for file in files("service"))
+    assert len(files("service")) > 1
+    assert files("two") == {"postmortems/2024-01-rds-incident.md"}
+
+
+def test_what_is_not_documented_is_said_and_exits_1(variants):
+    assert variants["nothing"].code == 1
+    assert variants["nothing"].out.startswith("Nothing documented: ")
+    assert variants["nothing"].err == ""
+    assert variants["filtered out"].code == 1
+    assert variants["filtered out"].json == {"results": [], "status": "no_match"}
+
+
+@pytest.fixture(scope="module")
+def hostile(settled, tmp_path_factory):
+    """Give a knowledge base with a line that would steer a terminal."""
+    folder = tmp_path_factory.mktemp("hostile")
+    write_files(folder, {"keys.md": f"# Zebra keys\r\n\r\n{NEUTRAL_LINE}\r\n"})
+    assert settled("ingest", folder, "--kb", folder / "hostile.kb").code == 0
+    return folder / "hostile.kb"
+
+
+def test_what_would_steer_a_terminal_is_shown_harmless_and_is_verbatim_as_json(cli, hostile):
+    ask = ("retrieve", "rotate the zebra key", "--kb", hostile)
+    ran = cli.each({"text": ask, "json": (*ask, "--json")})
+    shown = "rotate\tthe \\x1b[31mzebra\\x1b[0m key \\u202efdp.exe\\u202c now\\x07\n"
+    assert ran["text"].out.split("│ ")[-1] == f"{shown}\n"
+    assert "\r" not in ran["text"].out
+    assert ran["json"].out.isascii()
+    assert_verbatim(ran["json"].json["results"], hostile.parent)
+    assert NEUTRAL_LINE in ran["json"].json["results"][0]["content"]
+
+
+def test_colours_are_for_terminals_whose_user_wants_them(cli, hostile):
+    ask = ("retrieve", "rotate the zebra key", "--kb", hostile)
+    assert "\x1b[36m   [Source: keys.md, lines 1-3]" in cli.on_terminal(*ask)
+    assert "\x1b" not in cli.on_terminal(*ask, NO_COLOR="1")
+
+
+def test_a_knowledge_base_whose_text_is_not_the_documents_degrades(cli, hostile, tmp_path):
+    tampered = shutil.copy(hostile, tmp_path)
+    with closing(sqlite3.connect(tampered)) as connection, connection:
+        connection.execute("UPDATE chunks SET text = replace(text, 'key', 'lock')")
+    ran = cli("retrieve", "rotate the zebra key", "--kb", tampered)
+    assert (ran.code, ran.err) == (3, "")
+    assert ran.out == "The knowledge base could not be searched: unverifiable_results.\n"
+
+
+def test_text_is_shown_where_the_terminal_knows_no_unicode(cli, hostile):
+    ran = cli("retrieve", "zebra keys", "--kb", hostile, PYTHONIOENCODING="ascii")
+    assert ran.code == 0
+    assert "   1 \\u2502 # Zebra keys\n" in ran.out
+
+
+def test_commands_at_the_same_time_do_not_get_in_each_others_way(sample):
+    ask = ("retrieve", "SQS queue is backing up", "--json")
+    ran = sample.each({str(number): ask for number in range(3)})
+    assert {(one.code, one.err) for one in ran.values()} == {(0, "")}

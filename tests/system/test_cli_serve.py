@@ -1,0 +1,79 @@
+"""``serve``: any client of Bedrock asks, and it ends as it is told to."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+
+import boto3
+import pytest
+
+from tests.support.cli import SECONDS, assert_one_line, assert_verbatim
+from tests.support.local import RUNBOOKS, write_files
+
+QUERY = {"text": "promote the replica"}
+
+
+@pytest.fixture(scope="module")
+def kb(settled, tmp_path_factory):
+    folder = write_files(tmp_path_factory.mktemp("served"), RUNBOOKS)
+    assert settled("ingest", folder, "--kb", folder / "own.kb").code == 0
+    return folder / "own.kb"
+
+
+def retrieved(environment, endpoint_url, knowledge_base_id):
+    """Ask as any program does that was written for Amazon's service."""
+    environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", endpoint_url)
+    environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    client = boto3.client("bedrock-agent-runtime")
+    try:
+        answer = client.retrieve(knowledgeBaseId=knowledge_base_id, retrievalQuery=QUERY)
+    finally:
+        client.close()
+    return [
+        {
+            "content": result["content"]["text"][int(result["metadata"]["context_length"]) :],
+            "citation": {
+                "source_file": result["metadata"]["source_file"],
+                "start_line": int(result["metadata"]["start_line"]),
+                "end_line": int(result["metadata"]["end_line"]),
+            },
+        }
+        for result in answer["retrievalResults"]
+    ]
+
+
+def ended(process, how):
+    process.send_signal(how)
+    assert process.wait(SECONDS) == 0
+    return process.stdout.read(), process.stderr.read()
+
+
+def test_boto3_retrieves_and_ctrl_c_ends_it(cli, kb, aws_environment):
+    with cli.started("serve", "--kb", kb, "--port", "0", "--json") as process:
+        ready = json.loads(process.stdout.readline())
+        results = retrieved(aws_environment, **ready)
+        assert ended(process, signal.SIGINT) == (b"", b"")
+    assert_verbatim(results, kb.parent)
+
+
+def test_a_person_is_told_how_to_connect_and_sigterm_ends_it(cli, kb, aws_environment):
+    with cli.started("serve", "--kb", kb, "--port", "0") as process:
+        lines = [process.stderr.readline().decode() for _ in range(3)]
+        assert lines[0] == f"serving {kb} (4 chunks), Ctrl-C stops\n"
+        exports = dict(re.findall(r"^export (\w+)=(\S+)$", "".join(lines), re.MULTILINE))
+        address = exports["AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME"]
+        assert retrieved(aws_environment, address, exports["KNOWLEDGE_BASE_ID"])
+        with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))):
+            # a client that is still connected holds nothing up
+            assert ended(process, signal.SIGTERM) == (b"", b"")
+
+
+def test_a_taken_port_is_told_in_one_line(cli, kb):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ran = cli("serve", "--kb", kb, "--port", port)
+    assert (ran.code, ran.out) == (4, "")
+    assert_one_line(ran.err, f"can't listen on 127.0.0.1:{port}: Address already in use")

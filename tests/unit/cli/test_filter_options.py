@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from knowledge_rag.cli.retrieve import _arguments
+from knowledge_rag.core.errors import InvalidRequest
+
+
+def test_filters_become_arguments_of_the_call():
+    given = ["service=rds=2", "document_type=postmortem"]
+    assert _arguments(given) == {"service": "rds=2", "document_type": "postmortem"}
+    assert _arguments([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("filters", "says"),
+    [
+        (["service"], "write it as KEY=VALUE"),
+        (["service="], "write it as KEY=VALUE"),
+        (["service= "], "write it as KEY=VALUE"),
+        (["=rds"], "KEY is one of document_type, service"),
+        (["query=x"], "KEY is one of"),
+        (["messageVersion=1.0"], "KEY is one of"),
+        (["service=a", "service=b"], "there is a filter for service already"),
+    ],
+)
+def test_a_filter_that_would_be_ignored_or_misread_is_refused(filters, says):
+    with pytest.raises(InvalidRequest, match=says):
+        _arguments(filters)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from rich.console import Console
+
+from knowledge_rag.evaluation import chunking_bench
+from knowledge_rag.evaluation.chunking_bench import as_table, run_chunking_bench
+from knowledge_rag.local.errors import UnusableCorpus
+from tests.support.local import RUNBOOKS, write_files
+
+
+def missing():
+    raise ModuleNotFoundError("a peer")
+
+
+@pytest.fixture(autouse=True)
+def _peers(monkeypatch):
+    """Two peers that are there and one that is not."""
+    peers = {
+        "halves": lambda: lambda text: [text[: len(text) // 2], text[len(text) // 2 :]],
+        "upper": lambda: lambda text: [text, text.upper() + "!"],
+        "absent": missing,
+    }
+    monkeypatch.setattr(chunking_bench, "PEERS", peers)
+
+
+def shown(table, width=80):
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+def test_every_splitter_is_measured_on_the_same_texts(tmp_path):
+    report = run_chunking_bench(write_files(tmp_path, RUNBOOKS), rounds=1)
+    assert (report.files, report.missing) == (3, ("absent",))
+    figures = {row.name: (row.verbatim, row.lines) for row in report.rows}
+    assert figures == {
+        "knowledge-rag": (1.0, 1.0),
+        "knowledge-rag, whole sections": (1.0, 1.0),
+        "halves": (1.0, 0.0),
+        "upper": (0.5, 0.0),
+    }
+    assert all(row.megabytes_per_second > 0 for row in report.rows)
+    assert {row.name: row.chunks for row in report.rows}["halves"] == 6
+
+
+def test_the_report_is_json(tmp_path):
+    report = run_chunking_bench(write_files(tmp_path, RUNBOOKS), rounds=1)
+    document = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert document["missing"] == ["absent"]
+    assert document["rows"][0]["name"] == "knowledge-rag"
+
+
+def test_the_table_names_everyone_and_who_is_missing(tmp_path):
+    table = as_table(run_chunking_bench(write_files(tmp_path, RUNBOOKS), rounds=1))
+    text = shown(table)
+    for name in ("knowledge-rag", "halves", "upper", "not installed: absent"):
+        assert name in text
+    assert "…" not in shown(table, width=60)
+
+
+def test_a_file_that_cannot_be_read_is_left_out(tmp_path):
+    folder = write_files(tmp_path, {"a.md": "# A\n\ntext\n", "b.md": b"\0"})
+    assert run_chunking_bench(folder, rounds=1).files == 1
+
+
+@pytest.mark.parametrize("files", [{}, {"a.md": b"\0"}, {"a.md": "\n \n"}])
+def test_a_folder_without_text_is_refused(files, tmp_path):
+    with pytest.raises(UnusableCorpus):
+        run_chunking_bench(write_files(tmp_path, files), rounds=1)
