@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from rich.table import Table
 
-from knowledge_rag.core.lines import split_lines
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.core.lines import decode, split_lines
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID, EVIDENCE_FLOOR_SEMANTIC
 
@@ -121,10 +122,25 @@ def as_table(report: FloorReport) -> Table:
 
 
 def load_questions(path: Path) -> list[Question]:
-    """Read questions from JSON lines with ``id`` and ``query``; other keys are left alone."""
-    lines = split_lines(path.read_text(encoding="utf-8"))
-    rows = [json.loads(line) for line in lines if line.strip()]
-    return [Question(row["id"], row["query"]) for row in rows]
+    """Read questions from JSON lines with ``id`` and ``query``; other keys are left alone.
+
+    Raises:
+        UnreadableDocument: the file can't be read, or a line of it is no such question.
+    """
+    try:
+        lines = split_lines(decode(path.read_bytes(), str(path)))
+    except OSError as error:
+        raise UnreadableDocument(str(path), error.strerror or str(error)) from error
+    questions = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+                questions.append(Question(str(row["id"]), str(row["query"])))
+            except (ValueError, TypeError, KeyError) as error:
+                reason = f"line {number} is no JSON object with id and query"
+                raise UnreadableDocument(str(path), reason) from error
+    return questions
 
 
 def measure_floor(
@@ -140,7 +156,13 @@ def measure_floor(
         on_topic: questions that it answers.
         off_topic: questions that it does not.
         search_type: whose scores.
+
+    Raises:
+        InvalidRequest: there are too few questions of a kind to choose by some and check by others.
     """
+    for kind, questions in {"on-topic": on_topic, "off-topic": off_topic}.items():
+        if len({question.chooses for question in questions}) < 2:
+            raise InvalidRequest(f"{len(questions)} {kind} questions are too few: add some")
     wanted = _best_scores(knowledge_base, on_topic, search_type)
     unwanted = _best_scores(knowledge_base, off_topic, search_type)
     first = np.array([question.chooses for question in on_topic])

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from tests.support.launch import CANNOT
 from tests.support.local import CORPUS, PROJECT
 
 if TYPE_CHECKING:
@@ -166,6 +169,14 @@ def terminal() -> Iterator[tuple[Screen, int]]:
         yield Screen(ours), theirs
     finally:
         os.close(ours)
+
+
+def unprivileged(cli: Cli, *arguments: object) -> Ran:
+    """Run a command that has to obey the permissions of files, or skip the test."""
+    ran = cli(*arguments, restrict=["unprivileged"])
+    if ran.code == CANNOT:
+        pytest.skip("this superuser may not give up reading and writing everything")
+    return ran
 
 
 def eventually(condition: Any, what: str) -> None:

@@ -15,6 +15,7 @@ COMMANDS = (
     *GROUPS,
     *[(name,) for name in ("demo", "ingest", "retrieve", "chunk", "serve")],
     ("bench", "chunking"),
+    ("bench", "floor"),
     ("model", "install"),
 )
 PEERS = ("langchain_text_splitters", "llama_index", "chonkie", "semchunk")

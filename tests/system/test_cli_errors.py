@@ -46,6 +46,9 @@ CASES = {
     "serve --kb {}/text.kb --port 0": (2, "{}/text.kb is not a knowledge base"),
     "serve --port 65536": (2, "Invalid value for '--port'"),
     "bench chunking --docs {}/binary": (2, "no document with text in {}/binary"),
+    "bench floor --on {}/missing": (2, "{}/missing: No such file or directory"),
+    "bench floor --off {}/text.kb": (2, "{}/text.kb: line 1 is no JSON object with id and query"),
+    "bench floor --on {}/one.jsonl --kb {}/good.kb": (2, "1 on-topic questions are too few"),
     "ask x": (2, "No such command 'ask'; see knowledge-rag --help"),
     "ingest": (2, "Missing argument 'DIR'; see knowledge-rag ingest --help"),
     "ingest {}/docs --fast": (2, "No such option: --fast"),
@@ -64,6 +67,7 @@ def place(settled, tmp_path_factory):
             "binary/b.txt": b"\xff\xfe",
             "text.kb": "just text, and long enough to have a header " * 20,
             "blank.kb": b"",
+            "one.jsonl": '{"id": "a", "query": "x"}\n',
         },
     )
     (place / "empty").mkdir()

@@ -17,8 +17,8 @@ from tests.support.cli import (
     assert_verbatim,
     eventually,
     terminal,
+    unprivileged,
 )
-from tests.support.launch import CANNOT
 from tests.support.local import RUNBOOKS, write_files
 
 MANY = {
@@ -125,14 +125,6 @@ def test_a_binary_file_among_good_ones_is_skipped_told_and_exits_1(cli, own):
         {"document": "core.md", "reason": "binary file: NUL byte at offset 4"}
     ]
     assert (ran.json["added"], ran.json["unchanged"]) == (["wide.md"], 3)
-
-
-def unprivileged(cli, *arguments):
-    """Run a command that has to obey the permissions of files, or skip the test."""
-    ran = cli(*arguments, restrict=["unprivileged"])
-    if ran.code == CANNOT:
-        pytest.skip("this superuser may not give up reading and writing everything")
-    return ran
 
 
 def test_an_unreadable_file_is_skipped_told_and_exits_1(cli, own):

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.support.cli import assert_verbatim
+from tests.support.cli import assert_verbatim, unprivileged
 from tests.support.local import write_files
 
 NEUTRAL_LINE = "rotate\tthe \x1b[31mzebra\x1b[0m key \u202efdp.exe\u202c now\x07"
@@ -120,3 +120,16 @@ def test_commands_at_the_same_time_do_not_get_in_each_others_way(sample):
     ask = ("retrieve", "SQS queue is backing up", "--json")
     ran = sample.each({str(number): ask for number in range(3)})
     assert {(one.code, one.err) for one in ran.values()} == {(0, "")}
+
+
+def test_a_sample_knowledge_base_that_may_only_be_read_is_read(sample, cli):
+    cli.data.mkdir()
+    shutil.copy(sample.data / "sample.kb", cli.data)
+    (cli.data / "sample.kb").chmod(0o444)
+    cli.data.chmod(0o555)
+    try:
+        ran = unprivileged(cli, "retrieve", "SQS queue is backing up", "--json")
+    finally:
+        cli.data.chmod(0o755)
+    assert (ran.code, ran.err) == (0, "")
+    assert_verbatim(ran.json["results"])
