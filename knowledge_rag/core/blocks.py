@@ -43,11 +43,13 @@ def plain_blocks(source: str, position: int, end: int) -> Iterator[Block]:
 
 def cuts(pattern: re.Pattern[str], source: str, position: int, end: int) -> list[int]:
     """Give the positions that a pattern like grammar.SEAM finds for a cut, in their order."""
-    return [
-        found.end() if found.lastgroup == "blank" else found.start()
-        for found in pattern.finditer(source, position, end)
-        if found.lastgroup in _CUTS
+    # one character more, so that a blank run's end shows that another line follows
+    found = [
+        match.end() if match.lastgroup == "blank" else match.start()
+        for match in pattern.finditer(source, position, end + 1)
+        if match.lastgroup in _CUTS
     ]
+    return [at for at in dict.fromkeys(found) if at < end]
 
 
 _CUTS: Final = ("blank", "bullet")

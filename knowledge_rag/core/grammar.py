@@ -98,17 +98,19 @@ _FENCE_WHOLE = (
     r"(?P<marks>`{3,}(?=[^`\n]*+(?:\n|\Z))|~{3,})"
     r"[^\n]*+(?:\n(?![ \t]*+(?P=marks))[^\n]*+)*+(?:\n[^\n]*+)?"
 )
+_BLANK_RUN = r"[ \t\r]*+(?=\n)(?:\n[ \t\r]*+(?=\n))*+"
+"""Behind a ``\\n``: blank lines, up to the ``\\n`` before the next line that is not."""
 SEAM: Final = re.compile(
-    r"\n(?:(?P<bullet>(?=[-+*\d])(?:[-+*]|\d{1,9}[.)])(?=[ \t]))"
-    r"|(?P<blank>[ \t\r]*+(?:\n[ \t\r]*+)*+(?=\n[^ \t\r\n]))"
+    rf"\n(?:{_BLANK_RUN}(?P<blank>(?=\n[^ \t\r\n]))?"
+    r"|(?P<bullet>(?=[-+*\d])(?:[-+*]|\d{1,9}[.)])(?=[ \t]))"
     r"| {0,3}(?:(?=[`~])" + _FENCE_WHOLE + r"|<(?:!--(?s:.*?(?:-->|\Z))"
     r"|(?i:(?P<tag>pre|script|style|textarea)\b(?s:.*?(?:</(?P=tag)>|\Z))))))"
 )
 """Places where a long section can be cut, and what hides such places from sight."""
-PLAIN_SEAM: Final = re.compile(r"\n(?P<blank>[ \t\r]*+(?:\n[ \t\r]*+)*+(?=\n[ \t]*+[^ \t\r\n]))")
+PLAIN_SEAM: Final = re.compile(rf"\n{_BLANK_RUN}(?P<blank>(?=\n))")
 ITEM_PART: Final = re.compile(
-    rf"\n(?:(?P<bullet>[ \t]+{_MARKER})"
-    r"|(?P<blank>[ \t\r]*+(?:\n[ \t\r]*+)*+(?=\n[ \t]*+[^ \t\r\n]))"
+    rf"\n(?:{_BLANK_RUN}(?P<blank>(?=\n))"
+    rf"|(?P<bullet>[ \t]+{_MARKER})"
     rf"|[ \t]*+{_FENCE_WHOLE})"
 )
 """Where a long list item can be cut: before inner items and behind blank lines, not in a fence."""
