@@ -98,5 +98,5 @@ def _run_end(other: re.Pattern[str], source: str, position: int) -> int:
 def _paragraph_end(source: str, position: int) -> int:
     second = line_end(source, position)
     if grammar.TABLE_DELIMITER.match(source, second):
-        return _next_blank(source, position)
+        return _run_end(grammar.TABLE_BREAK, source, second)
     return _run_end(grammar.PARAGRAPH_BREAK, source, position)

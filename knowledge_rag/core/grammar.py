@@ -44,17 +44,19 @@ THEMATIC_BREAK: Final = re.compile(
 BLANK_LINE: Final = re.compile(r"\n[ \t\r]*(?=\n|\Z)")
 ATX_CLOSE: Final = re.compile(r"(?:^|[ \t]+)#+[ \t\r]*$")
 BLANK_LINES: Final = re.compile(r"(?:\n[ \t\r]*(?=\n|\Z))+")
-PARAGRAPH_BREAK: Final = re.compile(
-    rf"\n(?:[ \t\r]*(?=\n|\Z)| {{0,3}}(?:#{{1,6}}(?=[ \t\r\n])|{_FENCE}|>|<(?=[a-z/!?])"
-    r"|(?:[-+*]|1[.)])[ \t]+[^ \t\r\n]))",
-    re.IGNORECASE,
+_BREAK = (
+    rf"[ \t\r]*(?=\n|\Z)| {{0,3}}(?:#{{1,6}}(?=[ \t\r\n])|{_FENCE}|>|<(?=[a-zA-Z/!?])"
+    rf"|(?:\*[ \t]*){{3,}}{_EOL}|(?:-[ \t]*){{3,}}{_EOL}|(?:_[ \t]*){{3,}}{_EOL}"
+    r"|(?:[-+*]|1[.)])[ \t]+[^ \t\r\n])"
 )
-"""The line that ends a paragraph, as far as cutting it needs to know."""
+_DELIMITER = rf"[ \t]*(?=[^\n]*\|)\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?{_EOL}"
+TABLE_BREAK: Final = re.compile(rf"\n(?:{_BREAK})")
+"""The line that ends a table, as far as cutting it needs to know."""
+PARAGRAPH_BREAK: Final = re.compile(rf"\n(?:{_BREAK}|(?=[^\n|]*+\|[^\n]*+\n{_DELIMITER}))")
+"""The same for a paragraph, which a table ends too."""
 NOT_QUOTE: Final = re.compile(r"\n(?! {0,3}>)")
 NOT_CODE: Final = re.compile(r"\n(?! {4}| {0,3}\t|[ \t\r]*(?:\n|\Z))")
-TABLE_DELIMITER: Final = re.compile(
-    rf"\n[ \t]*(?=[^\n]*\|)\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?{_EOL}"
-)
+TABLE_DELIMITER: Final = re.compile(rf"\n{_DELIMITER}")
 QUOTE_LINE: Final = re.compile(r"\n {0,3}>")
 HTML_LINE: Final = re.compile(r"\n(?P<indent> {0,3})(?P<html><(?=[a-zA-Z/]))")
 NO_PARAGRAPH: Final = re.compile(r"    |\t| {0,3}\[[^\]\n]+\]:[ \t]*\S")

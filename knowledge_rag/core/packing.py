@@ -84,14 +84,23 @@ class Packer:
         room = self._cap - lead if lead <= self._cap else self._cap
         blocks = markdown_blocks if self._markdown else plain_blocks
         for first, behind, is_item in blocks(self._source, lead_end, end):
-            parts = item_parts(self._source, first, behind) if is_item else ((first, behind),)
-            for part, part_end in parts:
-                cost = self._cost(part, part_end)
-                if cost <= self._cap:
-                    yield part, part_end, cost
-                else:
-                    yield from self._runs(part, part_end, cost, room)
-                room = self._cap
+            cost = self._cost(first, behind)
+            if cost <= self._cap:
+                yield first, behind, cost
+            elif is_item:
+                yield from self._item_parts(first, behind, room)
+            else:
+                yield from self._runs(first, behind, cost, room)
+            room = self._cap
+
+    def _item_parts(self, start: int, end: int, room: float) -> Iterator[Span]:
+        for part, behind in item_parts(self._source, start, end):
+            cost = self._cost(part, behind)
+            if cost <= self._cap:
+                yield part, behind, cost
+            else:
+                yield from self._runs(part, behind, cost, room)
+            room = self._cap
 
     def _runs(self, start: int, end: int, remaining: float, room: float) -> Iterator[Span]:
         """Cut a stretch that costs ``remaining`` into runs of lines, the first within ``room``."""
