@@ -44,9 +44,10 @@ def exit_code_of(body: Mapping[str, Any]) -> ExitCode:
 def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> None:
     citation = Citation(**result["citation"])
     metadata = result.get("metadata", {})
+    # on one line, whatever it holds: several could pass for a citation that was never returned
     where = metadata.get("section_path") or metadata.get("title") or citation.source_file
     score = f"{result['relevance_score']:.2f}" if "relevance_score" in result else "-"
-    _print(console, (f"{number}. {where}", "bold"), (f"  score {score}", "dim"))
+    _print(console, (f"{number}. {' '.join(where.split())}", "bold"), (f"  score {score}", "dim"))
     _print(console, (f"   {citation}", "cyan"))
     width = len(str(citation.end_line))
     lines = result["content"].split("\n")

@@ -44,16 +44,12 @@ def plain_blocks(source: str, position: int, end: int) -> Iterator[Block]:
 def cuts(pattern: re.Pattern[str], source: str, position: int, end: int) -> list[int]:
     """Give the positions that a pattern like grammar.SEAM finds for a cut, in their order."""
     # one character more, so that a blank run's end shows that another line follows
-    found = [
-        match.end() if match.lastgroup == "blank" else match.start()
+    found = (
+        match.end() if match["blank"] is not None else match.start()
         for match in pattern.finditer(source, position, end + 1)
-        if match.lastgroup in _CUTS
-    ]
+        if match["blank"] is not None or match["bullet"] is not None
+    )
     return [at for at in dict.fromkeys(found) if at < end]
-
-
-_CUTS: Final = ("blank", "bullet")
-"""Groups of those patterns that are a place to cut; the others only hide such places."""
 
 
 def item_parts(source: str, position: int, end: int) -> Iterator[tuple[int, int]]:

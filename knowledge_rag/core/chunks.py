@@ -84,6 +84,15 @@ class Chunk:
 
     @property
     def chunk_id(self) -> str:
-        """Content-addressed id, 32 hex digits: same file, lines and bytes give the same id."""
-        key = f"{self.document.source_file}\0{self.start_line}\0{self.end_line}\0{self.content}"
-        return hashlib.sha256(key.encode()).hexdigest()[:32]
+        """Its content-addressed id, see :func:`chunk_id`."""
+        return chunk_id(self.document.source_file, self.start_line, self.end_line, self.content)
+
+
+def chunk_id(source_file: str, start_line: int, end_line: int, content: str) -> str:
+    """Give the id, 32 hex digits, that binds a file, its lines and their bytes together.
+
+    The same four give the same id, so whoever holds a chunk can prove that its citation is the one
+    that it was made with.
+    """
+    key = f"{source_file}\0{start_line}\0{end_line}\0{content}"
+    return hashlib.sha256(key.encode()).hexdigest()[:32]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from dataclasses import dataclass
 
 from knowledge_rag.core.errors import InvalidCitation
@@ -11,17 +11,25 @@ MAX_LINE = 2**31 - 1
 """No real document has more lines; a larger number is garbled metadata."""
 
 
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\\\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+_IMITATION = re.compile(r"\[\s*source\b|,\s*lines?\s+\d", re.IGNORECASE)
+
+
 def check_source_file(path: str) -> str:
     r"""Give ``path`` back if it can name a document relative to a corpus root.
 
     Raises:
         InvalidCitation: it is empty, absolute, climbs out with ``..``, holds ``\\``, an empty or
-            ``.`` segment, or a control character.
+            ``.`` segment, a control, invisible or direction character, or reads like a citation.
     """
     if not path:
         raise InvalidCitation("source_file is empty")
-    if "\\" in path or any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in path):
+    if _UNPRINTABLE.search(path):
         raise InvalidCitation(f"source_file {path!r} holds a backslash or a control character")
+    if _IMITATION.search(path):
+        raise InvalidCitation(f"source_file {path!r} reads like a citation")
     if any(part in ("", ".", "..") for part in path.split("/")):
         raise InvalidCitation(f"source_file {path!r} is not a plain path below the corpus root")
     return path

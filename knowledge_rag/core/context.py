@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 PREFIX_TOKENS: Final = 52
 """At most so many tokens of context; the outermost parts go first."""
 
+_MAX_PART: Final = 300
+"""Characters of one part that are looked at; more never fit."""
+
 _SEPARATOR: Final = " > "
 _END: Final = "\n\n"
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -46,7 +49,7 @@ def _prefix(source_file: str, title: str, section_path: tuple[str, ...]) -> str:
     if title not in section_path:
         parts.append(title)
     parts += [split_words(header) for header in section_path]
-    parts = list(dict.fromkeys(part for part in parts if part))
+    parts = list(dict.fromkeys(part[:_MAX_PART] for part in parts if part))
     while len(parts) > 1 and token_cost(_SEPARATOR.join(parts)) > PREFIX_TOKENS:
         del parts[0]
     words = _SEPARATOR.join(parts).split(" ")

@@ -11,7 +11,7 @@ from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.context import split_words
 from knowledge_rag.core.front_matter import parse_front_matter
 from knowledge_rag.core.lines import decode
-from knowledge_rag.core.markdown import first_heading
+from knowledge_rag.core.markdown import MAX_HEADING, first_heading
 
 if TYPE_CHECKING:
     from knowledge_rag.core.chunks import FrontMatter
@@ -52,7 +52,7 @@ def read_document(source_file: str, data: bytes) -> tuple[Document, str]:
 def _title(source_file: str, text: str, body: int, fields: FrontMatter) -> str:
     title = fields.get("title")
     if isinstance(title, str) and title:
-        return title
+        return title[:MAX_HEADING]
     heading = first_heading(text, body)
     if heading and heading.text:
         return heading.text

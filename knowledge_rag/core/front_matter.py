@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 _BLOCK = re.compile(
     r"---[ \t]*\r?\n((?:(?!(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z))[^\n]*\n)*)(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)"
 )
-_YAML_LINE = re.compile(
-    r"[ \t\r]*\Z|#|[ \t]+\S|-(?:[ \t]|\r?\Z)|(?:\"[^\"]*\"|'[^']*'|[^\s:#,\[\]{}&*!|>'\"%@`-][^:\n]*|-[^\s:][^:\n]*)[ \t]*:(?:[ \t\r]|\Z)|[\]}][ \t\r]*\Z"
+_KEY = re.compile(
+    r"(?P<quote>[\"']?)(?P<key>[A-Za-z_][\w.-]*)(?P=quote)[ \t]*+:(?P<value>[ \t].*)?\Z"
 )
-_KEY = re.compile(r"[\"']?([^\s:\"'][^:\"']*?)[\"']?[ \t]*:(?:[ \t]+(.*))?\Z")
+"""A top-level key: one word, as metadata has; a heading or a sentence is none."""
 _COMMENT = re.compile(r"(?:^|[ \t])#.*\Z")
 _MAX_LENGTH: Final = 65_536
 """Characters of front matter at most; a rule much further down is a rule."""
@@ -57,9 +57,29 @@ def _block(text: str) -> re.Match[str] | None:
     block = _BLOCK.match(text, 0, _MAX_LENGTH)
     if block is None:
         return None
-    lines = _lines(block)
-    is_metadata = any(map(_KEY.match, lines)) and all(map(_YAML_LINE.match, lines))
-    return block if is_metadata else None
+    return block if _is_metadata(_lines(block)) else None
+
+
+def _is_metadata(lines: list[str]) -> bool:
+    """Whether every line is a key, or belongs to one above it: else it is text between rules."""
+    open_key = False  # whether a key stands above that list items can belong to
+    keys = 0
+    for line in lines:
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line[0] in " \t" or line.startswith(("]", "}")):
+            if not keys:
+                return False
+        elif line == "-" or line.startswith("- "):
+            if not open_key:
+                return False
+        else:
+            found = _KEY.match(line)
+            if found is None:
+                return False
+            keys += 1
+            open_key = not (found["value"] or "").strip() or found["value"].lstrip().startswith("#")
+    return keys > 0
 
 
 def _lines(block: re.Match[str]) -> list[str]:
@@ -77,8 +97,8 @@ def _fields(lines: list[str]) -> FrontMatter:
             continue
         if key and (value := _value(fields.pop(key), nested)):
             fields[key] = value
-        key, nested = found[1], []
-        fields[key] = (found[2] or "").strip()
+        key, nested = found["key"], []
+        fields[key] = (found["value"] or "").strip()
     return {name: value for name, value in fields.items() if value}
 
 

@@ -12,7 +12,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
-_EOL = r"[ \t]*\r?(?=\n|\Z)"
+_EOL = r"[ \t]*+\r?(?=\n|\Z)"
+_RULE = r"(?:(?:\*[ \t]*+){3,}+|(?:-[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)\r?(?=\n|\Z)"
 _MARKER = r"(?:[-+*]|\d{1,9}[.)])(?=[ \t\r\n]|\Z)"
 _FENCE = r"(?:`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
 
@@ -31,25 +32,22 @@ BLOCK_START: Final = re.compile(
     r"(?P<atx>#{1,6})(?=[ \t\r\n]|\Z)"
     rf"|(?P<fence>{_FENCE})"
     r"|(?P<html><(?=[a-zA-Z/!?]))"
-    rf"|(?P<hr>(?:\*[ \t]*){{3,}}{_EOL}|(?:-[ \t]*){{3,}}{_EOL}|(?:_[ \t]*){{3,}}{_EOL})"
+    rf"|(?P<hr>{_RULE})"
     rf"|(?P<item>{_MARKER})"
     r"|(?P<quote>>)"
     r")|\n(?P<code>(?: {4}| {0,3}\t)[ \t]*[^ \t\r\n])"
 )
 """What kind of block a non-blank line opens; no match means a paragraph."""
 
-THEMATIC_BREAK: Final = re.compile(
-    rf"\n {{0,3}}(?:(?:\*[ \t]*){{3,}}|(?:-[ \t]*){{3,}}|(?:_[ \t]*){{3,}}){_EOL}"
-)
+THEMATIC_BREAK: Final = re.compile(rf"\n {{0,3}}{_RULE}")
 BLANK_LINE: Final = re.compile(r"\n[ \t\r]*(?=\n|\Z)")
-ATX_CLOSE: Final = re.compile(r"(?:^|[ \t]+)#+[ \t\r]*$")
 BLANK_LINES: Final = re.compile(r"(?:\n[ \t\r]*(?=\n|\Z))+")
 _BREAK = (
     rf"[ \t\r]*(?=\n|\Z)| {{0,3}}(?:#{{1,6}}(?=[ \t\r\n])|{_FENCE}|>|<(?=[a-zA-Z/!?])"
-    rf"|(?:\*[ \t]*){{3,}}{_EOL}|(?:-[ \t]*){{3,}}{_EOL}|(?:_[ \t]*){{3,}}{_EOL}"
+    rf"|{_RULE}"
     r"|(?:[-+*]|1[.)])[ \t]+[^ \t\r\n])"
 )
-_DELIMITER = rf"[ \t]*(?=[^\n]*\|)\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?{_EOL}"
+_DELIMITER = r"(?=[^\n|]*+\|)[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?" + _EOL
 TABLE_BREAK: Final = re.compile(rf"\n(?:{_BREAK})")
 """The line that ends a table, as far as cutting it needs to know."""
 PARAGRAPH_BREAK: Final = re.compile(rf"\n(?:{_BREAK}|(?=[^\n|]*+\|[^\n]*+\n{_DELIMITER}))")
@@ -61,7 +59,7 @@ QUOTE_LINE: Final = re.compile(r"\n {0,3}>")
 HTML_LINE: Final = re.compile(r"\n(?P<indent> {0,3})(?P<html><(?=[a-zA-Z/]))")
 NO_PARAGRAPH: Final = re.compile(r"    |\t| {0,3}\[[^\]\n]+\]:[ \t]*\S")
 """A line that can stand right above a paragraph: indented code, or a link definition."""
-STAR_RULE: Final = re.compile(rf"\n {{0,3}}(?:(?:\*[ \t]*){{3,}}|(?:_[ \t]*){{3,}}){_EOL}")
+STAR_RULE: Final = re.compile(rf"\n {{0,3}}(?!-+{_EOL}){_RULE}")
 """A thematic break that can't be taken for an underline."""
 
 _HTML_BLOCK_NAMES = (
@@ -96,24 +94,36 @@ ITEM: Final = re.compile(
 FENCE_AFTER_MARKERS: Final = re.compile(rf"(?:[ \t]*{_MARKER})+[ \t]+(?P<fence>{_FENCE})")
 """A fence that opens on the line of its own list item."""
 
-_FENCE_WHOLE = (
-    r"(?P<marks>`{3,}(?=[^`\n]*+(?:\n|\Z))|~{3,})"
-    r"[^\n]*+(?:\n(?![ \t]*+(?P=marks))[^\n]*+)*+(?:\n[^\n]*+)?"
-)
+
+def _fence_whole(indent: str, name: str) -> str:
+    """Give the pattern of a fence from its marks to its close, or to the end without one.
+
+    Args:
+        indent: pattern of what may stand before the closing marks.
+        name: of the group that holds the opening marks.
+    """
+    close = rf"{indent}(?P={name})[`~]*+{_EOL}"
+    return (
+        rf"(?P<{name}>`{{3,}}(?=[^`\n]*+(?:\n|\Z))|~{{3,}})[^\n]*+"
+        rf"(?:\n(?!{close})[^\n]*+)*+(?:\n[^\n]*+)?"
+    )
+
+
 _BLANK_RUN = r"[ \t\r]*+(?=\n)(?:\n[ \t\r]*+(?=\n))*+"
 """Behind a ``\\n``: blank lines, up to the ``\\n`` before the next line that is not."""
 SEAM: Final = re.compile(
     rf"\n(?:{_BLANK_RUN}(?P<blank>(?=\n[^ \t\r\n]))?"
     r"|(?P<bullet>(?=[-+*\d])(?:[-+*]|\d{1,9}[.)])(?=[ \t]))"
-    r"| {0,3}(?:(?=[`~])" + _FENCE_WHOLE + r"|<(?:!--(?s:.*?(?:-->|\Z))"
+    rf"(?:(?:[ \t]++{_MARKER})*+[ \t]++{_fence_whole('[ ]*+', 'own')})?"
+    r"| {0,3}(?:(?=[`~])" + _fence_whole(" {0,3}", "marks") + r"|<(?:!--(?s:.*?(?:-->|\Z))"
     r"|(?i:(?P<tag>pre|script|style|textarea)\b(?s:.*?(?:</(?P=tag)>|\Z))))))"
 )
 """Places where a long section can be cut, and what hides such places from sight."""
-PLAIN_SEAM: Final = re.compile(rf"\n{_BLANK_RUN}(?P<blank>(?=\n))")
+PLAIN_SEAM: Final = re.compile(rf"\n{_BLANK_RUN}(?P<blank>(?=\n))(?P<bullet>(?!))?")
 ITEM_PART: Final = re.compile(
     rf"\n(?:{_BLANK_RUN}(?P<blank>(?=\n))"
     rf"|(?P<bullet>[ \t]+{_MARKER})"
-    rf"|[ \t]*+{_FENCE_WHOLE})"
+    rf"|[ \t]*+" + _fence_whole(r"[ \t]*+", "marks") + r")"
 )
 """Where a long list item can be cut: before inner items and behind blank lines, not in a fence."""
 

@@ -36,21 +36,28 @@ def list_around(source: str, start: int, position: int) -> int:
         A position greater than ``position``, or -1 if the line lies in no list.
     """
     until = position + _MARKER_LENGTH
+    free = start
     while (item := grammar.ITEM.search(source, start, until)) and item.start() <= position:
         start = item.end()
-        if opens_list(source, item.start()):
-            start = list_end(source, item.start())
+        if opens_list(source, item.start(), free):
+            start = free = list_end(source, item.start())
             if start > position:
                 return start
     return -1
 
 
-def opens_list(source: str, position: int) -> bool:
-    """Whether the line at ``position``, which lies in no list, starts one (CommonMark 5.3)."""
+def opens_list(source: str, position: int, free: int) -> bool:
+    """Whether the line at ``position``, which lies in no list, starts one (CommonMark 5.3).
+
+    Args:
+        source: the text behind a newline.
+        position: the line in question.
+        free: a position that no paragraph reaches across.
+    """
     item = grammar.ITEM.match(source, position)
     if item is None or grammar.THEMATIC_BREAK.match(source, position):
         return False
-    if line_before_is_blank(source, position):
+    if position == free or line_before_is_blank(source, position):
         return True
     # it interrupts a paragraph only if it has content, and counts from 1
     return item[3] is not None and (item[2] in "-+*" or item[2][:-1] == "1")

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterator
 
+MAX_HEADING = 1_000
+"""Characters of a heading that are kept: it travels with every chunk below it."""
+
 _LONG_TAG = 2_000
 """A tag alone on its line is looked for in lines up to so many characters."""
 
@@ -35,7 +38,8 @@ class Heading(NamedTuple):
         start: offset of its first line.
         end: offset just behind its last line's text (before the ``\\n``).
         level: 1..6.
-        text: as written, without the marks around it; a setext heading's lines joined by a space.
+        text: as written, without the marks around it, at most MAX_HEADING characters; a setext
+            heading's lines joined by a space.
     """
 
     start: int
@@ -75,7 +79,7 @@ def _headings(source: str, position: int) -> Iterator[Heading]:
                 position = free = match.end()
             elif grammar.THEMATIC_BREAK.match(source, at) or start < at:
                 position = free = match.end()
-            elif opens_list(source, at):
+            elif opens_list(source, at, free):
                 position = free = list_end(source, at)
             else:  # text after all, which the next line may underline
                 position, free = match.end(), at
@@ -97,9 +101,10 @@ def _atx(match: re.Match[str]) -> Heading:
     at, end = match.span()
     marks, title = match.group("atx", "title")
     title = title.strip(BLANK)
-    if title.endswith("#"):
-        title = grammar.ATX_CLOSE.sub("", title)
-    return Heading(at, end - 1, len(marks), title)
+    opened = title.rstrip("#")
+    if not opened or opened[-1] in BLANK:  # closing marks need a space before them
+        title = opened.rstrip(BLANK)
+    return Heading(at, end - 1, len(marks), title[:MAX_HEADING])
 
 
 def line_end(source: str, index: int) -> int:
@@ -175,10 +180,13 @@ def _paragraph_start(source: str, free: int, end: int) -> int:
 
 def _setext(source: str, underline: re.Match[str], free: int, start: int) -> Heading | None:
     end = underline.start()
-    if _no_heading(source, free, start, end):
+    start = max(start, list_around(source, free, start))  # a list above that this text ended
+    if start >= end or _no_heading(source, free, start, end):
         return None
     title = " ".join(line.strip(BLANK) for line in source[start + 1 : end].split("\n"))
-    return Heading(start, underline.end() - 1, 1 if "=" in underline["rule"] else 2, title)
+    return Heading(
+        start, underline.end() - 1, 1 if "=" in underline["rule"] else 2, title[:MAX_HEADING]
+    )
 
 
 def _no_heading(source: str, free: int, start: int, end: int) -> bool:

@@ -2,8 +2,10 @@
 
 What is stored, and so embedded and searched, is the chunk's lines behind a *context prefix* (title,
 folder, file and section in words), because retrieval improves when a chunk carries its context.
-The prefix's length and the sha256 of the lines travel as metadata, so that the retrieval side can
-take the prefix off and prove that what is left equals the file's lines byte for byte.
+The prefix's length, the sha256 of the lines and the chunk's id travel as metadata, so that the
+retrieval side can take the prefix off and prove that what is left, and the file and lines that it is
+cited with, are what the chunker read. The knowledge base itself is trusted: whoever can rewrite all
+of it can rewrite the proof too.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.chunks import chunk_id
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.context import context_prefix
 from knowledge_rag.core.errors import InvalidCitation
@@ -101,7 +104,7 @@ def prove(text: object, metadata: object, score: object = None) -> RetrievalResu
     except (InvalidCitation, TypeError, ValueError):
         return DropReason.NO_CITATION
     content = _verbatim(text, metadata)
-    if content is None or content.count("\n") != citation.end_line - citation.start_line:
+    if content is None or not _is_bound(citation, content, metadata):
         return DropReason.NOT_PROVEN
     return RetrievalResult(content, citation, _finite(score), _shown(metadata))
 
@@ -129,14 +132,22 @@ def _citation(metadata: Mapping[str, object]) -> Citation:
     section_header = metadata.get(SECTION_HEADER, "")
     if not isinstance(source_file, str) or not isinstance(section_header, str):
         raise TypeError("source_file and section_header are text")
-    if not _encodable(section_header):
-        raise ValueError("section_header holds a lone surrogate")
+    if not _showable(section_header):
+        raise ValueError("section_header is no line of text")
     return Citation(
         source_file,
         whole_number(metadata.get(START_LINE)),
         whole_number(metadata.get(END_LINE)),
         section_header,
     )
+
+
+def _is_bound(citation: Citation, content: str, metadata: Mapping[str, object]) -> bool:
+    """Whether the chunk was made with this very citation: its id binds file, lines and bytes."""
+    lines = (citation.start_line, citation.end_line)
+    return content.count("\n") == lines[1] - lines[0] and chunk_id(
+        citation.source_file, *lines, content
+    ) == metadata.get(CHUNK_ID)
 
 
 def _verbatim(text: str, metadata: Mapping[str, object]) -> str | None:
@@ -162,8 +173,8 @@ def _shown(metadata: Mapping[str, object]) -> dict[str, MetadataValue]:
             if (page := _page(value)) is not None:
                 shown[name] = page
         elif name == TAGS and isinstance(value, list):
-            shown[name] = [tag for tag in value if isinstance(tag, str) and _encodable(tag)]
-        elif isinstance(value, str) and _encodable(value):
+            shown[name] = [tag for tag in value if isinstance(tag, str) and _showable(tag)]
+        elif isinstance(value, str) and _showable(value):
             shown[name] = value
     return shown
 
@@ -176,12 +187,13 @@ def _page(value: object) -> int | None:
     return page if 1 <= page <= MAX_LINE else None
 
 
-def _encodable(text: str) -> bool:
+def _showable(text: str) -> bool:
+    """Whether it is one line that UTF-8 can carry; what is not could pass for lines of a citation."""
     try:
         text.encode()
     except UnicodeEncodeError:
         return False
-    return True
+    return "\n" not in text
 
 
 def _finite(score: object) -> float | None:

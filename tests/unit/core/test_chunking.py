@@ -1,8 +1,11 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
+from knowledge_rag.core.context import context_prefix
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.front_matter import parse_front_matter
@@ -87,6 +90,53 @@ def test_what_fits_the_cap_is_kept_whole(block):
         last = first + block.count("\n") - 1
         owners = [c for c in chunks_of(text, SMALL) if c.start_line <= last and c.end_line >= first]
         assert len(owners) == 1, (count, owners)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- ```sh\n  cmd\n  ```\n\n"
+        + "words " * 40
+        + "\n\n```\n"
+        + "line of output\n\n" * 6
+        + "```\n",
+        "words " * 40
+        + "\n\n```\n```python\nx = 1\n\ny = 2\n\n    ```\n\nz = 3\n"
+        + "more\n" * 9
+        + "```\n",
+    ],
+)
+def test_a_fence_ends_where_it_ends_and_not_at_what_looks_alike(text):
+    first = text[: text.index("\n\n```\n")].count("\n") + 3
+    owners = [c for c in chunks_of(text, SMALL) if c.end_line >= first]
+    assert len(owners) == 1
+
+
+HOSTILE = {
+    "spaces before a table's row": "para\n" + " " * 50_000 + "|x\n===\n",
+    "spaces before closing marks": "# a" + " " * 50_000 + "b#\n",
+    "spaces after a rule": "# h\n" + "word " * 400 + "\n\n***" + " " * 50_000 + "x\n",
+    "trailing blank lines": "word " * 400 + "\n" * 50_000,
+    "spaces in what is no front matter": "---\na" + " " * 50_000 + "\n---\nx\n",
+    "a heading of many words": "# " + "word " * 50_000 + "\ntext\n",
+    "a paragraph as a heading": "word " * 50_000 + "\n---\ntext\n",
+    "unclosed fences": "```\n" * 20_000,
+    "empty items": "-\n" * 20_000,
+    "indented candidates": "a\n  # b\n" * 10_000,
+    "nested lists": "".join(" " * (n % 200) + "- a\n" for n in range(5_000)),
+    "table rows": "|a|b|\n|-|-|\n" * 10_000,
+    "attributes": "<a" + " b" * 50_000 + "\n",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_texts_take_time_in_proportion_to_their_length(text):
+    """Bounded far above what linear needs and far below what quadratic takes (minutes)."""
+    started = time.process_time()
+    cut = chunks_of(text)
+    assert time.process_time() - started < 10
+    assert_exact(text, cut, front_matter_lines=0)
+    assert all(len(context_prefix(chunk)) < 1_000 for chunk in cut)
 
 
 TABLE = "| metric | threshold |\n|---|---|\n" + "| ReplicaLag | 60 |\n" * 4

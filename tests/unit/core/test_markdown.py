@@ -62,6 +62,9 @@ def test_levels_closing_marks_and_escapes():
         "***\n---\n",
         "[a]: https://example.com\n===\n",
         "-\n  foo\n-\n",
+        "- - -\n===\n",
+        "```\n```\n10. step\n---\n",
+        "<!-- x -->\n2. step\n---\n",
     ],
 )
 def test_what_only_looks_like_a_heading_is_none(text):
@@ -82,6 +85,8 @@ def test_what_only_looks_like_a_heading_is_none(text):
         ("```\n# no\n```\r\n# B\r\n", [(4, 4, 1, "B")]),
         ("# A\u2028still A\n", [(1, 1, 1, "A\u2028still A")]),
         ("<!-- a -->\n# B\n", [(2, 2, 1, "B")]),
+        ("1. ~~~ sh\n   x\nTitle\n===\n", [(3, 4, 1, "Title")]),
+        ("# a #b\n## c \\#\n", [(1, 1, 1, "a #b"), (2, 2, 2, "c \\#")]),
     ],
 )
 def test_headings_stand_where_they_stand(text, headings):
