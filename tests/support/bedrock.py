@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from knowledge_rag.core.chunks import chunk_id
+
 FILE = "runbooks/rds-failover.md"
 
 
@@ -33,7 +35,7 @@ def item(
             "document_sha256": "a" * 64,
             "content_sha256": hashlib.sha256(content.encode()).hexdigest(),
             "context_length": float(len(prefix)),
-            "chunk_id": "b" * 32,
+            "chunk_id": chunk_id(source_file, start, start + content.count("\n"), content),
             **metadata,
         },
     }
