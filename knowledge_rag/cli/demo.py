@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,15 +14,16 @@ from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import out, print_json
 from knowledge_rag.core.neutral import neutralise
 
-QUESTION = "How do we fail over the RDS cluster when replication lag keeps growing?"
+QUESTION = "When do we initiate a manual failover of the RDS cluster, and how?"
 MAX_RESULTS = 3
 
 _NEXT = """\
 Next:
-  knowledge-rag retrieve "SQS queue is backing up"          ask something else
-  knowledge-rag retrieve "how do I bake bread"              see an honest "nothing documented"
-  knowledge-rag ingest DIR && knowledge-rag retrieve "..."  ask your own runbooks
-  knowledge-rag serve                                       let any Bedrock client ask
+  knowledge-rag retrieve "SQS queue is backing up"   # ask something else
+  knowledge-rag retrieve "how do I bake bread"       # see an honest "nothing documented"
+  knowledge-rag ingest DIR --kb team.kb              # make a knowledge base of your own runbooks
+  knowledge-rag retrieve "..." --kb team.kb          # and ask it
+  knowledge-rag serve                                # let any Bedrock client ask
 """
 
 
@@ -52,6 +57,14 @@ def demo(
     if json:
         print_json({"question": question, "ingest": as_json(report, path), **answer.body})
     else:
-        show_outcome(console, answer.body)
-        console.print(_NEXT, end="")
+        show_outcome(console, answer.body, path)
+        console.print(_NEXT.replace("knowledge-rag", _command()), end="")
     raise typer.Exit(exit_code_of(answer.body))
+
+
+def _command() -> str:
+    """Give what to type for this program: its name, or its path where a shell would not find it."""
+    if shutil.which("knowledge-rag"):
+        return "knowledge-rag"
+    path = Path(sys.argv[0])
+    return os.path.relpath(path) if path.name == "knowledge-rag" else "knowledge-rag"

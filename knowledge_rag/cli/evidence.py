@@ -13,19 +13,26 @@ from knowledge_rag.core.outcome import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from rich.console import Console
 
-_NOTHING = "Nothing documented: no line of this knowledge base answers that."
+_NOTHING = "Nothing documented: no line of {} answers that."
 _DEGRADED = "The knowledge base could not be searched"
 
 
-def show_outcome(console: Console, body: Mapping[str, Any]) -> None:
-    """Show the body of a 200 answer for a person."""
+def show_outcome(console: Console, body: Mapping[str, Any], knowledge_base: Path) -> None:
+    """Show the body of a 200 answer for a person.
+
+    Args:
+        console: where to.
+        body: of the answer.
+        knowledge_base: what was searched.
+    """
     for number, result in enumerate(body["results"], start=1):
         _show_result(console, number, result)
     if body["status"] == Status.NO_MATCH:
-        console.print(_NOTHING, style="yellow")
+        _print(console, (_NOTHING.format(knowledge_base), "yellow"))
     elif body["status"] == Status.DEGRADED:
         console.print(f"{_DEGRADED}: {body['reason']}.", style="red")
     if "notice" in body:

@@ -61,8 +61,14 @@ def show_report(console: Console, report: IngestReport, path: Path) -> None:
         f"{len(report.added)} new, {len(report.changed)} changed, {report.unchanged} unchanged, "
         f"{len(report.removed)} removed; {report.embedded} chunks embedded in {report.seconds:.1f} s"
     )
-    console.print(neutralise(f"{documents} documents, {report.chunks} chunks in {path}"))
+    console.print(
+        neutralise(f"{_count(documents, 'document')}, {_count(report.chunks, 'chunk')} in {path}")
+    )
     console.print(f"({changes})", style="dim")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def as_json(report: IngestReport, path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.cli.terminal import err, progress_bar
 from knowledge_rag.local.embeddings import MiniLm
-from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy
+from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, UnusableKnowledgeBase
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.resources import shipped
@@ -36,15 +36,26 @@ def ingest_folder(folder: Path, kb_path: Path) -> IngestReport:
 
 
 def sample_knowledge_base() -> tuple[Path, IngestReport]:
-    """Bring the sample knowledge base up to date with the documents that ship."""
+    """Bring the sample knowledge base up to date with the documents that ship.
+
+    One that can't be used any more (an older version's, a damaged one) is made anew: it holds
+    nothing that does not ship.
+    """
     path = _sample_path()
     deadline = time.monotonic() + _BUSY_SECONDS
+    made_anew = False
     while True:
         try:
             return path, ingest_folder(shipped(SAMPLE_CORPUS), path)
         except KnowledgeBaseBusy:
             if time.monotonic() > deadline:
                 raise
+        except UnusableKnowledgeBase:
+            # of an earlier version, or damaged: this file is ours, and nothing in it is anyone's
+            if made_anew or not path.is_file():
+                raise
+            path.unlink()
+            made_anew = True
         time.sleep(0.05)
 
 

@@ -15,7 +15,10 @@ def retrieve(
     query: Annotated[str, typer.Argument(help="What you want to know.")],
     kb: KbOption = None,
     max_results: Annotated[
-        str, typer.Option(metavar="N", help="At most so many results, 1 to 100.")
+        str,
+        typer.Option(
+            metavar="N", help="At most so many results, 1 to 100; others count as the nearest."
+        ),
     ] = "5",
     search: Annotated[Search, typer.Option(help="Vectors and keywords, or vectors alone.")] = (
         Search.HYBRID
@@ -35,18 +38,19 @@ def retrieve(
     Exits 1 if nothing is documented, 3 if the knowledge base could not be searched.
     """
     from knowledge_rag.cli.evidence import exit_code_of, show_outcome
-    from knowledge_rag.cli.knowledge_bases import asked
+    from knowledge_rag.cli.knowledge_bases import asked, chosen
     from knowledge_rag.core.retrieval import SearchType
 
     event = {"query": query, "max_results": max_results, **_arguments(filters or [])}
-    with asked(kb, SearchType(search.value.upper())) as group:
+    path = chosen(kb)
+    with asked(path, SearchType(search.value.upper())) as group:
         answer = group.invoke(event)
     if answer.status_code != 200:
         raise InvalidRequest(answer.body["error"], status=answer.status_code)
     if json:
         print_json(answer.body)
     else:
-        show_outcome(out(), answer.body)
+        show_outcome(out(), answer.body, path)
     raise typer.Exit(exit_code_of(answer.body))
 
 

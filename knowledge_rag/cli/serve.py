@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from knowledge_rag.cli.options import JsonOption, KbOption
-from knowledge_rag.cli.terminal import err, print_json
+from knowledge_rag.cli.terminal import err, out, print_json
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_PLACEHOLDERS = {
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_ACCESS_KEY_ID": "local",
+    "AWS_SECRET_ACCESS_KEY": "local",
+}
 
 
 def serve(
@@ -27,8 +34,8 @@ def serve(
 ) -> None:
     """Serve a knowledge base on loopback, speaking Bedrock's Retrieve API, until Ctrl-C.
 
-    Any client of Amazon Bedrock works against it: point it there with the variable
-    AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME.
+    Any client of Amazon Bedrock works against it, once it has the variables that are printed. The
+    server looks at neither region nor credentials, but clients do not start without them.
     """
     from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
@@ -37,14 +44,25 @@ def serve(
     with _until_told_to_stop(), opened(kb) as knowledge_base:
 
         def ready(endpoint_url: str) -> None:
+            environment = {
+                "AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME": endpoint_url,
+                "KNOWLEDGE_BASE_ID": KNOWLEDGE_BASE_ID,
+                **_PLACEHOLDERS,
+            }
             if json:
-                print_json({"endpoint_url": endpoint_url, "knowledge_base_id": KNOWLEDGE_BASE_ID})
-                sys.stdout.flush()
-                return
-            path = neutralise(str(knowledge_base.path))
-            err().print(f"serving {path} ({knowledge_base.chunks} chunks), Ctrl-C stops")
-            err().print(f"export AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME={endpoint_url}")
-            err().print(f"export KNOWLEDGE_BASE_ID={KNOWLEDGE_BASE_ID}")
+                print_json(
+                    {
+                        "endpoint_url": endpoint_url,
+                        "knowledge_base_id": KNOWLEDGE_BASE_ID,
+                        "environment": environment,
+                    }
+                )
+            else:
+                path = neutralise(str(knowledge_base.path))
+                err().print(f"serving {path} ({knowledge_base.chunks} chunks), Ctrl-C stops")
+                for name, value in environment.items():
+                    out().print(f"export {name}={value}")
+            sys.stdout.flush()
 
         serve_wire_api(knowledge_base, port=port, on_ready=ready)
 

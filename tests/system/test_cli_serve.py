@@ -54,16 +54,21 @@ def ended(process, how):
 def test_boto3_retrieves_and_ctrl_c_ends_it(cli, kb, aws_environment):
     with cli.started("serve", "--kb", kb, "--port", "0", "--json") as process:
         ready = json.loads(process.stdout.readline())
-        results = retrieved(aws_environment, **ready)
+        results = retrieved(aws_environment, ready["endpoint_url"], ready["knowledge_base_id"])
         assert ended(process, signal.SIGINT) == (b"", b"")
     assert_verbatim(results, kb.parent)
 
 
 def test_a_person_is_told_how_to_connect_and_sigterm_ends_it(cli, kb, aws_environment):
     with cli.started("serve", "--kb", kb, "--port", "0") as process:
-        lines = [process.stderr.readline().decode() for _ in range(3)]
-        assert lines[0] == f"serving {kb} (4 chunks), Ctrl-C stops\n"
+        assert process.stderr.readline().decode() == f"serving {kb} (4 chunks), Ctrl-C stops\n"
+        lines = [process.stdout.readline().decode() for _ in range(5)]
         exports = dict(re.findall(r"^export (\w+)=(\S+)$", "".join(lines), re.MULTILINE))
+        # a client that knows nothing but these starts
+        for name in ("AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            aws_environment.delenv(name, raising=False)
+        for name, value in exports.items():
+            aws_environment.setenv(name, value)
         address = exports["AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME"]
         assert retrieved(aws_environment, address, exports["KNOWLEDGE_BASE_ID"])
         with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))):

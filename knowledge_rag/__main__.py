@@ -1,0 +1,25 @@
+"""The ``knowledge-rag`` command's way in, which has to work before anything is installed."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line, or say in one line which extra it needs."""
+    try:
+        from knowledge_rag.cli.app import main as run  # noqa: PLC0415 - it may not be importable
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in ("", "knowledge_rag", "lambdas"):
+            raise
+        sys.stderr.write(
+            f"error: {missing} is not installed: the command line comes with an extra, "
+            "pip install 'knowledge-rag[local]'\n"
+        )
+        sys.exit(4)
+    run()
+
+
+if __name__ == "__main__":
+    main()
