@@ -10,7 +10,8 @@
     ├── ModelUnavailable          the embedding model can't be had; says what is missing
     └── ServerFailed              the wire server could not start (port taken)
 
-The first two are bad input; the others are failures of the surroundings. Each message is one line
+``Damage`` is what is wrong inside a knowledge base, before it is known which file that is; it
+becomes ``UnusableKnowledgeBase``. The first two are bad input; the others are failures of the surroundings. Each message is one line
 that names the file and the way to mend it.
 """
 
@@ -25,6 +26,10 @@ class UnusableCorpus(KnowledgeRagError):  # noqa: N818 - named for what it is, a
 
 class UnusableKnowledgeBase(KnowledgeRagError):  # noqa: N818
     """A file that can't be searched: missing, not a knowledge base, another version, damaged."""
+
+
+class Damage(Exception):  # noqa: N818 - never leaves this package
+    """Stored data that no ingest stores; ``store.explained`` names the file."""
 
 
 class KnowledgeBaseBusy(KnowledgeRagError):  # noqa: N818

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int, str], None]
 """Called with how much is done, of how much, and the phase: reading, embedding or writing."""
 
-INDEX_VERSION: Final = "1"
+INDEX_VERSION: Final = "2"
 """Raised when the same chunk is stored otherwise than before: all documents are then made anew."""
 
 
@@ -64,7 +64,8 @@ class IngestReport:
 
     Args:
         added: new documents.
-        changed: documents whose bytes, or the rules to cut them by, have changed.
+        changed: documents whose bytes, or the rules to cut them by, have changed, or of which the
+            knowledge base no longer held what was stored.
         removed: documents that are gone, or can no longer be read.
         unchanged: how many documents were left as they are.
         skipped: files that yielded nothing, each with its reason.
@@ -147,7 +148,8 @@ class _Run:
             raise UnusableCorpus(f"none of {len(files)} documents can be read: {self._skipped[0]}")
         stale = [known for name, known in self._known.items() if name not in self._kept]
         if self._same_model:
-            self._vectors.offer(self._tables.vectors_of(stale))
+            sound = [known for known in stale if known.sound]
+            self._vectors.offer(self._tables.vectors_of(sound))
         self._embed()
         if stale or self._fresh or not self._same_model:
             self._progress(0, 1, "writing")
@@ -188,7 +190,8 @@ class _Run:
 
     def _is_same(self, known: KnownDocument, data: bytes) -> bool:
         return (
-            known.fingerprint == self._settings.fingerprint
+            known.sound
+            and known.fingerprint == self._settings.fingerprint
             and known.sha256 == hashlib.sha256(data).hexdigest()
         )
 

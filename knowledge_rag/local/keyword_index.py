@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from knowledge_rag.local.errors import Damage
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -24,6 +26,9 @@ MAX_QUERY_TERMS: Final = 64
 ENTRY: Final = np.dtype([("term", "<u4"), ("weight", "<f4")])
 """One term of one chunk, as it is stored."""
 
+_MAX_WEIGHT: Final = 1e9
+"""More often no word stands in a text."""
+
 Scores = np.ndarray[Any, np.dtype[np.float32]]
 Entries = np.ndarray[Any, np.dtype[np.void]]
 
@@ -32,8 +37,11 @@ class KeywordIndex:
     """Scores every chunk against a question.
 
     Args:
-        vocabulary: the id of each known term.
+        vocabulary: the id of each known term, 0 to their number less one.
         entries: for each chunk its terms and weights, dtype ``ENTRY``.
+
+    Raises:
+        Damage: an entry's term is not in the vocabulary, or its weight is no positive number.
     """
 
     def __init__(self, vocabulary: Mapping[str, int], entries: Sequence[Entries]) -> None:
@@ -41,11 +49,11 @@ class KeywordIndex:
         self._chunks = len(entries)
         counts = np.fromiter(map(len, entries), dtype=np.int64, count=self._chunks)
         flat = np.concatenate(entries) if entries else np.empty(0, dtype=ENTRY)
+        _check(flat, len(vocabulary))
         rows = np.repeat(np.arange(self._chunks, dtype=np.int32), counts)
         order = np.argsort(flat["term"], kind="stable")
         self._rows = rows[order]
-        size = max(vocabulary.values(), default=-1) + 1
-        frequency = np.bincount(flat["term"], minlength=size)
+        frequency = np.bincount(flat["term"], minlength=len(vocabulary))
         self._starts = np.concatenate(([0], np.cumsum(frequency)))
         self._idf = np.log1p((self._chunks - frequency + 0.5) / (frequency + 0.5))
         self._unknown_idf = float(np.log1p((self._chunks + 0.5) / 0.5))
@@ -86,3 +94,14 @@ class KeywordIndex:
     def _question_weight(self, term: str, count: int) -> float:
         found = self._vocabulary.get(term)
         return count * (self._unknown_idf if found is None else float(self._idf[found]))
+
+
+def _check(entries: Entries, terms: int) -> None:
+    # the largest id decides how much memory is taken: one wrong one would ask for gigabytes
+    if not entries.size:
+        return
+    if int(entries["term"].max()) >= terms:
+        raise Damage("a term is not in its vocabulary")
+    weights = entries["weight"]
+    if not (np.all(weights > 0) and np.all(weights < _MAX_WEIGHT)):
+        raise Damage("a term's weight is no count")

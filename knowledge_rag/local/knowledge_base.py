@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.keywords import query_terms
@@ -122,6 +123,17 @@ class KnowledgeBase:
             evidence is for the caller's floor to say.
         """
         snapshot = self._current()
+        with explained(self._path):
+            return self._search(snapshot, query, limit, search_type, wanted)
+
+    def _search(
+        self,
+        snapshot: Snapshot,
+        query: str,
+        limit: int,
+        search_type: SearchType,
+        wanted: Filter | None,
+    ) -> list[Hit]:
         mask = None if wanted is None else snapshot.columns.mask(wanted)
         question = Question(self._embedder.embed(query), query_terms(query))
         method = SearchMethod(search_type, self._fusion)
@@ -133,7 +145,7 @@ class KnowledgeBase:
         with self._lock:
             try:
                 self._follow()
-            except (sqlite3.Error, UnusableKnowledgeBase, OSError):
+            except (sqlite3.Error, KnowledgeRagError, OSError):
                 # being committed, replaced or gone: what is in memory stays true of its time
                 return self._snapshot
             return self._snapshot
@@ -146,7 +158,12 @@ class KnowledgeBase:
             self._connection, self._file, self._version = connection, identity, -1
         version = self._data_version()
         if version != self._version:
-            self._snapshot = self._load()
+            try:
+                self._snapshot = self._load()
+            except UnusableKnowledgeBase:
+                # no reason to read it again before the next commit
+                self._version = version
+                raise
             self._version = version
 
     def _identity(self) -> tuple[int, int]:
@@ -159,7 +176,8 @@ class KnowledgeBase:
         return int(version)
 
     def _load(self) -> Snapshot:
-        snapshot = load_snapshot(self._connection)
+        with explained(self._path):
+            snapshot = load_snapshot(self._connection)
         if snapshot.model != self._embedder.fingerprint:
             raise UnusableKnowledgeBase(
                 f"{self._path} was made with another embedding model: ingest its documents again"

@@ -8,29 +8,27 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE
 from knowledge_rag.local.columns import MetadataColumns
 from knowledge_rag.local.embeddings import DIMENSIONS
-from knowledge_rag.local.errors import UnusableKnowledgeBase
+from knowledge_rag.local.errors import Damage
 from knowledge_rag.local.keyword_index import ENTRY, KeywordIndex
+from knowledge_rag.local.seals import CHUNKS, DOCUMENTS, check_whole, unsound
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Sequence
 
     from knowledge_rag.core.outcome import MetadataValue
     from knowledge_rag.local.embeddings import Matrix
 
-MODEL: Final = "embedding_model"
-"""Key in ``meta``: the fingerprint of the model that the vectors are from."""
-
-_ROWS: Final = """
-SELECT text, metadata, vector, terms
-FROM chunks JOIN documents ON documents.id = document JOIN vectors ON chunk = chunks.id
-ORDER BY source_file, start_line, end_line
-"""
+_VECTOR_BYTES: Final = 4 * DIMENSIONS
+_UNIT: Final = 1e-3
+"""How far a vector's length may be from 1."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,19 @@ class Snapshot:
         return len(self.texts)
 
     def metadata(self, row: int) -> dict[str, MetadataValue]:
-        """Give one chunk's metadata."""
-        decoded: dict[str, MetadataValue] = json.loads(self.metadata_json[row])
+        """Give one chunk's metadata.
+
+        Raises:
+            Damage: it is no JSON object that names its file and chunk.
+        """
+        try:
+            decoded: Any = json.loads(self.metadata_json[row])
+        except (ValueError, RecursionError) as error:
+            raise Damage("metadata are no JSON") from error
+        if not isinstance(decoded, dict):
+            raise Damage("metadata are no JSON object")
+        if not all(isinstance(decoded.get(name), str) for name in (SOURCE_FILE, CHUNK_ID)):
+            raise Damage("metadata name no file or no chunk")
         return decoded
 
     @cached_property
@@ -66,24 +75,52 @@ class Snapshot:
 
 
 def load_snapshot(connection: sqlite3.Connection) -> Snapshot:
-    """Read one consistent state.
+    """Read one consistent state, and check it before anything is made of it.
 
     Raises:
-        UnusableKnowledgeBase: a vector has not the model's size.
+        Damage: something in it is not what an ingest stores.
         sqlite3.Error: the file can't be read.
     """
     connection.execute("BEGIN")
     try:
-        (model,) = connection.execute("SELECT value FROM meta WHERE key = ?", (MODEL,)).fetchone()
-        vocabulary = dict(connection.execute("SELECT term, id FROM terms"))
-        rows = connection.execute(_ROWS).fetchall()
+        model, words = check_whole(connection)
+        documents = connection.execute(DOCUMENTS).fetchall()
+        rows = connection.execute(CHUNKS).fetchall()
+        ((chunks,),) = connection.execute("SELECT count(*) FROM chunks")
     finally:
         connection.execute("ROLLBACK")
-    texts, metadata, vectors, terms = zip(*rows, strict=True) if rows else ((), (), (), ())
-    matrix = np.frombuffer(b"".join(vectors), dtype="<f4")
-    if matrix.size != len(rows) * DIMENSIONS:
-        raise UnusableKnowledgeBase("the knowledge base holds vectors of another size")
-    entries = [np.frombuffer(blob, dtype=ENTRY) for blob in terms]
+    if len(rows) != chunks:
+        raise Damage("chunks without vectors")
+    if broken := unsound(documents, rows):
+        raise Damage(f"{len(broken)} of {len(documents)} documents are not as they were stored")
+    *_, metadata, texts, vectors, terms = zip(*rows, strict=True) if rows else ((),) * 8
     return Snapshot(
-        model, texts, metadata, matrix.reshape(-1, DIMENSIONS), KeywordIndex(vocabulary, entries)
+        model,
+        _all(str, texts),
+        _all(str, metadata),
+        _matrix(_all(bytes, vectors)),
+        _keywords(words, _all(bytes, terms)),
     )
+
+
+def _all(kind: type, column: Sequence[Any]) -> Any:  # noqa: ANN401 - the same, now of one type
+    if not set(map(type, column)) <= {kind}:
+        raise Damage("a value is of another type")
+    return column
+
+
+def _matrix(vectors: Sequence[bytes]) -> Matrix:
+    if not set(map(len, vectors)) <= {_VECTOR_BYTES}:
+        raise Damage("a vector is of another size")
+    matrix = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(-1, DIMENSIONS)
+    lengths = np.einsum("ij,ij->i", matrix, matrix)
+    if not np.all(np.abs(lengths - 1.0) < _UNIT):  # not-a-number is not near 1 either
+        raise Damage("a vector is not of unit length")
+    return matrix
+
+
+def _keywords(words: Sequence[str], terms: Sequence[bytes]) -> KeywordIndex:
+    if any(len(blob) % ENTRY.itemsize for blob in terms):
+        raise Damage("a list of terms is cut short")
+    entries = [np.frombuffer(blob, dtype=ENTRY) for blob in terms]
+    return KeywordIndex({word: number for number, word in enumerate(words)}, entries)

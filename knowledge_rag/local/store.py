@@ -10,14 +10,19 @@ import sqlite3
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, UnusableKnowledgeBase
+from knowledge_rag.local.errors import (
+    Damage,
+    IngestFailed,
+    KnowledgeBaseBusy,
+    UnusableKnowledgeBase,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 APPLICATION_ID: Final = 0x4B524147  # "KRAG"
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """Raised when the tables change; a knowledge base of another version is made again, not migrated:
 it holds nothing that its documents do not give."""
 
@@ -25,6 +30,9 @@ COMMIT_WAIT_MS: Final = 10_000
 """How long a finished ingest waits for readers, who hold the file for milliseconds."""
 READ_WAIT_MS: Final = 5_000
 """How long opening waits for a commit in progress."""
+
+_SHOWN_ERROR: Final = 120
+"""Longer messages of SQLite are cut."""
 
 SCHEMA: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -34,7 +42,8 @@ CREATE TABLE documents (
     sha256 TEXT NOT NULL,
     fingerprint TEXT NOT NULL,          -- chunker, prefix and keyword rules it was made with
     title TEXT NOT NULL,
-    warnings TEXT NOT NULL              -- JSON list of sentences, repeated at every ingest
+    warnings TEXT NOT NULL,             -- JSON list of sentences, repeated at every ingest
+    seal BLOB NOT NULL                  -- sha256 over this row and all chunks of the document
 );
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY,
@@ -48,7 +57,6 @@ CREATE TABLE chunks (
 CREATE INDEX chunks_by_document ON chunks (document, start_line, end_line);
 CREATE TABLE vectors (
     chunk INTEGER PRIMARY KEY REFERENCES chunks (id),
-    text_sha256 BLOB NOT NULL,          -- of chunks.text: an unchanged text keeps its vector
     vector BLOB NOT NULL,               -- 384 little-endian float32
     terms BLOB NOT NULL                 -- (term id uint32, weight float32), little-endian
 );
@@ -62,7 +70,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     Raises:
         UnusableKnowledgeBase: it is missing, empty, no knowledge base, or of another version.
     """
-    if not path.exists():
+    if not _exists(path):
         raise UnusableKnowledgeBase(
             f"no knowledge base at {path}: make one with `knowledge-rag ingest DIR --kb {path}`"
         )
@@ -93,7 +101,7 @@ def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
         UnusableKnowledgeBase: the file is something else; it is left untouched.
         IngestFailed: it can't be written.
     """
-    existed = path.exists()
+    existed = _exists(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with explained(path), closing(_connect(path, "rwc", wait_ms=0)) as connection:
@@ -107,6 +115,8 @@ def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
             finally:
                 if connection.in_transaction:
                     _roll_back(connection)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UnusableKnowledgeBase(f"can't make {path}: {error.filename} is no folder") from error
     except OSError as error:
         raise IngestFailed(f"can't make {path}: {error.strerror or error}") from error
     finally:
@@ -117,6 +127,8 @@ def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
 def _connect(path: Path, mode: str, *, wait_ms: int) -> sqlite3.Connection:
     if path.is_dir():
         raise UnusableKnowledgeBase(f"{path} is a folder, not a knowledge base")
+    if path.exists() and not path.is_file():  # opening a named pipe would wait for its other end
+        raise UnusableKnowledgeBase(f"{path} is not a regular file, so no knowledge base")
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -142,11 +154,27 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path} has format version {version}, and this program reads {FORMAT_VERSION}: "
             "delete it and ingest again"
         )
+    made = connection.execute(
+        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+    )
+    if sorted(sql for (sql,) in made) != sorted(_statements()):
+        raise Damage("its tables are not a knowledge base's")
     return True
 
 
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a name that is too long
+        raise UnusableKnowledgeBase(f"no place for a file: {path}: {error.strerror}") from error
+
+
+def _statements() -> list[str]:
+    return SCHEMA.strip().removesuffix(";").split(";\n")
+
+
 def _create(connection: sqlite3.Connection) -> None:
-    for statement in SCHEMA.split(";\n"):
+    for statement in _statements():
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
@@ -166,9 +194,14 @@ def _remove_if_empty(path: Path) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into the failures that this product knows by name."""
+    """Turn SQLite's errors, and damage, into the failures that this product knows by name."""
     try:
         yield
+    except (Damage, UnicodeDecodeError) as error:
+        what = error if isinstance(error, Damage) else "text is not UTF-8"
+        raise UnusableKnowledgeBase(
+            f"{path} is damaged ({what}): delete it, ingest again"
+        ) from error
     except sqlite3.Error as error:
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -182,6 +215,8 @@ def explained(path: Path) -> Iterator[None]:
             ) from error
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             raise IngestFailed(f"can't open {path}: {error}") from error
+        # SQLite repeats a text that it can't decode
+        what = " ".join(str(error).partition(" with text ")[0].split())[:_SHOWN_ERROR]
         raise UnusableKnowledgeBase(
-            f"{path} is damaged ({error}): delete it, ingest again"
+            f"{path} is damaged ({what}): delete it, ingest again"
         ) from error

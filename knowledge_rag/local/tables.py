@@ -10,13 +10,23 @@ import numpy as np
 
 from knowledge_rag.local.keyword_index import ENTRY
 from knowledge_rag.local.prepared import text_key
-from knowledge_rag.local.snapshot import MODEL
+from knowledge_rag.local.seals import (
+    CHUNKS,
+    DOCUMENTS,
+    MODEL,
+    SEAL,
+    check_whole,
+    seal_all,
+    seal_document,
+    unsound,
+)
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Mapping, Sequence
 
     from knowledge_rag.local.prepared import PreparedChunk, PreparedDocument
+    from knowledge_rag.local.seals import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +38,14 @@ class KnownDocument:
         sha256: of its bytes, 64 hex digits.
         fingerprint: of the settings that it was cut by.
         warnings: sentences about blemishes.
+        sound: whether all of it is as it was stored; if not, nothing of it may be kept.
     """
 
     row: int
     sha256: str
     fingerprint: str
     warnings: tuple[str, ...]
+    sound: bool
 
 
 class Tables:
@@ -47,18 +59,30 @@ class Tables:
         self._connection = connection
 
     def model(self) -> str | None:
-        """Give the fingerprint of the model that the vectors are from; ``None`` in a new file."""
-        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (MODEL,)).fetchone()
-        return row[0] if row else None
+        """Give the fingerprint of the model that the vectors are from; ``None`` in a new file.
+
+        Raises:
+            Damage: what belongs to no single document is not as it was stored.
+        """
+        ((new,),) = self._connection.execute(
+            "SELECT NOT EXISTS (SELECT 1 FROM meta) AND NOT EXISTS (SELECT 1 FROM documents) "
+            "AND NOT EXISTS (SELECT 1 FROM chunks)"
+        )
+        return None if new else check_whole(self._connection)[0]
 
     def documents(self) -> dict[str, KnownDocument]:
-        """Give every document, by source file."""
-        rows = self._connection.execute(
-            "SELECT source_file, id, sha256, fingerprint, warnings FROM documents"
-        )
+        """Give every document, by source file, having checked each against its seal."""
+        rows = self._connection.execute(DOCUMENTS).fetchall()
+        broken = set(unsound(rows, self._connection.execute(CHUNKS)))
         return {
-            name: KnownDocument(row, sha256, fingerprint, tuple(json.loads(warnings)))
-            for name, row, sha256, fingerprint, warnings in rows
+            name: KnownDocument(
+                row,
+                sha256,
+                fingerprint,
+                () if name in broken else tuple(json.loads(warnings)),
+                name not in broken,
+            )
+            for row, name, sha256, fingerprint, _, warnings, _ in rows
         }
 
     def count_chunks(self) -> int:
@@ -69,17 +93,17 @@ class Tables:
     def vectors_of(self, documents: Sequence[KnownDocument]) -> Iterator[tuple[bytes, bytes]]:
         """Give text key and vector of each chunk of some documents."""
         for document in documents:
-            yield from self._connection.execute(
-                "SELECT text_sha256, vector FROM vectors JOIN chunks ON chunks.id = chunk "
+            rows = self._connection.execute(
+                "SELECT text, vector FROM vectors JOIN chunks ON chunks.id = chunk "
                 "WHERE document = ?",
                 (document.row,),
             )
+            yield from ((text_key(text), vector) for text, vector in rows)
 
     def replace(
         self, stale: Sequence[KnownDocument], fresh: Sequence[PreparedDocument], model: str
     ) -> None:
         """Delete some documents and add others."""
-        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MODEL, model))
         rows = [(document.row,) for document in stale]
         self._connection.executemany(
             "DELETE FROM vectors WHERE chunk IN (SELECT id FROM chunks WHERE document = ?)", rows
@@ -89,6 +113,12 @@ class Tables:
         term_ids = self._term_ids(fresh)
         for document in fresh:
             self._add(document, term_ids)
+        self._seal(model, sorted(term_ids, key=term_ids.__getitem__))
+
+    def _seal(self, model: str, words: Sequence[str]) -> None:
+        seals = [row[-1] for row in self._connection.execute(DOCUMENTS)]
+        meta = {MODEL: model, SEAL: seal_all(model, seals, words)}
+        self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
 
     def _term_ids(self, fresh: Sequence[PreparedDocument]) -> dict[str, int]:
         known = dict(self._connection.execute("SELECT term, id FROM terms"))
@@ -99,40 +129,45 @@ class Tables:
         return known | new
 
     def _add(self, document: PreparedDocument, term_ids: Mapping[str, int]) -> None:
-        cursor = self._connection.execute(
-            "INSERT INTO documents (source_file, sha256, fingerprint, title, warnings) "
-            "VALUES (?, ?, ?, ?, ?)",
-            (
-                document.source_file,
-                document.sha256,
-                document.fingerprint,
-                document.title,
-                json.dumps(document.warnings, ensure_ascii=False),
-            ),
+        fields = (
+            document.source_file,
+            document.sha256,
+            document.fingerprint,
+            document.title,
+            json.dumps(document.warnings, ensure_ascii=False),
         )
-        for chunk in document.chunks:
-            self._add_chunk(int(cursor.lastrowid or 0), chunk, term_ids)
+        rows = [_row(chunk, term_ids) for chunk in document.chunks]
+        cursor = self._connection.execute(
+            "INSERT INTO documents (source_file, sha256, fingerprint, title, warnings, seal) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (*fields, seal_document(fields, rows)),
+        )
+        for row in rows:
+            self._add_chunk(int(cursor.lastrowid or 0), row)
 
-    def _add_chunk(self, document: int, chunk: PreparedChunk, term_ids: Mapping[str, int]) -> None:
+    def _add_chunk(self, document: int, row: Row) -> None:
+        _, start_line, end_line, chunk_id, metadata, text, vector, terms = row
         cursor = self._connection.execute(
             "INSERT INTO chunks (document, start_line, end_line, chunk_id, text, metadata) "
             "VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                document,
-                chunk.start_line,
-                chunk.end_line,
-                chunk.chunk_id,
-                chunk.text,
-                chunk.metadata,
-            ),
+            (document, start_line, end_line, chunk_id, text, metadata),
         )
-        entries = [(term_ids[term], weight) for term, weight in chunk.terms.items()]
         self._connection.execute(
-            "INSERT INTO vectors (chunk, text_sha256, vector, terms) VALUES (?, ?, ?, ?)",
-            (
-                cursor.lastrowid,
-                text_key(chunk.text),
-                chunk.vector,
-                np.array(entries, dtype=ENTRY).tobytes(),
-            ),
+            "INSERT INTO vectors (chunk, vector, terms) VALUES (?, ?, ?)",
+            (cursor.lastrowid, vector, terms),
         )
+
+
+def _row(chunk: PreparedChunk, term_ids: Mapping[str, int]) -> Row:
+    """Give a chunk as ``CHUNKS`` will read it, all but its document's id."""
+    entries = [(term_ids[term], weight) for term, weight in chunk.terms.items()]
+    return (
+        None,
+        chunk.start_line,
+        chunk.end_line,
+        chunk.chunk_id,
+        chunk.metadata,
+        chunk.text,
+        chunk.vector,
+        np.array(entries, dtype=ENTRY).tobytes(),
+    )

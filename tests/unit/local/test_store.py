@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 
 import pytest
 
-from knowledge_rag.local.errors import IngestFailed, UnusableKnowledgeBase
+from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.store import FORMAT_VERSION, open_for_reading
 
@@ -93,5 +94,16 @@ def test_a_folder_is_no_knowledge_base(tmp_path, corpus, hashes):
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path, corpus, hashes):
     (tmp_path / "file").touch()
-    with pytest.raises(IngestFailed, match=r"can't make .*file/x\.kb"):
-        ingest(corpus, tmp_path / "file" / "x.kb", embedder=hashes)
+    for path in (tmp_path / "file" / "x.kb", tmp_path / "file" / "y" / "x.kb"):
+        with pytest.raises(UnusableKnowledgeBase, match=r"can't make .*x\.kb: .*/file.* no folder"):
+            ingest(corpus, path, embedder=hashes)
+    with pytest.raises(UnusableKnowledgeBase, match="File name too long"):
+        ingest(corpus, tmp_path / ("x" * 300), embedder=hashes)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to(os.devnull)])
+def test_a_pipe_or_a_device_is_refused_without_being_opened(tmp_path, corpus, hashes, make):
+    make(tmp_path / "x.kb")
+    for attempt in (read, lambda path: ingest(corpus, path, embedder=hashes)):
+        with pytest.raises(UnusableKnowledgeBase, match="is not a regular file"):
+            attempt(tmp_path / "x.kb")

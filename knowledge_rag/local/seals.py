@@ -1,0 +1,125 @@
+"""Seals: digests by which a knowledge base tells that what it holds is what an ingest stored.
+
+Each document's row carries a sha256 over all that belongs to it, and one more, in ``meta``, goes
+over the documents' seals and the vocabulary. So a flipped byte, a deleted row or an edited text
+shows before anything is searched or kept. They are no signatures: who can write the file and knows
+this module can seal anew, and what a reader is shown is proven apart from them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.local.errors import Damage
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+
+MODEL: Final = "embedding_model"
+"""Key in ``meta``: the fingerprint of the model that the vectors are from."""
+SEAL: Final = "seal"
+"""Key in ``meta``: the seal over all documents' seals and the vocabulary."""
+
+Row = tuple[Any, ...]
+"""As SQLite gives it: of any types, until it is checked."""
+
+DOCUMENTS: Final = """
+SELECT id, source_file, sha256, fingerprint, title, warnings, seal FROM documents
+ORDER BY source_file
+"""
+# CROSS JOIN keeps this order of loops, in which both indexes give the rows sorted
+CHUNKS: Final = """
+SELECT document, start_line, end_line, chunk_id, metadata, text, vector, terms
+FROM documents CROSS JOIN chunks ON document = documents.id
+CROSS JOIN vectors ON chunk = chunks.id
+ORDER BY source_file, start_line, end_line
+"""
+
+
+def seal_document(fields: Sequence[str], chunks: Iterable[Row]) -> bytes:
+    """Seal one document.
+
+    Args:
+        fields: its source file, sha256, fingerprint, title and warnings, as stored.
+        chunks: rows of ``CHUNKS``; the first column, a row id, does not count.
+    """
+    digest = hashlib.sha256(repr(tuple(fields)).encode())
+    for _, start, end, chunk_id, metadata, text, vector, terms in chunks:
+        head = f"{start} {end} {len(metadata)} {len(text)} {len(vector)} {len(terms)}\0"
+        digest.update(f"{head}{chunk_id}\0{metadata}{text}".encode() + vector + terms)
+    return digest.digest()
+
+
+def seal_all(model: str, seals: Iterable[bytes], terms: Iterable[str]) -> str:
+    """Seal a whole knowledge base: its model, its documents in order, its terms in order."""
+    digest = hashlib.sha256(model.encode())
+    digest.update(b"".join(seals))
+    digest.update("\0".join(terms).encode())
+    return digest.hexdigest()
+
+
+def unsound(documents: Iterable[Row], chunks: Iterable[Row]) -> list[str]:
+    """Name the documents of which something is not as it was stored.
+
+    Args:
+        documents: rows of ``DOCUMENTS``.
+        chunks: rows of ``CHUNKS``; read once, a document at a time.
+    """
+    # the documents' order is the chunks', so both are walked through together
+    grouped = groupby(chunks, key=itemgetter(0))
+    row, group = next(grouped, (None, ()))
+    names = []
+    for document, *fields, seal in documents:
+        mine: Iterable[Row] = ()
+        if row == document:
+            mine = group
+        if not _fits(seal, fields, mine):
+            names.append(fields[0])
+        if row == document:
+            row, group = next(grouped, (None, ()))
+    return names
+
+
+def _fits(seal: object, fields: Sequence[str], chunks: Iterable[Row]) -> bool:
+    try:
+        return seal_document(fields, chunks) == seal
+    except (TypeError, UnicodeEncodeError):  # a value of another type
+        return False
+
+
+def check_whole(connection: sqlite3.Connection) -> tuple[str, list[str]]:
+    """Check what belongs to no single document: counts, vocabulary, and the seal over all.
+
+    Returns:
+        The model's fingerprint, and the terms by id.
+
+    Raises:
+        Damage: something is missing, left over, or not as it was stored.
+    """
+    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    terms = connection.execute("SELECT id, term FROM terms ORDER BY id").fetchall()
+    words = [word for _, word in terms]
+    # ids are indexes of arrays later on: nothing may be allocated by what a wrong one says
+    if [number for number, _ in terms] != list(range(len(terms))):
+        raise Damage("its vocabulary has gaps")
+    seals = [row[-1] for row in connection.execute(DOCUMENTS)]
+    if not _is_sealed(meta, seals, words):
+        raise Damage("documents or terms are missing")
+    counted = "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM vectors)"
+    chunks, vectors = connection.execute(counted).fetchone()
+    joined = "SELECT count(*) FROM documents JOIN chunks ON document = documents.id"
+    ((owned,),) = connection.execute(joined)
+    if not chunks == vectors == owned:
+        raise Damage("chunks are missing or left over")
+    return meta[MODEL], words
+
+
+def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], words: Sequence[str]) -> bool:
+    try:
+        return bool(seals) and seal_all(meta[MODEL], seals, words) == meta[SEAL]
+    except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
+        return False
