@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -65,8 +67,7 @@ def read_bytes(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     """
     try:
         check_source_file(file.source_file)
-        with file.path.open("rb") as opened:
-            data = opened.read(max_bytes + 1)
+        data = read_regular(file.path, max_bytes + 1)
     except InvalidCitation as error:
         raise UnreadableDocument(ascii(file.source_file), "its name can't be cited") from error
     except OSError as error:
@@ -74,6 +75,26 @@ def read_bytes(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     if len(data) > max_bytes:
         raise UnreadableDocument(file.source_file, f"larger than {max_bytes / 1024 / 1024:.3g} MiB")
     return data
+
+
+def read_regular(path: Path, max_bytes: int) -> bytes:
+    """Read the beginning of a regular file; never wait for the other end of a pipe.
+
+    Raises:
+        OSError: it can't be opened, or is something else than a file.
+    """
+    refused = OSError(errno.EINVAL, "not a regular file", str(path))
+    if not path.is_dir() and path.exists() and not path.is_file():
+        raise refused
+    # without waiting, since it may have become a pipe just now
+    with open(path, "rb", opener=_without_waiting) as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise refused
+        return opened.read(max_bytes)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _walk(root: Path) -> Iterator[CorpusFile]:
@@ -95,8 +116,8 @@ def _is_document(path: Path, root: Path) -> bool:
     if path.name.startswith(".") or path.suffix.lower() not in SUFFIXES:
         return False
     if path.is_symlink():
-        return path.is_file() and path.resolve().is_relative_to(root)
-    return path.is_file()
+        return path.exists() and path.resolve().is_relative_to(root)
+    return True  # a pipe too: what can't be read is reported, not passed over
 
 
 def _raise(error: OSError) -> None:

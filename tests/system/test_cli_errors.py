@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -22,9 +23,9 @@ CASES = {
         2,
         "{}/other.kb is a SQLite file, but not a knowledge base",
     ),
-    "ingest {}/docs --kb {}/newer.kb": (2, "{}/newer.kb has format version 2"),
+    "ingest {}/docs --kb {}/newer.kb": (2, "{}/newer.kb has format version 99"),
     "ingest {}/docs --kb {}/docs": (2, "{}/docs is a folder, not a knowledge base"),
-    "ingest {}/docs --kb {}/text.kb/in/a.kb": (4, "can't make {}/text.kb/in/a.kb: "),
+    "ingest {}/docs --kb {}/text.kb/in/a.kb": (2, "can't make {}/text.kb/in/a.kb: "),
     "chunk {}/missing": (2, "{}/missing: no such file or folder"),
     "chunk {}/empty": (2, "no documents ("),
     "chunk {}/binary/a.md": (2, "a.md: binary file: NUL byte at offset 0"),
@@ -33,7 +34,13 @@ CASES = {
     "retrieve x --kb {}/missing/a.kb": (2, "no knowledge base at {}/missing/a.kb: make one with"),
     "retrieve x --kb {}/text.kb": (2, "{}/text.kb is not a knowledge base"),
     "retrieve x --kb {}/other.kb": (2, "{}/other.kb is a SQLite file, but not a knowledge base"),
-    "retrieve x --kb {}/newer.kb": (2, "{}/newer.kb has format version 2"),
+    "retrieve x --kb {}/newer.kb": (2, "{}/newer.kb has format version 99"),
+    "retrieve x --kb {}/pipe": (2, "{}/pipe is not a regular file, so no knowledge base"),
+    "ingest {}/docs --kb {}/pipe": (2, "{}/pipe is not a regular file, so no knowledge base"),
+    "ingest {}/pipes": (2, "none of 1 documents can be read: a.md: not a regular file"),
+    "chunk {}/pipe": (2, "pipe: not a regular file"),
+    "bench floor --on {}/pipe": (2, "{}/pipe: not a regular file"),
+    "retrieve x --kb {}/shrunk.kb": (2, "{}/shrunk.kb is damaged (", "): delete it, ingest again"),
     "retrieve x --kb {}/cut.kb": (2, "{}/cut.kb is damaged"),
     "retrieve x --kb {}/stub.kb": (2, "{}/stub.kb is "),
     "retrieve x --kb {}/blank.kb": (2, "{}/blank.kb is empty: fill it with"),
@@ -71,15 +78,19 @@ def place(settled, tmp_path_factory):
         },
     )
     (place / "empty").mkdir()
+    (place / "pipes").mkdir()
+    os.mkfifo(place / "pipe")
+    os.mkfifo(place / "pipes" / "a.md")
     assert settled("ingest", place / "docs", "--kb", place / "good.kb").code == 0
     good = (place / "good.kb").read_bytes()
     (place / "cut.kb").write_bytes(good[: len(good) // 2 // 4096 * 4096])
     (place / "stub.kb").write_bytes(good[:300])
     for name, statement in {
         "other.kb": "CREATE TABLE t (x)",
-        "newer.kb": "PRAGMA user_version = 2",
+        "shrunk.kb": "DELETE FROM vectors",
+        "newer.kb": "PRAGMA user_version = 99",
     }.items():
-        if name == "newer.kb":
+        if name != "other.kb":
             shutil.copy(place / "good.kb", place / name)
         with closing(sqlite3.connect(place / name)) as connection, connection:
             connection.execute(statement)
@@ -102,9 +113,9 @@ def ran(settled, place):
 
 @pytest.mark.parametrize("typed", CASES)
 def test_bad_input_is_one_line_and_an_exit_code(typed, ran, place):
-    code, says = CASES[typed]
+    code, *says = CASES[typed]
     assert (ran[typed].code, ran[typed].out) == (code, "")
-    assert_one_line(ran[typed].err, says.format(place))
+    assert_one_line(ran[typed].err, *(part.format(place) for part in says))
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,17 @@ def test_links_are_followed_inside_the_folder_only(tmp_path, kb_path, hashes):
     assert report.added == ("docs/a.md", "link.md")
 
 
+def test_a_pipe_in_the_folder_is_skipped_with_its_reason(tmp_path, kb_path, hashes):
+    folder = write_files(tmp_path / "c", {"a.md": "# A\n\none\n"})
+    os.mkfifo(folder / "pipe.md")
+    (folder / "link.md").symlink_to(folder / "pipe.md")
+    report = ingest(folder, kb_path, embedder=hashes)
+    assert (report.added, list(map(str, report.skipped))) == (
+        ("a.md",),
+        ["link.md: not a regular file", "pipe.md: not a regular file"],
+    )
+
+
 def test_a_name_that_no_citation_can_hold_is_skipped(tmp_path, kb_path, hashes):
     folder = write_files(tmp_path / "c", {"a.md": "# A\n\none\n", "b\nc.md": "# B\n\ntwo\n"})
     report = ingest(folder, kb_path, embedder=hashes)
