@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,7 @@ class MetadataColumns:
         self._size = len(rows)
         self._values: dict[str, list[object]] = {}
         self._codes: dict[str, np.ndarray[Any, np.dtype[np.int32]]] = {}
-        self._masks: dict[str, Mask] = {}
+        self._masks: dict[bytes, Mask] = {}
         known: dict[str, dict[str, int]] = {}
         for row, metadata in enumerate(rows):
             for key, value in metadata.items():
@@ -51,7 +52,7 @@ class MetadataColumns:
 
     def mask(self, wanted: Filter) -> Mask:
         """Tell for each chunk whether the filter passes; recent answers are kept."""
-        key = repr(wanted)
+        key = hashlib.sha256(repr(wanted).encode(errors="surrogatepass")).digest()
         mask = self._masks.get(key)
         if mask is None:
             mask = self._evaluate(wanted)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 MAX_KEY: Final = 100
 MIN_MEMBERS: Final = 2
+MAX_VALUES: Final = 1000
+"""In the list of ``in`` or ``notIn``."""
+MAX_COMPARISONS: Final = 100
+"""In one filter. The service documents neither bound; each keeps a search within milliseconds."""
 MAX_DEPTH: Final = 32
 """Deeper nesting is refused rather than met with a recursion error."""
 
@@ -30,7 +34,8 @@ class Comparison:
     Args:
         operator: one of ``COMPARISONS``.
         key: the attribute's name, 1..100 characters.
-        value: what to compare with; its type has been checked against the operator.
+        value: what to compare with; its type has been checked against the operator. A list's
+            values are a set, see :func:`_marked`.
     """
 
     operator: str
@@ -74,17 +79,27 @@ class Junction:
 Filter = Comparison | Junction
 
 
-def parse_filter(wire: object, where: str = "filter", depth: int = 0) -> Filter:
+def parse_filter(wire: object, where: str = "filter") -> Filter:
     """Read a filter from its JSON form.
 
     Args:
         wire: the decoded JSON.
         where: the path to it, for error messages.
-        depth: how deep it is nested.
 
     Raises:
         InvalidFilter: it is not what the service accepts.
     """
+    parsed = _parse(wire, where, 0)
+    if _comparisons(parsed) > MAX_COMPARISONS:
+        raise InvalidFilter(f"{where}: a filter makes at most {MAX_COMPARISONS} comparisons")
+    return parsed
+
+
+def _comparisons(parsed: Filter) -> int:
+    return 1 if isinstance(parsed, Comparison) else sum(map(_comparisons, parsed.members))
+
+
+def _parse(wire: object, where: str, depth: int) -> Filter:
     if depth > MAX_DEPTH:
         raise InvalidFilter(f"{where}: filters are nested deeper than {MAX_DEPTH} levels")
     if not isinstance(wire, dict) or len(wire) != 1:
@@ -94,7 +109,9 @@ def parse_filter(wire: object, where: str = "filter", depth: int = 0) -> Filter:
     if operator in ("andAll", "orAll"):
         if not isinstance(body, list) or len(body) < MIN_MEMBERS:
             raise InvalidFilter(f"{where}: takes a list of at least {MIN_MEMBERS} filters")
-        members = [parse_filter(m, f"{where}.{i}", depth + 1) for i, m in enumerate(body, 1)]
+        if len(body) > MAX_COMPARISONS:
+            raise InvalidFilter(f"{where}: takes at most {MAX_COMPARISONS} filters")
+        members = [_parse(m, f"{where}.{i}", depth + 1) for i, m in enumerate(body, 1)]
         return Junction(tuple(members), every=operator == "andAll")
     if operator not in COMPARISONS:
         raise InvalidFilter(f"{where}: unknown filter operator")
@@ -110,6 +127,8 @@ def _comparison(operator: str, body: object, where: str) -> Comparison:
     allowed, description = _OPERANDS[operator]
     if not allowed(value):
         raise InvalidFilter(f"{where}.value: must be {description}")
+    if isinstance(value, list):
+        return Comparison(operator, key, frozenset(map(_marked, value)))
     return Comparison(operator, key, value)
 
 
@@ -126,7 +145,12 @@ def _is_string(value: object) -> bool:
 
 
 def _is_list(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(_is_scalar, value))
+    return isinstance(value, list) and 0 < len(value) <= MAX_VALUES and all(map(_is_scalar, value))
+
+
+def _marked(value: object) -> tuple[bool, object]:
+    """Tell ``True`` from 1, which have the same place in a set."""
+    return isinstance(value, bool), value
 
 
 def _same(found: object, wanted: object) -> bool:
@@ -135,7 +159,7 @@ def _same(found: object, wanted: object) -> bool:
 
 
 def _among(found: object, wanted: object) -> bool:
-    return isinstance(wanted, list) and any(_same(found, one) for one in wanted)
+    return isinstance(wanted, frozenset) and _is_scalar(found) and _marked(found) in wanted
 
 
 def _ordered(test: Callable[[float, float], bool]) -> Callable[[object, object], bool]:
@@ -180,7 +204,7 @@ COMPARISONS: Final[dict[str, Callable[[object, object], bool]]] = {
 _SCALAR = (_is_scalar, "a string, a number or a boolean")
 _NUMBER = (_is_number, "a number")
 _STRING = (_is_string, "a string")
-_LIST = (_is_list, "a list of at least one string, number or boolean")
+_LIST = (_is_list, f"a list of 1 to {MAX_VALUES} strings, numbers or booleans")
 _OPERANDS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
     "equals": _SCALAR,
     "notEquals": _SCALAR,

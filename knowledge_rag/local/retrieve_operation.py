@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import botocore.session
@@ -32,6 +33,9 @@ CORPUS_BUCKET: Final = "local-knowledge-corpus"
 
 DEFAULT_RESULTS: Final = 5
 """What the service gives when ``numberOfResults`` is absent."""
+
+_NAMED_PROBLEMS: Final = 20
+"""A body of a megabyte can break a hundred thousand constraints."""
 
 _ID = re.compile(
     r"(?:arn:aws[^:]*:bedrock:[a-z0-9-]{1,20}:[0-9]{12}:knowledge-base/)?([0-9a-zA-Z]{10})"
@@ -102,12 +106,13 @@ def parse_request(knowledge_base_id: str, body: dict[str, Any]) -> RetrieveReque
     """Check a request as the service does.
 
     Raises:
-        ServiceError: ValidationException (every broken constraint of the model at once) or
+        ServiceError: ValidationException (the broken constraints of the model at once) or
             ResourceNotFoundException.
     """
     shape = operation_model().input_shape
     opaque = frozenset({"RetrievalFilter"})
-    found = list(problems({**body, "knowledgeBaseId": knowledge_base_id}, shape, "", opaque))
+    broken = problems({**body, "knowledgeBaseId": knowledge_base_id}, shape, "", opaque)
+    found = list(islice(broken, _NAMED_PROBLEMS))
     if found:
         plural = "" if len(found) == 1 else "s"
         raise _invalid(f"{len(found)} validation error{plural} detected: {'; '.join(found)}")

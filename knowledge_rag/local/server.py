@@ -11,6 +11,7 @@ import uvicorn
 
 from knowledge_rag.local.bedrock_api import LOOPBACK_HOSTS, create_app
 from knowledge_rag.local.errors import ServerFailed
+from knowledge_rag.local.http_connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,10 +116,10 @@ def _server(knowledge_base: KnowledgeBase, hosts: Sequence[str]) -> uvicorn.Serv
     return uvicorn.Server(
         uvicorn.Config(
             create_app(knowledge_base, hosts),
-            http="h11",
+            http=Connection,
             ws="none",
             lifespan="off",
-            log_level="warning",
+            log_level="critical",  # the application tells of its failures itself
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=1,

@@ -175,6 +175,14 @@ INVALID = {
         vector_search(filter={"greaterThan": {"key": "a", "value": "one"}}),
         "vectorSearchConfiguration.filter.greaterThan.value: must be a number",
     ),
+    "filter-list": (
+        vector_search(filter={"in": {"key": "a", "value": ["x"] * 10_000}}),
+        "filter.in.value: must be a list of 1 to 1000 strings, numbers or booleans",
+    ),
+    "body": (
+        vector_search(filter={"in": {"key": "a", "value": ["x"] * 1_000_000}}),
+        "Request body exceeds 1048576 bytes",
+    ),
     "next-token": ({"nextToken": "abc"}, "nextToken is not valid"),
     "next-token-pattern": ({"nextToken": "a b"}, "regular expression pattern"),
     "guardrail": (

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import logging
@@ -13,6 +14,7 @@ import time
 
 import pytest
 
+from knowledge_rag.local import http_connection
 from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -65,7 +67,7 @@ def test_each_response_has_its_own_request_id(connection):
     assert len(ids) == 3
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "POST"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "TRACE", "FOO", "POST"])
 def test_another_operation_is_unknown(connection, method):
     path = PATH if method != "POST" else f"/knowledgebases/{KNOWLEDGE_BASE_ID}/retrieveAndGenerate"
     connection.request(method, path, "{}")
@@ -84,9 +86,10 @@ def test_another_operation_is_unknown(connection, method):
         (b"[" * 100_000, "Request body is not valid JSON"),
         (b"[]", "Request body is not a JSON object"),
         (b'"x"', "Request body is not a JSON object"),
-        (b" " * (8 * 1024 * 1024 + 1), "Request body exceeds 8388608 bytes"),
+        (b" " * 9_000_000, "Request body exceeds 1048576 bytes"),
+        (b'{"x": NaN}', "Request body is not valid JSON"),
     ],
-    ids=["empty", "cut", "not-utf8", "deep", "list", "string", "huge"],
+    ids=["empty", "cut", "not-utf8", "deep", "list", "string", "huge", "nan"],
 )
 def test_a_body_that_is_no_request_is_refused(connection, body, message):
     response, answer = post(connection, body)
@@ -151,8 +154,23 @@ def test_every_part_of_the_model_is_enforced(connection, query, search, where, c
 
 
 def test_a_page_whose_name_was_made_to_point_here_gets_no_answer(connection):
-    assert post(connection, QUERY, Host="runbooks.example.com")[0].status == 400
-    assert post(connection, QUERY, Host="localhost:8080")[0].status == 200
+    for host in ("runbooks.example.com", "localhost.example.com", "127.0.0.1@evil", ""):
+        assert_refused(*post(connection, QUERY, Host=host))
+    for host in ("localhost:8080", "LOCALHOST", "[::1]:80"):
+        assert post(connection, QUERY, Host=host)[0].status == 200
+
+
+def test_a_web_page_may_not_ask(connection):
+    for origin in ("https://example.com", "null", "http://localhost.example.com", "file://"):
+        assert_refused(*post(connection, QUERY, Origin=origin))
+    for origin in ("http://localhost:3000", "http://127.0.0.1:8321", "http://[::1]:1"):
+        assert post(connection, QUERY, Origin=origin)[0].status == 200
+
+
+def assert_refused(response, body):
+    assert response.status == 403
+    assert response.headers["x-amzn-ErrorType"] == "AccessDeniedException"
+    assert json.loads(body)["message"].endswith("not answered")
 
 
 def test_text_that_is_no_unicode_is_no_reason_to_fail(connection):
@@ -162,7 +180,7 @@ def test_text_that_is_no_unicode_is_no_reason_to_fail(connection):
 
 def test_a_defect_is_an_internal_server_error_that_tells_nothing(connection, opened, caplog):
     def broken(*_args, **_kwargs):
-        raise RuntimeError("secret detail")
+        raise RuntimeError("secret detail\nin two lines\x1b[2J")
 
     opened.search = broken
     with caplog.at_level(logging.ERROR):
@@ -170,7 +188,99 @@ def test_a_defect_is_an_internal_server_error_that_tells_nothing(connection, ope
     assert response.status == 500
     assert response.headers["x-amzn-ErrorType"] == "InternalServerException"
     assert json.loads(body) == {"message": "Internal server error"}
-    assert "secret detail" in caplog.text
+    (record,) = caplog.records
+    assert record.getMessage().startswith(
+        "local retrieve failed: RuntimeError: secret detail in two lines\\x1b[2J (broken, line "
+    )
+    assert record.exc_info is None
+    assert "\n" not in record.getMessage()
+
+
+def test_a_hundred_thousand_broken_constraints_are_answered_briefly(connection):
+    response, body = post(connection, {**QUERY, **{f"x{n}": 1 for n in range(50_000)}})
+    assert response.status == 400
+    assert len(body) < 10_000
+
+
+def raw(connection, data):
+    """Send bytes as they are and give all that comes back until the server closes."""
+    with socket.create_connection((LOOPBACK, connection.port), timeout=10) as client:
+        client.sendall(data)
+        answer = b""
+        while part := client.recv(65536):
+            answer += part
+        return answer
+
+
+HEAD = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\n".encode()
+LENGTH = b"Content-Length: 20\r\nConnection: close\r\n\r\n"
+
+
+def assert_service_error(answer, code):
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert f"x-amzn-errortype: {code}".lower().encode() in head.lower()
+    assert b"application/json" in head
+    assert json.loads(body)["message"]
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (HEAD.replace(b"/retrieve", b"%0A/retrieve") + LENGTH + b" " * 20, "ValidationException"),
+        (HEAD.replace(b"POST ", b"POST http://localhost") + LENGTH, "UnknownOperationException"),
+        (HEAD.replace(PATH.encode(), b"*") + LENGTH, "UnknownOperationException"),
+        (HEAD.replace(PATH.encode(), b"/%0A") + LENGTH, "UnknownOperationException"),
+        (b"nonsense\r\n\r\n", "ValidationException"),
+        (HEAD.replace(b"Host", b"Toast") + LENGTH, "ValidationException"),
+        (HEAD + b"x: " + b"y" * 900_000 + b"\r\n" + LENGTH, "ValidationException"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", "ValidationException"),
+        (HEAD.replace(b"1.1", b"1.0").replace(b"Host", b"X") + LENGTH, "AccessDeniedException"),
+    ],
+    ids=["newline", "absolute", "star", "lone", "nonsense", "no-host", "long", "chunk", "http-1.0"],
+)
+def test_whatever_is_sent_is_answered_in_the_services_form(connection, data, code):
+    assert_service_error(raw(connection, data), code)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [b"", b"PO", HEAD, HEAD + LENGTH, HEAD + LENGTH + b"{"],
+    ids=["nothing", "method", "headers", "no-body", "half-a-body"],
+)
+def test_half_a_request_is_not_waited_for_for_ever(connection, monkeypatch, caplog, part):
+    monkeypatch.setattr(http_connection, "REQUEST_SECONDS", 0.2)
+    started = time.monotonic()
+    answer = raw(connection, part)
+    assert 0.1 < time.monotonic() - started < 3
+    if part:
+        assert_service_error(answer, "RequestTimeoutException")
+    assert caplog.records == []
+
+
+def test_a_connection_that_is_used_again_has_all_the_time_again(connection, monkeypatch):
+    monkeypatch.setattr(http_connection, "REQUEST_SECONDS", 0.5)
+    for _ in range(4):
+        assert post(connection, QUERY)[0].status == 200
+        time.sleep(0.2)
+
+
+def test_a_client_that_leaves_in_the_middle_is_no_news(connection, caplog):
+    with socket.create_connection((LOOPBACK, connection.port)) as client:
+        client.sendall(HEAD + LENGTH + b"{")
+    assert post(connection, QUERY)[0].status == 200
+    assert caplog.records == []
+
+
+def test_connections_are_bounded(connection, monkeypatch):
+    monkeypatch.setattr(http_connection, "MAX_CONNECTIONS", 3)
+    address = (LOOPBACK, connection.port)
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(socket.create_connection(address))
+        time.sleep(0.1)
+        assert_service_error(raw(connection, b""), "ThrottlingException")
+    time.sleep(0.1)
+    assert post(connection, QUERY)[0].status == 200
 
 
 def test_a_taken_port_is_named(opened):

@@ -1,0 +1,98 @@
+"""One HTTP connection of the wire server: uvicorn's, with bounds on patience and number.
+
+Uvicorn waits for ever for the rest of a request, and answers what is no HTTP in plain text. Here a
+request has to arrive within seconds, connections are counted, and every answer has the service's
+form.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+REQUEST_SECONDS: Final = 10.0
+"""How long a request may take to arrive, from its first byte, or the connection's start, on."""
+
+MAX_CONNECTIONS: Final = 128
+"""At a time; one more is told so and closed."""
+
+
+class Connection(H11Protocol):
+    """Serves one client."""
+
+    _patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start to wait for a request."""
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.write(
+                _canned("429 Too Many Requests", "ThrottlingException", "Rate exceeded")
+            )
+            transport.close()
+            return
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what has arrived."""
+        if self._is_idle():
+            self._stop_waiting()  # a request begins, with all the time there is
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Go on with what the client has sent meanwhile."""
+        super().on_response_complete()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of everything."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP request."""
+        self._close_with(_canned("400 Bad Request", "ValidationException", msg))
+
+    def _is_idle(self) -> bool:
+        return self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
+
+    def _watch(self) -> None:
+        """Be impatient exactly as long as it is the client's turn."""
+        if self.transport.is_closing() or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._stop_waiting()
+        elif self._patience is None:
+            self._patience = self.loop.call_later(REQUEST_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _give_up(self) -> None:
+        if self._is_idle():
+            self.transport.close()
+            return
+        late = f"The request did not arrive within {REQUEST_SECONDS:g} seconds"
+        self._close_with(_canned("408 Request Timeout", "RequestTimeoutException", late))
+
+    def _close_with(self, answer: bytes) -> None:
+        self._stop_waiting()
+        cycle = getattr(self, "cycle", None)  # uvicorn says it is there before it is
+        if cycle is None or not cycle.response_started or cycle.response_complete:
+            self.transport.write(answer)
+        self.transport.close()
+
+
+def _canned(status: str, code: str, message: str) -> bytes:
+    body = json.dumps({"message": message})
+    return (
+        f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nx-amzn-ErrorType: {code}\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}"
+    ).encode()
