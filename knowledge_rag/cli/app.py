@@ -5,7 +5,6 @@ A command raises what went wrong; here it becomes one line on standard error and
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from contextlib import suppress
@@ -60,8 +59,6 @@ def _common(
 def main() -> None:
     """Run the command line; every failure ends in one line and its exit code."""
     prepare_streams()
-    # onnxruntime reports its use to its maker unless told otherwise: nothing leaves this machine
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         code = _run()
     except typer.TyperException as error:

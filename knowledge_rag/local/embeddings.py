@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
-import onnxruntime
 from tokenizers import Tokenizer
 
 from knowledge_rag.local.errors import ModelUnavailable
@@ -27,6 +26,7 @@ from knowledge_rag.local.model_files import (
     load_model_files,
     rebuilt_graph,
 )
+from knowledge_rag.local.runtime import onnxruntime
 
 if TYPE_CHECKING:
     from knowledge_rag.local.model_files import ModelFiles

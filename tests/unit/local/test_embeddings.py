@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +17,7 @@ from knowledge_rag.local.embeddings import DIMENSIONS, MAX_TOKENS, MiniLm
 from knowledge_rag.local.errors import ModelUnavailable
 from knowledge_rag.local.settings import LocalSettings
 from tests.support.bert import Reference
-from tests.support.local import CORPUS
+from tests.support.local import CORPUS, PROJECT
 
 LONG = (CORPUS / "runbooks" / "rds-failover.md").read_text(encoding="utf-8")
 TEXTS = [
@@ -161,3 +164,32 @@ def test_settings_come_from_the_environment():
     assert read == LocalSettings(Path("/c"), Path("/d"), Path("/m"))
     assert read.default_knowledge_base == Path("/d/knowledge.kb")
     assert LocalSettings.from_environment({}).model_dir is None
+
+
+def test_onnxruntime_keeps_no_identity_of_this_machine_and_reports_nothing(tmp_path, model_folder):
+    program = (
+        "from pathlib import Path; from knowledge_rag.local.embeddings import MiniLm\n"
+        "from knowledge_rag.local.settings import LocalSettings\n"
+        "MiniLm(LocalSettings.from_environment()).embed('x')\n"
+        "print(os.environ['ORT_DISABLE_TELEMETRY'])\n"
+    )
+    home = tmp_path / "home"
+    home.mkdir()
+    told = {name: value for name, value in os.environ.items() if not name.startswith("ORT_")}
+    ran = subprocess.run(
+        [sys.executable, "-c", "import os\n" + program],
+        env={
+            **told,
+            "HOME": str(home),
+            "XDG_CACHE_HOME": str(home / ".cache"),
+            "KNOWLEDGE_RAG_CACHE_DIR": str(tmp_path / "graph"),
+            "KNOWLEDGE_RAG_MODEL_DIR": str(model_folder),
+        },
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert (ran.stdout, ran.stderr) == ("1\n", "")
+    assert list(home.rglob("*")) == []

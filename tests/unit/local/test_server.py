@@ -232,7 +232,7 @@ def assert_service_error(answer, code):
         (HEAD.replace(PATH.encode(), b"/%0A") + LENGTH, "UnknownOperationException"),
         (b"nonsense\r\n\r\n", "ValidationException"),
         (HEAD.replace(b"Host", b"Toast") + LENGTH, "ValidationException"),
-        (HEAD + b"x: " + b"y" * 900_000 + b"\r\n" + LENGTH, "ValidationException"),
+        (HEAD + b"x: " + b"y" * 20_000, "ValidationException"),
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", "ValidationException"),
         (HEAD.replace(b"1.1", b"1.0").replace(b"Host", b"X") + LENGTH, "AccessDeniedException"),
     ],
