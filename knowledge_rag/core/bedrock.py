@@ -20,9 +20,10 @@ from botocore.exceptions import BotoCoreError
 from botocore.httpsession import get_cert_path
 
 from knowledge_rag.core.connect import Connector, proxy_from_environment, tls_context
-from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS
+from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS, current_deadline
 from knowledge_rag.core.dns import Resolver
-from knowledge_rag.core.errors import InvalidSettings, RetrievalFailed
+from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings, RetrievalFailed
+from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.transport import Transport
 
@@ -33,6 +34,18 @@ if TYPE_CHECKING:
     from knowledge_rag.core.connect import Endpoint
 
 SERVICE_NAME: Final = "bedrock-agent-runtime"
+
+PARSE_SECONDS_PER_BYTE: Final = 0.1e-6
+PARSE_SECONDS_PER_BRACKET: Final = 3e-6
+"""Time set aside for parsing JSON: three times what a machine of two shared cores took at worst.
+
+Lists and objects cost most (up to 1 us each, garbage collection included), all else little."""
+
+MAX_ERROR_BODY_BYTES: Final = 65_536
+"""An error's body is a code and a sentence; of a longer one the status alone counts."""
+
+_ERROR_KEYS: Final = ("__type", "code", "Code", "message", "Message")
+"""What botocore reads of an error's body, each taken for text."""
 
 _RESPONSE_KEYS: Final = ("retrievalResults", "guardrailAction", "nextToken")
 
@@ -122,18 +135,31 @@ def check_response(
 
     Raises:
         RetrievalFailed: ``malformed_response``, when a 200 holds no list of results.
+        DeadlineExceeded: too little time is left to parse it.
     """
-    body = _json_object(response_dict["body"])
+    data = response_dict["body"]
     if response_dict["status_code"] >= 300:
-        if body is None or not isinstance(body.get("__type", ""), str):
+        if len(data) > MAX_ERROR_BODY_BYTES or not _is_error_body(_json_object(data)):
             response_dict["body"] = b"{}"
         return
+    if current_deadline().remaining() < _parse_seconds(data):
+        raise DeadlineExceeded("the response came too late to be parsed in time")
+    body = _json_object(data)
     if body is None or not isinstance(body.get("retrievalResults"), list):
-        request_id = response_dict["headers"].get("x-amzn-requestid", "")
+        request_id = response_dict["headers"].get("x-amzn-requestid", "")[:MAX_CODE_CHARACTERS]
         code = "NotJson" if body is None else "NoRetrievalResults"
         raise RetrievalFailed(Reason.MALFORMED_RESPONSE, code=code, request_id=request_id)
     customized_response_dict.update({key: body[key] for key in _RESPONSE_KEYS if key in body})
     response_dict["body"] = b"{}"
+
+
+def _parse_seconds(data: bytes) -> float:
+    brackets = data.count(b"[") + data.count(b"{")
+    return len(data) * PARSE_SECONDS_PER_BYTE + brackets * PARSE_SECONDS_PER_BRACKET
+
+
+def _is_error_body(body: dict[str, Any] | None) -> bool:
+    return body is not None and all(isinstance(body.get(key, ""), str) for key in _ERROR_KEYS)
 
 
 def _json_object(body: bytes) -> dict[str, Any] | None:

@@ -1,12 +1,14 @@
-"""One absolute deadline, applied at the socket before every wait.
+"""One absolute deadline and one largest size, applied at the socket.
 
 A timeout a read is no budget: a peer that drips one byte each 0.3 s satisfies it for ever. Here
 every connect, handshake, receive and send is given what is left until one instant, so nothing that
-a peer does can prolong a call, and no thread has to be abandoned to leave it.
+a peer does can prolong a call, and no thread has to be abandoned to leave it. Bytes are counted at
+the same place, because a length that a peer writes into its response is the peer's to choose.
 """
 
 from __future__ import annotations
 
+import http.client
 import io
 import select
 import time
@@ -28,6 +30,16 @@ RETRIEVAL_BUDGET_SECONDS: Final = 2.0
 
 DEFAULT_DEADLINE_SECONDS: Final = 1.8
 """When the work for it stops, so that the answer still lands within the budget."""
+
+MAX_RESPONSE_BYTES: Final = 2 * 2**20
+"""Most that one exchange may receive, headers included.
+
+Retrieve gives 100 results at most; a chunk of ours with its metadata takes about 3 KB of JSON, so
+this leaves each of 100 results seven times that."""
+
+
+class ResponseTooLarge(http.client.HTTPException):
+    """The response exceeds :data:`MAX_RESPONSE_BYTES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +121,13 @@ class DeadlineSocket:
 
         Raises:
             TimeoutError: the deadline came first.
+            ResponseTooLarge: this exchange has received more than MAX_RESPONSE_BYTES.
         """
         self._sock.settimeout(self.deadline.remaining())
         count = self._sock.recv_into(buffer)
         self.received += count
+        if self.received > MAX_RESPONSE_BYTES:
+            raise ResponseTooLarge(f"more than {MAX_RESPONSE_BYTES} bytes")
         return count
 
     def sendall(self, data: ReadableBuffer) -> None:

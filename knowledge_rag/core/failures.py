@@ -24,15 +24,15 @@ from botocore.exceptions import (
     SSLError,
 )
 
+from knowledge_rag.core.deadline import ResponseTooLarge
 from knowledge_rag.core.errors import RetrievalFailed
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.core.transport import ResponseTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_CODE_CHARACTERS: Final = 64
-"""A code longer than this is not one; it is cut before it is logged."""
+"""A code or a request id longer than this is none; it is cut before it is logged."""
 
 PERMANENT: Final = frozenset({Reason.ACCESS_DENIED, Reason.CONFIGURATION})
 """Reasons that no retry mends: the first one is worth an alarm."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import RetrievalFailed
-from knowledge_rag.core.failures import FORESEEN, as_failure
+from knowledge_rag.core.failures import FORESEEN, MAX_CODE_CHARACTERS, as_failure
 from knowledge_rag.core.metadata import prove
 from knowledge_rag.core.outcome import (
     DropReason,
@@ -37,6 +38,9 @@ FILTER_KEYS: Final = ("document_type", "service")
 
 UNPROVEN: Final = frozenset({DropReason.NOT_TEXT, DropReason.NO_CITATION, DropReason.NOT_PROVEN})
 """Drops that mean the knowledge base holds what it should not."""
+
+NO_INTERVENTION: Final = (None, "NONE")
+"""Values of ``guardrailAction`` that let the results through; any other one stops them."""
 
 TOO_LARGE_NOTICE: Final = "Passages were found, but each is too large for this caller."
 
@@ -126,7 +130,7 @@ class Retriever:
 
         Args:
             query: the question.
-            deadline: by which the service must have answered.
+            deadline: by which the service must have answered and its results be proven.
 
         Raises:
             RetrievalFailed: it could not be searched, or a guardrail intervened.
@@ -135,17 +139,21 @@ class Retriever:
         try:
             with deadline.applied():
                 response = self._client.retrieve(**request)
+            return self._read(response, query, deadline)
         except FORESEEN as error:
             raise as_failure(error) from error
+
+    def _read(self, response: Mapping[str, Any], query: Query, deadline: Deadline) -> Retrieval:
         request_id = str(response.get("ResponseMetadata", {}).get("RequestId", ""))
-        if response.get("guardrailAction") == "INTERVENED":
+        request_id = request_id[:MAX_CODE_CHARACTERS]
+        if response.get("guardrailAction") not in NO_INTERVENTION:
             raise RetrievalFailed(Reason.GUARDRAIL, code="INTERVENED", request_id=request_id)
         items = response.get("retrievalResults")
         if not isinstance(items, list):
             raise RetrievalFailed(
                 Reason.MALFORMED_RESPONSE, code="NoRetrievalResults", request_id=request_id
             )
-        outcome = select(items, query.max_results, self._settings.evidence_floor)
+        outcome = select(items, query.max_results, self._settings.evidence_floor, deadline)
         return Retrieval(outcome, request_id)
 
 
@@ -175,24 +183,36 @@ def retrieve_request(query: Query, settings: SearchSettings) -> dict[str, Any]:
     return request
 
 
-def select(items: list[Any], max_results: int, evidence_floor: float | None) -> RetrievalOutcome:
+def select(
+    items: list[Any],
+    max_results: int,
+    evidence_floor: float | None,
+    deadline: Deadline | None = None,
+) -> RetrievalOutcome:
     """Turn the service's items into an outcome; their order is never altered.
 
     When none is left, the outcome is ``no_match`` only if what was dropped scored below the floor:
     an item at or above it that can't be proven might have been the answer.
 
     Args:
-        items: ``retrievalResults`` as it came back; members of any type.
+        items: ``retrievalResults`` as it came back; members of any type. Those after the first
+            MAX_SERVICE_RESULTS, which the service never sends, are counted and not looked at.
         max_results: how many results to give at most.
         evidence_floor: lowest score that counts as evidence; an absent score always counts.
+        deadline: looked at before each item, if given.
+
+    Raises:
+        DeadlineExceeded: it came before the last item.
     """
     dropped: Counter[DropReason] = Counter()
     kept: dict[tuple[str, int, int], RetrievalResult] = {}
     doubtful = False
     for index, item in enumerate(items):
-        if len(kept) == max_results:
+        if len(kept) == max_results or index == MAX_SERVICE_RESULTS:
             dropped[DropReason.OVER_LIMIT] = len(items) - index
             break
+        if deadline is not None:
+            deadline.remaining()
         below = _is_below(item, evidence_floor)
         proven = _prove(item)
         if isinstance(proven, RetrievalResult):
@@ -220,13 +240,18 @@ def fit(
     Args:
         outcome: what was found.
         max_bytes: what the caller's side takes.
-        size: gives the bytes that an outcome takes when sent.
+        size: gives the bytes that an outcome takes when sent; more results take more.
     """
     if not outcome.results or size(outcome) <= max_bytes:
         return outcome
     results = [r for r in outcome.results if size(replace(outcome, results=(r,))) <= max_bytes]
-    while results and size(replace(outcome, results=tuple(results))) > max_bytes:
-        results.pop()
+    # Measuring is writing the answer: by halves, or a hundred results would be written for seconds.
+    room = bisect_right(
+        range(1, len(results) + 1),
+        max_bytes,
+        key=lambda count: size(replace(outcome, results=tuple(results[:count]))),
+    )
+    del results[room:]
     dropped = Counter(outcome.dropped)
     dropped[DropReason.OVER_SIZE] += len(outcome.results) - len(results)
     if not results:

@@ -14,7 +14,11 @@ from urllib.parse import urlsplit
 from botocore.awsrequest import AWSResponse
 
 from knowledge_rag.core.connect import Endpoint
-from knowledge_rag.core.deadline import current_deadline
+from knowledge_rag.core.deadline import (
+    MAX_RESPONSE_BYTES,
+    ResponseTooLarge,
+    current_deadline,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,18 +28,11 @@ if TYPE_CHECKING:
     from knowledge_rag.core.connect import Connector
     from knowledge_rag.core.deadline import Deadline, DeadlineSocket
 
-MAX_RESPONSE_BYTES: Final = 8 * 2**20
-"""100 results of the largest chunk a knowledge base takes are well below this."""
-
 MAX_IDLE_SECONDS: Final = 20.0
 """A connection unused for longer may be dead without a sign (a NAT forgets after minutes)."""
 
 MAX_IDLE_CONNECTIONS: Final = 4
 """Connections kept for later; one suffices in a Lambda, threads of an orchestrator use more."""
-
-
-class ResponseTooLarge(http.client.HTTPException):
-    """The body exceeds :data:`MAX_RESPONSE_BYTES`."""
 
 
 class Transport:
@@ -194,19 +191,20 @@ def _headers(response: http.client.HTTPResponse) -> dict[str, str]:
 def _read(response: http.client.HTTPResponse) -> bytes:
     try:
         return _complete(response)
-    except http.client.IncompleteRead as error:
-        if response.status < http.client.MULTIPLE_CHOICES:
+    except (http.client.HTTPException, ValueError) as error:  # ValueError: a chunk of size -5
+        if response.status >= http.client.MULTIPLE_CHOICES:
+            response.will_close = True
+            return b""  # an error's status says enough
+        if isinstance(error, http.client.IncompleteRead | ResponseTooLarge):
             raise
-        response.will_close = True
-        return error.partial  # an error's status says enough
+        raise http.client.IncompleteRead(b"") from error
 
 
 def _complete(response: http.client.HTTPResponse) -> bytes:
     if response.length is None:
-        body = response.read(MAX_RESPONSE_BYTES + 1)
-        if len(body) > MAX_RESPONSE_BYTES:
-            raise ResponseTooLarge(f"more than {MAX_RESPONSE_BYTES} bytes")
-        return body
+        # Never to the end without a number: http.client would then make room for a whole chunk
+        # first, of whatever size the peer announced. The socket's count comes before this number.
+        return response.read(MAX_RESPONSE_BYTES + 1)
     if response.length > MAX_RESPONSE_BYTES:
         raise ResponseTooLarge(f"{response.length} bytes announced")
     return response.read()  # unlike read(n), it raises when the body is cut short

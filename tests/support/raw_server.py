@@ -174,6 +174,19 @@ def dripping(response: bytes, *, at_once: int, seconds: float = 0.3) -> Script:
     return script
 
 
+def paced(response: bytes, *, seconds: float, parts: int = 20) -> Script:
+    """Send ``response`` in equal parts, so that it is complete after ``seconds``."""
+
+    def script(sock: socket.socket, server: RawServer) -> None:
+        server.read_request(sock)
+        step = len(response) // parts + 1
+        for start in range(0, len(response), step):
+            sock.sendall(response[start : start + step])
+            server.stopping.wait(seconds / parts)
+
+    return script
+
+
 def sending(data: bytes) -> Script:
     """Send ``data`` whatever the request was, then close."""
 

@@ -18,6 +18,7 @@ from tests.support.raw_server import (
     answering_once,
     dripping,
     http,
+    paced,
     refused_port,
     resetting,
     sending,
@@ -81,6 +82,35 @@ FAULTS = {
     "not UTF-8": (sending(http(b'{"retrievalResults": ["\xff"]}')), "malformed_response"),
     "nested without end": (sending(http("[" * 100_000)), "malformed_response"),
     "too large": (sending(http(b"{", length=9 * 2**20)), "malformed_response"),
+    "8 MB of numbers": (
+        sending(http(b'{"retrievalResults":[' + b"0," * 4_000_000 + b"0]}")),
+        "malformed_response",
+    ),
+    "2 MB of lists": (
+        sending(http(b'{"retrievalResults":[' + b"[]," * 690_000 + b"[]]}")),
+        "timeout",
+    ),
+    "objects until late": (
+        paced(http(b'{"retrievalResults":[' + b"{}," * 450_000 + b"{}]}"), seconds=1.4),
+        "timeout",
+    ),
+    "a chunk of size -1": (sending(CHUNKED + b"-1\r\n" + b"x" * 2**22), "malformed_response"),
+    "a chunk of size -5": (sending(CHUNKED + b"-5\r\n{}"), "malformed_response"),
+    "a long chunk size": (sending(CHUNKED + b"0" * 2**22), "malformed_response"),
+    "trailers without end": (
+        sending(CHUNKED + b"2\r\n{}\r\n0\r\n" + b"x: y\r\n" * 2**19),
+        "malformed_response",
+    ),
+    "400 with a list for a code": (sending(http({"code": [1]}, "400 Bad")), "configuration"),
+    "500 with a list for a code": (sending(http({"code": [1]}, "500 Oops")), "unavailable"),
+    "500 without end": (
+        sending(b"HTTP/1.1 500 Oops\r\n\r\n" + b"x" * 2**22),
+        "unavailable",
+    ),
+    "a guardrail in a list": (
+        sending(http(retrieved(item(), guardrailAction=["INTERVENED"]))),
+        "guardrail",
+    ),
 }
 
 
@@ -95,6 +125,20 @@ def test_a_fault_degrades_within_the_budget_and_the_next_call_succeeds(
     assert_one_error_is_told(invocation, reason)
     assert_healthy_at_once()
     assert server.connections == 2
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.4])
+@pytest.mark.parametrize(
+    ("unit", "count"), [(b"0,", 1_000_000), (b"[],", 50_000), (b"{},", 50_000)]
+)
+def test_far_more_items_than_asked_for_are_not_looked_at(knowledge_base, unit, count, seconds):
+    body = b'{"retrievalResults":[' + unit * count + unit[:-1] + b"]}"
+    knowledge_base(paced(http(body), seconds=seconds), answering(HEALTHY))
+    elapsed, invocation = timed(EVENT)
+    assert elapsed <= RETRIEVAL_BUDGET_SECONDS
+    assert invocation.answer["reason"] == "unverifiable_results"
+    assert invocation.logs[0]["dropped"] == {"not_text": 100, "over_limit": count - 99}
+    assert_healthy_at_once()
 
 
 def test_a_refused_connection_degrades(aws_environment):

@@ -1,8 +1,8 @@
 import pytest
 
-from knowledge_rag.core.bedrock import check_response, create_client
+from knowledge_rag.core.bedrock import MAX_ERROR_BODY_BYTES, check_response, create_client
 from knowledge_rag.core.deadline import Deadline
-from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings
 from tests.support.bedrock import item, retrieved
 from tests.support.raw_server import answering, http, serving
 
@@ -50,6 +50,11 @@ def test_a_wrong_bundle_is_told_before_the_first_call(monkeypatch, tmp_path):
         (b'{"__type": "ThrottlingException"}', True),
         (b'{"message": "x"}', True),
         (b'{"__type": 5}', False),
+        (b'{"code": [1]}', False),
+        (b'{"Code": {}}', False),
+        (b'{"code": null}', False),
+        (b'{"message": [1]}', False),
+        (b'{"message": "' + b"x" * MAX_ERROR_BODY_BYTES + b'"}', False),
         (b"[1]", False),
         (b'"text"', False),
         (b"\xff", False),
@@ -60,6 +65,28 @@ def test_only_an_error_s_body_that_botocore_can_read_is_kept(body, kept):
     response = {"status_code": 500, "headers": {}, "body": body}
     check_response(response, {})
     assert response["body"] == (body if kept else b"{}")
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds", "parsed"),
+    [
+        (b'{"retrievalResults": [' + b"0," * 500_000 + b"0]}", 1.0, True),
+        (b'{"retrievalResults": [' + b"0," * 500_000 + b"0]}", 0.05, False),
+        (b'{"retrievalResults": [' + b"[]," * 200_000 + b"[]]}", 1.0, True),
+        (b'{"retrievalResults": [' + b"{}," * 200_000 + b"{}]}", 0.5, False),
+    ],
+    ids=["numbers", "numbers, late", "brackets", "brackets, late"],
+)
+def test_a_body_is_parsed_only_if_there_is_time_for_it(body, seconds, parsed):
+    response = {"status_code": 200, "headers": {}, "body": body}
+    found = {}
+    with Deadline.after(seconds, lambda: 0.0).applied():
+        if parsed:
+            check_response(response, found)
+            return
+        with pytest.raises(DeadlineExceeded):
+            check_response(response, found)
+    assert not found
 
 
 def test_nothing_but_what_retrieve_answers_is_taken_from_a_body():

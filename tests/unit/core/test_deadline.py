@@ -1,3 +1,4 @@
+import contextlib
 import socket
 import threading
 import time
@@ -6,9 +7,11 @@ import pytest
 
 from knowledge_rag.core.deadline import (
     DEFAULT_DEADLINE_SECONDS,
+    MAX_RESPONSE_BYTES,
     RETRIEVAL_BUDGET_SECONDS,
     Deadline,
     DeadlineSocket,
+    ResponseTooLarge,
     current_deadline,
 )
 from knowledge_rag.core.errors import DeadlineExceeded
@@ -84,6 +87,26 @@ def test_it_counts_what_it_received_since_the_exchange_began(pair):
     assert sock.received == 4
     sock.begin(Deadline.after(1))
     assert sock.received == 0
+
+
+def test_it_receives_so_much_an_exchange_and_no_more(pair):
+    ours, theirs = pair
+    theirs.settimeout(5)
+    sock = DeadlineSocket(ours, Deadline.after(5))
+
+    def flood():
+        with contextlib.suppress(OSError):
+            theirs.sendall(b"x" * (2 * MAX_RESPONSE_BYTES + 2))
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    with sock.makefile() as reader, pytest.raises(ResponseTooLarge):
+        reader.read()
+    assert sock.received < MAX_RESPONSE_BYTES + 100_000
+    sock.begin(Deadline.after(5))
+    assert sock.recv_into(bytearray(10)) == 10
+    sock.shut()
+    thread.join()
 
 
 def test_closing_it_or_its_reader_leaves_the_socket_open_until_it_is_shut(pair):

@@ -14,10 +14,10 @@ from botocore.exceptions import (
 )
 from botocore.session import get_session
 
+from knowledge_rag.core.deadline import ResponseTooLarge
 from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.failures import _CODES, FORESEEN, as_failure
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.core.transport import ResponseTooLarge
 
 URL = "https://kb.example"
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.deadline import Deadline, current_deadline
-from knowledge_rag.core.errors import RetrievalFailed
+from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.outcome import DropReason, Reason, Status
 from knowledge_rag.core.retrieval import (
     MAX_SERVICE_RESULTS,
@@ -98,6 +98,21 @@ class TestSelect:
         outcome = select([item(start=n) for n in range(1, 9)], 3, None)
         assert [r.citation.start_line for r in outcome.results] == [1, 2, 3]
         assert outcome.dropped == {DropReason.OVER_LIMIT: 5}
+
+    def test_beyond_what_the_service_ever_gives_nothing_is_looked_at(self):
+        class Unlooked(dict):
+            def get(self, *_):
+                raise AssertionError
+
+        items = [None] * MAX_SERVICE_RESULTS + [Unlooked()] * 50
+        outcome = select(items, 5, None)
+        assert outcome.reason is Reason.UNVERIFIABLE_RESULTS
+        assert outcome.dropped == {DropReason.NOT_TEXT: 100, DropReason.OVER_LIMIT: 50}
+
+    def test_the_deadline_is_looked_at_before_each_item(self):
+        times = iter([0.0, 0.5, 1.5])
+        with pytest.raises(DeadlineExceeded):
+            select([item(start=n) for n in (1, 5, 9)], 5, None, Deadline(1.0, lambda: next(times)))
 
     def test_a_dropped_result_is_made_up_for(self):
         outcome = select([None, item(start=1), item(start=2)], 2, None)
@@ -204,6 +219,19 @@ class TestFit:
     def test_a_result_that_can_t_be_sent_at_all_does_not_take_the_others_with_it(self):
         assert self.lengths(fit(self.found(200, 50, 20), 100, self.size)) == [50, 20]
 
+    def test_a_hundred_results_are_not_written_a_hundred_times_over(self):
+        written = []
+
+        def size(outcome):
+            written.append(len(outcome.results))
+            return self.size(outcome)
+
+        outcome = fit(
+            select([item("x" * 10, start=n + 1) for n in range(100)], 100, None), 15, size
+        )
+        assert self.lengths(outcome) == [10]
+        assert sum(written) < 400
+
     def test_nothing_that_fits_degrades_and_says_so(self):
         outcome = fit(self.found(200), 100, self.size)
         assert (outcome.reason, outcome.notice) == (
@@ -245,6 +273,10 @@ class TestRetriever:
             ({"retrievalResults": None}, Reason.MALFORMED_RESPONSE),
             ({"retrievalResults": {}}, Reason.MALFORMED_RESPONSE),
             (retrieved(item(), guardrailAction="INTERVENED"), Reason.GUARDRAIL),
+            (retrieved(item(), guardrailAction="intervened"), Reason.GUARDRAIL),
+            (retrieved(item(), guardrailAction=["INTERVENED"]), Reason.GUARDRAIL),
+            (retrieved(item(), guardrailAction={}), Reason.GUARDRAIL),
+            (retrieved(item(), guardrailAction=""), Reason.GUARDRAIL),
             (ConnectionRefusedError(), Reason.UNAVAILABLE),
         ],
     )
@@ -252,6 +284,23 @@ class TestRetriever:
         with pytest.raises(RetrievalFailed) as caught:
             Retriever(Client(answer), SETTINGS).retrieve(Query("x"), Deadline.after(1))
         assert caught.value.reason is reason
+
+    @pytest.mark.parametrize("action", [{}, {"guardrailAction": "NONE"}, {"guardrailAction": None}])
+    def test_a_guardrail_that_does_not_intervene_lets_results_through(self, action):
+        client = Client(retrieved(item(), **action))
+        retrieval = Retriever(client, SETTINGS).retrieve(Query("x"), Deadline.after(1))
+        assert retrieval.outcome.status is Status.OK
+
+    def test_too_late_to_prove_the_results_is_a_timeout(self):
+        deadline = Deadline(1.0, lambda: 2.0)
+        with pytest.raises(RetrievalFailed) as caught:
+            Retriever(Client(retrieved(item())), SETTINGS).retrieve(Query("x"), deadline)
+        assert caught.value.reason is Reason.TIMEOUT
+
+    def test_a_request_id_is_cut_to_what_a_log_takes(self):
+        client = Client(retrieved(ResponseMetadata={"RequestId": "x" * 5000}))
+        retrieval = Retriever(client, SETTINGS).retrieve(Query("x"), Deadline.after(1))
+        assert len(retrieval.request_id) == 64
 
     def test_a_defect_is_not_taken_for_a_failure_of_the_service(self):
         with pytest.raises(ZeroDivisionError):

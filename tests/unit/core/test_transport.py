@@ -5,13 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from knowledge_rag.core.connect import Connector, Proxy
-from knowledge_rag.core.deadline import Deadline
+from knowledge_rag.core.deadline import MAX_RESPONSE_BYTES, Deadline, ResponseTooLarge
 from knowledge_rag.core.dns import Resolver
 from knowledge_rag.core.transport import (
     MAX_IDLE_CONNECTIONS,
     MAX_IDLE_SECONDS,
-    MAX_RESPONSE_BYTES,
-    ResponseTooLarge,
     Transport,
 )
 from tests.support.raw_server import (
@@ -181,6 +179,62 @@ def test_a_body_has_a_largest_size(transport):
         for _ in range(2):
             with pytest.raises(ResponseTooLarge):
                 send(transport, server)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"-1\r\n{}",
+        b"-5\r\n{}\r\n0\r\n\r\n",
+        b"7FFFFFFFFFFFFFFF\r\n{}",
+        b"F" * 40 + b"\r\n{}",
+        b"0" * 70_000 + b"2\r\n{}\r\n0\r\n\r\n",
+        b"2;" + b"x" * 70_000 + b"\r\n{}\r\n0\r\n\r\n",
+        b"2\r\n{}\r\n0\r\nx: " + b"y" * 70_000 + b"\r\n\r\n",
+        b"two\r\n{}",
+    ],
+    ids=["-1", "-5", "huge", "huger", "long", "long extension", "long trailer", "no number"],
+)
+def test_chunks_of_no_possible_size_are_an_incomplete_body(transport, body):
+    with serving(sending(CHUNKED + body), answering(OK)) as server:
+        with pytest.raises(http.client.IncompleteRead):
+            send(transport, server)
+        assert send(transport, server).status_code == 200
+        assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    ("head", "unit"),
+    [
+        (CHUNKED + b"-1\r\n", b"x" * 65_536),
+        (CHUNKED + b"2\r\n{}\r\n0\r\n", b"x: y\r\n" * 9_000),
+        (CHUNKED, b"1\r\n[\r\n" * 9_000),
+        (b"HTTP/1.1 200 OK\r\n", b"x: " + b"y" * 65_000 + b"\r\n"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2_000),
+    ],
+    ids=["chunk of size -1", "trailers", "small chunks", "headers", "continues"],
+)
+def test_what_has_no_end_is_not_read_for_long(transport, head, unit):
+    sent = []
+
+    def endless(sock, server):
+        server.read_request(sock)
+        sock.sendall(head)
+        while True:
+            sock.sendall(unit)
+            sent.append(len(unit))
+
+    with serving(endless) as server, pytest.raises(ResponseTooLarge):
+        send(transport, server, seconds=5.0)
+    assert sum(sent) < 3 * MAX_RESPONSE_BYTES + 8_000_000  # what the kernel's buffers took
+
+
+def test_of_an_error_without_end_the_status_counts(transport):
+    endless = b"HTTP/1.1 503 Busy\r\n\r\n" + b"x" * (MAX_RESPONSE_BYTES + 1)
+    with serving(sending(endless), answering(OK)) as server:
+        assert send(transport, server).status_code == 503
+        assert send(transport, server).status_code == 200
+        assert server.connections == 2
 
 
 def test_threads_never_share_a_connection_and_few_are_kept(transport):
