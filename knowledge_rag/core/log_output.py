@@ -1,10 +1,14 @@
-"""Where a function's log lines go: standard output, which Lambda collects."""
+"""Where a function's log lines go, standard output, which Lambda collects; and how many do."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class StandardOutput(logging.StreamHandler[TextIO]):
@@ -17,3 +21,33 @@ class StandardOutput(logging.StreamHandler[TextIO]):
 
     @stream.setter
     def stream(self, _: TextIO) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LogLevel:
+    """How much a function logs.
+
+    Args:
+        name: of a level of :mod:`logging`, ``None`` where the environment names none.
+        problem: what is wrong with what the environment says, ``""`` for nothing.
+    """
+
+    name: str | None
+    problem: str = ""
+
+
+def log_level(environ: Mapping[str, str]) -> LogLevel:
+    """Choose the level, as Powertools would: ``POWERTOOLS_LOG_LEVEL``, then ``LOG_LEVEL``.
+
+    Powertools itself raises at a level that it does not know, and so before anybody can be told:
+    many programs read ``LOG_LEVEL``, and some have levels of their own.
+    """
+    for variable in ("POWERTOOLS_LOG_LEVEL", "LOG_LEVEL"):
+        text = environ.get(variable, "")
+        if not text:
+            continue
+        if text.strip().upper() in logging.getLevelNamesMapping():
+            return LogLevel(text.strip().upper())
+        return LogLevel("INFO", f"{variable}={text[:40]!r} is no log level; INFO is used")
+    # Powertools takes an empty LOG_LEVEL for a level, and raises.
+    return LogLevel("INFO" if "LOG_LEVEL" in environ else None)

@@ -18,7 +18,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.core.log_output import StandardOutput
+from knowledge_rag.core.log_output import StandardOutput, log_level
 from lambdas.chunk_documents.job import read_job
 from lambdas.chunk_documents.settings import load_settings
 from lambdas.chunk_documents.storage import Storage
@@ -28,13 +28,20 @@ if TYPE_CHECKING:
     from lambdas.chunk_documents.settings import Settings
     from lambdas.chunk_documents.transform import Transformed
 
+_LEVEL: Final = log_level(os.environ)
+
 logger: Final = Logger(
-    service=telemetry.SERVICE, logger_handler=StandardOutput(), log_uncaught_exceptions=False
+    service=telemetry.SERVICE,
+    level=_LEVEL.name,
+    logger_handler=StandardOutput(),
+    log_uncaught_exceptions=False,
 )
 
 
 @lru_cache(maxsize=1)
 def _service() -> tuple[Settings, Storage]:
+    if _LEVEL.problem:
+        logger.warning("log level is wrong", problems=_LEVEL.problem)
     settings = load_settings(os.environ)
     return settings, Storage(boto3.client("s3"), settings.max_document_bytes)
 

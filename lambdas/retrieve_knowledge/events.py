@@ -14,7 +14,7 @@ count of its queries travels in them.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,7 @@ from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, fit
 from lambdas.retrieve_knowledge.arguments import to_query
+from lambdas.retrieve_knowledge.echo import Echo, echo_of, wire_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +42,12 @@ MAX_AGENT_RESULTS: Final = 5
 
 MAX_AGENT_RESPONSE_BYTES: Final = 25_000
 """An action group's answer may have 25 KB; this is the smaller reading of that."""
+
+MAX_GATEWAY_RESPONSE_BYTES: Final = 100_000
+"""A gateway's answer goes into a model's context as it is: some 25,000 tokens, a tool's fair share."""
+
+MAX_DIRECT_RESPONSE_BYTES: Final = 6_000_000
+"""A synchronous invocation may answer 6 MB; beyond that Lambda fails it."""
 
 QUERY_COUNT_ATTRIBUTE: Final = "knowledgeRagQueries"
 """The prompt session attribute that counts a turn's queries."""
@@ -65,7 +72,7 @@ class Call:
 
     Args:
         caller: decides limits and the form of the answer.
-        event: as it came, ``{}`` where it was no object.
+        echo: what the answer repeats of the event, to an agent.
         arguments: of the query, by name, as they came.
         problem: why the call can't be served, where its very form is wrong.
         session_id: of the caller's conversation, ``""`` where unknown.
@@ -74,7 +81,7 @@ class Call:
     """
 
     caller: Caller
-    event: Mapping[str, Any]
+    echo: Echo = field(default_factory=Echo)
     arguments: Mapping[str, object] = field(default_factory=dict)
     problem: InvalidRequest | None = None
     session_id: str = ""
@@ -107,49 +114,59 @@ class Call:
 
     def fitting(self, outcome: RetrievalOutcome) -> RetrievalOutcome:
         """Give the outcome without what the caller's response limit has no room for."""
-        if self.caller is not Caller.AGENT:
-            return outcome
-        return fit(outcome, MAX_AGENT_RESPONSE_BYTES, self._size)
+        return fit(outcome, _MAX_BYTES[self.caller], self._size)
 
     @property
     def _most_results(self) -> int:
         return MAX_SERVICE_RESULTS if self.caller is Caller.DIRECT else MAX_AGENT_RESULTS
 
     def _size(self, outcome: RetrievalOutcome) -> int:
-        # As the runtime writes it to the wire: UTF-8, the body a string within the envelope.
-        return len(_to_json(self.answer(outcome, counted=True)).encode(errors="surrogatepass"))
+        return wire_bytes(self.answer(outcome, counted=True))
 
     def _form(self, status: int, body: dict[str, object], queries: int) -> dict[str, Any]:
         if self.caller is not Caller.AGENT:
             return body
-        prompt_attributes = dict(_object(self.event.get("promptSessionAttributes")))
+        prompt_attributes = dict(self.echo.prompt_attributes)
         if queries:
             prompt_attributes[QUERY_COUNT_ATTRIBUTE] = str(queries)
         return {
             "messageVersion": MESSAGE_VERSION,
             "response": {
-                "actionGroup": self.event.get("actionGroup", ""),
-                "apiPath": self.event.get("apiPath", ""),
-                "httpMethod": self.event.get("httpMethod", ""),
+                **self.echo.names,
                 "httpStatusCode": status,
                 "responseBody": {"application/json": {"body": _to_json(body)}},
             },
-            "sessionAttributes": _object(self.event.get("sessionAttributes")),
+            "sessionAttributes": dict(self.echo.session_attributes),
             "promptSessionAttributes": prompt_attributes,
         }
 
 
+_MAX_BYTES: Final = {
+    Caller.AGENT: MAX_AGENT_RESPONSE_BYTES,
+    Caller.GATEWAY: MAX_GATEWAY_RESPONSE_BYTES,
+    Caller.DIRECT: MAX_DIRECT_RESPONSE_BYTES,
+}
+
+
+def unread(event: object) -> Call:
+    """Give the call of which only the form of its answer is known, for when it can't be read."""
+    if isinstance(event, dict) and any(key in event for key in _AGENT_KEYS):
+        return Call(Caller.AGENT, echo_of(event))
+    return Call(Caller.DIRECT)
+
+
 def recognise(event: object, context: object) -> Call:
     """Read an invocation of any shape; whatever is wrong with it waits in the call."""
+    call = unread(event)
     if not isinstance(event, dict):
         problem = InvalidRequest("the event must be a JSON object with the argument query")
-        return Call(Caller.DIRECT, {}, problem=problem)
-    if event.keys() & _AGENT_KEYS:
-        return _agent_call(event)
+        return replace(call, problem=problem)
+    if call.caller is Caller.AGENT:
+        return _agent_call(event, call.echo)
     return _flat_call(event, _tool_name(context))
 
 
-def _agent_call(event: dict[str, Any]) -> Call:
+def _agent_call(event: dict[str, Any], echo: Echo) -> Call:
     prompt_attributes = _object(event.get("promptSessionAttributes"))
     session_attributes = _object(event.get("sessionAttributes"))
     incident_id = session_attributes.get(telemetry.INCIDENT_ID) or prompt_attributes.get(
@@ -164,7 +181,7 @@ def _agent_call(event: dict[str, Any]) -> Call:
         problem = error
     return Call(
         Caller.AGENT,
-        event,
+        echo,
         arguments,
         problem,
         _identifier(event.get("sessionId")),
@@ -180,7 +197,7 @@ def _flat_call(event: dict[str, Any], tool: str | None) -> Call:
         problem = InvalidRequest(f"no tool {tool[:40]!r}; there is {TOOL_NAMES[0]}", status=404)
     arguments = {name: value for name, value in event.items() if name not in _IDS}
     session_id, incident_id = (_identifier(event.get(name)) for name in _IDS)
-    return Call(caller, event, arguments, problem, session_id, incident_id)
+    return Call(caller, Echo(), arguments, problem, session_id, incident_id)
 
 
 def _check_operation(event: Mapping[str, Any]) -> None:
@@ -234,7 +251,8 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 def _short(value: object) -> str:
-    return repr(value)[:60]
+    # Only text is shown: the repr of a deeply nested value recurses, that of a huge one takes long.
+    return repr(value[:60]) if isinstance(value, str) else type(value).__name__
 
 
 def _to_json(value: object) -> str:

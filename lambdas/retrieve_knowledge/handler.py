@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.deadline import Deadline
@@ -18,75 +19,94 @@ from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.retrieval import Retrieval, degraded
 from knowledge_rag.core.tracing import subsegment
 from lambdas.retrieve_knowledge import report
-from lambdas.retrieve_knowledge.events import recognise
+from lambdas.retrieve_knowledge.events import recognise, unread
 from lambdas.retrieve_knowledge.service import service
 
 if TYPE_CHECKING:
     from knowledge_rag.core.retrieval import Query
     from lambdas.retrieve_knowledge.events import Call
     from lambdas.retrieve_knowledge.service import Service
+    from lambdas.retrieve_knowledge.settings import Settings
 
 QUERY_LIMIT_NOTICE: Final = (
     "This turn has made all the knowledge base queries it may; answer from what they returned."
 )
 
 
+@dataclass(slots=True)
+class _Run:
+    """How far one invocation has come."""
+
+    started: float
+    call: Call
+    query: Query | None = None
+    settings: Settings | None = None
+
+
 def lambda_handler(event: object, context: object) -> dict[str, Any]:
-    """Answer one invocation of any shape.
+    """Answer one invocation of any shape; this is where every fault becomes an answer.
+
+    Nothing is raised, save for a defect under the debug setting ``RAISE_INTERNAL_ERRORS``.
 
     Args:
         event: an agent's, a gateway's or a direct caller's; see :mod:`events`.
         context: Lambda's; only a gateway's client context is looked at, so ``None`` will do.
-
-    Returns:
-        The answer in the caller's form. It is never an exception, save for a defect under the
-        debug setting ``RAISE_INTERNAL_ERRORS``.
     """
-    started = time.monotonic()
-    call = recognise(event, context)
+    run = _Run(time.monotonic(), unread(event))
     try:
-        query = call.query()
+        return _serve(run, event, context)
+    except Exception as error:
+        end = _failed(run, RetrievalFailed(Reason.INTERNAL, code=type(error).__name__))
+        with suppress(Exception):  # what can't even be told must not cost the answer
+            report.defect(error, run.query)
+            report.answered(run.call, run.query, end, run.started)
+        if run.settings is not None and run.settings.raise_internal_errors:
+            raise
+        return run.call.answer(end.outcome, counted=run.query is not None)
+
+
+def _serve(run: _Run, event: object, context: object) -> dict[str, Any]:
+    report.begin()
+    run.call = recognise(event, context)
+    try:
+        run.query = run.call.query()
     except InvalidRequest as error:
-        report.refused(call, error)
-        return call.refuse(error)
-    end = _search(call, query, started)
-    report.answered(call, query, end, (time.monotonic() - started) * 1000)
-    outcome = end.outcome
-    return call.answer(outcome, counted=outcome.reason is not Reason.QUERY_LIMIT)
+        report.refused(run.call, error)
+        return run.call.refuse(error)
+    end = _search(run, run.query)
+    report.answered(run.call, run.query, end, run.started)
+    return run.call.answer(end.outcome, counted=end.outcome.reason is not Reason.QUERY_LIMIT)
 
 
-def _search(call: Call, query: Query, started: float) -> report.End:
-    """Carry the query out; this is where every fault becomes an answer."""
-    settings = None
+def _search(run: _Run, query: Query) -> report.End:
     try:
         current = service()
-        settings = current.settings
-        retrieval = _ask(current, call, query, Deadline(started + settings.deadline_seconds))
+        run.settings = current.settings
+        retrieval = _ask(current, run, query)
     except RetrievalFailed as error:
-        failure = error
+        return _failed(run, error)
     except InvalidSettings as error:
         report.misconfigured(error)
-        failure = RetrievalFailed(Reason.CONFIGURATION, code="InvalidSettings", permanent=True)
-    except Exception as error:
-        report.defect(error, query)
-        if settings is not None and settings.raise_internal_errors:
-            raise
-        failure = RetrievalFailed(Reason.INTERNAL, code=type(error).__name__)
-    else:
-        return report.End(retrieval.outcome, settings, retrieval.request_id)
+        permanent = RetrievalFailed(Reason.CONFIGURATION, code="InvalidSettings", permanent=True)
+        return _failed(run, permanent)
+    return report.End(retrieval.outcome, run.settings, retrieval.request_id)
+
+
+def _failed(run: _Run, failure: RetrievalFailed) -> report.End:
     notice = QUERY_LIMIT_NOTICE if failure.reason is Reason.QUERY_LIMIT else None
     outcome = degraded(failure.reason, notice=notice)
-    return report.End(outcome, settings, failure.request_id, failure.code, failure.permanent)
+    return report.End(outcome, run.settings, failure.request_id, failure.code, failure.permanent)
 
 
-def _ask(current: Service, call: Call, query: Query, deadline: Deadline) -> Retrieval:
-    most = current.settings.max_queries_per_turn
-    if most and call.queries_before >= most:
+def _ask(current: Service, run: _Run, query: Query) -> Retrieval:
+    settings = current.settings
+    if 0 < settings.max_queries_per_turn <= run.call.queries_before:
         raise RetrievalFailed(Reason.QUERY_LIMIT, code="QueryLimit")
-    with subsegment("Retrieve", current.settings.region) as span:
+    deadline = Deadline(run.started + settings.deadline_seconds)
+    with subsegment("Retrieve", settings.region) as span:
         retrieval = current.retriever.retrieve(query, deadline)
         span.request_id = retrieval.request_id
-    return Retrieval(call.fitting(retrieval.outcome), retrieval.request_id)
+    return Retrieval(run.call.fitting(retrieval.outcome), retrieval.request_id)
 
 
 def _warm_up() -> None:

@@ -7,9 +7,13 @@ debug switch asks for it.
 from __future__ import annotations
 
 import json
+import os
 import sys
+import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools import Logger
@@ -17,7 +21,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.metrics.functions import is_metrics_disabled
 
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.log_output import StandardOutput
+from knowledge_rag.core.log_output import StandardOutput, log_level
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import unproven_count
 
@@ -29,8 +33,13 @@ if TYPE_CHECKING:
     from lambdas.retrieve_knowledge.settings import Settings
 
 
+_LEVEL: Final = log_level(os.environ)
+
 logger: Final = Logger(
-    service=telemetry.SERVICE, logger_handler=StandardOutput(), log_uncaught_exceptions=False
+    service=telemetry.SERVICE,
+    level=_LEVEL.name,
+    logger_handler=StandardOutput(),
+    log_uncaught_exceptions=False,
 )
 
 
@@ -58,23 +67,32 @@ class End:
         return self.outcome.status is Status.DEGRADED
 
 
+@lru_cache(maxsize=1)
+def begin() -> None:
+    """Say what is wrong with the log's own level: once, and when there is a call to say it at."""
+    if _LEVEL.problem:
+        logger.warning("log level is wrong", problems=_LEVEL.problem)
+
+
 def refused(call: Call, error: InvalidRequest) -> None:
     """Log a request that can't be served; it says nothing of the knowledge base, so no metric."""
     fields: dict[str, Any] = {"caller": call.caller, "http_status": error.status}
     logger.warning("request refused", **fields, **_ids(call))
 
 
-def defect(error: Exception, query: Query) -> None:
+def defect(error: Exception, query: Query | None) -> None:
     """Log what nobody foresaw and where it came from, without the query that met it.
 
     Args:
         error: with its traceback.
-        query: whose text the message may quote.
+        query: whose text the message may quote; ``None`` where it could not be read, so that the
+            message may quote anything and is left out.
     """
+    message = str(error).replace(query.text, "<query>")[:200] if query else ""
     logger.error(
         "unforeseen error",
         error=type(error).__name__,
-        error_message=str(error).replace(query.text, "<query>")[:200],
+        error_message=message,
         frames=[line.strip() for line in traceback.format_tb(error.__traceback__)],
     )
 
@@ -84,25 +102,33 @@ def misconfigured(error: InvalidSettings) -> None:
     logger.error("settings are wrong", problems=str(error))
 
 
-def answered(call: Call, query: Query, end: End, latency_ms: float) -> None:
+def answered(call: Call, query: Query | None, end: End, started: float) -> None:
     """Log how a query ended, and count it unless it was never carried out.
 
     Args:
         call: that asked.
-        query: what it asked.
+        query: what it asked, ``None`` where that could not be read.
         end: what became of it.
-        latency_ms: milliseconds since the event arrived.
+        started: when the event arrived, in seconds of the monotonic clock.
     """
+    latency_ms = (time.monotonic() - started) * 1000
     fields = _fields(call, query, end, round(latency_ms, 1))
     if end.failed:
         logger.error("query degraded", **fields)
     else:
         logger.info("query answered", **fields)
-    if end.outcome.reason is not Reason.QUERY_LIMIT and not is_metrics_disabled():
+    if end.outcome.reason is not Reason.QUERY_LIMIT and not _without_metrics():
         _write_metrics(call, end, latency_ms)
 
 
-def _fields(call: Call, query: Query, end: End, latency_ms: float) -> dict[str, Any]:
+def _without_metrics() -> bool:
+    try:
+        return is_metrics_disabled()
+    except ValueError:  # a switch that is neither true nor false has not been turned off
+        return False
+
+
+def _fields(call: Call, query: Query | None, end: End, latency_ms: float) -> dict[str, Any]:
     outcome = end.outcome
     fields: dict[str, Any] = {
         "caller": call.caller,
@@ -110,12 +136,12 @@ def _fields(call: Call, query: Query, end: End, latency_ms: float) -> dict[str, 
         "results": len(outcome.results),
         "dropped": {reason.value: count for reason, count in outcome.dropped.items()},
         "latency_ms": latency_ms,
-        "query_characters": len(query.text),
+        "query_characters": len(query.text) if query else 0,
         "request_id": end.request_id,
     }
     if end.failed:
         fields |= {"reason": outcome.reason, "code": end.code, "permanent": end.permanent}
-    if end.settings is not None and end.settings.log_query_text:
+    if query and end.settings is not None and end.settings.log_query_text:
         fields["query"] = query.text
     return fields | _ids(call)
 
@@ -137,7 +163,9 @@ def _write_metrics(call: Call, end: End, latency_ms: float) -> None:
     for key, property_ in (properties | _ids(call)).items():
         metrics.add_metadata(key=key, value=property_)
     # One write: two threads' records must not run into each other.
-    sys.stdout.write(json.dumps(metrics.serialize_metric_set(), separators=(",", ":")) + "\n")
+    record = json.dumps(metrics.serialize_metric_set(), separators=(",", ":")) + "\n"
+    with suppress(OSError, ValueError):  # an output that is full or closed costs no answer
+        sys.stdout.write(record)
 
 
 def _counts(end: End) -> dict[str, int]:

@@ -18,7 +18,8 @@ RAISE_INTERNAL_ERRORS    true or false: let a defect raise, not degrade (debuggi
 
 An empty value counts as absent. ``AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME``, credentials, proxies
 and ``AWS_CA_BUNDLE`` are botocore's own settings and work as they do there;
-``POWERTOOLS_LOG_LEVEL`` and ``POWERTOOLS_METRICS_DISABLED`` are Powertools' own.
+``POWERTOOLS_METRICS_DISABLED`` is Powertools' own, and so is ``POWERTOOLS_LOG_LEVEL`` (or
+``LOG_LEVEL``), save that a level which does not exist counts as INFO and is told once in the log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 import json
+import math
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,8 +12,11 @@ from knowledge_rag.core.outcome import DropReason
 from knowledge_rag.core.retrieval import Query, select
 from lambdas.retrieve_knowledge.events import (
     MAX_AGENT_RESPONSE_BYTES,
+    MAX_DIRECT_RESPONSE_BYTES,
+    MAX_GATEWAY_RESPONSE_BYTES,
     Caller,
     recognise,
+    unread,
 )
 from tests.support.bedrock import item
 
@@ -34,6 +38,13 @@ def body_of(answer):
 
 def found(*items):
     return select(list(items), 100, None)
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
 
 
 class TestAgent:
@@ -86,6 +97,32 @@ class TestAgent:
         assert call.answer(found())["promptSessionAttributes"] == {"knowledgeRagQueries": "2"}
         refused = call.refuse(InvalidRequest("no"))
         assert refused["promptSessionAttributes"] == {"knowledgeRagQueries": "2"}
+
+    def test_only_text_is_echoed_and_only_what_can_be_sent(self):
+        event = load("agent_request_body") | {
+            "actionGroup": "a\ud800" + "x" * 5000,
+            "apiPath": nested(3000),
+            "httpMethod": float("nan"),
+            "sessionAttributes": {"k\udfff": "v\ud800", "n": math.nan, "d": nested(3000), 5: "x"},
+            "promptSessionAttributes": {"big": "x" * 20_000},
+        }
+        call = recognise(event, None)
+        answer = call.answer(found(), counted=True)
+        written = json.dumps(answer, ensure_ascii=False, allow_nan=False).encode()
+        assert len(written) < 3000
+        assert answer["response"]["actionGroup"].startswith("a?xxx")
+        assert (answer["response"]["apiPath"], answer["response"]["httpMethod"]) == ("", "")
+        assert answer["sessionAttributes"] == {"k?": "v?"}
+        assert answer["promptSessionAttributes"] == {"knowledgeRagQueries": "1"}
+
+    @pytest.mark.parametrize("name", ["messageVersion", "apiPath", "httpMethod"])
+    @pytest.mark.parametrize("value", [[[]], {"a": 1}, 5, math.nan, True, "x\ud800" * 99])
+    def test_what_names_no_operation_is_told_briefly(self, name, value):
+        for change in (value, nested(3000)):
+            call = recognise(load("agent_request_body") | {name: change}, None)
+            with pytest.raises(InvalidRequest) as caught:
+                call.query()
+            assert len(str(caught.value).encode()) < 500
 
     @pytest.mark.parametrize("count", [None, "", "x", "-3", "1.5", 3, "٣", "9x", "1234567x"])
     def test_a_garbled_count_starts_anew(self, count):
@@ -152,6 +189,13 @@ class TestGateway:
         call = recognise({"query": "x", "max_results": 60}, gateway_context())
         assert call.query().max_results == 5
 
+    def test_an_answer_is_kept_to_what_a_model_can_read(self):
+        call = recognise({"query": "x"}, gateway_context())
+        outcome = found(*[item("x" * 30_000, start=n) for n in range(1, 6)])
+        fitted = call.fitting(outcome)
+        assert fitted.results == outcome.results[:3]
+        assert len(json.dumps(call.answer(fitted))) <= MAX_GATEWAY_RESPONSE_BYTES
+
     @pytest.mark.parametrize(
         "name", ["t___retrieveKnowledge", "a___b___retrieve_knowledge", "retrieve_knowledge"]
     )
@@ -172,9 +216,21 @@ class TestDirect:
         assert call.query() == Query("RDS failover steps", 20, {"service": "rds"})
         assert (call.session_id, call.incident_id) == ("orchestrator-7", "INC-4711")
 
-    def test_there_is_no_size_limit(self):
-        outcome = found(*[item("x" * 30_000, start=n) for n in (1, 2)])
-        assert recognise({"query": "x"}, None).fitting(outcome) is outcome
+    def test_an_answer_may_be_as_large_as_lambda_takes(self):
+        call = recognise({"query": "x"}, None)
+        outcome = found(*[item("x" * 30_000, start=n) for n in range(1, 101)])
+        assert call.fitting(outcome) is outcome
+        outcome = found(*[item("ü" * 30_000, start=n) for n in range(1, 101)])
+        fitted = call.fitting(outcome)
+        assert 0 < len(fitted.results) < 100
+        assert len(json.dumps(call.answer(fitted))) <= MAX_DIRECT_RESPONSE_BYTES
+
+    def test_a_result_of_a_million_tags_does_not_take_the_others_with_it(self):
+        tagged = item(start=1, tags=["abcd"] * 1_000_000)
+        outcome = found(tagged, item(start=50))
+        fitted = recognise({"query": "x"}, None).fitting(outcome)
+        assert [result.citation.start_line for result in fitted.results] == [50]
+        assert fitted.dropped[DropReason.OVER_SIZE] == 1
 
     @pytest.mark.parametrize(
         ("event", "why"),
@@ -204,7 +260,8 @@ class TestDirect:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers() | st.floats()
+    | st.text(max_size=5) | st.text(st.characters(categories=["Cs"]), max_size=2),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
         st.sampled_from(
@@ -229,6 +286,8 @@ def test_any_event_is_either_a_query_or_a_refusal_in_the_caller_s_form(event):
     else:
         answer = call.answer(found(), counted=True)
     assert ("response" in answer) == (call.caller is Caller.AGENT)
+    json.dumps(answer, ensure_ascii=False, allow_nan=False).encode()
+    assert (unread(event).caller is Caller.AGENT) == (call.caller is Caller.AGENT)
 
 
 @pytest.mark.parametrize(

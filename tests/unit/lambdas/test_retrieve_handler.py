@@ -1,3 +1,5 @@
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -123,6 +125,42 @@ def test_the_debug_switch_writes_the_text_to_the_log(knowledge_base, aws_environ
     assert invoke({"query": QUERY}).logs[0]["query"] == QUERY
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "messageVersion",
+        "apiPath",
+        "httpMethod",
+        "actionGroup",
+        "sessionId",
+        "parameters",
+        "requestBody",
+        "sessionAttributes",
+        "promptSessionAttributes",
+    ],
+)
+def test_no_event_however_deep_is_an_exception(knowledge_base, name):
+    knowledge_base(answering(OK))
+    deep = []
+    for _ in range(3_000):
+        deep = [deep]
+    for value in (deep, {"x": deep}, float("nan"), "x\ud800"):
+        answer = invoke(agent_event(**{name: value})).answer
+        json.dumps(answer, ensure_ascii=False, allow_nan=False).encode()
+        assert answer["response"]["httpStatusCode"] in (200, 400, 404, 405)
+
+
+@pytest.mark.parametrize("name", ["query", "max_results", "service", "session_id", "other"])
+def test_no_direct_event_however_deep_is_an_exception(knowledge_base, name):
+    knowledge_base(answering(OK))
+    deep = []
+    for _ in range(3_000):
+        deep = [deep]
+    for value in (deep, {"x": deep}, float("nan"), "x\ud800"):
+        answer = invoke({"query": "x", name: value}).answer
+        json.dumps(answer, ensure_ascii=False, allow_nan=False).encode()
+
+
 class TestTurns:
     def test_queries_beyond_the_limit_are_not_carried_out(self, knowledge_base):
         server = knowledge_base(answering(OK))
@@ -203,6 +241,46 @@ class TestDefects:
         assert "SECRET-DB" not in invocation.output
         assert invocation.metrics[0][telemetry.RETRIEVAL_ERRORS] == [1.0]
 
+    @pytest.mark.parametrize("name", ["unread", "recognise"])
+    def test_one_in_reading_the_event_degrades_in_the_caller_s_form(
+        self, knowledge_base, monkeypatch, name
+    ):
+        def broken(*_):
+            raise RecursionError(f"about {QUERY}")
+
+        knowledge_base(answering(OK))
+        if name == "unread":  # it is what the last answer is made with: recognise calls it too
+            monkeypatch.setattr("lambdas.retrieve_knowledge.events.unread", broken)
+        else:
+            monkeypatch.setattr(handler, "recognise", broken)
+        invocation = invoke(agent_event())
+        response = invocation.answer["response"]
+        assert response["apiPath"] == "/retrieve"
+        assert json.loads(response["responseBody"]["application/json"]["body"]) == {
+            "results": [], "status": "degraded", "reason": "internal",
+        }  # fmt: skip
+        assert "SECRET-DB" not in invocation.output
+        assert invocation.metrics[0][telemetry.RETRIEVAL_ERRORS] == [1.0]
+
+    def test_one_in_the_telling_costs_no_exception(self, knowledge_base, monkeypatch):
+        def broken(*_):
+            raise ZeroDivisionError
+
+        knowledge_base(answering(OK))
+        monkeypatch.setattr("lambdas.retrieve_knowledge.report.answered", broken)
+        monkeypatch.setattr("lambdas.retrieve_knowledge.report.defect", broken)
+        assert invoke({"query": QUERY}).answer["reason"] == "internal"
+
+    def test_an_output_that_takes_nothing_costs_no_answer(self, knowledge_base, monkeypatch):
+        class Full(io.StringIO):
+            def write(self, _):
+                raise OSError(28, "No space left on device")
+
+        knowledge_base(answering(OK))
+        monkeypatch.setattr(sys, "stderr", io.StringIO())
+        with contextlib.redirect_stdout(Full()):
+            assert handler.lambda_handler({"query": QUERY}, None)["status"] == "ok"
+
     @pytest.mark.usefixtures("defect")
     def test_one_raises_under_the_debug_setting(self, aws_environment):
         aws_environment.setenv("RAISE_INTERNAL_ERRORS", "true")
@@ -235,6 +313,13 @@ class TestOutput:
         aws_environment.setenv("POWERTOOLS_METRICS_DISABLED", "true")
         knowledge_base(answering(OK))
         assert not invoke({"query": "x"}).metrics
+
+    def test_a_switch_that_says_neither_costs_no_answer(self, knowledge_base, aws_environment):
+        aws_environment.setenv("POWERTOOLS_METRICS_DISABLED", "perhaps")
+        knowledge_base(answering(OK))
+        invocation = invoke({"query": "x"})
+        assert invocation.answer["status"] == "ok"
+        assert invocation.metrics
 
     def test_a_call_is_traced(self, knowledge_base, aws_environment):
         import socket

@@ -1,0 +1,30 @@
+import logging
+
+import pytest
+
+from knowledge_rag.core.log_output import LogLevel, log_level
+
+
+@pytest.mark.parametrize(
+    ("environ", "name"),
+    [
+        ({}, None),
+        ({"LOG_LEVEL": ""}, "INFO"),
+        ({"POWERTOOLS_LOG_LEVEL": ""}, None),
+        ({"LOG_LEVEL": "debug"}, "DEBUG"),
+        ({"POWERTOOLS_LOG_LEVEL": " Error "}, "ERROR"),
+        ({"POWERTOOLS_LOG_LEVEL": "WARNING", "LOG_LEVEL": "bogus"}, "WARNING"),
+    ],
+)
+def test_a_level_that_exists_is_taken(environ, name):
+    assert log_level(environ) == LogLevel(name)
+    assert name is None or name in logging.getLevelNamesMapping()
+
+
+@pytest.mark.parametrize("variable", ["LOG_LEVEL", "POWERTOOLS_LOG_LEVEL"])
+@pytest.mark.parametrize("value", ["bogus", "trace", "20", "\ud800", "x" * 9999])
+def test_any_other_is_info_and_is_told_briefly(variable, value):
+    level = log_level({variable: value})
+    assert level.name == "INFO"
+    assert level.problem.startswith(f"{variable}='")
+    assert len(level.problem.encode()) < 150
