@@ -17,19 +17,20 @@ from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID, EVIDENCE_FLOOR_SEMANTIC
 from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD, MESSAGE_VERSION
-from lambdas.retrieve_knowledge.handler import lambda_handler
-from lambdas.retrieve_knowledge.service import reset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 REGION: Final = "us-east-1"
 """Any region will do: nothing leaves the machine."""
 
-_OWN: Final = ("AWS_", "EVIDENCE_FLOOR_", "GUARDRAIL_", "_X_AMZN_")
-"""Variables that begin so are the user's own and meant for AWS: the call must not see them.
+_SHARED: Final = frozenset(
+    {"HOME", "LANG", "ORT_DISABLE_TELEMETRY", "PATH", "SYSTEMROOT", "TMPDIR", "TZ"}
+)
+"""The variables of the user's that the function may see: those that set nothing about it.
 
-A profile, a proxy switch or ``AWS_IGNORE_CONFIGURED_ENDPOINT_URLS`` would send it elsewhere.
+A profile, a proxy or ``AWS_IGNORE_CONFIGURED_ENDPOINT_URLS`` would send its calls elsewhere, and
+names like ``LOG_LEVEL`` or ``DEADLINE_SECONDS`` mean other things to other programs.
 """
 
 _JSON: Final = "application/json"
@@ -76,7 +77,14 @@ def agent_event(arguments: Mapping[str, object], *, session_id: str = "local") -
 
 
 class ActionGroup:
-    """Asks the function; made by :func:`local_action_group`."""
+    """Asks the function; made by :func:`local_action_group`.
+
+    Args:
+        handler: the function.
+    """
+
+    def __init__(self, handler: Callable[[object, object], dict[str, Any]]) -> None:
+        self._handler = handler
 
     def retrieve(self, query: str, **arguments: object) -> LambdaAnswer:
         """Ask one question the way an agent does.
@@ -93,7 +101,7 @@ class ActionGroup:
         # log lines and metric records go to standard output, where Lambda collects them; here
         # standard output is the user's
         with redirect_stdout(log):
-            answer = lambda_handler(event, None)
+            answer = self._handler(event, None)
         response = answer.get("response")
         if not isinstance(response, dict):  # a direct call is answered with the bare body
             return LambdaAnswer(400 if "error" in answer else 200, answer, answer, log.getvalue())
@@ -114,17 +122,26 @@ def local_action_group(
         search_type: what the function asks for.
     """
     before = dict(os.environ)
-    for name in [name for name in os.environ if name.startswith(_OWN)]:
-        del os.environ[name]
-    os.environ.update(_environment(endpoint_url, search_type))
-    reset()
+    kept = {name: value for name, value in before.items() if name in _SHARED}
+    _become(kept | _environment(endpoint_url, search_type))
     try:
-        yield ActionGroup()
-    finally:
+        # only now: Powertools reads its settings when it is imported
+        from lambdas.retrieve_knowledge.handler import lambda_handler  # noqa: PLC0415
+        from lambdas.retrieve_knowledge.service import reset  # noqa: PLC0415
+
         reset()
-        for name in os.environ.keys() - before.keys():
-            del os.environ[name]
-        os.environ.update(before)
+        try:
+            yield ActionGroup(lambda_handler)
+        finally:
+            reset()
+    finally:
+        _become(before)
+
+
+def _become(environment: Mapping[str, str]) -> None:
+    for name in os.environ.keys() - environment.keys():
+        del os.environ[name]
+    os.environ.update(environment)
 
 
 def _environment(endpoint_url: str, search_type: SearchType) -> dict[str, str]:

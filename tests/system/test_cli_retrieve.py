@@ -8,8 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from tests.support.cli import assert_verbatim, unprivileged
+from tests.support.cli import assert_one_line, assert_verbatim, unprivileged
 from tests.support.local import write_files
+from tests.support.seals import seal_anew
 
 NEUTRAL_LINE = "rotate\tthe \x1b[31mzebra\x1b[0m key \u202efdp.exe\u202c now\x07"
 
@@ -101,10 +102,18 @@ def test_colours_are_for_terminals_whose_user_wants_them(cli, hostile):
     assert "\x1b" not in cli.on_terminal(*ask, NO_COLOR="1")
 
 
-def test_a_knowledge_base_whose_text_is_not_the_documents_degrades(cli, hostile, tmp_path):
+def test_a_knowledge_base_whose_text_is_not_the_documents_is_refused_or_degrades(
+    cli, hostile, tmp_path
+):
     tampered = shutil.copy(hostile, tmp_path)
     with closing(sqlite3.connect(tampered)) as connection, connection:
         connection.execute("UPDATE chunks SET text = replace(text, 'key', 'lock')")
+    ran = cli("retrieve", "rotate the zebra key", "--kb", tampered)
+    assert (ran.code, ran.out) == (2, "")
+    assert_one_line(
+        ran.err, f"{tampered} is damaged (1 of 1 documents are not as they were stored)"
+    )
+    seal_anew(tampered)
     ran = cli("retrieve", "rotate the zebra key", "--kb", tampered)
     assert (ran.code, ran.err) == (3, "")
     assert ran.out == "The knowledge base could not be searched: unverifiable_results.\n"
@@ -133,3 +142,21 @@ def test_a_sample_knowledge_base_that_may_only_be_read_is_read(sample, cli):
         cli.data.chmod(0o755)
     assert (ran.code, ran.err) == (0, "")
     assert_verbatim(ran.json["results"])
+
+
+def test_the_users_environment_changes_no_answer(sample):
+    ask = ("retrieve", "database failover", "--json")
+    plain = sample(*ask)
+    ran = sample(
+        *ask,
+        LOG_LEVEL="bogus",
+        POWERTOOLS_LOG_LEVEL="bogus",
+        POWERTOOLS_DEV="1",
+        POWERTOOLS_DEBUG="1",
+        DEADLINE_SECONDS="99",
+        KNOWLEDGE_BASE_ID="x",
+        AWS_LAMBDA_INITIALIZATION_TYPE="on-demand",
+        HTTP_PROXY="http://127.0.0.1:9",
+    )
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json["results"] == plain.json["results"]

@@ -13,16 +13,8 @@ from knowledge_rag.local.errors import Damage, UnusableKnowledgeBase
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.keyword_index import ENTRY, KeywordIndex
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.seals import (
-    CHUNKS,
-    DOCUMENTS,
-    MODEL,
-    SEAL,
-    check_whole,
-    seal_all,
-    seal_document,
-)
 from tests.support.local import RUNBOOKS, WordHashes
+from tests.support.seals import seal_anew
 
 WRONG_TERM = np.array([(4_294_967_295, 1.0)], dtype=ENTRY).tobytes().hex()
 NAN_WEIGHT = np.array([(0, np.nan)], dtype=ENTRY).tobytes().hex()
@@ -141,7 +133,7 @@ def test_flipped_bytes_anywhere_are_a_refusal_or_change_nothing(ingested, hashes
         hits = opened.search("failover", limit=9)
     refused = 0
     random = np.random.default_rng(7)
-    for place in [*random.integers(0, len(whole), 300), *range(100, 200)]:
+    for place in [*random.integers(0, len(whole), 100), *range(100, 160)]:
         data = bytearray(whole)
         data[place : place + 3] = b"\xff\xfe\x80"
         ingested.write_bytes(data)
@@ -151,7 +143,7 @@ def test_flipped_bytes_anywhere_are_a_refusal_or_change_nothing(ingested, hashes
         except UnusableKnowledgeBase as error:
             refused += 1
             assert "\n" not in str(error)  # noqa: PT017 - it may also be in unused space
-    assert refused > 100
+    assert refused > 40
     ingested.write_bytes(whole)
     assert state(ingested) == expected
 
@@ -162,22 +154,6 @@ def test_a_file_cut_short_is_a_refusal(ingested, hashes, cut):
     ingested.write_bytes(data[: len(data) - cut])
     with pytest.raises(UnusableKnowledgeBase):
         KnowledgeBase(ingested, hashes)
-
-
-def seal_anew(path):
-    """Do what somebody would who knows how seals are made."""
-    with closing(sqlite3.connect(path)) as connection, connection:
-        rows = connection.execute(CHUNKS).fetchall()
-        for number, *fields, _ in connection.execute(DOCUMENTS).fetchall():
-            seal = seal_document(fields, [row for row in rows if row[0] == number])
-            connection.execute("UPDATE documents SET seal = ? WHERE id = ?", (seal, number))
-        seals = [row[-1] for row in connection.execute(DOCUMENTS)]
-        words = [word for (word,) in connection.execute("SELECT term FROM terms ORDER BY id")]
-        ((model,),) = connection.execute("SELECT value FROM meta WHERE key = ?", (MODEL,))
-        connection.execute(
-            "UPDATE meta SET value = ? WHERE key = ?", (seal_all(model, seals, words), SEAL)
-        )
-        check_whole(connection)
 
 
 @pytest.mark.parametrize(
