@@ -84,6 +84,11 @@ def test_the_number_of_threads_changes_no_bit(model):
     assert all(np.array_equal(model.embed(text), alone.embed(text)) for text in TEXTS[:8])
 
 
+def test_threads_that_wait_leave_the_processor_to_others(model):
+    options = model.load().session.get_session_options()
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+
+
 def test_a_lone_surrogate_is_read_as_a_question_mark(model):
     assert np.array_equal(model.embed("disk \ud800 full"), model.embed("disk ? full"))
 
