@@ -60,10 +60,9 @@ def floor(
     from knowledge_rag.cli.knowledge_bases import opened, sample_knowledge_base
     from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.evaluation.floor import as_table, load_questions, measure_floor
-    from knowledge_rag.local.resources import shipped
 
-    on_topic = load_questions(on or shipped("tests/data/questions/on_topic.jsonl"))
-    off_topic = load_questions(off or shipped("tests/data/questions/off_topic.jsonl"))
+    on_topic = load_questions(on or _own_questions("on_topic.jsonl"))
+    off_topic = load_questions(off or _own_questions("off_topic.jsonl"))
     with opened(kb or sample_knowledge_base()[0]) as knowledge_base:
         method = SearchType(search.value.upper())
         report = measure_floor(knowledge_base, on_topic, off_topic, method)
@@ -73,3 +72,15 @@ def floor(
         out().print(as_table(report))
     if not report.shipped_on_all.passes:
         raise typer.Exit(ExitCode.FINDINGS)
+
+
+def _own_questions(name: str) -> Path:
+    from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
+    from knowledge_rag.local.resources import shipped
+
+    try:
+        return shipped(f"tests/data/questions/{name}")
+    except KnowledgeRagError as error:
+        raise InvalidRequest(
+            "this project's own questions come with a checkout only: name yours by --on and --off"
+        ) from error
