@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 
 SERVICE_NAME: Final = "bedrock-agent-runtime"
 
-PARSE_SECONDS_PER_BYTE: Final = 0.1e-6
+PARSE_SECONDS_PER_BYTE: Final = 0.2e-6
 PARSE_SECONDS_PER_BRACKET: Final = 3e-6
-"""Time set aside for parsing JSON: three times what a machine of two shared cores took at worst.
+"""Time set aside for parsing and proving: at least three times what two shared cores took at worst.
 
-Lists and objects cost most (up to 1 us each, garbage collection included), all else little."""
+Lists and objects cost most (up to 1 us each, garbage collection included), all else little: 0.06 s
+are set aside for a hundred results of usual size."""
 
 MAX_ERROR_BODY_BYTES: Final = 65_536
 """An error's body is a code and a sentence; of a longer one the status alone counts."""

@@ -31,11 +31,11 @@ RETRIEVAL_BUDGET_SECONDS: Final = 2.0
 DEFAULT_DEADLINE_SECONDS: Final = 1.8
 """When the work for it stops, so that the answer still lands within the budget."""
 
-MAX_RESPONSE_BYTES: Final = 2 * 2**20
+MAX_RESPONSE_BYTES: Final = 4 * 2**20
 """Most that one exchange may receive, headers included.
 
-Retrieve gives 100 results at most; a chunk of ours with its metadata takes about 3 KB of JSON, so
-this leaves each of 100 results seven times that."""
+Retrieve gives 100 results at most. A chunk of ours with its metadata takes about 3 KB of JSON, and
+35 KB with the largest cap that can be set (8,192 tokens): a hundred of those are 3.5 MB."""
 
 
 class ResponseTooLarge(http.client.HTTPException):

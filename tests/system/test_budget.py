@@ -98,7 +98,7 @@ FAULTS = {
     "a chunk of size -5": (sending(CHUNKED + b"-5\r\n{}"), "malformed_response"),
     "a long chunk size": (sending(CHUNKED + b"0" * 2**22), "malformed_response"),
     "trailers without end": (
-        sending(CHUNKED + b"2\r\n{}\r\n0\r\n" + b"x: y\r\n" * 2**19),
+        sending(CHUNKED + b"2\r\n{}\r\n0\r\n" + b"x: y\r\n" * 2**20),
         "malformed_response",
     ),
     "400 with a list for a code": (sending(http({"code": [1]}, "400 Bad")), "configuration"),
@@ -127,7 +127,7 @@ def test_a_fault_degrades_within_the_budget_and_the_next_call_succeeds(
     assert server.connections == 2
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1.4])
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
 @pytest.mark.parametrize(
     ("unit", "count"), [(b"0,", 1_000_000), (b"[],", 50_000), (b"{},", 50_000)]
 )
