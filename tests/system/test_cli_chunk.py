@@ -48,7 +48,7 @@ def test_a_file_that_cannot_be_read_is_told_and_the_others_are_chunked(cli, tmp_
     ran = cli("chunk", tmp_path)
     assert ran.code == 1
     assert ran.err == (
-        "skipped bad\\u202e.md: binary file: NUL byte at offset 0\n"
+        "skipped 'bad\\u202e.md': its name can't be cited\n"
         "skipped latin.md: not UTF-8: byte 0xe9 at offset 0\n"
     )
     assert [chunk["content"] for chunk in ran.json_lines] == ["# Good"]
