@@ -23,6 +23,10 @@ class StandardOutput(logging.StreamHandler[TextIO]):
     def stream(self, _: TextIO) -> None: ...
 
 
+_LEVELS = frozenset({"DEBUG", "INFO", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"})
+"""Python's own; other packages in a process may have added theirs, which is chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogLevel:
     """How much a function logs.
@@ -46,7 +50,7 @@ def log_level(environ: Mapping[str, str]) -> LogLevel:
         text = environ.get(variable, "")
         if not text:
             continue
-        if text.strip().upper() in logging.getLevelNamesMapping():
+        if text.strip().upper() in _LEVELS:
             return LogLevel(text.strip().upper())
         return LogLevel("INFO", f"{variable}={text[:40]!r} is no log level; INFO is used")
     # Powertools takes an empty LOG_LEVEL for a level, and raises.

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from knowledge_rag.cli.evidence import exit_code_of, show_outcome
@@ -50,7 +52,7 @@ def test_every_status_has_its_exit_code():
 
 @pytest.mark.parametrize("reason", Reason)
 def test_a_degraded_answer_is_never_shown_as_nothing_documented(reason, capsys):
-    show_outcome(out(), {"results": [], "status": "degraded", "reason": reason.value})
+    show_outcome(out(), {"results": [], "status": "degraded", "reason": reason.value}, Path("a.kb"))
     shown = capsys.readouterr().out
     assert shown == f"The knowledge base could not be searched: {reason.value}.\n"
 
@@ -59,7 +61,7 @@ def test_a_result_without_a_score_or_a_section_is_shown_without_them(capsys):
     citation = {"source_file": "a.md", "start_line": 9, "end_line": 10, "section_header": ""}
     result = {"content": "one\t1\r\ntwo", "citation": citation}
     body = {"results": [result], "status": "ok", "notice": "only\x1b past dates"}
-    show_outcome(out(), body)
+    show_outcome(out(), body, Path("a.kb"))
     assert capsys.readouterr().out == (
         "1. a.md  score -\n"
         "   [Source: a.md, lines 9-10]\n"
