@@ -1,8 +1,7 @@
 """The commands that need no documents of one's own, as a new user meets them."""
 
-from __future__ import shutil
-
 import re
+import shutil
 import tomllib
 
 import pytest
