@@ -10,6 +10,9 @@ from knowledge_rag.core.errors import InvalidCitation
 MAX_LINE = 2**31 - 1
 """No real document has more lines; a larger number is garbled metadata."""
 
+MAX_PATH = 1_024
+"""Characters of a path at most: an S3 key has no more bytes."""
+
 
 _UNPRINTABLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\\\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
@@ -21,11 +24,11 @@ def check_source_file(path: str) -> str:
     r"""Give ``path`` back if it can name a document relative to a corpus root.
 
     Raises:
-        InvalidCitation: it is empty, absolute, climbs out with ``..``, holds ``\\``, an empty or
+        InvalidCitation: it is empty, over MAX_PATH characters, absolute, climbs out with ``..``, holds ``\\``, an empty or
             ``.`` segment, a control, invisible or direction character, or reads like a citation.
     """
-    if not path:
-        raise InvalidCitation("source_file is empty")
+    if not 1 <= len(path) <= MAX_PATH:
+        raise InvalidCitation(f"source_file has {len(path)} characters, allowed: 1 to {MAX_PATH}")
     if _UNPRINTABLE.search(path):
         raise InvalidCitation(f"source_file {path!r} holds a backslash or a control character")
     if _IMITATION.search(path):

@@ -226,13 +226,13 @@ def test_a_new_connection_that_dies_is_not_tried_again(knowledge_base):
 def test_six_drips_in_a_row_leave_the_seventh_call_fast_and_nothing_behind(
     knowledge_base, aws_environment
 ):
-    aws_environment.setenv("DEADLINE_SECONDS", "0.3")
+    aws_environment.setenv("DEADLINE_SECONDS", "0.6")
     drip = dripping(HEALTHY, at_once=300, seconds=0.1)
     server = knowledge_base(*[drip] * 6, answering(HEALTHY))
     threads = client_threads()
     for _ in range(6):
         elapsed, invocation = timed(EVENT)
-        assert elapsed < 0.5
+        assert elapsed < 1.2
         assert invocation.answer["reason"] == "timeout"
     assert_healthy_at_once()
     assert server.connections == 7
