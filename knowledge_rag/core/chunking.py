@@ -109,14 +109,13 @@ def chunk_text(
 def _sections(text: str, body: int, headings: list[Heading]) -> Iterator[_Section]:
     """Give the sections; a heading with nothing below joins the first sub-section under it."""
     start = _PAST_BLANK.match(text, body).end()  # type: ignore[union-attr] # matches everywhere
-    ends = [heading[0] for heading in headings[1:]]
-    ends.append(len(text))
-    if start < (headings[0].start if headings else len(text)):
-        yield start, start, headings[0].start if headings else len(text), ()
+    first, *ends = [*(heading.start for heading in headings), len(text)]
+    if start < first:
+        yield start, start, first, ()
     names: tuple[str, ...] = ()
     levels: list[int] = []
     bare = -1  # where the headings start that still wait for something below them
-    for (start, behind, level, name), end in zip(headings, ends, strict=False):
+    for (start, behind, level, name), end in zip(headings, ends, strict=True):
         if bare >= 0 and level <= levels[-1]:
             yield bare, start, start, names
             bare = -1

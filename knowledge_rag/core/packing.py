@@ -84,23 +84,20 @@ class Packer:
         room = self._cap - lead if lead <= self._cap else self._cap
         blocks = markdown_blocks if self._markdown else plain_blocks
         for first, behind, is_item in blocks(self._source, lead_end, end):
-            cost = self._cost(first, behind)
-            if cost <= self._cap:
-                yield first, behind, cost
-            elif is_item:
-                yield from self._item_parts(first, behind, room)
-            else:
-                yield from self._runs(first, behind, cost, room)
+            yield from self._fitting(first, behind, room, is_item=is_item)
             room = self._cap
 
-    def _item_parts(self, start: int, end: int, room: float) -> Iterator[Span]:
-        for part, behind in item_parts(self._source, start, end):
-            cost = self._cost(part, behind)
-            if cost <= self._cap:
-                yield part, behind, cost
-            else:
-                yield from self._runs(part, behind, cost, room)
-            room = self._cap
+    def _fitting(self, start: int, end: int, room: float, *, is_item: bool) -> Iterator[Span]:
+        """Give a block whole if it fits the cap, else its parts; the first of them within ``room``."""
+        cost = self._cost(start, end)
+        if cost <= self._cap:
+            yield start, end, cost
+        elif is_item:
+            for part, behind in item_parts(self._source, start, end):
+                yield from self._fitting(part, behind, room, is_item=False)
+                room = self._cap
+        else:
+            yield from self._runs(start, end, cost, room)
 
     def _runs(self, start: int, end: int, remaining: float, room: float) -> Iterator[Span]:
         """Cut a stretch that costs ``remaining`` into runs of lines, the first within ``room``."""
