@@ -10,9 +10,12 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
+PROOF_READY := $(VENV)/.proof-ready
 
 export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# jsii tells at each start that Node 20 is past its end of life; it works, and the README names 24
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 
 .PHONY: help setup demo test test-fast check format bench lock clean
 
@@ -39,13 +42,13 @@ $(READY): $(UV) requirements/dev.txt requirements/model.txt pyproject.toml
 demo: $(READY) ## ask the sample runbooks a question, through the real Lambda
 	@$(BIN)/knowledge-rag demo
 
-test: $(READY) ## run the whole test-suite
+test: $(PROOF_READY) ## run the whole test-suite
 	@$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
 
 test-fast: $(READY) ## run the unit tests only
 	@$(BIN)/python -m pytest -q tests/unit
 
-check: $(READY) ## lint, formatting, types, import rules
+check: $(PROOF_READY) ## lint, formatting, types, import rules
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -54,6 +57,11 @@ check: $(READY) ## lint, formatting, types, import rules
 format: $(READY) ## format the code and apply safe lint fixes
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+$(PROOF_READY): $(READY) requirements/proof.txt
+	@echo "installing what proves the infrastructure ..." >&2
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/proof.txt
+	@touch $(PROOF_READY)
 
 $(BENCH_READY): $(READY) requirements/bench.txt
 	@echo "installing the peers to measure against ..." >&2
@@ -65,6 +73,7 @@ bench: $(BENCH_READY) ## measure speed against peers, in one run
 
 lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no addresses
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.txt
+	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra proof pyproject.toml -o requirements/proof.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra bench pyproject.toml -o requirements/bench.txt
 
 clean: ## remove .venv and everything that tools left behind

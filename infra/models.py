@@ -1,0 +1,104 @@
+"""What is known of Bedrock's models: vector sizes, and where an inference profile sends requests."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from infra.setting_types import Problems
+
+EMBEDDING_DIMENSIONS: Final[dict[str, tuple[int, ...]]] = {
+    "amazon.titan-embed-text-v1": (1536,),
+    "amazon.titan-embed-text-v2:0": (256, 512, 1024),
+    "cohere.embed-english-v3": (1024,),
+    "cohere.embed-multilingual-v3": (1024,),
+    "cohere.embed-v4:0": (256, 512, 1024, 1536),
+}
+"""Text embedding models that a knowledge base takes, and the vector sizes that each can give."""
+
+CHOOSES_DIMENSION: Final = frozenset({"amazon.titan-embed-text-v2:0", "cohere.embed-v4:0"})
+"""Models that have to be told the size."""
+
+PROFILE_REGIONS: Final[dict[str, tuple[str, ...]]] = {
+    "us": ("us-east-1", "us-east-2", "us-west-2"),
+    "eu": ("eu-central-1", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1", "eu-west-3"),
+    "jp": ("ap-northeast-1", "ap-northeast-3"),
+    "au": ("ap-southeast-2", "ap-southeast-4"),
+    "apac": (
+        "ap-northeast-1",
+        "ap-northeast-2",
+        "ap-northeast-3",
+        "ap-south-1",
+        "ap-south-2",
+        "ap-southeast-1",
+        "ap-southeast-2",
+        "ap-southeast-4",
+    ),
+}
+"""Where a geographic profile may send a request. Each profile has its own list, which grows: set
+``agent_model_regions`` where it differs (``aws bedrock get-inference-profile`` tells)."""
+
+_MODEL: Final = re.compile(r"(?:(us|eu|jp|au|apac|global)\.)?([a-z0-9-]+\.[a-z0-9.:_-]+)")
+_REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
+
+
+def check_embedding(model: str, dimension: int, problems: Problems) -> None:
+    """Note a model that is not known, or a vector size that it can't give."""
+    sizes = EMBEDDING_DIMENSIONS.get(model)
+    if sizes is None:
+        problems.add("embedding_model", model, " or ".join(EMBEDDING_DIMENSIONS))
+    elif dimension not in sizes:
+        problems.add(
+            "embedding_dimension",
+            dimension,
+            f"{' or '.join(map(str, sizes))} with embedding_model={model}",
+        )
+
+
+def split_profile(model: str) -> tuple[str, str]:
+    """Take a model's id apart.
+
+    Returns:
+        The geography of its inference profile, ``""`` for a plain model, and the foundation model's
+        own id.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    match = _MODEL.fullmatch(model)
+    if match is None:
+        raise ValueError("the id of a foundation model or of a system-defined inference profile")
+    return match[1] or "", match[2]
+
+
+def destination_regions(
+    model: str, given: tuple[str, ...], region: str | None, problems: Problems
+) -> tuple[str, ...]:
+    """Give the regions that an agent's model may run in, besides its own.
+
+    Args:
+        model: id of a foundation model or of an inference profile.
+        given: what the settings say; it wins.
+        region: that is deployed to, where known.
+        problems: takes what is wrong.
+
+    Returns:
+        The regions; empty for a plain model, and for a global profile, which may use any.
+    """
+    try:
+        geography, _ = split_profile(model)
+    except ValueError as error:
+        problems.add("agent_model", model, str(error))
+        return ()
+    wrong = [name for name in given if not _REGION.fullmatch(name)]
+    if wrong or (given and not geography):
+        problems.add("agent_model_regions", given, "region names, with an inference profile only")
+    regions = given or PROFILE_REGIONS.get(geography, ())
+    if region and regions and region not in regions:
+        problems.add(
+            "agent_model",
+            model,
+            f"one that {region} offers; this profile serves {', '.join(regions)}",
+        )
+    return regions

@@ -1,0 +1,164 @@
+"""What one setting may be: parsers that take values of ``cdk.json`` and texts of ``-c`` alike.
+
+A parser returns the value or raises ``ValueError`` with what is allowed, as the end of the sentence
+"allowed is ...".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+MISSING: Final = object()
+"""Stands for a value that was not given."""
+
+_E = TypeVar("_E", bound=StrEnum)
+_T = TypeVar("_T")
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_EMAIL: Final = re.compile(r"[^@\s,;<>]{1,64}@[^@\s,;<>]+\.[^@\s,;<>.]{2,}")
+_MAX_SHOWN: Final = 60
+
+
+class Problems:
+    """Everything that is wrong, a line each."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def add(self, key: str, value: object, allowed: str, *, unknown: bool = False) -> None:
+        """Note that a setting is not what it may be."""
+        shown = "is not set" if value is MISSING else f"= {_shown(value)}"
+        verdict = "is no setting; known are" if unknown else "allowed is"
+        self.found.append(
+            f"  {key} {shown}: {verdict} {allowed.removeprefix('one of ') if unknown else allowed}"
+        )
+
+    def read(self, key: str, value: object, parse: Callable[[Any], _T], default: _T) -> _T:
+        """Parse one value; where it is wrong, note it and go on with the default."""
+        try:
+            return parse(value)
+        except ValueError as error:
+            self.add(key, value, str(error))
+            return default
+
+
+def _shown(value: object) -> str:
+    rendered = json.dumps(value, default=str)
+    return rendered if len(rendered) <= _MAX_SHOWN else rendered[:_MAX_SHOWN] + "..."
+
+
+def choice(kind: type[_E]) -> Callable[[object], _E]:
+    """One of an enumeration's values, in whichever case."""
+    known = {str(member).lower(): member for member in kind}
+
+    def parse(value: object) -> _E:
+        if not isinstance(value, str) or value.strip().lower() not in known:
+            raise ValueError(" or ".join(kind))
+        return known[value.strip().lower()]
+
+    return parse
+
+
+def switch(value: object) -> bool:
+    """``true`` or ``false``."""
+    known = {"true": True, "false": False}
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or value.strip().lower() not in known:
+        raise ValueError("true or false")
+    return known[value.strip().lower()]
+
+
+def whole(least: int, most: int, allowed: Sequence[int] = ()) -> Callable[[object], int]:
+    """A whole number in a range, bounds included, or one of a few."""
+    expected = f"one of {', '.join(map(str, allowed))}" if allowed else f"{least} to {most}"
+
+    def parse(value: object) -> int:
+        parsed = _number(value)
+        if not parsed.is_integer() or not least <= parsed <= most:
+            raise ValueError(f"a whole number, {expected}")
+        if allowed and int(parsed) not in allowed:
+            raise ValueError(f"a whole number, {expected}")
+        return int(parsed)
+
+    return parse
+
+
+def number(least: float, most: float, *, optional: bool = False) -> Callable[[object], Any]:
+    """A number in a range, bounds included; where optional, ``null`` or nothing is ``None``."""
+
+    def parse(value: object) -> float | None:
+        if optional and value in {None, ""}:
+            return None
+        parsed = _number(value)
+        if not least <= parsed <= most:
+            raise ValueError(f"a number, {least:g} to {most:g}{' or null' if optional else ''}")
+        return parsed
+
+    return parse
+
+
+def _number(value: object) -> float:
+    """Read a number; what is none becomes NaN, which lies in no range."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return math.nan
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def text(value: object) -> str:
+    """Any text that is not blank."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a text that is not blank")
+    return value.strip()
+
+
+def name(max_characters: int) -> Callable[[object], str]:
+    """A name: lower case, digits and single hyphens, as every service accepts it."""
+
+    def parse(value: object) -> str:
+        if (
+            not isinstance(value, str)
+            or not _NAME.fullmatch(value)
+            or not 3 <= len(value) <= max_characters
+        ):
+            raise ValueError(
+                f"3 to {max_characters} lower-case letters, digits and single hyphens, a letter first"
+            )
+        return value
+
+    return parse
+
+
+def names(value: object) -> tuple[str, ...]:
+    """A list of texts, or a text with commas."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        raise ValueError("a list of texts")
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def email(value: object) -> str:
+    """One address, or nothing."""
+    if not isinstance(value, str) or (value.strip() and not _EMAIL.fullmatch(value.strip())):
+        raise ValueError("one e-mail address, or nothing")
+    return value.strip()
+
+
+def locator(value: object) -> str:
+    """An OpenID discovery address, or nothing."""
+    end = "/.well-known/openid-configuration"
+    if not isinstance(value, str) or (
+        value.strip() and not (value.startswith("https://") and value.strip().endswith(end))
+    ):
+        raise ValueError(f"an https address that ends in {end}")
+    return value.strip()

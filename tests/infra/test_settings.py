@@ -1,0 +1,178 @@
+"""Settings: presets, the command line over the file, and every mistake named at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from infra.settings import (
+    SETTINGS,
+    Entrypoint,
+    Network,
+    Preset,
+    SearchType,
+    SettingsError,
+    VectorStore,
+    load_settings,
+)
+
+
+def settings(region=None, **values):
+    return load_settings({"knowledge-rag": values}, region)
+
+
+def problems(region=None, **values):
+    with pytest.raises(SettingsError) as raised:
+        settings(region, **values)
+    return str(raised.value).splitlines()[1:]
+
+
+def test_nothing_set_is_the_dev_preset():
+    assert load_settings({}) == settings(preset="dev")
+
+
+@pytest.mark.parametrize("preset", list(Preset))
+def test_every_value_of_a_preset_may_also_be_given(preset):
+    column = 1 + list(Preset).index(preset)
+    values = {key: row[column] for key, row in SETTINGS.items()}
+    assert settings(preset=preset, **json.loads(json.dumps(values))) == settings(preset=preset)
+
+
+def test_production_keeps_its_data_its_capacity_and_its_own_key():
+    prod = settings(preset="prod")
+    assert prod.removal == "retain"
+    assert prod.customer_managed_key
+    assert (prod.store.standby, prod.store.min_search_ocu) == (True, 1)
+
+
+def test_the_command_line_wins_over_the_file():
+    context = {
+        "knowledge-rag": {"entrypoint": "agent", "network": "private"},
+        "knowledge-rag:entrypoint": "both",
+        "@aws-cdk/core:something": True,
+    }
+    read = load_settings(context)
+    assert read.entrypoint.kind is Entrypoint.BOTH
+    assert read.store.network is Network.PRIVATE
+
+
+def test_the_command_line_may_give_them_all_as_one_object():
+    assert load_settings({"knowledge-rag": '{"preset": "prod"}'}) == settings(preset="prod")
+
+
+def test_texts_of_the_command_line_are_read_as_what_they_are():
+    read = settings(
+        guardrail="TRUE",
+        min_search_ocu="2",
+        error_rate_percent="7.5",
+        agent_model_regions="us-east-1, us-west-2",
+        entrypoint="Agent",
+        evidence_floor="",
+    )
+    assert read.retrieval.guardrail
+    assert read.store.min_search_ocu == 2
+    assert read.thresholds.error_rate_percent == 7.5
+    assert read.entrypoint.agent_model_regions == ("us-east-1", "us-west-2")
+    assert read.retrieval.evidence_floor is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("preset", "staging", "dev or prod"),
+        ("name", "Knowledge_RAG", "lower-case letters"),
+        ("name", "a-name-that-is-far-too-long", "3 to 20"),
+        ("log_retention_days", 10, "1, 3, 5, 7, 14"),
+        ("alarm_email", "on call", "one e-mail address"),
+        ("alarm_email", "a@b.cc, d@e.ff", "one e-mail address"),
+        ("embedding_model", "my-model", "amazon.titan-embed-text-v2:0"),
+        ("embedding_dimension", 384, "256 or 512 or 1024"),
+        ("embedding_dimension", 0, "1 to 4096"),
+        ("search_type", "VECTOR", "HYBRID or SEMANTIC"),
+        ("evidence_floor", "high", "a number"),
+        ("evidence_floor", "nan", "a number"),
+        ("min_search_ocu", 1.5, "a whole number"),
+        ("min_search_ocu", True, "a whole number"),
+        ("min_search_ocu", 9, "at most max_ocu"),
+        ("guardrail", "maybe", "true or false"),
+        ("network", None, "public or private"),
+        ("jwt_audiences", ["me"], "unset unless gateway_authorizer=jwt"),
+        ("jwt_discovery_url", "http://a/.well-known/openid-configuration", "https"),
+        ("zero_result_warning_percent", 60, "at most zero_result_alarm_percent"),
+        ("error_rate_percent", 101, "0 to 100"),
+        ("corpus", " ", "not blank"),
+        ("entrypont", "agent", "no setting; known are preset, name"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_allowed(key, value, allowed):
+    (line,) = problems(**{key: value})
+    assert line.startswith(f"  {key} = {json.dumps(value)}")
+    assert allowed in line
+
+
+def test_every_mistake_is_told_at_once():
+    lines = problems(preset="x", network="lan", guardrail=7, entrypont="agent")
+    assert [line.split()[0] for line in lines] == ["entrypont", "preset", "network", "guardrail"]
+
+
+def test_settings_that_are_no_object_are_refused():
+    with pytest.raises(SettingsError, match="an object of settings"):
+        load_settings({"knowledge-rag": "preset=prod"})
+
+
+def test_a_store_without_keywords_has_no_hybrid_search():
+    (line,) = problems(vector_store="s3-vectors")
+    assert "SEMANTIC with vector_store=s3-vectors" in line
+    read = settings(vector_store="s3-vectors", search_type="semantic")
+    assert (read.store.kind, read.retrieval.search_type) == (
+        VectorStore.S3_VECTORS,
+        SearchType.SEMANTIC,
+    )
+
+
+def test_the_classic_generation_has_no_minimum_of_ours():
+    (line,) = problems(generation="classic", min_search_ocu=1)
+    assert "0 with generation=classic" in line
+
+
+def test_token_callers_need_an_issuer_and_an_audience():
+    assert len(problems(gateway_authorizer="jwt")) == 2
+    assert settings(
+        gateway_authorizer="jwt",
+        jwt_discovery_url="https://id.example.com/.well-known/openid-configuration",
+        jwt_audiences=["sre"],
+    ).entrypoint.jwt_audiences == ("sre",)
+
+
+def test_an_inference_profile_brings_the_regions_it_serves():
+    read = settings(entrypoint="agent", agent_model="eu.amazon.nova-pro-v1:0").entrypoint
+    assert "eu-west-1" in read.agent_model_regions
+    plain = settings(entrypoint="agent", agent_model="amazon.nova-pro-v1:0").entrypoint
+    assert plain.agent_model_regions == ()
+
+
+def test_a_profile_of_another_part_of_the_world_is_refused_where_the_region_is_known():
+    (line,) = problems("eu-west-1", entrypoint="agent", agent_model="us.amazon.nova-pro-v1:0")
+    assert "one that eu-west-1 offers" in line
+    assert settings("eu-west-1", agent_model="us.amazon.nova-pro-v1:0")  # no agent, no matter
+
+
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        ({"agent_model": "claude"}, "agent_model"),
+        ({"agent_model_regions": ["nowhere"]}, "agent_model_regions"),
+        (
+            {"agent_model": "amazon.nova-pro-v1:0", "agent_model_regions": ["us-east-1"]},
+            "agent_model_regions",
+        ),
+    ],
+)
+def test_an_agent_needs_a_model_that_can_be(values, key):
+    lines = problems(entrypoint="agent", **values)
+    assert [line.split()[0] for line in lines] == [key]
+
+
+def test_every_setting_is_documented():
+    text = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert [key for key in SETTINGS if f"| `{key}` |" not in text] == []
