@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +22,15 @@ class StandardOutput(logging.StreamHandler[TextIO]):
 
     @stream.setter
     def stream(self, _: TextIO) -> None: ...
+
+
+def ascii_json(record: Mapping[str, Any]) -> str:
+    """Write one log record, for ``Logger(json_serializer=...)``; what JSON lacks becomes text.
+
+    A record stays one line to whatever reads it (many take U+2028 for a line's end), and an id that
+    somebody chose can't steer the terminal that it is read in.
+    """
+    return json.dumps(record, default=str, separators=(",", ":"))
 
 
 _LEVELS = frozenset({"DEBUG", "INFO", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL"})

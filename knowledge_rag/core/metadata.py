@@ -172,8 +172,9 @@ def _shown(metadata: Mapping[str, object]) -> dict[str, MetadataValue]:
         if name == PAGE:
             if (page := _page(value)) is not None:
                 shown[name] = page
-        elif name == TAGS and isinstance(value, list):
-            shown[name] = [tag for tag in value if isinstance(tag, str) and _showable(tag)]
+        elif name == TAGS:
+            if isinstance(value, list):
+                shown[name] = [tag for tag in value if isinstance(tag, str) and _showable(tag)]
         elif isinstance(value, str) and _showable(value):
             shown[name] = value
     return shown

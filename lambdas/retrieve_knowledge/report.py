@@ -21,7 +21,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.metrics.functions import is_metrics_disabled
 
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.log_output import StandardOutput, log_level
+from knowledge_rag.core.log_output import StandardOutput, ascii_json, log_level
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import unproven_count
 
@@ -39,6 +39,7 @@ logger: Final = Logger(
     service=telemetry.SERVICE,
     level=_LEVEL.name,
     logger_handler=StandardOutput(),
+    json_serializer=ascii_json,
     log_uncaught_exceptions=False,
 )
 

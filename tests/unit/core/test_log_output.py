@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from knowledge_rag.core.log_output import LogLevel, log_level
+from knowledge_rag.core.log_output import LogLevel, ascii_json, log_level
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,9 @@ def test_any_other_is_info_and_is_told_briefly(variable, value):
     assert level.name == "INFO"
     assert level.problem.startswith(f"{variable}='")
     assert len(level.problem.encode()) < 150
+
+
+def test_a_record_is_one_line_that_steers_no_terminal():
+    line = ascii_json({"session_id": "a\u2028b\x85c\n\x9b31m", "caller": LogLevel("INFO")})
+    assert line.isascii()
+    assert line.isprintable()

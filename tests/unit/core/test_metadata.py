@@ -110,6 +110,12 @@ def test_metadata_of_several_lines_could_pass_for_a_citation_and_is_not_shown():
     assert result.metadata["tags"] == ["rds"]
 
 
+def test_tags_are_a_list_or_are_not_shown():
+    result = prove(stored_text(chunk()), to_metadata(chunk()) | {"tags": "rds"})
+    assert isinstance(result, RetrievalResult)
+    assert "tags" not in result.metadata
+
+
 def test_one_changed_character_is_no_proof():
     text = stored_text(chunk())
     assert prove(text.replace("ReplicaLag", "ReplicaLog"), to_metadata(chunk())) is (
