@@ -1,7 +1,9 @@
 """What is worth waking someone for: the alarms as data, for the stack and for ``gameday`` alike.
 
 An alarm is a CloudWatch metric-math expression over named metrics and a bound on its value. Rates
-count only from a number of samples on, so that one failed query at night is no 100 %.
+count only from a number of samples on, so that one failed query at night is no 100 %. Where there is
+no data, nothing was asked, which is no fault: missing data never fires. ``docs/operations/alarms.md``
+has a section for each key.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core import telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +38,11 @@ class Source(StrEnum):
     """AWS/Lambda, dimension ``FunctionName`` of ``retrieve_knowledge``."""
     CHUNK_FUNCTION = "chunk_function"
     """AWS/Lambda, dimension ``FunctionName`` of ``chunk_documents``."""
+    INGESTION_FUNCTION = "ingestion_function"
+    """AWS/Lambda, dimension ``FunctionName`` of the ingestion starter."""
+    RETRIEVE_LOG = "retrieve_log"
+    """Counted from what Lambda itself logs of ``retrieve_knowledge``: a namespace a deployment,
+    no dimension, because a log's metric can have none that its events do not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,8 @@ class Alarm:
     """One alarm; it fires when ``value > threshold`` in ``datapoints`` of ``periods`` periods.
 
     Args:
-        key: its name below the deployment's, lower case with hyphens; also that of its runbook.
+        key: its name below the deployment's, lower case with hyphens; also that of its section in
+            ``docs/operations/alarms.md``.
         severity: how loudly it speaks.
         metrics: id in the expression -> metric; ids are lower case.
         expression: metric math over the ids (``IF``, ``+ - * /``, comparisons); a bare id where one
@@ -101,5 +111,262 @@ class Alarm:
     summary: str
     action: str
 
+    def breached_by(self, value: float) -> bool:
+        """Tell whether one period's value is over the threshold; NaN, for no data, never is."""
+        return value > self.threshold
 
-FIVE_MINUTES: Final = 300
+
+MINUTE: Final = 60
+FIVE_MINUTES: Final = 5 * MINUTE
+QUARTER_HOUR: Final = 15 * MINUTE
+HOUR: Final = 60 * MINUTE
+
+QUERIES_OF_AN_INCIDENT: Final = 3
+"""What one incident may ask: if all of that fails, somebody was left without an answer."""
+
+_COUNT: Final = Metric(telemetry.RETRIEVAL_COUNT)
+_ERRORS: Final = Metric(telemetry.RETRIEVAL_ERRORS)
+
+
+def retrieval_alarms(thresholds: Thresholds = Thresholds()) -> tuple[Alarm, ...]:
+    """Give every alarm of a deployment, the loudest first.
+
+    Args:
+        thresholds: of this deployment.
+    """
+    return (
+        *_unanswered_queries(thresholds),
+        *_functions(thresholds),
+        *_quality(thresholds),
+        *_ingestion(),
+    )
+
+
+def _unanswered_queries(thresholds: Thresholds) -> tuple[Alarm, ...]:
+    """Alarms on queries that nobody got an answer to."""
+    return (
+        _any(
+            "permanent-errors",
+            Severity.ALARM,
+            Metric(telemetry.RETRIEVAL_PERMANENT_ERRORS),
+            MINUTE,
+            summary="A query failed for a reason that no retry mends: access or configuration.",
+            action="Read reason and code of the last degraded query in the function's log, and undo "
+            "the last change of roles, settings or knowledge base.",
+        ),
+        Alarm(
+            key="outage",
+            severity=Severity.ALARM,
+            metrics={"n": _COUNT, "e": _ERRORS},
+            expression=f"IF(n >= {QUERIES_OF_AN_INCIDENT}, e >= n, 0)",
+            threshold=0,
+            period_seconds=FIVE_MINUTES,
+            periods=1,
+            datapoints=1,
+            summary="Every query of five minutes went unanswered.",
+            action="Tell whoever is on an incident to open the runbooks by hand, then look at the "
+            "reasons of degradation on the dashboard.",
+        ),
+        Alarm(
+            key="error-rate",
+            severity=Severity.ALARM,
+            metrics={"n": _COUNT, "e": _ERRORS},
+            expression=f"IF(n >= {thresholds.min_samples}, 100 * e / n, 0)",
+            threshold=thresholds.error_rate_percent,
+            period_seconds=FIVE_MINUTES,
+            periods=3,
+            datapoints=2,
+            summary=f"More than {thresholds.error_rate_percent:g} % of queries go unanswered.",
+            action="Look at the reasons of degradation on the dashboard; the most frequent one "
+            "names the cause.",
+        ),
+        Alarm(
+            key="timeouts",
+            severity=Severity.ALARM,
+            metrics={"t": Metric(telemetry.RETRIEVAL_TIMEOUTS)},
+            expression="t",
+            threshold=thresholds.timeouts,
+            period_seconds=FIVE_MINUTES,
+            periods=1,
+            datapoints=1,
+            summary=f"More than {thresholds.timeouts} queries were given up within five minutes.",
+            action="Look whether the vector store has capacity: an idle one takes 10 to 30 seconds "
+            "to come back.",
+        ),
+    )
+
+
+def _functions(thresholds: Thresholds) -> tuple[Alarm, ...]:
+    """Alarms on what the retrieval function can't tell of itself."""
+    duration = Metric("Duration", "p95", Source.RETRIEVE_FUNCTION)
+    invocations = Metric("Invocations", "Sum", Source.RETRIEVE_FUNCTION)
+    return (
+        _any(
+            "function-errors",
+            Severity.ALARM,
+            Metric("Errors", "Sum", Source.RETRIEVE_FUNCTION),
+            MINUTE,
+            summary="The retrieval function crashed or was killed; its own code answers every fault.",
+            action="Read the last lines of the function's log before the error.",
+        ),
+        _any(
+            "init-failures",
+            Severity.ALARM,
+            Metric(telemetry.RETRIEVAL_INIT_FAILURES, "Sum", Source.RETRIEVE_LOG),
+            MINUTE,
+            summary="The retrieval function could not start or be restored, so it emits no metrics.",
+            action="Point the alias at the version before, then read the error in the log.",
+        ),
+        _any(
+            "throttles",
+            Severity.ALARM,
+            Metric("Throttles", "Sum", Source.RETRIEVE_FUNCTION),
+            FIVE_MINUTES,
+            summary="Lambda turned calls of the retrieval function away.",
+            action="Compare concurrent executions with reserved_concurrency and the account's quota.",
+        ),
+        Alarm(
+            key="latency-p95",
+            severity=Severity.ALARM,
+            metrics={"n": invocations, "d": duration},
+            expression=f"IF(n >= {thresholds.min_samples}, d, 0)",
+            threshold=thresholds.latency_p95_ms,
+            period_seconds=FIVE_MINUTES,
+            periods=3,
+            datapoints=2,
+            summary=f"One call in twenty runs longer than {thresholds.latency_p95_ms} ms, so the "
+            "deadline is not kept.",
+            action="Compare the function's duration with the latency of answered queries: what "
+            "lies between them is the function's own time.",
+        ),
+    )
+
+
+def _quality(thresholds: Thresholds) -> tuple[Alarm, ...]:
+    """Alarms on what the answers are worth."""
+    return (
+        _zero_results(
+            "zero-results",
+            Severity.ALARM,
+            thresholds.zero_result_alarm_percent,
+            thresholds.min_samples,
+            QUARTER_HOUR,
+            action="Ask a question that is surely documented; if it finds nothing, the index is "
+            "empty or the evidence floor too high.",
+        ),
+        _zero_results(
+            "zero-results-warning",
+            Severity.WARNING,
+            thresholds.zero_result_warning_percent,
+            thresholds.min_samples,
+            HOUR,
+            action="Look which incidents found nothing and write the runbook that they lacked.",
+        ),
+        _any(
+            "dropped-results",
+            Severity.WARNING,
+            Metric(telemetry.RETRIEVAL_DROPPED_RESULTS),
+            FIVE_MINUTES,
+            summary="Results were dropped because their lines can't be proven: somebody edited the "
+            "store, or another chunker wrote it.",
+            action="Ingest again, and see that the data source's transformation is chunk_documents.",
+        ),
+        _any(
+            "guardrail-interventions",
+            Severity.WARNING,
+            Metric(telemetry.RETRIEVAL_GUARDRAIL_INTERVENED),
+            FIVE_MINUTES,
+            summary="The guardrail withheld the results of a query.",
+            action="Find out whether it was right; if it was not, loosen the policy that matched.",
+        ),
+    )
+
+
+def _ingestion() -> tuple[Alarm, ...]:
+    """Alarms on new knowledge that did not arrive; what was indexed before still answers."""
+    return (
+        _any(
+            "ingestion-failed-jobs",
+            Severity.WARNING,
+            Metric(telemetry.INGESTION_FAILED_JOBS, "Sum", Source.INGESTION),
+            FIVE_MINUTES,
+            summary="An ingestion job failed, was stopped, could not start or did not end in time.",
+            action="Read the job's failure reasons in the starter's log, then run it again.",
+        ),
+        _any(
+            "ingestion-failed-documents",
+            Severity.WARNING,
+            Metric(telemetry.INGESTION_FAILED_DOCUMENTS, "Sum", Source.INGESTION),
+            FIVE_MINUTES,
+            summary="An ingestion job could not index some documents.",
+            action="Read their names and reasons in the starter's log.",
+        ),
+        _any(
+            "ingestion-function-errors",
+            Severity.WARNING,
+            Metric("Errors", "Sum", Source.INGESTION_FUNCTION),
+            FIVE_MINUTES,
+            summary="The ingestion starter crashed or was killed.",
+            action="Read the end of its log; changed documents are not searchable until a job ran.",
+        ),
+        _any(
+            "chunking-function-errors",
+            Severity.WARNING,
+            Metric("Errors", "Sum", Source.CHUNK_FUNCTION),
+            FIVE_MINUTES,
+            summary="chunk_documents crashed or was killed, so that its ingestion job failed.",
+            action="Read the end of its log: access to a bucket, settings, or a time-out.",
+        ),
+        _any(
+            "chunking-failed-files",
+            Severity.WARNING,
+            Metric(telemetry.CHUNKING_FAILED_FILES, "Sum", Source.CHUNKING),
+            FIVE_MINUTES,
+            summary="Documents yield no chunks, so they can't be found.",
+            action="Read their names and reasons in the log of chunk_documents, and mend the files.",
+        ),
+        _any(
+            "chunking-mismatches",
+            Severity.WARNING,
+            Metric(telemetry.CHUNKING_MISMATCHES, "Sum", Source.CHUNKING),
+            FIVE_MINUTES,
+            summary="Bedrock's parser changed the text of documents; the original's lines were kept.",
+            action="Compare the document with the difference that the log of chunk_documents names.",
+        ),
+    )
+
+
+def _any(  # noqa: PLR0913 - an alarm's own parts
+    key: str, severity: Severity, metric: Metric, period: int, *, summary: str, action: str
+) -> Alarm:
+    """Give an alarm that fires on the first occurrence in a period."""
+    return Alarm(
+        key=key,
+        severity=severity,
+        metrics={"m": metric},
+        expression="m",
+        threshold=0,
+        period_seconds=period,
+        periods=1,
+        datapoints=1,
+        summary=summary,
+        action=action,
+    )
+
+
+def _zero_results(  # noqa: PLR0913 - an alarm's own parts
+    key: str, severity: Severity, percent: float, min_samples: int, period: int, *, action: str
+) -> Alarm:
+    return Alarm(
+        key=key,
+        severity=severity,
+        metrics={"n": _COUNT, "e": _ERRORS, "z": Metric(telemetry.RETRIEVAL_ZERO_RESULTS)},
+        # failed queries found nothing either, and are counted elsewhere
+        expression=f"IF(n - e >= {min_samples}, 100 * z / (n - e), 0)",
+        threshold=percent,
+        period_seconds=period,
+        periods=1,
+        datapoints=1,
+        summary=f"More than {percent:g} % of answered queries found nothing.",
+        action=action,
+    )

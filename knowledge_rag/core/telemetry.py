@@ -20,6 +20,8 @@ RETRIEVAL_ZERO_RESULTS: Final = "KnowledgeRetrievalZeroResults"
 RETRIEVAL_DROPPED_RESULTS: Final = "KnowledgeRetrievalDroppedResults"
 """Results that could not be proven (no_citation, not_text, not_proven)."""
 RETRIEVAL_GUARDRAIL_INTERVENED: Final = "KnowledgeRetrievalGuardrailIntervened"
+RETRIEVAL_INIT_FAILURES: Final = "KnowledgeRetrievalInitFailures"
+"""Starts and restores that failed, counted from Lambda's own log: the function can't say so."""
 
 CHUNKED_FILES: Final = "KnowledgeChunkedFiles"
 CHUNKED_CHUNKS: Final = "KnowledgeChunkedChunks"
