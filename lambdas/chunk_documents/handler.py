@@ -13,35 +13,24 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+from aws_lambda_powertools.metrics import MetricUnit
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.core.log_output import StandardOutput, log_level
 from lambdas.chunk_documents.job import read_job
 from lambdas.chunk_documents.settings import load_settings
 from lambdas.chunk_documents.storage import Storage
 from lambdas.chunk_documents.transform import transform
+from lambdas.reporting import begin, logger, metric_record
 
 if TYPE_CHECKING:
     from lambdas.chunk_documents.settings import Settings
     from lambdas.chunk_documents.transform import Transformed
 
-_LEVEL: Final = log_level(os.environ)
-
-logger: Final = Logger(
-    service=telemetry.SERVICE,
-    level=_LEVEL.name,
-    logger_handler=StandardOutput(),
-    log_uncaught_exceptions=False,
-)
-
 
 @lru_cache(maxsize=1)
 def _service() -> tuple[Settings, Storage]:
-    if _LEVEL.problem:
-        logger.warning("log level is wrong", problems=_LEVEL.problem)
+    begin()
     settings = load_settings(os.environ)
     return settings, Storage(boto3.client("s3"), settings.max_document_bytes)
 
@@ -72,7 +61,7 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: A
             done = transform(file, job.bucket, storage, settings)
         except UnreadableDocument as error:
             counts[telemetry.CHUNKING_FAILED_FILES] += 1
-            logger.error(  # noqa: TRY400 - the reason says it all, a traceback would hide it
+            logger.error(  # the reason says it all; a traceback would hide it
                 "document yields no chunks",
                 document=error.name,
                 reason=error.reason,
@@ -112,7 +101,7 @@ def _report(done: Transformed, counts: dict[str, int]) -> None:
 
 
 def _emit(counts: dict[str, int], job_id: str) -> None:
-    metrics = EphemeralMetrics(namespace=telemetry.NAMESPACE, service=telemetry.SERVICE)
+    metrics = metric_record()
     for name, count in counts.items():
         metrics.add_metric(name, MetricUnit.Count, count)
     metrics.add_metadata("ingestion_job_id", job_id)

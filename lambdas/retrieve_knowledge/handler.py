@@ -18,6 +18,7 @@ from knowledge_rag.core.errors import InvalidRequest, InvalidSettings, Retrieval
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.retrieval import Retrieval, degraded
 from knowledge_rag.core.tracing import subsegment
+from lambdas.reporting import begin
 from lambdas.retrieve_knowledge import report
 from lambdas.retrieve_knowledge.events import recognise, unread
 from lambdas.retrieve_knowledge.service import service
@@ -66,7 +67,7 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:
 
 
 def _serve(run: _Run, event: object, context: object) -> dict[str, Any]:
-    report.begin()
+    begin()
     run.call = recognise(event, context)
     try:
         run.query = run.call.query()

@@ -7,23 +7,20 @@ debug switch asks for it.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.metrics.functions import is_metrics_disabled
 
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.log_output import StandardOutput, ascii_json, log_level
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import unproven_count
+from lambdas.reporting import logger, metric_record
 
 if TYPE_CHECKING:
     from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
@@ -31,17 +28,6 @@ if TYPE_CHECKING:
     from knowledge_rag.core.retrieval import Query
     from lambdas.retrieve_knowledge.events import Call
     from lambdas.retrieve_knowledge.settings import Settings
-
-
-_LEVEL: Final = log_level(os.environ)
-
-logger: Final = Logger(
-    service=telemetry.SERVICE,
-    level=_LEVEL.name,
-    logger_handler=StandardOutput(),
-    json_serializer=ascii_json,
-    log_uncaught_exceptions=False,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +52,6 @@ class End:
     def failed(self) -> bool:
         """Whether the query went unanswered."""
         return self.outcome.status is Status.DEGRADED
-
-
-@lru_cache(maxsize=1)
-def begin() -> None:
-    """Say what is wrong with the log's own level: once, and when there is a call to say it at."""
-    if _LEVEL.problem:
-        logger.warning("log level is wrong", problems=_LEVEL.problem)
 
 
 def refused(call: Call, error: InvalidRequest) -> None:
@@ -148,8 +127,7 @@ def _fields(call: Call, query: Query | None, end: End, latency_ms: float) -> dic
 
 
 def _write_metrics(call: Call, end: End, latency_ms: float) -> None:
-    # A provider a call: `Metrics` keeps its values in class attributes, which threads would mix.
-    metrics = EphemeralMetrics(namespace=telemetry.NAMESPACE, service=telemetry.SERVICE)
+    metrics = metric_record()
     for name, value in _counts(end).items():
         metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
     properties: dict[str, object] = {"status": end.outcome.status, "latency_ms": latency_ms}
