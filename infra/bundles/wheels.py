@@ -1,0 +1,78 @@
+"""Third-party packages of a bundle: the wheels that ``requirements/lambda.txt`` pins by hash.
+
+boto3 is not among them: the Lambda runtime has it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from infra.bundles.errors import BundlingError
+
+if TYPE_CHECKING:
+    from infra.bundles.target import Target
+
+_KEPT_METADATA: Final = {"METADATA", "WHEEL"}
+_LICENCES: Final = ("licen", "copying", "notice", "authors")
+
+
+def install(lock: Path, folder: Path, target: Target) -> None:
+    """Install the locked wheels into a folder and take away what a function never reads.
+
+    Args:
+        lock: requirements, each with its hashes; names all that is installed.
+        folder: that becomes part of a bundle.
+        target: that they are for.
+
+    Raises:
+        BundlingError: uv is missing, a wheel can't be had, or it is not what was locked.
+    """
+    command = [_uv(), "pip", "install", "--quiet", "--python", sys.executable]
+    command += ["--target", str(folder), "--python-version", target.python]
+    if target.wheel_platform:
+        command += ["--python-platform", target.wheel_platform]
+    # copies, because modes are set later and a hard link would change uv's cache with them
+    command += ["--link-mode", "copy", "--no-compile-bytecode", "--only-binary", ":all:"]
+    command += ["--require-hashes", "--no-deps", "-r", str(lock)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - uv with arguments of this module
+    if done.returncode:
+        raise BundlingError(
+            f"can't install {lock.name} for the Lambda bundle: {_said(done.stderr)}"
+        )
+    _prune(folder)
+
+
+def _uv() -> str:
+    beside = Path(sys.executable).with_name("uv")
+    found = str(beside) if beside.is_file() else shutil.which("uv")
+    if not found:
+        raise BundlingError("uv is needed to bundle a Lambda: run 'make setup', or install uv")
+    return found
+
+
+def _said(errors: str) -> str:
+    """Put what uv said into one line."""
+    parts = (line.strip(" \t├─▶╰×│╭·") for line in errors.splitlines())
+    return ": ".join(part.removeprefix("error: ") for part in parts if part)[:1000]
+
+
+def _prune(folder: Path) -> None:
+    """Remove commands, installers' notes and tests; licences and what scanners read stay."""
+    for path in sorted(folder.iterdir()):
+        if path.name == "bin" or path.name.startswith("."):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        elif path.suffix == ".dist-info":
+            _prune_metadata(path)
+    for path in [*folder.rglob("tests"), *folder.rglob("__pycache__")]:
+        shutil.rmtree(path)
+
+
+def _prune_metadata(folder: Path) -> None:
+    for path in folder.iterdir():
+        kept = path.name in _KEPT_METADATA or path.name.lower().startswith(_LICENCES)
+        if not kept:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()

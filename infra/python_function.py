@@ -1,0 +1,213 @@
+"""The one Lambda factory: Python on arm64, from a bundle, with a role that may do nothing else."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra.bundling import BUNDLES, NO_BYTE_CODE, bundle
+from infra.log_groups import log_group
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aws_cdk import aws_kms as kms
+
+    from infra.bundling import Bundle
+    from infra.settings import Settings
+
+RUNTIME: Final = lambda_.Runtime.PYTHON_3_13
+"""What bundles are built for, see ``infra.bundles.target.PYTHON_RUNTIME``."""
+
+ALIAS: Final = "live"
+"""What callers invoke: SnapStart restores published versions only, and a version never changes."""
+
+_Resource = TypeVar("_Resource", bound=cdk.CfnResource)
+
+
+class PythonFunction(Construct):
+    """A Lambda of this project with its role, its log group and its alias.
+
+    Attributes:
+        function: the function; grant to it, or to its role, what it may do.
+        alias: ``live``, on the version that the code and the configuration of now make; callers
+            invoke this and nothing else.
+        role: may write the function's own log streams and its traces, nothing more.
+        log_group: the function's own, ``/aws/lambda/<name>``.
+    """
+
+    def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        module: str,
+        description: str,
+        environment: Mapping[str, str],
+        timeout: cdk.Duration,
+        memory_mb: int,
+        settings: Settings,
+        encryption_key: kms.IKey | None = None,
+        reserved_concurrency: int = 0,
+        snap_start: bool = False,
+        async_retries: int = 0,
+    ) -> None:
+        """Make the function.
+
+        Args:
+            scope: it is made in.
+            construct_id: within the scope.
+            name: of the function, whole: ``<settings.name>-...``, at most 64 characters.
+            module: dotted name of the module whose ``lambda_handler`` is called.
+            description: for people who meet it in the console.
+            environment: of the function, over what every function here has.
+            timeout: of one invocation.
+            memory_mb: MB; processing power grows with it.
+            settings: of the deployment.
+            encryption_key: for the environment, the snapshots and the log group; the key's policy
+                has to allow the log group, see :func:`infra.log_groups.allow_log_groups`.
+            reserved_concurrency: invocations at a time that are kept for it and that it may not
+                exceed; 0 leaves it to the account.
+            snap_start: whether versions start from a snapshot of the initialised function.
+            async_retries: of an asynchronous invocation that failed, 0..2.
+        """
+        super().__init__(scope, construct_id)
+        self.log_group = log_group(
+            self,
+            "Logs",
+            name=f"/aws/lambda/{name}",
+            settings=settings,
+            encryption_key=encryption_key,
+        )
+        self.role = self._role(encryption_key)
+        packed = _bundle(module)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            function_name=name,
+            description=description,
+            code=_code(packed),
+            handler=f"{module}.lambda_handler",
+            runtime=RUNTIME,
+            architecture=lambda_.Architecture.ARM_64,
+            role=self.role,
+            environment={**_environment(settings), **environment},
+            environment_encryption=encryption_key,
+            timeout=timeout,
+            memory_size=memory_mb,
+            reserved_concurrent_executions=reserved_concurrency or None,
+            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
+            log_group=self.log_group,
+            logging_format=lambda_.LoggingFormat.JSON,
+        )
+        _trace(self.function)
+        _annotate(self.function, packed)
+        self.alias = lambda_.Alias(
+            self,
+            "Live",
+            alias_name=ALIAS,
+            version=self.function.current_version,
+            retry_attempts=async_retries,
+        )
+
+    def _role(self, key: kms.IKey | None) -> iam.Role:
+        own = [
+            iam.PolicyStatement(
+                sid="WriteOwnLogs",
+                actions=["logs:CreateLogStream", "logs:PutLogEvents"],
+                resources=[self.log_group.log_group_arn],
+            ),
+            iam.PolicyStatement(
+                sid="WriteTraces",
+                actions=["xray:PutTraceSegments", "xray:PutTelemetryRecords"],
+                resources=["*"],
+            ),
+        ]
+        if key is not None:
+            own.append(_decrypt_environment(self, key))
+        role = iam.Role(
+            self,
+            "Role",
+            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+            inline_policies={"Own": iam.PolicyDocument(statements=own)},
+        )
+        # On the role's own policies alone: what is granted later lies in a policy of its own, which
+        # this must not excuse.
+        _acknowledge(
+            _resource(role, iam.CfnRole),
+            "AwsSolutions-IAM5[Resource::*]",
+            "X-Ray's two write actions know no resource; the statement holds no other.",
+        )
+        return role
+
+
+@cache
+def _bundle(module: str) -> Bundle:
+    """Bundle once a process: sources do not change under a synth."""
+    return bundle(module, BUNDLES)
+
+
+def _code(packed: Bundle) -> lambda_.Code:
+    return lambda_.Code.from_asset(
+        str(packed.path),
+        asset_hash=packed.content_hash,
+        asset_hash_type=cdk.AssetHashType.CUSTOM,
+    )
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    return {
+        "POWERTOOLS_SERVICE_NAME": settings.name,  # the metrics' ``service`` dimension
+        "POWERTOOLS_LOG_LEVEL": "INFO",
+    }
+
+
+def _decrypt_environment(scope: Construct, key: kms.IKey) -> iam.PolicyStatement:
+    """Allow decrypting under the key, through Lambda only."""
+    return iam.PolicyStatement(
+        sid="DecryptOwnEnvironment",
+        actions=["kms:Decrypt"],
+        resources=[key.key_arn],
+        conditions={
+            "StringEquals": {"kms:ViaService": f"lambda.{cdk.Stack.of(scope).region}.amazonaws.com"}
+        },
+    )
+
+
+def _trace(function: lambda_.Function) -> None:
+    # CDK's own property would put its X-Ray statement among what is granted later.
+    active = lambda_.CfnFunction.TracingConfigProperty(mode="Active")
+    _resource(function, lambda_.CfnFunction).tracing_config = active
+
+
+def _annotate(function: lambda_.Function, packed: Bundle) -> None:
+    _acknowledge(
+        _resource(function, lambda_.CfnFunction),
+        "AwsSolutions-L1",
+        "Wheels, byte code and tests are pinned to one supported runtime; it is raised with them.",
+    )
+    notes = cdk.Annotations.of(function)
+    notes.acknowledge_warning(
+        "@aws-cdk/aws-lambda:snapStartRequirePublish", "The alias is on a published version."
+    )
+    if not packed.byte_code:
+        notes.add_warning_v2("knowledge-rag:sourcesOnly", NO_BYTE_CODE)
+
+
+def _acknowledge(resource: cdk.CfnResource, rule: str, reason: str) -> None:
+    acknowledgement = cdk.Acknowledgment(id=rule, reason=reason)
+    cdk.Validations.of(resource).acknowledge(acknowledgement)
+
+
+def _resource(construct: Construct, kind: type[_Resource]) -> _Resource:
+    """Give the CloudFormation resource that a construct of CDK's own is made of."""
+    resource = construct.node.default_child
+    if not isinstance(resource, kind):
+        raise TypeError(f"{construct.node.path} is made of {type(resource).__name__}")
+    return resource
