@@ -1,0 +1,152 @@
+"""A real ``cdk bootstrap`` and ``cdk deploy`` against moto's server on loopback.
+
+The command line is the one that users run, unmodified; only its endpoint is another one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from moto.server import ThreadedMotoServer
+
+from tests.infra.local_cloud.kinds import ACCOUNT, MADE, REGION
+from tests.infra.local_cloud.registration import FAILED, register
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PROJECT = Path(__file__).parents[3]
+CDK = "aws-cdk@2.1148.1"
+_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """One stack as the cloud tells of it, beside what its template says."""
+
+    name: str
+    status: str
+    resources: dict[str, str]
+    outputs: dict[str, str]
+    template: dict[str, Any]
+
+
+@contextlib.contextmanager
+def cloud() -> Iterator[str]:
+    """Run a server with the missing resource types; yields its address."""
+    register()
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    _, port = server.get_host_and_port()
+    endpoint = f"http://localhost:{port}"
+    saved = dict(os.environ)
+    os.environ.update(_environment(endpoint))
+    try:
+        yield endpoint
+    finally:
+        os.environ.clear()
+        os.environ.update(saved)
+        server.stop()
+
+
+def _environment(endpoint: str) -> dict[str, str]:
+    return {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_SESSION_TOKEN": "testing",
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "CDK_DISABLE_CLI_TELEMETRY": "1",
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+        "TEST_SERVER_MODE": "true",
+    }
+
+
+def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
+    """Bootstrap and deploy every stack.
+
+    Args:
+        context: settings, each as ``key=value``.
+        output: folder that takes the synthesized assembly.
+
+    Raises:
+        RuntimeError: the command line failed; the message is all that it said.
+    """
+    _cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", "--output", str(output))
+    options = [word for pair in context for word in ("-c", pair)]
+    _cdk(
+        "deploy",
+        "--all",
+        "--method=direct",
+        "--require-approval=never",
+        "--output",
+        str(output),
+        *options,
+    )
+    return [_deployed(path) for path in sorted(output.glob("*.template.json"))]
+
+
+def _cdk(*words: str) -> None:
+    done = subprocess.run(
+        [
+            "npx",
+            "--yes",
+            CDK,
+            *words,
+            "--no-version-reporting",
+            "--no-notices",
+            "--progress=events",
+        ],
+        cwd=PROJECT,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    if done.returncode or FAILED:
+        raise RuntimeError("\n".join([*FAILED, done.stdout, done.stderr]))
+
+
+def _deployed(path: Path) -> Deployed:
+    name = path.name.removesuffix(".template.json")
+    client = boto3.client("cloudformation", region_name=REGION)
+    (stack,) = client.describe_stacks(StackName=name)["Stacks"]
+    resources = client.describe_stack_resources(StackName=name)["StackResources"]
+    return Deployed(
+        name,
+        stack["StackStatus"],
+        {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in resources},
+        {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", [])},
+        json.loads(path.read_text(encoding="utf-8")),
+    )
+
+
+def main(context: Sequence[str]) -> int:
+    """Deploy, and print what was created."""
+    write = sys.stdout.write
+    with cloud() as endpoint:
+        write(f"deploying to a cloud of this one machine, {endpoint} ...\n")
+        for stack in deploy(context, PROJECT / "cdk.out" / "local"):
+            write(f"\n{stack.name}: {stack.status}, {len(stack.resources)} resources\n")
+            counted = Counter(each["Type"] for each in stack.template["Resources"].values())
+            for kind, count in sorted(counted.items()):
+                write(f"  {count:>3} {kind}\n")
+            for key, value in sorted(stack.outputs.items()):
+                write(f"      {key} = {value}\n")
+    write(f"\n{len(MADE)} of them checked against the services' own models of their requests\n")
+    return 0
