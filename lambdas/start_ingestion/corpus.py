@@ -1,0 +1,115 @@
+"""Makes the corpus bucket hold exactly the files of the corpus, and empties buckets for good."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.citations import check_source_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from zipfile import ZipFile, ZipInfo
+
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
+
+    from lambdas.start_ingestion.clock import Clock
+
+_FINGERPRINT: Final = "fingerprint"
+"""Object metadata: what the object was written from."""
+_MAX_DELETED: Final = 1000
+"""Keys that one DeleteObjects request takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """What mirroring did, in objects."""
+
+    written: int
+    unchanged: int
+    deleted: int
+
+
+def mirror(s3: S3Client, archive: ZipFile, bucket: str, chunker: str, clock: Clock) -> Mirrored:
+    """Write what is new or changed, delete what is gone.
+
+    An object counts as changed when its bytes or the chunker did: Bedrock looks at modified objects
+    only, so that a new chunker is brought to a document by writing it anew.
+
+    Args:
+        s3: a boto3 client.
+        archive: the corpus; paths in it are keys in the bucket.
+        bucket: name of the corpus bucket.
+        chunker: version of the chunker.
+        clock: how long it may take.
+
+    Raises:
+        InvalidCitation: a path that no citation could name.
+        DeadlineExceeded: there is no time left; what was written stays.
+        botocore.exceptions.ClientError: the bucket refused.
+    """
+    there = set(_keys(s3, bucket))
+    files = {check_source_file(entry.filename): entry for entry in _files(archive)}
+    written = 0
+    for key, entry in files.items():
+        clock.check(f"copying {key}")
+        data = archive.read(entry)
+        fingerprint = hashlib.sha256(chunker.encode() + b"\n" + data).hexdigest()
+        if key not in there or _fingerprint(s3, bucket, key) != fingerprint:
+            s3.put_object(Bucket=bucket, Key=key, Body=data, Metadata={_FINGERPRINT: fingerprint})
+            written += 1
+    gone = sorted(there - set(files))
+    _delete(s3, bucket, ({"Key": key} for key in gone), clock)
+    return Mirrored(written, len(files) - written, len(gone))
+
+
+def empty(s3: S3Client, bucket: str, clock: Clock) -> int:
+    """Delete every version of every object, for a bucket that is about to be deleted.
+
+    Returns:
+        How many versions and delete markers went.
+
+    Raises:
+        DeadlineExceeded: there is no time left.
+        botocore.exceptions.ClientError: the bucket refused.
+    """
+    pages = s3.get_paginator("list_object_versions").paginate(Bucket=bucket)
+    versions: Iterator[ObjectIdentifierTypeDef] = (
+        {"Key": version["Key"], "VersionId": version["VersionId"]}
+        for page in pages
+        for version in (*page.get("Versions", ()), *page.get("DeleteMarkers", ()))
+    )
+    return _delete(s3, bucket, versions, clock)
+
+
+def _files(archive: ZipFile) -> Iterator[ZipInfo]:
+    """Give the plain files; a symbolic link's content would be the path that it points to."""
+    for entry in archive.infolist():
+        if not entry.is_dir() and not stat.S_ISLNK(entry.external_attr >> 16):
+            yield entry
+
+
+def _keys(s3: S3Client, bucket: str) -> Iterator[str]:
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
+        for item in page.get("Contents", ()):
+            yield item["Key"]
+
+
+def _fingerprint(s3: S3Client, bucket: str, key: str) -> str | None:
+    return s3.head_object(Bucket=bucket, Key=key)["Metadata"].get(_FINGERPRINT)
+
+
+def _delete(
+    s3: S3Client, bucket: str, objects: Iterable[ObjectIdentifierTypeDef], clock: Clock
+) -> int:
+    everything = list(objects)
+    for start in range(0, len(everything), _MAX_DELETED):
+        clock.check(f"emptying {bucket}")
+        some = everything[start : start + _MAX_DELETED]
+        refused = s3.delete_objects(Bucket=bucket, Delete={"Objects": some, "Quiet": True})
+        for error in refused.get("Errors", ()):
+            raise PermissionError(f"{bucket} keeps {error.get('Key')}: {error.get('Message')}")
+    return len(everything)

@@ -1,0 +1,154 @@
+"""``start_ingestion``: brings the corpus and the knowledge base up to date when the stack changes.
+
+It is a custom resource of the data stack. On create and update it makes the corpus bucket mirror the
+deployed folder, starts an ingestion job and waits for it; on delete it drains a running job and, where
+the stack's data is to go with it, empties the buckets. Documents that fail, and jobs that do, are
+metrics and a line in the stack's outputs: they never undo a deployment. What can't be copied or
+started does, because nothing could be found then. A deletion is never held up.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Protocol
+from zipfile import ZipFile
+
+import boto3
+from aws_lambda_powertools.metrics import MetricUnit
+from botocore.config import Config
+from botocore.exceptions import HTTPClientError
+
+from knowledge_rag.core import telemetry
+from lambdas.reporting import begin, logger, metric_record
+from lambdas.start_ingestion.clock import Clock
+from lambdas.start_ingestion.corpus import empty, mirror
+from lambdas.start_ingestion.event import Answer, Kind, read_request, send
+from lambdas.start_ingestion.jobs import IngestionJobs, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mypy_boto3_s3 import S3Client
+
+    from lambdas.start_ingestion.event import Properties, Request
+
+ANSWER_SECONDS: Final = 60
+"""Kept back from the function's time for the answer and for the last poll before it."""
+DEFAULT_SECONDS: Final = 840
+"""Where nobody says how much time there is."""
+_ANSWER_ATTEMPTS: Final = 3
+_RETRIES: Final = Config(retries={"mode": "standard", "max_attempts": 5}, read_timeout=20)
+
+
+class Context(Protocol):
+    """What is used of Lambda's context."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Give the milliseconds until the function is killed."""
+
+
+def lambda_handler(event: object, context: Context | None) -> None:
+    """Serve one request of CloudFormation's.
+
+    Args:
+        event: see :mod:`lambdas.start_ingestion.event`.
+        context: Lambda's; says how much time is left.
+
+    Raises:
+        InvalidRequest: the event is none of CloudFormation's.
+        ConnectionError: CloudFormation could not be answered; it gives up by itself later.
+        botocore.exceptions.HTTPClientError: likewise.
+    """
+    begin()
+    request = read_request(event)
+    seconds = context.get_remaining_time_in_millis() / 1000 if context else DEFAULT_SECONDS
+    clock = Clock(time.monotonic, time.sleep, time.monotonic() + seconds - ANSWER_SECONDS)
+    try:
+        answer = _serve(request, clock)
+    except Exception as error:  # noqa: BLE001 - CloudFormation waits for what is not answered
+        logger.exception("the request could not be served", request=request.kind.value)
+        answer = Answer("" if request.kind is Kind.DELETE else f"{type(error).__name__}: {error}")
+    _answer(request, answer)
+
+
+def _serve(request: Request, clock: Clock) -> Answer:
+    properties = request.properties()
+    s3 = boto3.client("s3", config=_RETRIES)
+    jobs = IngestionJobs(
+        boto3.client("bedrock-agent", config=_RETRIES),
+        properties.knowledge_base_id,
+        properties.data_source_id,
+        clock,
+    )
+    if request.kind is Kind.DELETE:
+        _tear_down(properties, s3, jobs, clock)
+        return Answer()
+    _copy(properties, s3, clock)
+    try:
+        outcome = jobs.run(request.request_id)
+    except Exception:
+        _emit(Outcome("", "REFUSED"))
+        raise
+    _emit(outcome)
+    return Answer(data={"Summary": str(outcome), "JobId": outcome.job_id})
+
+
+def _copy(properties: Properties, s3: S3Client, clock: Clock) -> None:
+    with tempfile.TemporaryFile() as file:
+        s3.download_fileobj(properties.asset_bucket, properties.asset_key, file)
+        with ZipFile(file) as archive:
+            done = mirror(s3, archive, properties.corpus_bucket, properties.chunker, clock)
+    logger.info(
+        "corpus mirrored", written=done.written, unchanged=done.unchanged, deleted=done.deleted
+    )
+
+
+def _tear_down(properties: Properties, s3: S3Client, jobs: IngestionJobs, clock: Clock) -> None:
+    """Drain and empty; where one of them can't be done, the others are."""
+    with _tried("drain the running job"):
+        jobs.drain()
+    if not properties.empty_on_delete:
+        return
+    for bucket in (properties.corpus_bucket, properties.intermediate_bucket):
+        with _tried(f"empty {bucket}"):
+            empty(s3, bucket, clock)
+
+
+@contextmanager
+def _tried(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception:  # noqa: BLE001 - a deletion goes on with whatever can be done
+        logger.exception("could not be done before the deletion", step=what)
+
+
+def _emit(outcome: Outcome) -> None:
+    log = logger.info if outcome.complete and not outcome.failed else logger.error
+    log("ingestion job is over" if outcome.complete else "ingestion job did not succeed",
+        job=outcome.job_id, status=outcome.status, indexed=outcome.indexed,
+        failed=outcome.failed, deleted=outcome.deleted, reason=outcome.reason)  # fmt: skip
+    metrics = metric_record()
+    for name, count in {
+        telemetry.INGESTION_JOBS: 1,
+        telemetry.INGESTION_FAILED_JOBS: int(not outcome.complete),
+        telemetry.INGESTION_DOCUMENTS: outcome.indexed,
+        telemetry.INGESTION_FAILED_DOCUMENTS: outcome.failed,
+    }.items():
+        metrics.add_metric(name, MetricUnit.Count, count)
+    metrics.add_metadata("ingestion_job_id", outcome.job_id)
+    metrics.flush_metrics()
+
+
+def _answer(request: Request, answer: Answer) -> None:
+    for attempt in range(1, _ANSWER_ATTEMPTS + 1):
+        try:
+            send(request, answer)
+        except (ConnectionError, HTTPClientError):
+            logger.exception("CloudFormation could not be answered", attempt=attempt)
+            if attempt == _ANSWER_ATTEMPTS:
+                raise
+            time.sleep(attempt)
+        else:
+            return

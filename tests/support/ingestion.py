@@ -1,0 +1,138 @@
+"""A loopback server in the place of Bedrock's ingestion jobs and of CloudFormation's answer address."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+KNOWLEDGE_BASE_ID = "KBKBKBKB01"
+DATA_SOURCE_ID = "DSDSDSDS01"
+_SOURCE = f"/knowledgebases/{KNOWLEDGE_BASE_ID}/datasources/{DATA_SOURCE_ID}/ingestionjobs/"
+_TIME = "2026-11-21T09:00:00Z"
+
+
+class Ingestion:
+    """Speaks the four operations of ingestion jobs, as boto3 sends them, and takes answers.
+
+    A job goes through the states of its script, one a look; the last one stays.
+
+    Attributes:
+        scripts: for each job that will be started, its states: a status, or a whole job as a map.
+        refusals: ``(status, code, message)`` for the next starts, before any job is made.
+        jobs: id -> states that are left, in the order of their start.
+        calls: operations in the order of their arrival.
+        tokens: client tokens of the starts.
+        answers: bodies that were put to the answer address.
+        refused_answers: how many puts are refused first.
+    """
+
+    def __init__(self) -> None:
+        self.scripts: list[list[Any]] = []
+        self.refusals: list[tuple[int, str, str]] = []
+        self.jobs: dict[str, list[Any]] = {}
+        self.calls: list[str] = []
+        self.tokens: list[str] = []
+        self.answers: list[dict[str, Any]] = []
+        self.refused_answers = 0
+        ingestion = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def _serve(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                body = self.rfile.read(length)
+                status, code, answer = ingestion.serve(self.command, self.path, body)
+                data = json.dumps(answer).encode()
+                self.send_response(status)
+                if code:
+                    self.send_header("x-amzn-ErrorType", code)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_PUT = do_POST = _serve  # noqa: N815 - http.server's names
+
+            def log_message(self, *_: Any) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def serve(self, method: str, path: str, body: bytes) -> tuple[int, str, dict[str, Any]]:
+        """Give the status, the error code and the body for one request."""
+        if path.startswith("/answer"):
+            return self._answer(body)
+        assert path.startswith(_SOURCE), path
+        rest = path.removeprefix(_SOURCE)
+        if method == "PUT":
+            self.calls.append("start")
+            return self._start(json.loads(body))
+        if method == "POST" and not rest:
+            self.calls.append("list")
+            found = [self._job(job_id) for job_id in reversed(self.jobs)]
+            return 200, "", {"ingestionJobSummaries": found}
+        stopped = re.fullmatch(r"(\w+)/stop", rest)
+        if stopped:
+            self.calls.append("stop")
+            self.jobs[stopped[1]] = ["STOPPING", "STOPPED"]
+            return 202, "", {"ingestionJob": self._job(stopped[1])}
+        self.calls.append("get")
+        return 200, "", {"ingestionJob": self._job(rest)}
+
+    def _answer(self, body: bytes) -> tuple[int, str, dict[str, Any]]:
+        if self.refused_answers:
+            self.refused_answers -= 1
+            return 503, "", {}
+        self.answers.append(json.loads(body))
+        return 200, "", {}
+
+    def _start(self, request: dict[str, Any]) -> tuple[int, str, dict[str, Any]]:
+        self.tokens.append(request["clientToken"])
+        if self.refusals:
+            status, code, message = self.refusals.pop(0)
+            return status, code, {"message": message}
+        job_id = f"JOB{len(self.jobs):07d}"
+        self.jobs[job_id] = ["STARTING", *self.scripts.pop(0)]
+        return 202, "", {"ingestionJob": self._job(job_id)}
+
+    def _job(self, job_id: str) -> dict[str, Any]:
+        states = self.jobs[job_id]
+        state = states.pop(0) if len(states) > 1 else states[0]
+        job = {"status": state} if isinstance(state, str) else state
+        return {
+            "knowledgeBaseId": KNOWLEDGE_BASE_ID,
+            "dataSourceId": DATA_SOURCE_ID,
+            "ingestionJobId": job_id,
+            "startedAt": _TIME,
+            "updatedAt": _TIME,
+            **job,
+        }
+
+
+def ended(
+    status: str, *reasons: str, new: int = 0, modified: int = 0, failed: int = 0, deleted: int = 0
+) -> dict[str, Any]:
+    """Give a job's last state as GetIngestionJob tells it."""
+    return {
+        "status": status,
+        "failureReasons": list(reasons),
+        "statistics": {
+            "numberOfDocumentsScanned": new + modified + failed,
+            "numberOfNewDocumentsIndexed": new,
+            "numberOfModifiedDocumentsIndexed": modified,
+            "numberOfDocumentsDeleted": deleted,
+            "numberOfDocumentsFailed": failed,
+        },
+    }

@@ -1,0 +1,119 @@
+"""The corpus bucket mirrors the corpus, on moto's S3."""
+
+import io
+import zipfile
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from knowledge_rag.core.errors import DeadlineExceeded, InvalidCitation
+from lambdas.start_ingestion.corpus import Mirrored, empty, mirror
+
+BUCKET = "corpus"
+FILES = {"runbooks/a.md": "# A\n", "runbooks/b.md": "# B\n", "postmortems/c.md": "# C\n"}
+
+
+@pytest.fixture
+def s3(aws_environment):  # noqa: ARG001 - sets the environment
+    with mock_aws():
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket=BUCKET)
+        client.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+        yield client
+
+
+def archive(files, links=()):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as written:
+        written.writestr("runbooks/", "")
+        for name, text in files.items():
+            written.writestr(name, text)
+        for name in links:
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = 0o120777 << 16
+            written.writestr(entry, "/etc/passwd")
+    return zipfile.ZipFile(data)
+
+
+def objects(s3):
+    listed = s3.list_objects_v2(Bucket=BUCKET).get("Contents", ())
+    return {
+        item["Key"]: s3.get_object(Bucket=BUCKET, Key=item["Key"])["Body"].read().decode()
+        for item in listed
+    }
+
+
+def versions(s3):
+    listed = s3.list_object_versions(Bucket=BUCKET)
+    return len(listed.get("Versions", ())) + len(listed.get("DeleteMarkers", ()))
+
+
+def test_every_file_is_written_byte_for_byte(s3, time):
+    files = FILES | {"runbooks/zürich – 東京.md": "\ufeffcrlf\r\nno final newline"}
+
+    done = mirror(s3, archive(files), BUCKET, "1", time.clock())
+
+    assert objects(s3) == files
+    assert done == Mirrored(written=4, unchanged=0, deleted=0)
+
+
+def test_what_did_not_change_is_not_written_again(s3, time):
+    mirror(s3, archive(FILES), BUCKET, "1", time.clock())
+
+    done = mirror(s3, archive(FILES | {"runbooks/a.md": "# A2\n"}), BUCKET, "1", time.clock())
+
+    assert done == Mirrored(written=1, unchanged=2, deleted=0)
+    assert objects(s3)["runbooks/a.md"] == "# A2\n"
+    assert versions(s3) == 4
+
+
+def test_another_chunker_writes_everything_anew(s3, time):
+    mirror(s3, archive(FILES), BUCKET, "1", time.clock())
+
+    assert mirror(s3, archive(FILES), BUCKET, "2", time.clock()).written == 3
+
+
+def test_what_is_gone_from_the_corpus_is_deleted_and_can_be_had_back(s3, time):
+    s3.put_object(Bucket=BUCKET, Key="notes/by-hand.md", Body=b"x")
+    mirror(s3, archive(FILES), BUCKET, "1", time.clock())
+
+    done = mirror(s3, archive({"runbooks/a.md": "# A\n"}), BUCKET, "1", time.clock())
+
+    assert list(objects(s3)) == ["runbooks/a.md"]
+    assert done == Mirrored(written=0, unchanged=1, deleted=2)
+    assert versions(s3) > 1
+
+
+def test_a_symbolic_link_is_no_document(s3, time):
+    mirror(s3, archive(FILES, links=["runbooks/link.md"]), BUCKET, "1", time.clock())
+
+    assert set(objects(s3)) == set(FILES)
+
+
+def test_a_path_that_no_citation_could_name_is_refused_before_anything_changes(s3, time):
+    with pytest.raises(InvalidCitation, match="plain path"):
+        mirror(s3, archive(FILES | {"../outside.md": "x"}), BUCKET, "1", time.clock())
+    assert objects(s3) == {}
+
+
+def test_copying_ends_with_the_time(s3, time):
+    with pytest.raises(DeadlineExceeded, match=r"copying runbooks/a\.md"):
+        mirror(s3, archive(FILES), BUCKET, "1", time.clock(end=0))
+
+
+def test_emptying_takes_every_version_and_marker(s3, time):
+    mirror(s3, archive(FILES), BUCKET, "1", time.clock())
+    mirror(s3, archive(FILES), BUCKET, "2", time.clock())
+    s3.delete_object(Bucket=BUCKET, Key="runbooks/a.md")
+
+    assert empty(s3, BUCKET, time.clock()) == 7
+    s3.delete_bucket(Bucket=BUCKET)
+
+
+def test_more_objects_than_one_request_deletes(s3, time):
+    for number in range(1001):
+        s3.put_object(Bucket=BUCKET, Key=f"{number}.md", Body=b"")
+
+    assert empty(s3, BUCKET, time.clock()) == 1001
+    assert versions(s3) == 0

@@ -1,0 +1,201 @@
+"""The whole starter: a request of CloudFormation's in, its answer at the answer address."""
+
+import contextlib
+import io
+import json
+import zipfile
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from knowledge_rag.core.errors import InvalidRequest
+from lambdas.start_ingestion.handler import lambda_handler
+from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, ended
+
+STACK = "arn:aws:cloudformation:us-east-1:123456789012:stack/knowledge-rag-dev-data/1"
+PROPERTIES = {
+    "ServiceToken": "arn:aws:lambda:us-east-1:123456789012:function:start:live",
+    "KnowledgeBaseId": KNOWLEDGE_BASE_ID,
+    "DataSourceId": DATA_SOURCE_ID,
+    "CorpusBucket": "corpus",
+    "IntermediateBucket": "intermediate",
+    "AssetBucket": "assets",
+    "AssetKey": "corpus.zip",
+    "Chunker": "7",
+    "EmptyOnDelete": "true",
+}
+
+
+class Context:
+    def get_remaining_time_in_millis(self):
+        return 900_000
+
+
+@pytest.fixture
+def s3(bedrock):  # noqa: ARG001 - its endpoint is in the environment
+    with mock_aws():
+        client = boto3.client("s3", region_name="us-east-1")
+        for bucket in ("assets", "corpus", "intermediate"):
+            client.create_bucket(Bucket=bucket)
+        data = io.BytesIO()
+        with zipfile.ZipFile(data, "w") as archive:
+            archive.writestr("runbooks/a.md", "# A\n")
+        client.put_object(Bucket="assets", Key="corpus.zip", Body=data.getvalue())
+        yield client
+
+
+@pytest.fixture
+def request_of(ingestion):
+    def make(kind, **properties):
+        request = {
+            "RequestType": kind,
+            "ResponseURL": f"{ingestion.url}/answer?X-Amz-Signature=abc%2F",
+            "StackId": STACK,
+            "RequestId": "4a3b2c1d",
+            "LogicalResourceId": "Ingestion",
+            "ResourceType": "Custom::KnowledgeIngestion",
+            "ResourceProperties": PROPERTIES | properties,
+        }
+        return request if kind == "Create" else request | {"PhysicalResourceId": "Ingestion"}
+
+    return make
+
+
+def run(event):
+    """Call the handler; give its log lines and its metric records."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        assert lambda_handler(event, Context()) is None
+    records = [json.loads(line) for line in output.getvalue().splitlines()]
+    return [r for r in records if "_aws" not in r], [r for r in records if "_aws" in r]
+
+
+def keys(s3, bucket):
+    return [item["Key"] for item in s3.list_objects_v2(Bucket=bucket).get("Contents", ())]
+
+
+@pytest.mark.parametrize("kind", ["Create", "Update"])
+def test_a_deployment_copies_ingests_and_tells(s3, ingestion, request_of, kind):
+    ingestion.scripts = [[ended("COMPLETE", new=1)]]
+
+    _, (metrics,) = run(request_of(kind))
+
+    assert keys(s3, "corpus") == ["runbooks/a.md"]
+    assert ingestion.answers == [
+        {
+            "Status": "SUCCESS",
+            "Reason": "",
+            "PhysicalResourceId": "Ingestion",
+            "StackId": STACK,
+            "RequestId": "4a3b2c1d",
+            "LogicalResourceId": "Ingestion",
+            "Data": {
+                "Summary": "COMPLETE: 1 documents indexed, 0 failed, 0 deleted",
+                "JobId": "JOB0000000",
+            },
+        }
+    ]
+    assert metrics["KnowledgeIngestionJobs"] == [1]
+    assert metrics["KnowledgeIngestionDocuments"] == [1]
+    assert metrics["KnowledgeIngestionFailedJobs"] == [0]
+    assert metrics["KnowledgeIngestionFailedDocuments"] == [0]
+
+
+@pytest.mark.usefixtures("s3")
+def test_failed_documents_and_jobs_are_metrics_and_undo_no_deployment(ingestion, request_of):
+    ingestion.scripts = [[ended("FAILED", "the model is not enabled", failed=4)]]
+
+    logs, (metrics,) = run(request_of("Create"))
+
+    (answer,) = ingestion.answers
+    assert answer["Status"] == "SUCCESS"
+    assert "FAILED" in answer["Data"]["Summary"]
+    assert metrics["KnowledgeIngestionFailedJobs"] == [1]
+    assert metrics["KnowledgeIngestionFailedDocuments"] == [4]
+    assert (logs[-1]["level"], logs[-1]["reason"]) == ("ERROR", "the model is not enabled")
+
+
+@pytest.mark.usefixtures("s3")
+def test_a_job_that_may_not_be_started_undoes_the_deployment(ingestion, request_of):
+    ingestion.refusals = [(400, "ValidationException", "the data source is broken")] * 9
+
+    _, (metrics,) = run(request_of("Update"))
+
+    (answer,) = ingestion.answers
+    assert answer["Status"] == "FAILED"
+    assert "the data source is broken" in answer["Reason"]
+    assert metrics["KnowledgeIngestionFailedJobs"] == [1]
+
+
+def test_a_corpus_that_is_not_there_undoes_the_deployment(s3, ingestion, request_of):
+    s3.delete_object(Bucket="assets", Key="corpus.zip")
+
+    run(request_of("Create"))
+
+    assert ingestion.answers[0]["Status"] == "FAILED"
+    assert ingestion.calls == []
+
+
+@pytest.mark.usefixtures("s3")
+def test_missing_properties_are_named(ingestion, request_of):
+    run(request_of("Create", KnowledgeBaseId="", Chunker=None))
+
+    assert "KnowledgeBaseId, Chunker" in ingestion.answers[0]["Reason"]
+
+
+def test_deletion_drains_and_empties(s3, ingestion, request_of):
+    for bucket in ("corpus", "intermediate"):
+        s3.put_object(Bucket=bucket, Key="x", Body=b"")
+    ingestion.jobs = {"JOBOVER001": [ended("COMPLETE")]}
+
+    run(request_of("Delete"))
+
+    assert ingestion.calls == ["list"]
+    assert keys(s3, "corpus") == keys(s3, "intermediate") == []
+    assert ingestion.answers[0]["Status"] == "SUCCESS"
+
+
+def test_deletion_keeps_data_that_is_to_be_kept(s3, ingestion, request_of):
+    s3.put_object(Bucket="corpus", Key="x", Body=b"")
+
+    run(request_of("Delete", EmptyOnDelete="false"))
+
+    assert keys(s3, "corpus") == ["x"]
+    assert ingestion.calls == ["list"]
+
+
+def test_deletion_succeeds_whatever_is_broken(s3, ingestion, request_of):
+    s3.put_object(Bucket="intermediate", Key="x", Body=b"")
+
+    logs, _ = run(request_of("Delete", CorpusBucket="not-there", DataSourceId="GONE000000"))
+
+    assert ingestion.answers[0]["Status"] == "SUCCESS"
+    assert [log["step"] for log in logs] == ["drain the running job", "empty not-there"]
+    assert keys(s3, "intermediate") == []
+
+
+@pytest.mark.usefixtures("s3")
+def test_deletion_of_what_was_never_made_succeeds(ingestion, request_of):
+    event = request_of("Delete")
+    event["ResourceProperties"] = {}
+
+    run(event)
+
+    assert ingestion.answers[0]["Status"] == "SUCCESS"
+
+
+@pytest.mark.usefixtures("s3")
+def test_an_answer_that_is_refused_is_given_again(ingestion, request_of):
+    ingestion.scripts = [[ended("COMPLETE")]]
+    ingestion.refused_answers = 1
+
+    run(request_of("Create"))
+
+    assert len(ingestion.answers) == 1
+
+
+@pytest.mark.parametrize("event", [{}, [], None, {"RequestType": "Create"}, {"query": "rds"}])
+def test_what_is_no_request_of_cloudformation_is_refused(event):
+    with pytest.raises(InvalidRequest, match="no request of CloudFormation"):
+        lambda_handler(event, None)

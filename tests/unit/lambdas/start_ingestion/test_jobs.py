@@ -1,0 +1,160 @@
+"""Starting, seeing through and draining ingestion jobs, with a real client on loopback."""
+
+import pytest
+from botocore.exceptions import ClientError
+
+from lambdas.start_ingestion.jobs import PROPAGATION_SECONDS, IngestionJobs
+from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, ended
+
+DENIED = (403, "AccessDeniedException", "User is not authorized to perform the operation")
+BUSY = (409, "ConflictException", "An ingestion job is already running")
+NO_INDEX = "no such index [knowledge-1a2b3c4d]"
+
+
+@pytest.fixture
+def jobs(bedrock, time):
+    def make(end=780):
+        return IngestionJobs(bedrock, KNOWLEDGE_BASE_ID, DATA_SOURCE_ID, time.clock(end))
+
+    return make
+
+
+def test_a_job_is_seen_through_to_its_end(jobs, ingestion, time):
+    ingestion.scripts = [["IN_PROGRESS", ended("COMPLETE", new=3, modified=2, deleted=1)]]
+
+    outcome = jobs().run("request")
+
+    assert outcome.complete
+    assert (outcome.indexed, outcome.failed, outcome.deleted) == (5, 0, 1)
+    assert str(outcome) == "COMPLETE: 5 documents indexed, 0 failed, 1 deleted"
+    assert time.slept == [5]
+
+
+def test_failed_documents_are_told_with_bedrocks_reason(jobs, ingestion):
+    ingestion.scripts = [[ended("COMPLETE", "runbooks/a.md:\n is\tempty", new=1, failed=1)]]
+
+    outcome = jobs().run("request")
+
+    assert outcome.complete
+    assert (outcome.failed, outcome.reason) == (1, "runbooks/a.md: is empty")
+
+
+def test_a_job_that_fails_early_for_want_of_an_index_is_run_again(jobs, ingestion, time):
+    ingestion.scripts = [[ended("FAILED", NO_INDEX)], [ended("COMPLETE", new=1)]]
+
+    assert jobs().run("request").complete
+    assert time.slept == [15]
+    assert len(set(ingestion.tokens)) == 2
+
+
+def test_documents_that_fail_early_for_want_of_rights_are_tried_again(jobs, ingestion):
+    early = ended("COMPLETE", "status 403 Forbidden from the vector store", failed=28)
+    ingestion.scripts = [[early], [ended("COMPLETE", new=28)]]
+
+    assert jobs().run("request").indexed == 28
+
+
+def test_after_the_propagation_time_a_failure_is_final(jobs, ingestion, time):
+    ingestion.scripts = [[ended("FAILED", NO_INDEX)] for _ in range(20)]
+
+    outcome = jobs().run("request")
+
+    assert outcome.status == "FAILED"
+    assert outcome.reason == NO_INDEX
+    assert PROPAGATION_SECONDS <= time.now <= PROPAGATION_SECONDS + 15
+
+
+def test_any_other_failure_is_final_at_once(jobs, ingestion, time):
+    ingestion.scripts = [[ended("FAILED", "the embedding model is not enabled")]]
+
+    assert jobs().run("request").status == "FAILED"
+    assert time.slept == []
+
+
+def test_a_start_that_is_refused_early_is_tried_again_with_the_same_token(jobs, ingestion, time):
+    ingestion.refusals = [DENIED, DENIED]
+    ingestion.scripts = [[ended("COMPLETE")]]
+
+    assert jobs().run("request").complete
+    assert time.slept == [15, 15]
+    assert len(set(ingestion.tokens)) == 1
+
+
+def test_a_start_that_stays_refused_raises(jobs, ingestion, time):
+    ingestion.refusals = [DENIED] * 20
+
+    with pytest.raises(ClientError, match="not authorized"):
+        jobs().run("request")
+    assert time.now == PROPAGATION_SECONDS
+
+
+def test_a_start_that_no_time_mends_raises_at_once(jobs, ingestion, time):
+    ingestion.refusals = [(404, "ResourceNotFoundException", "Data source is gone")]
+
+    with pytest.raises(ClientError, match="Data source is gone"):
+        jobs().run("request")
+    assert time.slept == []
+
+
+def test_a_job_that_is_already_running_is_waited_for(jobs, ingestion, time):
+    ingestion.refusals = [BUSY] * 10
+    ingestion.scripts = [[ended("COMPLETE", new=1)]]
+
+    assert jobs().run("request").indexed == 1
+    assert time.slept == [15] * 10
+
+
+def test_another_job_that_never_ends_is_told(jobs, ingestion, time):
+    ingestion.refusals = [BUSY] * 100
+
+    outcome = jobs(end=300).run("request")
+
+    assert (outcome.status, outcome.job_id) == ("BUSY", "")
+    assert time.now <= 300
+
+
+def test_a_job_that_is_not_over_in_time_goes_on_and_says_so(jobs, ingestion, time):
+    ingestion.scripts = [["IN_PROGRESS"]]
+
+    outcome = jobs(end=60).run("request")
+
+    assert (outcome.status, outcome.complete) == ("IN_PROGRESS", False)
+    assert time.now <= 60
+    assert "stop" not in ingestion.calls
+
+
+def test_the_same_request_starts_no_second_job(jobs, ingestion):
+    ingestion.scripts = [[ended("COMPLETE")], [ended("COMPLETE")]]
+
+    jobs().run("request")
+    jobs().run("request")
+
+    assert len(set(ingestion.tokens)) == 1
+    assert len(ingestion.tokens[0]) == 64  # the service wants 33 to 256
+
+
+def test_draining_stops_what_runs_and_waits_for_it(jobs, ingestion):
+    ingestion.jobs = {"JOBOVER001": [ended("COMPLETE")], "JOBRUNS001": ["IN_PROGRESS"]}
+
+    jobs().drain()
+
+    assert ingestion.calls == ["list", "stop", "list"]
+    assert ingestion.jobs["JOBRUNS001"] == ["STOPPED"]
+
+
+def test_draining_where_nothing_runs_stops_nothing(jobs, ingestion, time):
+    ingestion.jobs = {"JOBOVER001": [ended("FAILED")]}
+
+    jobs().drain()
+
+    assert ingestion.calls == ["list"]
+    assert time.slept == []
+
+
+def test_draining_gives_up_when_its_time_is_up(jobs, ingestion, time):
+    ingestion.jobs = {"JOBSTUCK01": ["STOPPING"]}
+
+    jobs(end=60).drain()
+
+    assert time.now <= 60
+    assert "stop" not in ingestion.calls
