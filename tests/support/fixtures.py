@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from tests.support.raw_server import Script
 
 KNOWLEDGE_BASE_ID = "TESTKB0001"
+ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_REGION": "us-east-1",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "KNOWLEDGE_BASE_ID": KNOWLEDGE_BASE_ID,
+}
+"""What the function runs with in every test: dummy credentials, a region, a knowledge base."""
 
 
 @dataclass(frozen=True)
@@ -50,22 +60,14 @@ def invoke(event: Any, context: Any = None) -> Invocation:
 
 @pytest.fixture
 def aws_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """Dummy credentials, a region, a knowledge base, and nothing of the machine's own settings."""
+    """:data:`ENVIRONMENT`, and nothing of the machine's own settings."""
     for name in os.environ:
         upper = name.upper()
         if upper.startswith(("AWS_", "POWERTOOLS_", "GUARDRAIL_", "EVIDENCE_")) or upper.endswith(
             ("_PROXY", "CA_BUNDLE")
         ):
             monkeypatch.delenv(name)
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "testing",
-        "AWS_SECRET_ACCESS_KEY": "testing",
-        "AWS_REGION": "us-east-1",
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "KNOWLEDGE_BASE_ID": KNOWLEDGE_BASE_ID,
-    }.items():
+    for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     service.reset()
     yield monkeypatch

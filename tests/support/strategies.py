@@ -17,7 +17,7 @@ from tests.support.bedrock import item, retrieved
 from tests.support.invariant import CANARY, Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 MAX_LINE = 2**31 - 1
 AWKWARD = (
@@ -76,10 +76,10 @@ def changed(draw: st.DrawFn, valid: st.SearchStrategy[Any]) -> Any:
     """A valid value with one to three changes anywhere in it."""
     value = copy.deepcopy(draw(valid))
     for _ in range(draw(st.integers(1, 3))):
-        places = list(_places(value))
-        if not places:
+        found = list(places(value))
+        if not found:
             return draw(any_json)
-        holder, key = draw(st.sampled_from(places))
+        holder, key = draw(st.sampled_from(found))
         _change(draw, holder, key)
     return value
 
@@ -185,12 +185,13 @@ def _agent_events(draw: st.DrawFn, values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _places(value: Any) -> Any:
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Give every place below a JSON value: what holds it, and its key or index there."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     for key, inner in list(pairs):
         yield value, key
         if isinstance(inner, dict | list):
-            yield from _places(inner)
+            yield from places(inner)
 
 
 def _change(draw: st.DrawFn, holder: Any, key: Any) -> None:
