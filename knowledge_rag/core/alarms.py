@@ -111,6 +111,31 @@ class Alarm:
     summary: str
     action: str
 
+    @classmethod
+    def on_first(  # noqa: PLR0913 - an alarm's own parts
+        cls,
+        key: str,
+        severity: Severity,
+        metric: Metric,
+        period_seconds: int,
+        *,
+        summary: str,
+        action: str,
+    ) -> Alarm:
+        """Give an alarm that fires on a metric's first occurrence in a period."""
+        return cls(
+            key=key,
+            severity=severity,
+            metrics={"m": metric},
+            expression="m",
+            threshold=0,
+            period_seconds=period_seconds,
+            periods=1,
+            datapoints=1,
+            summary=summary,
+            action=action,
+        )
+
     def breached_by(self, value: float) -> bool:
         """Tell whether one period's value is over the threshold; NaN, for no data, never is."""
         return value > self.threshold
@@ -129,23 +154,18 @@ _ERRORS: Final = Metric(telemetry.RETRIEVAL_ERRORS)
 
 
 def retrieval_alarms(thresholds: Thresholds = Thresholds()) -> tuple[Alarm, ...]:
-    """Give every alarm of a deployment, the loudest first.
+    """Give the alarms on questions and answers, the loudest first.
 
     Args:
         thresholds: of this deployment.
     """
-    return (
-        *_unanswered_queries(thresholds),
-        *_functions(thresholds),
-        *_quality(thresholds),
-        *_ingestion(),
-    )
+    return (*_unanswered(thresholds), *_function(thresholds), *_quality(thresholds))
 
 
-def _unanswered_queries(thresholds: Thresholds) -> tuple[Alarm, ...]:
+def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
     """Alarms on queries that nobody got an answer to."""
     return (
-        _any(
+        Alarm.on_first(
             "permanent-errors",
             Severity.ALARM,
             Metric(telemetry.RETRIEVAL_PERMANENT_ERRORS),
@@ -196,12 +216,12 @@ def _unanswered_queries(thresholds: Thresholds) -> tuple[Alarm, ...]:
     )
 
 
-def _functions(thresholds: Thresholds) -> tuple[Alarm, ...]:
+def _function(thresholds: Thresholds) -> tuple[Alarm, ...]:
     """Alarms on what the retrieval function can't tell of itself."""
     duration = Metric("Duration", "p95", Source.RETRIEVE_FUNCTION)
     invocations = Metric("Invocations", "Sum", Source.RETRIEVE_FUNCTION)
     return (
-        _any(
+        Alarm.on_first(
             "function-errors",
             Severity.ALARM,
             Metric("Errors", "Sum", Source.RETRIEVE_FUNCTION),
@@ -209,7 +229,7 @@ def _functions(thresholds: Thresholds) -> tuple[Alarm, ...]:
             summary="The retrieval function crashed or was killed; its own code answers every fault.",
             action="Read the last lines of the function's log before the error.",
         ),
-        _any(
+        Alarm.on_first(
             "init-failures",
             Severity.ALARM,
             Metric(telemetry.RETRIEVAL_INIT_FAILURES, "Sum", Source.RETRIEVE_LOG),
@@ -217,7 +237,7 @@ def _functions(thresholds: Thresholds) -> tuple[Alarm, ...]:
             summary="The retrieval function could not start or be restored, so it emits no metrics.",
             action="Point the alias at the version before, then read the error in the log.",
         ),
-        _any(
+        Alarm.on_first(
             "throttles",
             Severity.ALARM,
             Metric("Throttles", "Sum", Source.RETRIEVE_FUNCTION),
@@ -262,7 +282,7 @@ def _quality(thresholds: Thresholds) -> tuple[Alarm, ...]:
             HOUR,
             action="Look which incidents found nothing and write the runbook that they lacked.",
         ),
-        _any(
+        Alarm.on_first(
             "dropped-results",
             Severity.WARNING,
             Metric(telemetry.RETRIEVAL_DROPPED_RESULTS),
@@ -271,7 +291,7 @@ def _quality(thresholds: Thresholds) -> tuple[Alarm, ...]:
             "store, or another chunker wrote it.",
             action="Ingest again, and see that the data source's transformation is chunk_documents.",
         ),
-        _any(
+        Alarm.on_first(
             "guardrail-interventions",
             Severity.WARNING,
             Metric(telemetry.RETRIEVAL_GUARDRAIL_INTERVENED),
@@ -279,78 +299,6 @@ def _quality(thresholds: Thresholds) -> tuple[Alarm, ...]:
             summary="The guardrail withheld the results of a query.",
             action="Find out whether it was right; if it was not, loosen the policy that matched.",
         ),
-    )
-
-
-def _ingestion() -> tuple[Alarm, ...]:
-    """Alarms on new knowledge that did not arrive; what was indexed before still answers."""
-    return (
-        _any(
-            "ingestion-failed-jobs",
-            Severity.WARNING,
-            Metric(telemetry.INGESTION_FAILED_JOBS, "Sum", Source.INGESTION),
-            FIVE_MINUTES,
-            summary="An ingestion job failed, was stopped, could not start or did not end in time.",
-            action="Read the job's failure reasons in the starter's log, then run it again.",
-        ),
-        _any(
-            "ingestion-failed-documents",
-            Severity.WARNING,
-            Metric(telemetry.INGESTION_FAILED_DOCUMENTS, "Sum", Source.INGESTION),
-            FIVE_MINUTES,
-            summary="An ingestion job could not index some documents.",
-            action="Read their names and reasons in the starter's log.",
-        ),
-        _any(
-            "ingestion-function-errors",
-            Severity.WARNING,
-            Metric("Errors", "Sum", Source.INGESTION_FUNCTION),
-            FIVE_MINUTES,
-            summary="The ingestion starter crashed or was killed.",
-            action="Read the end of its log; changed documents are not searchable until a job ran.",
-        ),
-        _any(
-            "chunking-function-errors",
-            Severity.WARNING,
-            Metric("Errors", "Sum", Source.CHUNK_FUNCTION),
-            FIVE_MINUTES,
-            summary="chunk_documents crashed or was killed, so that its ingestion job failed.",
-            action="Read the end of its log: access to a bucket, settings, or a time-out.",
-        ),
-        _any(
-            "chunking-failed-files",
-            Severity.WARNING,
-            Metric(telemetry.CHUNKING_FAILED_FILES, "Sum", Source.CHUNKING),
-            FIVE_MINUTES,
-            summary="Documents yield no chunks, so they can't be found.",
-            action="Read their names and reasons in the log of chunk_documents, and mend the files.",
-        ),
-        _any(
-            "chunking-mismatches",
-            Severity.WARNING,
-            Metric(telemetry.CHUNKING_MISMATCHES, "Sum", Source.CHUNKING),
-            FIVE_MINUTES,
-            summary="Bedrock's parser changed the text of documents; the original's lines were kept.",
-            action="Compare the document with the difference that the log of chunk_documents names.",
-        ),
-    )
-
-
-def _any(  # noqa: PLR0913 - an alarm's own parts
-    key: str, severity: Severity, metric: Metric, period: int, *, summary: str, action: str
-) -> Alarm:
-    """Give an alarm that fires on the first occurrence in a period."""
-    return Alarm(
-        key=key,
-        severity=severity,
-        metrics={"m": metric},
-        expression="m",
-        threshold=0,
-        period_seconds=period,
-        periods=1,
-        datapoints=1,
-        summary=summary,
-        action=action,
     )
 
 

@@ -1,9 +1,10 @@
 """Evaluates CloudWatch metric math, as far as the alarms and the dashboard use it.
 
-Numbers, ids of metrics, ``+ - * /``, comparisons, parentheses and ``IF(condition, then, else)``. It
-works on one period at a time: each id has one value, and NaN stands for a period without data, as
-after a division by zero. Where CloudWatch's documentation leaves a case open (a branch of ``IF`` that
-is not taken and has no data), alarms must not depend on it.
+Numbers, ids of metrics, ``+ - * /``, comparisons, parentheses, ``IF(condition, then, else)``,
+``FILL(id, value)`` and ``PERIOD(id)``. It works on one period at a time: each id has one value, and
+NaN stands for a period without data, as after a division by zero. Where CloudWatch's documentation
+leaves a case open (a branch of ``IF`` that is not taken and has no data), alarms must not depend on
+it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -44,12 +46,27 @@ _COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[float, float], bool]]] = 
 }
 
 
-def evaluate(expression: str, values: Mapping[str, float]) -> float:
+@dataclass(frozen=True, slots=True)
+class _Period:
+    """What an expression is evaluated over: each id's value, and the length in seconds."""
+
+    values: Mapping[str, float]
+    seconds: float
+
+    def metric(self, name: str) -> float:
+        if name not in self.values:
+            given = ", ".join(self.values) or "none"
+            raise MetricMathError(f"{name!r} has no value; given are {given}")
+        return float(self.values[name])
+
+
+def evaluate(expression: str, values: Mapping[str, float], *, period_seconds: float = 300) -> float:
     """Compute an expression over one period.
 
     Args:
         expression: metric math, whose syntax is Python's as far as the subset goes.
         values: id -> the metric's statistic over the period; NaN for none.
+        period_seconds: length of the period, for ``PERIOD``.
 
     Returns:
         The value; comparisons give 1 or 0, NaN stands for no data.
@@ -61,40 +78,54 @@ def evaluate(expression: str, values: Mapping[str, float]) -> float:
         raise MetricMathError(f"longer than {MAX_EXPRESSION_CHARACTERS} characters")
     try:
         tree = ast.parse(expression.strip(), mode="eval")
-        return _value(tree.body, values)
+        return _value(tree.body, _Period(values, period_seconds))
     except MetricMathError as error:
         raise MetricMathError(f"{expression[:80]!r}: {error}") from None
     except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise MetricMathError(f"{expression[:80]!r} is no metric math: {error}") from error
 
 
-def _value(node: ast.expr, values: Mapping[str, float]) -> float:
+def _value(node: ast.expr, period: _Period) -> float:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return float(number)
         case ast.Name(id=name):
-            return _metric(name, values)
+            return period.metric(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, values)
+            return -_value(operand, period)
         case ast.BinOp(op=sign) if type(sign) in _ARITHMETIC:
-            left, right = _value(node.left, values), _value(node.right, values)
+            left, right = _value(node.left, period), _value(node.right, period)
             return _arithmetic(_ARITHMETIC[type(sign)], left, right)
         case ast.Compare(ops=[sign], comparators=[other]) if type(sign) in _COMPARISONS:
-            left, right = _value(node.left, values), _value(other, values)
+            left, right = _value(node.left, period), _value(other, period)
             return _compared(_COMPARISONS[type(sign)], left, right)
-        case ast.Call(func=ast.Name(id="IF"), args=[condition, then, otherwise], keywords=[]):
-            return _if(condition, then, otherwise, values)
+        case ast.Call(func=ast.Name(id=name), keywords=[]):
+            return _call(name, node, period)
         case _:
-            raise MetricMathError(
-                f"{ast.unparse(node)[:60]!r} is not supported: use numbers, ids, + - * /, one "
-                "comparison, IF(condition, then, else)"
-            )
+            raise _unsupported(node)
 
 
-def _metric(name: str, values: Mapping[str, float]) -> float:
-    if name not in values:
-        raise MetricMathError(f"{name!r} has no value; given are {', '.join(values) or 'none'}")
-    return float(values[name])
+def _call(name: str, node: ast.Call, period: _Period) -> float:
+    match name, node.args:
+        case "IF", [condition, then, otherwise]:
+            chosen, other = _value(then, period), _value(otherwise, period)
+            decision = _value(condition, period)
+            return decision if math.isnan(decision) else chosen if decision else other
+        case "FILL", [ast.Name(id=metric), filler]:
+            value, instead = period.metric(metric), _value(filler, period)
+            return instead if math.isnan(value) else value
+        case "PERIOD", [ast.Name(id=metric)]:
+            period.metric(metric)
+            return period.seconds
+        case _:
+            raise _unsupported(node)
+
+
+def _unsupported(node: ast.expr) -> MetricMathError:
+    return MetricMathError(
+        f"{ast.unparse(node)[:60]!r} is not supported: use numbers, ids, + - * /, one comparison, "
+        "IF(condition, then, else), FILL(id, value), PERIOD(id)"
+    )
 
 
 def _arithmetic(apply: Callable[[float, float], float], left: float, right: float) -> float:
@@ -108,16 +139,6 @@ def _compared(apply: Callable[[float, float], bool], left: float, right: float) 
     if math.isnan(left) or math.isnan(right):
         return NO_DATA
     return float(apply(left, right))
-
-
-def _if(
-    condition: ast.expr, then: ast.expr, otherwise: ast.expr, values: Mapping[str, float]
-) -> float:
-    decision = _value(condition, values)
-    chosen, other = _value(then, values), _value(otherwise, values)
-    if math.isnan(decision):
-        return NO_DATA
-    return chosen if decision else other
 
 
 def aggregate(statistic: str, samples: Sequence[float]) -> float:

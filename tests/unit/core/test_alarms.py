@@ -5,9 +5,11 @@ import pytest
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Severity, Source, Thresholds, retrieval_alarms
+from knowledge_rag.core.ingestion_alarms import ingestion_alarms
 from knowledge_rag.evaluation.metric_math import NO_DATA, evaluate
 
-ALARMS = {alarm.key: alarm for alarm in retrieval_alarms()}
+EVERY = (*retrieval_alarms(), *ingestion_alarms())
+ALARMS = {alarm.key: alarm for alarm in EVERY}
 EACH = pytest.mark.parametrize("alarm", ALARMS.values(), ids=ALARMS)
 OURS = {Source.RETRIEVAL, Source.CHUNKING, Source.INGESTION, Source.RETRIEVE_LOG}
 OF_LAMBDA = {"Errors", "Throttles", "Duration", "Invocations"}
@@ -19,7 +21,7 @@ def fires(key, *, thresholds=None, **values):
 
 
 def test_keys_are_unique_and_fit_a_heading_and_a_name():
-    assert len(ALARMS) == len(retrieval_alarms())
+    assert len(ALARMS) == len(EVERY)
     assert all(re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", key) for key in ALARMS)
 
 

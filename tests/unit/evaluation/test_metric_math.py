@@ -22,6 +22,8 @@ from knowledge_rag.evaluation.metric_math import MetricMathError, aggregate, eva
         ("IF(n >= 21, 100 * e / n, 0)", 0),
         ("IF(e - 3, 1, 2)", 2),
         ("IF(-e, 1, 2)", 1),
+        ("FILL(e, 7)", 3),
+        ("60 * e / PERIOD(e)", 0.6),
         (" e ", 3),
     ],
 )
@@ -38,6 +40,10 @@ def test_a_division_by_zero_is_no_data_and_so_is_what_depends_on_it(expression):
 
 def test_a_branch_that_is_not_taken_needs_no_data():
     assert evaluate("IF(n >= 10, 100 * e / n, 0)", {"e": 0, "n": 0}) == 0
+
+
+def test_missing_data_can_be_filled():
+    assert evaluate("5 - FILL(e, 0)", {"e": math.nan}) == 5
 
 
 def test_a_metric_without_data_gives_none_and_breaches_nothing():
@@ -57,6 +63,9 @@ def test_a_metric_without_data_gives_none_and_breaches_nothing():
         ("e.real", "not supported"),
         ("[e for e in n]", "not supported"),
         ("IF(e, 1)", "not supported"),
+        ("FILL(e + n, 0)", "not supported"),
+        ("FILL(x, 0)", "'x' has no value"),
+        ("PERIOD(x)", "'x' has no value"),
         ("e ** 9", "not supported"),
         ("True", "not supported"),
         ("'e'", "not supported"),
