@@ -31,6 +31,7 @@ def built_once(parent: Path, name: str, key: str, build: Callable[[Path], None])
     folder = parent / f"{name}-{key[:_KEY_CHARACTERS]}"
     if not folder.is_dir():
         parent.mkdir(parents=True, exist_ok=True)
+        (parent / ".gitignore").write_text("*\n")  # nothing here is a source, for git or a linter
         _build(folder, build)
         _forget_oldest(parent, name)
     os.utime(folder)

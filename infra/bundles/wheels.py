@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _KEPT_METADATA: Final = {"METADATA", "WHEEL"}
 _LICENCES: Final = ("licen", "copying", "notice", "authors")
+_MAX_SAID: Final = 500
+"""Characters of uv's own account of a failure that an error repeats."""
 
 
 def install(lock: Path, folder: Path, target: Target) -> None:
@@ -38,12 +40,19 @@ def install(lock: Path, folder: Path, target: Target) -> None:
     # copies, because modes are set later and a hard link would change uv's cache with them
     command += ["--link-mode", "copy", "--no-compile-bytecode", "--only-binary", ":all:"]
     command += ["--require-hashes", "--no-deps", "-r", str(lock)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - uv with arguments of this module
-    if done.returncode:
-        raise BundlingError(
-            f"can't install {lock.name} for the Lambda bundle: {_said(done.stderr)}"
-        )
+    _run(command, lock)
     _prune(folder)
+
+
+def _run(command: list[str], lock: Path) -> None:
+    """Run uv, on its cache alone if that will do: a bundle is then built without a network."""
+    for network in (["--offline"], []):
+        done = subprocess.run([*command, *network], capture_output=True, text=True, check=False)  # noqa: S603 - uv with arguments of this module
+        if not done.returncode:
+            return
+    raise BundlingError(
+        f"can't get the wheels of {lock.name} for a Lambda bundle: {_said(done.stderr)}"
+    )
 
 
 def _uv() -> str:
@@ -56,8 +65,9 @@ def _uv() -> str:
 
 def _said(errors: str) -> str:
     """Put what uv said into one line."""
-    parts = (line.strip(" \t├─▶╰×│╭·") for line in errors.splitlines())
-    return ": ".join(part.removeprefix("error: ") for part in parts if part)[:1000]
+    parts = (line.strip() for line in errors.splitlines())
+    said = ": ".join(part.removeprefix("error: ").removeprefix("cause: ") for part in parts if part)
+    return said[:_MAX_SAID]
 
 
 def _prune(folder: Path) -> None:

@@ -1,0 +1,159 @@
+"""What goes into a Lambda's zip: the closure, the locked wheels, their byte code, nothing else."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from infra.bundles import target
+from infra.bundles.contents import files_of, zipped_size
+from infra.bundling import BUNDLES, LOCK, bundle
+from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE
+
+MAX_ZIPPED_BYTES = 4_500_000
+OWN = ("knowledge_rag", "lambdas")
+
+
+@pytest.fixture(scope="module", params=HANDLERS)
+def module(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def packed(module):
+    """Give the very bundle that synth deploys."""
+    return bundle(module, BUNDLES)
+
+
+@pytest.fixture(scope="module")
+def files(packed):
+    return files_of(packed.path)
+
+
+def test_the_project_s_part_is_the_import_closure(module, files):
+    shipped = {path.as_posix() for path in files if path.parts[0] in OWN and path.suffix == ".py"}
+    folders = {path.rpartition("/")[0] for path in shipped}
+    own = f"lambdas/{module.split('.')[1]}"
+    assert folders == {"knowledge_rag", "knowledge_rag/core", "lambdas", own}
+    assert module.replace(".", "/") + ".py" in shipped
+    assert {"lambdas/__init__.py", "knowledge_rag/core/__init__.py"} <= shipped
+
+
+def test_each_function_ships_what_the_other_does_not():
+    only_chunk = "knowledge_rag/core/markdown.py"
+    only_retrieve = "knowledge_rag/core/transport.py"
+    assert [
+        [(bundle(name, BUNDLES).path / source).is_file() for source in (only_chunk, only_retrieve)]
+        for name in (CHUNK, RETRIEVE)
+    ] == [[True, False], [False, True]]
+
+
+def test_the_rest_is_the_locked_wheels(packed, files):
+    infos = {path.parts[0] for path in files if path.parts[0].endswith(".dist-info")}
+    locked = re.findall(r"^([\w-]+)==(\S+)", LOCK.read_text(), re.MULTILINE)
+    assert infos == {f"{name.replace('-', '_')}-{version}.dist-info" for name, version in locked}
+    top = {path.parts[0] for path in files} - infos - set(OWN)
+    assert top == {"aws_lambda_powertools", "jmespath", "typing_extensions.py", "__pycache__"}
+    assert {path.name for path in (packed.path / "__pycache__").iterdir()} <= {
+        "typing_extensions.cpython-313.pyc"
+    }
+
+
+def test_what_ships_is_what_the_tests_ran_with():
+    pinned = dict(re.findall(r"^([\w-]+)==(\S+)", LOCK.read_text(), re.MULTILINE))
+    tested = LOCK.with_name("dev.txt").read_text()
+    assert pinned == {
+        name: version
+        for name, version in re.findall(r"^([\w-]+)==(\S+)", tested, re.MULTILINE)
+        if name in pinned
+    }
+
+
+def test_every_wheel_runs_on_arm64(packed):
+    tags = [
+        line.removeprefix("Tag: ")
+        for path in packed.path.glob("*.dist-info/WHEEL")
+        for line in path.read_text().splitlines()
+        if line.startswith("Tag: ")
+    ]
+    assert tags
+    assert [tag for tag in tags if not tag.endswith(("-none-any", "_aarch64"))] == []
+
+
+def test_licences_stay_and_installers_notes_go(packed):
+    for info in packed.path.glob("*.dist-info"):
+        names = {path.name for path in info.rglob("*") if path.is_file()}
+        assert {"METADATA", "WHEEL"} < names, info
+        assert all(re.match("METADATA|WHEEL|LICEN[CS]E", name) for name in names), names
+
+
+def test_there_are_no_stray_files(files):
+    suffixes = {path.suffix for path in files if not path.parts[0].endswith(".dist-info")}
+    # .typed marks a package as typed; the page is that of Powertools' own OpenAPI documentation
+    assert suffixes <= {".py", ".pyc", ".typed", ".js", ".css"}
+    assert [path for path in files if {"tests", "bin", "test"} & set(path.parts)] == []
+
+
+def test_byte_code_is_3_13_s_of_every_source_and_needs_no_check(packed, files):
+    if not packed.byte_code:
+        pytest.skip("no Python 3.13 here: the bundle has sources only")
+    sources = [path for path in files if path.suffix == ".py"]
+    expected = [path.parent / "__pycache__" / f"{path.stem}.cpython-313.pyc" for path in sources]
+    assert sorted(path for path in files if path.suffix == ".pyc") == sorted(expected)
+    unchecked = (0b01).to_bytes(4, "little")
+    for source, compiled in zip(sources, expected, strict=True):
+        header = (packed.path / compiled).read_bytes()[:16]
+        assert header[:8] == bytes.fromhex("f30d0d0a") + unchecked
+        assert len(header) == 16, source
+
+
+def test_nothing_tells_of_the_machine_that_built_it(packed, files):
+    place = os.fsencode(target.ROOT)  # bundles are built below it
+    assert [path for path in files if place in (packed.path / path).read_bytes()] == []
+
+
+def test_lambda_s_user_may_read_everything_and_write_nothing(packed):
+    modes = {
+        (path.is_dir(), path.stat().st_mode & 0o777)
+        for path in [packed.path, *packed.path.rglob("*")]
+    }
+    assert modes == {(True, 0o755), (False, 0o644)}
+
+
+def test_the_zip_is_within_its_size(packed):
+    assert zipped_size(packed.path) <= MAX_ZIPPED_BYTES
+
+
+def test_another_place_and_another_umask_give_the_same_hash(tmp_path):
+    before = os.umask(0o077)
+    try:
+        again = bundle(RETRIEVE, tmp_path / "elsewhere")
+    finally:
+        os.umask(before)
+    assert again.content_hash == bundle(RETRIEVE, BUNDLES).content_hash
+
+
+def test_unchanged_inputs_start_no_installer_and_no_compiler(packed, module, monkeypatch):
+    def started(*arguments, **_):
+        raise AssertionError(arguments)
+
+    monkeypatch.setattr(subprocess, "run", started)
+    assert bundle(module, BUNDLES) == packed
+
+
+def test_without_a_matching_python_sources_alone_ship(tmp_path, monkeypatch):
+    monkeypatch.setattr(target, "find_compiler", lambda _: None)
+    bare = bundle(RETRIEVE, tmp_path)
+    assert not bare.byte_code
+    assert {path.suffix for path in files_of(bare.path)} & {".pyc"} == set()
+
+
+def test_with_and_without_byte_code_are_two_contents(tmp_path, monkeypatch):
+    whole = bundle(RETRIEVE, BUNDLES)
+    if not whole.byte_code:
+        pytest.skip("no Python 3.13 here: the bundle has sources only")
+    monkeypatch.setattr(target, "find_compiler", lambda _: None)
+    bare = bundle(RETRIEVE, tmp_path)
+    assert bare.path.name != whole.path.name
+    assert bare.content_hash != whole.content_hash

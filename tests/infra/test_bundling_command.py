@@ -1,0 +1,94 @@
+"""``python -m infra.bundling``, in a copy of the project: what changes a hash and what does not."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from infra.bundles.target import ROOT
+from tests.support.bundles import CHUNK
+from tests.support.raw_server import refused_port
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """Copy what bundling reads."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in ("infra", "knowledge_rag", "lambdas", "requirements"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def run(project, module=CHUNK, *options, **environ):
+    command = [sys.executable, "-m", "infra.bundling", module, str(project / "out"), *options]
+    return subprocess.run(
+        command,
+        cwd=project,
+        env=os.environ | environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def told(ran):
+    assert ran.returncode == 0, ran.stderr
+    return dict(re.findall(r"^(path|hash|size) +(.*)$", ran.stdout, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def first(project):
+    return told(run(project))
+
+
+def test_path_hash_and_size_are_told(first, project):
+    assert first["path"].startswith(str(project / "out" / CHUNK))
+    assert re.fullmatch("[0-9a-f]{64}", first["hash"])
+    assert re.fullmatch(r"[\d,]+ bytes zipped, \d+ files", first["size"])
+
+
+def test_what_is_outside_the_closure_changes_nothing(project, first):
+    (project / "knowledge_rag" / "cli" / "app.py").write_text("")
+    (project / "knowledge_rag" / "core" / "transport.py").write_text("")  # the other function's
+    os.utime(project / "knowledge_rag" / "core" / "chunking.py", (0, 0))
+    assert told(run(project)) == first
+
+
+def test_a_change_within_it_changes_the_hash_and_back_again(project, first):
+    source = project / "knowledge_rag" / "core" / "chunking.py"
+    before = source.read_bytes()
+    source.write_bytes(before + b"# changed\n")
+    changed = told(run(project))
+    source.write_bytes(before)
+    assert changed["hash"] != first["hash"]
+    assert told(run(project)) == first
+
+
+def test_a_wrong_module_is_one_line(project):
+    ran = run(project, "lambdas.chunk_document.handler")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == (
+        "error: no module lambdas.chunk_document.handler in knowledge_rag or lambdas\n"
+    )
+
+
+def test_network_trouble_is_one_line(project, tmp_path):
+    shutil.copytree(project, tmp_path / "fresh", ignore=shutil.ignore_patterns("out"))
+    ran = run(
+        tmp_path / "fresh",
+        UV_DEFAULT_INDEX=f"http://127.0.0.1:{refused_port()}/simple",
+        UV_CACHE_DIR=str(tmp_path / "uv"),
+        UV_HTTP_RETRIES="0",
+        UV_INDEX="",
+        UV_FIND_LINKS="",
+        UV_NO_CONFIG="1",
+        HTTP_PROXY="",
+        http_proxy="",
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("error: can't get the wheels of lambda.txt for a Lambda bundle: ")
+    assert ran.stderr.count("\n") == 1

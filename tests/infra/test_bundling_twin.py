@@ -1,0 +1,104 @@
+"""A bundle answers on its own: in a process with the standard library, boto3 and nothing else.
+
+The *twin* is built by the same code for the interpreter that runs the tests. The bundle for Lambda
+itself is tried too, under a Python of the runtime's version, if this machine has one: as long as
+every wheel in it is pure Python it runs on any processor.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.bundles.byte_code import find_compiler
+from infra.bundles.target import PYTHON_RUNTIME
+from infra.bundling import BUNDLES, bundle
+from tests.support.bedrock import FILE, item, retrieved
+from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE, invoke_bundle
+from tests.support.fixtures import ENVIRONMENT
+from tests.support.raw_server import RawServer, answering, http, refused_port
+
+EVENTS = Path(__file__).parents[1] / "events"
+
+
+@pytest.fixture(params=["the twin", "Lambda's own"])
+def invoke(request, tmp_path):
+    """Give a function that invokes a handler's bundle."""
+    native = request.param == "the twin"
+    interpreter = Path(sys.executable) if native else find_compiler(PYTHON_RUNTIME)
+    if interpreter is None:
+        pytest.skip(f"no Python {PYTHON_RUNTIME} here to run Lambda's own bundle with")
+
+    def run(module, event=None, **environ):
+        path = bundle(module, BUNDLES, native=native).path
+        return invoke_bundle(
+            path,
+            module,
+            event,
+            interpreter=interpreter,
+            folder=tmp_path,
+            environ=ENVIRONMENT | environ,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("module", HANDLERS)
+def test_every_handler_imports_with_nothing_but_its_bundle_and_the_runtime(invoke, module):
+    outcome = invoke(module)
+    allowed = (*outcome.own_places, *outcome.standard_library)
+    assert [file for file in outcome.files if not file.startswith(allowed)] == []
+    assert outcome.byte_code
+
+
+@pytest.mark.parametrize("module", HANDLERS)
+def test_what_is_imported_was_compiled_before(invoke, module):
+    byte_code = invoke(module).byte_code
+    assert [file for file in byte_code if not Path(file).is_file()] == []
+
+
+def test_retrieve_degrades_where_nothing_listens(invoke):
+    endpoint = f"http://127.0.0.1:{refused_port()}"
+    event = json.loads((EVENTS / "agent_request_body.json").read_text())
+    outcome = invoke(RETRIEVE, event, AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME=endpoint)
+    response = outcome.answer["response"]
+    body = json.loads(response["responseBody"]["application/json"]["body"])
+    assert response["httpStatusCode"] == 200
+    assert (body["status"], body["reason"], body["results"]) == ("degraded", "unavailable", [])
+
+
+def test_retrieve_answers_with_cited_lines_even_when_initialised_as_in_lambda(invoke):
+    server = RawServer(answering(http(retrieved(item()))))
+    try:
+        outcome = invoke(
+            RETRIEVE,
+            json.loads((EVENTS / "direct.json").read_text()),
+            AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME=server.url,
+            AWS_LAMBDA_INITIALIZATION_TYPE="snap-start",
+            POWERTOOLS_SERVICE_NAME="a-deployment",
+        )
+    finally:
+        server.close()
+    assert outcome.answer["status"] == "ok"
+    assert outcome.answer["results"][0]["citation"]["source_file"] == FILE
+    records = [json.loads(line) for line in outcome.output.splitlines()]
+    assert {record["service"] for record in records} == {"a-deployment"}
+
+
+def test_chunk_raises_what_is_wrong_with_an_event(invoke):
+    outcome = invoke(CHUNK, {"version": "1.0"})
+    assert outcome.raised is not None
+    assert outcome.raised.startswith("InvalidRequest: ")
+
+
+def test_byte_code_is_taken_whatever_became_of_the_sources_times(tmp_path):
+    """A zip keeps times to two seconds at best, and CDK's says 1980."""
+    (tmp_path / "bundles").mkdir()
+    (tmp_path / "process").mkdir()
+    path = bundle(RETRIEVE, tmp_path / "bundles", native=True).path
+    (path / "knowledge_rag" / "core" / "errors.py").write_text(
+        "raise RuntimeError('compiled anew')"
+    )
+    folder = tmp_path / "process"
+    assert invoke_bundle(path, RETRIEVE, interpreter=Path(sys.executable), folder=folder).files
