@@ -1,0 +1,114 @@
+"""The project's files that are deployed: the tool's schema, the agent's prompt, the corpus.
+
+They are read and checked before a stack is made, so that what is missing or refused by the service
+is told by its path and not by a traceback of a construct.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.action_schema import find_problems
+from infra.tool_schema import tools_of
+
+if TYPE_CHECKING:
+    from infra.settings import Settings
+
+PROJECT: Final = Path(__file__).parents[1]
+
+SCHEMA: Final = Path("schemas/retrieve_knowledge.openapi.json")
+INSTRUCTION: Final = Path("prompts/knowledge-rag-agent.txt")
+
+MIN_INSTRUCTION_CHARACTERS: Final = 40
+MAX_INSTRUCTION_CHARACTERS: Final = 4_000
+"""Of the service model; CloudFormation itself knows the lower bound only."""
+
+
+class SourcesError(ValueError):
+    """One or more files are missing or wrong; the message has a line for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the stacks take from files.
+
+    Args:
+        schema: the OpenAPI document of ``retrieve_knowledge``, without needless white space.
+        instruction: the agent's prompt, 40..4,000 characters.
+    """
+
+    schema: str
+    instruction: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The schema as JSON values."""
+        document: dict[str, Any] = json.loads(self.schema)
+        return document
+
+
+def load_sources(settings: Settings, project: Path = PROJECT) -> Sources:
+    """Read and check every file that is deployed.
+
+    Args:
+        settings: of the deployment; the corpus's folder is one.
+        project: folder that the paths start at.
+
+    Raises:
+        SourcesError: a file is missing or wrong; every one is named.
+    """
+    problems = [*_corpus_problems(settings.corpus, project)]
+    schema = _read(project, SCHEMA, problems)
+    instruction = _read(project, INSTRUCTION, problems).strip()
+    if schema:
+        problems += [f"  {SCHEMA} {problem}" for problem in _schema_problems(schema)]
+    if instruction:
+        problems += [f"  {INSTRUCTION} {problem}" for problem in _length_problems(instruction)]
+    if problems:
+        raise SourcesError("\n".join(["files are missing or wrong:", *problems]))
+    return Sources(_compact(schema), instruction)
+
+
+def _read(project: Path, path: Path, problems: list[str]) -> str:
+    try:
+        text = (project / path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        problems.append(f"  {path} can't be read: {reason}")
+        return ""
+    if not text.strip():
+        problems.append(f"  {path} is empty")
+    return text
+
+
+def _schema_problems(schema: str) -> list[str]:
+    problems = find_problems(schema)
+    if not problems:
+        try:
+            tools_of(json.loads(schema))
+        except ValueError as error:
+            problems.append(str(error))
+    return problems
+
+
+def _length_problems(instruction: str) -> list[str]:
+    if MIN_INSTRUCTION_CHARACTERS <= len(instruction) <= MAX_INSTRUCTION_CHARACTERS:
+        return []
+    bounds = f"{MIN_INSTRUCTION_CHARACTERS} to {MAX_INSTRUCTION_CHARACTERS}"
+    return [f"has {len(instruction)} characters; an agent takes {bounds}"]
+
+
+def _corpus_problems(corpus: str, project: Path) -> list[str]:
+    folder = project / corpus
+    if not folder.is_dir():
+        return [f"  corpus: {corpus} is no folder; set corpus to the one with your documents"]
+    if not any(path.is_file() for path in folder.rglob("*")):
+        return [f"  corpus: {corpus} has no files; there would be nothing to find"]
+    return []
+
+
+def _compact(schema: str) -> str:
+    return json.dumps(json.loads(schema), ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,99 @@
+"""The files that are deployed are there and are what the services take."""
+
+import json
+import shutil
+
+import pytest
+
+from infra.sources import INSTRUCTION, PROJECT, SCHEMA, SourcesError, load_sources
+from tests.infra.service import settings
+
+
+@pytest.fixture
+def project(tmp_path):
+    for path in (SCHEMA, INSTRUCTION):
+        (tmp_path / path).parent.mkdir()
+        shutil.copy(PROJECT / path, tmp_path / path)
+    (tmp_path / "knowledge-corpus").mkdir()
+    (tmp_path / "knowledge-corpus/a.md").write_text("# A\n")
+    return tmp_path
+
+
+def problems(project, **values):
+    with pytest.raises(SourcesError) as raised:
+        load_sources(settings(**values), project)
+    return str(raised.value).splitlines()[1:]
+
+
+def test_the_projects_own_files_are_fit_to_be_deployed():
+    sources = load_sources(settings())
+    assert sources.document == json.loads((PROJECT / SCHEMA).read_text())
+    assert sources.instruction == (PROJECT / INSTRUCTION).read_text().strip()
+
+
+def test_a_schema_is_sent_without_needless_white_space():
+    assert len(load_sources(settings()).schema) < len((PROJECT / SCHEMA).read_text())
+
+
+@pytest.mark.parametrize("path", [SCHEMA, INSTRUCTION])
+def test_a_missing_file_is_named(project, path):
+    (project / path).unlink()
+    assert problems(project) == [f"  {path} can't be read: No such file or directory"]
+
+
+@pytest.mark.parametrize("path", [SCHEMA, INSTRUCTION])
+def test_a_file_that_is_not_text_is_named(project, path):
+    (project / path).write_bytes(b"\xff")
+    assert problems(project) == [f"  {path} can't be read: it is not UTF-8"]
+
+
+@pytest.mark.parametrize("path", [SCHEMA, INSTRUCTION])
+def test_an_empty_file_is_named(project, path):
+    (project / path).write_text("\n")
+    assert f"  {path} is empty" in problems(project)
+
+
+def test_a_schema_that_bedrock_refuses_is_told_with_its_reason(project):
+    (project / SCHEMA).write_text((project / SCHEMA).read_text().replace("3.0.3", "3.1.0"))
+    assert problems(project) == [f'  {SCHEMA} openapi is "3.1.0"; action groups take 3.0.x only']
+
+
+def test_a_schema_that_makes_no_tool_is_told(project):
+    (project / SCHEMA).write_text(
+        (project / SCHEMA).read_text().replace('"requestBody"', '"x-body"')
+    )
+    (line,) = problems(project)
+    assert "no JSON request body" in line
+
+
+@pytest.mark.parametrize("length", [39, 4001])
+def test_a_prompt_that_is_too_short_or_too_long_is_told(project, length):
+    (project / INSTRUCTION).write_text("x" * length + "\n")
+    assert problems(project) == [
+        f"  {INSTRUCTION} has {length} characters; an agent takes 40 to 4000"
+    ]
+
+
+@pytest.mark.parametrize("length", [40, 4000])
+def test_the_bounds_of_a_prompt_are_within(project, length):
+    (project / INSTRUCTION).write_text("x" * length + "\n")
+    assert len(load_sources(settings(), project).instruction) == length
+
+
+def test_a_corpus_that_is_no_folder_is_told(project):
+    assert problems(project, corpus="runbooks") == [
+        "  corpus: runbooks is no folder; set corpus to the one with your documents"
+    ]
+
+
+def test_a_corpus_without_files_is_told(project):
+    (project / "knowledge-corpus/a.md").unlink()
+    assert problems(project) == [
+        "  corpus: knowledge-corpus has no files; there would be nothing to find"
+    ]
+
+
+def test_all_that_is_missing_is_told_at_once(project):
+    (project / SCHEMA).unlink()
+    (project / INSTRUCTION).unlink()
+    assert len(problems(project, corpus="runbooks")) == 3
