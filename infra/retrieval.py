@@ -1,0 +1,153 @@
+"""The retrieval function in AWS: what it runs with, and the little that it may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra.python_function import PythonFunction
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_kms as kms
+
+    from infra.guardrail import Guardrail
+    from infra.settings import RetrievalSettings, Settings
+
+MODULE: Final = "lambdas.retrieve_knowledge.handler"
+
+TIMEOUT: Final = Duration.seconds(5)
+"""The function keeps its own budget of 2 s. Lambda's clock also runs over an initialisation that has
+to be done again because its sandbox failed, some 2 s at this memory; to kill it then would turn a slow
+first answer into an agent that says nothing."""
+
+MEMORY_MB: Final = 1024
+"""0.6 of a processor. A warm call takes a few milliseconds of one, but the first call after a restore
+opens a TLS connection, and 100 large results take tens of milliseconds to read: with a quarter of a
+processor that comes off the search's 2 s. It costs no more than the time it saves."""
+
+DENIED: Final = (
+    "bedrock:CreateDataSource",
+    "bedrock:DeleteDataSource",
+    "bedrock:DeleteKnowledgeBase",
+    "bedrock:DeleteKnowledgeBaseDocuments",
+    "bedrock:IngestKnowledgeBaseDocuments",
+    "bedrock:StartIngestionJob",
+    "bedrock:UpdateDataSource",
+    "bedrock:UpdateKnowledgeBase",
+)
+"""What would change a knowledge base. Nothing allows it; denied, no policy added later can."""
+
+
+class Retrieval(Construct):
+    """``retrieve_knowledge``, read-only on one knowledge base.
+
+    Args:
+        scope: that it is part of.
+        construct_id: its name there.
+        settings: of the deployment.
+        knowledge_base_id: of the one knowledge base, known at the latest on deployment.
+        guardrail: that Retrieve applies, if any.
+        encryption_key: of its environment and its log, if they have one of the account's own.
+
+    Attributes:
+        name: of the function.
+        alias: that callers invoke.
+        log_group_name: of its log.
+    """
+
+    def __init__(  # noqa: PLR0913 -- a construct's properties are keyword arguments
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        knowledge_base_id: str,
+        guardrail: Guardrail | None = None,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.name = retrieve_function_name(settings)
+        packed = PythonFunction(
+            self,
+            "Retrieve",
+            name=self.name,
+            module=MODULE,
+            description="Answers a question with cited lines of runbooks and postmortems.",
+            environment=_environment(settings.retrieval, knowledge_base_id, guardrail),
+            timeout=TIMEOUT,
+            memory_mb=MEMORY_MB,
+            settings=settings,
+            encryption_key=encryption_key,
+            reserved_concurrency=settings.retrieval.reserved_concurrency,
+            snap_start=True,
+        )
+        _grant_search(packed.role, _knowledge_base_arn(self, knowledge_base_id), guardrail)
+        _follow(packed.function, knowledge_base_id, guardrail)
+        self.alias = packed.alias
+        self.log_group_name = packed.log_group.log_group_name
+
+
+def retrieve_function_name(settings: Settings) -> str:
+    """Name the function, as people on call and alarms know it."""
+    return f"{settings.name}-retrieve-knowledge"
+
+
+def _environment(
+    retrieval: RetrievalSettings, knowledge_base_id: str, guardrail: Guardrail | None
+) -> dict[str, str]:
+    environment = {
+        "KNOWLEDGE_BASE_ID": knowledge_base_id,
+        "SEARCH_TYPE": retrieval.search_type.value,
+    }
+    if retrieval.evidence_floor is not None:
+        floor = f"EVIDENCE_FLOOR_{retrieval.search_type.value}"
+        environment[floor] = str(retrieval.evidence_floor)
+    if guardrail is not None:
+        environment["GUARDRAIL_ID"] = guardrail.guardrail_id
+        environment["GUARDRAIL_VERSION"] = guardrail.version
+    return environment
+
+
+def _knowledge_base_arn(scope: Construct, knowledge_base_id: str) -> str:
+    return Stack.of(scope).format_arn(
+        service="bedrock", resource="knowledge-base", resource_name=knowledge_base_id
+    )
+
+
+def _grant_search(role: iam.Role, knowledge_base: str, guardrail: Guardrail | None) -> None:
+    role.add_to_policy(
+        iam.PolicyStatement(
+            sid="SearchOneKnowledgeBase",
+            actions=["bedrock:Retrieve"],
+            resources=[knowledge_base],
+        )
+    )
+    if guardrail is not None:
+        role.add_to_policy(guardrail.apply_statement)
+    role.add_to_policy(
+        iam.PolicyStatement(
+            sid="ChangeNoKnowledgeBase",
+            effect=iam.Effect.DENY,
+            actions=list(DENIED),
+            resources=["*"],
+        )
+    )
+
+
+def _follow(
+    function: lambda_.Function, knowledge_base_id: str, guardrail: Guardrail | None
+) -> None:
+    """Publish a new version when a value changes that is known on deployment only.
+
+    Synth names a version by what it can see of the function. A knowledge base that was replaced is
+    another value of the same parameter, so the alias would stay on the version that asks the old one.
+    CloudFormation replaces a version when its description changes.
+    """
+    version = function.current_version.node.default_child
+    assert isinstance(version, lambda_.CfnVersion)  # noqa: S101 - what a Version is made of
+    applied = f", guardrail version {guardrail.version}" if guardrail else ""
+    version.description = f"knowledge base {knowledge_base_id}{applied}"
