@@ -1,0 +1,128 @@
+"""The Bedrock agent (Agents Classic): prompt, action group and an alias that follows every change."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from aws_cdk import Aws
+from aws_cdk import aws_bedrock as bedrock
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra.agent_role import agent_role
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_kms as kms
+    from aws_cdk import aws_lambda as lambda_
+
+    from infra.guardrail import Guardrail
+    from infra.settings import Settings
+    from infra.sources import Sources
+
+ACTION_GROUP: Final = "retrieve_knowledge"
+"""What the prompt calls the tool."""
+
+ALIAS: Final = "live"
+
+IDLE_SESSION_SECONDS: Final = 1_800
+"""Half an hour: whoever comes back from a check in the console goes on in the same conversation."""
+
+
+class Agent(Construct):
+    """An agent whose one tool is the retrieval function.
+
+    Args:
+        scope: that it is part of.
+        construct_id: its name there.
+        settings: of the deployment.
+        sources: its prompt and its tool's schema.
+        retrieve: alias of the function behind the tool.
+        guardrail: that it applies, if any.
+        encryption_key: that its prompt and schema are encrypted under, if any.
+
+    Attributes:
+        agent_id: of the agent.
+        alias_id: of the alias that callers invoke.
+    """
+
+    def __init__(  # noqa: PLR0913 -- a construct's properties are keyword arguments
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        sources: Sources,
+        retrieve: lambda_.Alias,
+        guardrail: Guardrail | None = None,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        role = agent_role(
+            self, settings=settings, guardrail=guardrail, encryption_key=encryption_key
+        )
+        agent = bedrock.CfnAgent(
+            self,
+            "Agent",
+            agent_name=settings.name,
+            description="Answers from the team's runbooks and postmortems, with exact citations.",
+            agent_resource_role_arn=role.role_arn,
+            foundation_model=settings.entrypoint.agent_model,
+            instruction=sources.instruction,
+            action_groups=[_action_group(sources, retrieve)],
+            auto_prepare=True,
+            idle_session_ttl_in_seconds=IDLE_SESSION_SECONDS,
+            customer_encryption_key_arn=encryption_key.key_arn if encryption_key else None,
+            guardrail_configuration=_guardrail_configuration(guardrail),
+        )
+        retrieve.add_permission(
+            "Agent",
+            principal=iam.ServicePrincipal("bedrock.amazonaws.com"),
+            source_account=Aws.ACCOUNT_ID,
+            source_arn=agent.attr_agent_arn,
+        )
+        alias = bedrock.CfnAgentAlias(
+            self,
+            "Alias",
+            agent_id=agent.attr_agent_id,
+            agent_alias_name=ALIAS,
+            description=_description(settings, sources, retrieve, guardrail),
+        )
+        self.agent_id = agent.attr_agent_id
+        self.alias_id = alias.attr_agent_alias_id
+
+
+def _action_group(
+    sources: Sources, retrieve: lambda_.Alias
+) -> bedrock.CfnAgent.AgentActionGroupProperty:
+    return bedrock.CfnAgent.AgentActionGroupProperty(
+        action_group_name=ACTION_GROUP,
+        description="Read-only search of runbooks and postmortems.",
+        action_group_executor=bedrock.CfnAgent.ActionGroupExecutorProperty(
+            lambda_=retrieve.function_arn
+        ),
+        api_schema=bedrock.CfnAgent.APISchemaProperty(payload=sources.schema),
+        # A group in use can't be taken away otherwise, and a stack that fails to go costs money.
+        skip_resource_in_use_check_on_delete=True,
+    )
+
+
+def _guardrail_configuration(
+    guardrail: Guardrail | None,
+) -> bedrock.CfnAgent.GuardrailConfigurationProperty | None:
+    if guardrail is None:
+        return None
+    return bedrock.CfnAgent.GuardrailConfigurationProperty(
+        guardrail_identifier=guardrail.guardrail_id, guardrail_version=guardrail.version
+    )
+
+
+def _description(
+    settings: Settings, sources: Sources, retrieve: lambda_.Alias, guardrail: Guardrail | None
+) -> str:
+    """Describe what the alias serves; it moves to the agent's new version only when this changes."""
+    model = settings.entrypoint.agent_model
+    parts = (sources.schema, sources.instruction, model, str(IDLE_SESSION_SECONDS))
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    applied = f"guardrail version {guardrail.version}" if guardrail else "no guardrail"
+    return f"configuration {digest}, {applied}, function version {retrieve.version.version}"
