@@ -68,6 +68,11 @@ class KeywordIndex:
         weighed: Scores = impact[order].astype(np.float32)
         return weighed
 
+    @property
+    def unheard(self) -> float:
+        """Weight of a word that occurs in no chunk, > 0: no word weighs more."""
+        return self._unknown_idf
+
     def score(self, terms: Mapping[str, int]) -> tuple[Scores, float]:
         """Score all chunks.
 
@@ -79,21 +84,41 @@ class KeywordIndex:
             this question, > 0 unless it has no terms. Terms that occur nowhere count in the most,
             so the ratio of the two says how much of the question is covered.
         """
-        weighted = sorted(
-            ((self._question_weight(term, count), term, count) for term, count in terms.items()),
-            reverse=True,
-        )[:MAX_QUERY_TERMS]
+        weighted = self._heaviest(terms)
         scores = np.zeros(self._chunks, dtype=np.float32)
         for _, term, count in weighted:
             found = self._vocabulary.get(term)
             if found is not None:
                 span = slice(self._starts[found], self._starts[found + 1])
                 scores[self._rows[span]] += np.float32(count) * self._impacts[span]
-        return scores, (K1 + 1) * sum(weight for weight, _, _ in weighted)
+        return scores, (K1 + 1) * _total(weighted)
+
+    def weight(self, terms: Mapping[str, int]) -> float:
+        """Weigh a question: what a chunk of average length that has each term once scores."""
+        return _total(self._heaviest(terms))
+
+    def known(self, terms: Mapping[str, int]) -> dict[str, int]:
+        """Keep the terms that occur in some chunk."""
+        return {term: count for term, count in terms.items() if self._occurs(term)}
+
+    def _occurs(self, term: str) -> bool:
+        found = self._vocabulary.get(term)
+        # the vocabulary keeps words of documents that are gone
+        return found is not None and bool(self._starts[found] < self._starts[found + 1])
+
+    def _heaviest(self, terms: Mapping[str, int]) -> list[tuple[float, str, int]]:
+        weighted = (
+            (self._question_weight(term, count), term, count) for term, count in terms.items()
+        )
+        return sorted(weighted, reverse=True)[:MAX_QUERY_TERMS]
 
     def _question_weight(self, term: str, count: int) -> float:
         found = self._vocabulary.get(term)
         return count * (self._unknown_idf if found is None else float(self._idf[found]))
+
+
+def _total(weighted: Sequence[tuple[float, str, int]]) -> float:
+    return sum(weight for weight, _, _ in weighted)
 
 
 def _check(entries: Entries, terms: int) -> None:

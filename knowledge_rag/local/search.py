@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 VECTOR_WEIGHT: Final = 0.5
 KEYWORD_WEIGHT: Final = 1.0 - VECTOR_WEIGHT
+SUPPORTING_SHARE: Final = 0.6
+"""A question is supported once one chunk scores this share of its weight ..."""
+SUPPORTING_WORDS: Final = 3.5
+"""... or as much as so many rare words: no chunk has most of the words of a pasted alert."""
 RRF_CONSTANT: Final = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 
@@ -84,18 +88,42 @@ def rank(
         and question always give the same list. Scores are 0..1.
     """
     if method.search_type is SearchType.SEMANTIC:
-        scores = semantic_scores(snapshot, question)
-    elif method.fusion is Fusion.RRF:
+        support = keyword_support(snapshot, question, mask)
+        # the order is the cosine's even where nothing is supported and every score is 0
+        nearest = _best(cosines(snapshot, question), limit, mask)
+        return [(row, support * cosine) for row, cosine in nearest]
+    if method.fusion is Fusion.RRF:
         scores = _reciprocal_ranks(snapshot, question, mask)
     else:
         scores = hybrid_scores(snapshot, question)
     return _best(scores, limit, mask)
 
 
-def semantic_scores(snapshot: Snapshot, question: Question) -> Scores:
+def cosines(snapshot: Snapshot, question: Question) -> Scores:
     """Give the cosine of each chunk, negative ones as 0."""
     cosine: Scores = snapshot.vectors @ question.vector
     return np.clip(cosine, 0.0, 1.0, out=cosine)
+
+
+def keyword_support(snapshot: Snapshot, question: Question, mask: Mask | None = None) -> float:
+    """Say whether the knowledge base speaks of what a question's words name.
+
+    A question about a product next door is near in meaning to much that is stored; its words tell
+    it apart. One factor for the whole question lowers what a semantic search scores and leaves its
+    order to the cosine.
+
+    Returns:
+        1 where some chunk that may be found has enough of the words; else in proportion, down to 0
+        where none has any, or the question has no words but stop words.
+    """
+    index = snapshot.keywords
+    # scored by what is known alone: a pasted log has more strange words than are looked at
+    scores, _ = index.score(index.known(question.terms))
+    if mask is not None:
+        scores = scores[mask]
+    weight = index.weight(question.terms)
+    enough = min(SUPPORTING_SHARE * weight, SUPPORTING_WORDS * index.unheard)
+    return min(1.0, float(scores.max(initial=0.0)) / enough) if enough > 0 else 0.0
 
 
 def keyword_coverage(snapshot: Snapshot, question: Question) -> Scores:
@@ -108,7 +136,7 @@ def keyword_coverage(snapshot: Snapshot, question: Question) -> Scores:
 
 def hybrid_scores(snapshot: Snapshot, question: Question) -> Scores:
     """Give the weighted sum of cosine and keyword coverage, 0..1."""
-    scores = semantic_scores(snapshot, question)
+    scores = cosines(snapshot, question)
     scores *= np.float32(VECTOR_WEIGHT)
     scores += np.float32(KEYWORD_WEIGHT) * keyword_coverage(snapshot, question)
     return scores
@@ -116,7 +144,7 @@ def hybrid_scores(snapshot: Snapshot, question: Question) -> Scores:
 
 def _reciprocal_ranks(snapshot: Snapshot, question: Question, mask: Mask | None) -> Scores:
     total = np.zeros(len(snapshot), dtype=np.float32)
-    for scores in (semantic_scores(snapshot, question), keyword_coverage(snapshot, question)):
+    for scores in (cosines(snapshot, question), keyword_coverage(snapshot, question)):
         allowed = scores if mask is None else np.where(mask, scores, -1.0)
         order = np.argsort(-allowed, kind="stable")
         ranks = np.empty(len(order), dtype=np.float32)

@@ -65,16 +65,19 @@ def questions():
     return [load_questions(QUESTIONS / f"{kind}.jsonl") for kind in ("on_topic", "off_topic")]
 
 
-def test_the_hybrid_floor_holds_on_the_half_that_did_not_choose_it(sample, questions):
+@pytest.mark.parametrize("search_type", SearchType)
+def test_the_floor_holds_on_the_half_that_did_not_choose_it(sample, questions, search_type):
     on_topic, off_topic = questions
     assert len(off_topic) >= 100
-    report = measure_floor(sample, on_topic, off_topic)
+    report = measure_floor(sample, on_topic, off_topic, search_type)
     assert report.on_other_half.passes
     assert report.shipped_on_all.passes
     assert report.chosen == pytest.approx(report.shipped, abs=0.03)
 
 
-def test_the_semantic_floor_loses_few_and_rejects_most(sample, questions):
-    report = measure_floor(sample, *questions, SearchType.SEMANTIC)
-    assert report.shipped_on_all.lost <= 0.05
-    assert report.shipped_on_all.rejected >= 0.7
+def test_labels_around_a_question_hide_little_from_a_semantic_search(sample, questions):
+    labels = "instance=10.0.12.33:9100 pod=checkout-7d9f8b6c5-x2x9k trace=4bf92f3577b34da6"
+    on_topic, off_topic = questions
+    labelled = [Question(asked.id, f"{asked.query} {labels}") for asked in on_topic]
+    report = measure_floor(sample, labelled, off_topic, SearchType.SEMANTIC)
+    assert report.shipped_on_all.lost <= 0.1

@@ -58,6 +58,24 @@ def test_an_unknown_word_lowers_the_share_that_is_covered():
     assert more > most
 
 
+def test_a_chunk_of_average_length_with_each_word_once_scores_their_weight():
+    index = index_of([{"a": 1.0, "b": 1.0}, {"c": 1.0, "d": 1.0}])
+    scores, most = index.score({"a": 1, "b": 1})
+    assert scores[0] == pytest.approx(index.weight({"a": 1, "b": 1}))
+    assert most == pytest.approx((K1 + 1) * scores[0])
+
+
+@given(chunks_of_terms, st.sampled_from("abcdefgxyz"))
+def test_no_word_weighs_more_than_one_that_occurs_nowhere(chunks, word):
+    index = index_of(chunks)
+    assert 0 < index.weight({word: 1}) <= index.unheard == index.weight({"unheard": 1})
+
+
+def test_a_known_word_occurs_in_some_chunk():
+    index = index_of([{"a": 1.0}, {"b": 1.0}])
+    assert index.known({"a": 2, "b": 1, "g": 1, "unheard": 1}) == {"a": 2, "b": 1}
+
+
 def test_an_empty_index_and_an_empty_question_score_nothing():
     assert KeywordIndex({}, []).score({"a": 1})[0].shape == (0,)
     scores, most = index_of([{"a": 1.0}]).score({})

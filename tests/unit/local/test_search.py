@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.local.floors import EVIDENCE_FLOOR_SEMANTIC
 from knowledge_rag.local.keyword_index import ENTRY, KeywordIndex
-from knowledge_rag.local.search import Fusion, Question, SearchMethod, rank
+from knowledge_rag.local.keywords import query_terms
+from knowledge_rag.local.search import Fusion, Question, SearchMethod, keyword_support, rank
 from knowledge_rag.local.snapshot import Snapshot
 
 METHODS = [
@@ -67,10 +69,76 @@ def test_a_mask_leaves_the_order_of_what_passes_as_it_is(case, method):
     assert [row for row, _ in masked] == [row for row, _ in everything if passing[row]]
 
 
-def test_semantic_scores_are_cosines():
-    found = rank(snapshot([0.2, 0.9, -0.3]), question(), limit=3, method=METHODS[0])
+FILLER = [("filler",)]
+"""Terms of a chunk that says something else: empty ones would make the others long."""
+
+
+def semantic(chunks, asked, mask=None):
+    method = SearchMethod(SearchType.SEMANTIC)
+    return rank(chunks, asked, limit=len(chunks), method=method, mask=mask)
+
+
+def test_semantic_scores_of_a_supported_question_are_cosines():
+    found = semantic(snapshot([0.2, 0.9, -0.3], [("disk",), *FILLER * 2]), question(disk=1))
     assert [row for row, _ in found] == [1, 0, 2]
     assert [score for _, score in found] == pytest.approx([0.9, 0.2, 0.0])
+
+
+@given(COSINES, st.dictionaries(st.sampled_from(["disk", "node", "quark", "lepton"]), st.just(1)))
+def test_words_change_no_semantic_order_only_all_scores_by_one_factor(cosines, words):
+    chunks = snapshot(cosines, terms=[("disk", "node")])
+    found = semantic(chunks, question(**words))
+    assert [row for row, _ in found] == sorted(
+        range(len(cosines)), key=lambda r: (-max(cosines[r], 0), r)
+    )
+    factor = keyword_support(chunks, question(**words))
+    assert [score for _, score in found] == pytest.approx(
+        [factor * max(cosines[row], 0) for row, _ in found]
+    )
+
+
+def test_the_more_words_no_chunk_has_the_lower_the_semantic_scores():
+    chunks = snapshot([0.6] * 20, [("disk",), *FILLER * 19])
+    strange = {"quark": 1, "lepton": 1, "gluon": 1, "hadron": 1}
+    supports = [
+        keyword_support(chunks, question(disk=1)),
+        keyword_support(chunks, question(disk=1, **strange)),
+        keyword_support(chunks, question(**strange)),
+    ]
+    assert supports[0] == 1.0
+    assert 0.0 < supports[1] < 1.0
+    assert supports[2] == 0.0
+
+
+def test_a_few_rare_words_support_a_question_however_long_it_is():
+    known = {"disk": 1, "evicted": 1, "kubelet": 1, "node": 1, "taint": 1}
+    chunks = snapshot([0.6] * 200, [tuple(known), *[tuple("abcde")] * 199])
+    labels = {f"label-{n}": 1 for n in range(5_000)}
+    assert keyword_support(chunks, question(**known, **labels)) == 1.0
+    assert 0.0 < keyword_support(chunks, question(disk=1, evicted=1, **labels)) < 1.0
+
+
+def test_only_chunks_that_may_be_found_support_a_question():
+    chunks = snapshot([0.6, 0.6], [("disk",), ("node",)])
+    for passing, score in ((0, 0.6), (1, 0.0)):
+        mask = np.arange(2) == passing
+        assert semantic(chunks, question(disk=1), mask) == [(passing, pytest.approx(score))]
+    assert semantic(chunks, question(disk=1), np.array([False, False])) == []
+
+
+@pytest.mark.parametrize("text", ["", "what should I do about it?", "\N{FIRE}", "磁盘已满怎么办"])
+def test_a_question_without_a_known_word_is_ranked_but_scores_nothing(text):
+    asked = Question(question().vector, query_terms(text))
+    assert semantic(snapshot([0.2, 0.9], terms=[("disk",)]), asked) == [(1, 0.0), (0, 0.0)]
+
+
+def test_chinese_is_supported_by_its_pairs_of_characters():
+    chunks = snapshot(
+        [0.6] * 50, [tuple(query_terms("磁盘已满,请清理日志")), *[tuple("ABCDEFG")] * 49]
+    )
+    for text, found in (("磁盘已满怎么办", True), ("今天天气怎么样", False)):
+        best, *_ = semantic(chunks, Question(question().vector, query_terms(text)))
+        assert (best[1] > EVIDENCE_FLOOR_SEMANTIC) is found
 
 
 def test_hybrid_joins_half_a_cosine_and_half_the_coverage():
