@@ -1,0 +1,148 @@
+"""The corpus bucket, which the knowledge base reads, and the intermediate one, which it works in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import aws_cdk as cdk
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from infra.settings import Removal
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_kms as kms
+
+    from infra.settings import Settings
+
+INTERMEDIATE_DAYS: Final = 7
+"""How long an ingestion job's batches are kept: long enough to look into one that failed."""
+OLD_VERSION_DAYS: Final = 90
+"""How long a document can be had back after it was changed or deleted."""
+_UPLOAD_DAYS: Final = 1
+
+
+class Buckets(Construct):
+    """Private, TLS-only, encrypted; the corpus is versioned, what is intermediate expires.
+
+    They are emptied by the ingestion starter where their data goes with the stack: CDK's own
+    ``auto_delete_objects`` brings a function with an AWS-managed policy.
+
+    Attributes:
+        corpus: the documents, at the keys that they are cited with.
+        intermediate: batches of an ingestion job's text and chunks.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        # the log bucket's policy, and no ACL, is what lets the service write: ACLs are off everywhere
+        self.node.set_context("@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy", True)  # noqa: FBT003 - a flag's value
+        self._removal = cdk.RemovalPolicy[settings.removal.name]
+        self._key = encryption_key
+        logs = self._log_bucket(settings) if settings.removal is Removal.RETAIN else None
+        self.corpus = self._bucket(
+            "Corpus",
+            versioned=True,
+            lifecycle_rules=[
+                _expire_uploads(),
+                s3.LifecycleRule(
+                    id="old-versions",
+                    noncurrent_version_expiration=cdk.Duration.days(OLD_VERSION_DAYS),
+                ),
+            ],
+            **_logged(logs, "corpus/"),
+        )
+        self.intermediate = self._bucket(
+            "Intermediate",
+            lifecycle_rules=[
+                _expire_uploads(),
+                s3.LifecycleRule(id="batches", expiration=cdk.Duration.days(INTERMEDIATE_DAYS)),
+            ],
+            **_logged(logs, "intermediate/"),
+        )
+        if logs is None:
+            self._explain()
+
+    def _bucket(self, construct_id: str, **more: Any) -> s3.Bucket:  # noqa: ANN401 - a bucket's own
+        return s3.Bucket(
+            self,
+            construct_id,
+            encryption=s3.BucketEncryption.KMS if self._key else s3.BucketEncryption.S3_MANAGED,
+            encryption_key=self._key,
+            bucket_key_enabled=self._key is not None,
+            removal_policy=self._removal,
+            **_PRIVATE,
+            **more,
+        )
+
+    def _log_bucket(self, settings: Settings) -> s3.Bucket:
+        """Make the bucket of access logs; S3 delivers them under a key of its own only."""
+        logs = s3.Bucket(
+            self,
+            "AccessLogs",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            removal_policy=self._removal,
+            lifecycle_rules=[
+                _expire_uploads(),
+                s3.LifecycleRule(
+                    id="logs", expiration=cdk.Duration.days(settings.log_retention_days)
+                ),
+            ],
+            **_PRIVATE,
+        )
+        _acknowledge(logs, "It holds the access logs: to log it into itself would never end.")
+        return logs
+
+    def _explain(self) -> None:
+        for bucket in (self.corpus, self.intermediate):
+            _acknowledge(
+                bucket,
+                "This deployment's data goes with its stack (removal_policy=destroy): logs that S3"
+                " still delivers after the log bucket was emptied would hold up its deletion. With"
+                " removal_policy=retain access is logged.",
+            )
+
+
+_PRIVATE: Final[dict[str, Any]] = {
+    "block_public_access": s3.BlockPublicAccess.BLOCK_ALL,
+    "object_ownership": s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+    "enforce_ssl": True,
+    "minimum_tls_version": 1.2,
+}
+
+
+def _expire_uploads() -> s3.LifecycleRule:
+    return s3.LifecycleRule(
+        id="uploads", abort_incomplete_multipart_upload_after=cdk.Duration.days(_UPLOAD_DAYS)
+    )
+
+
+def _logged(logs: s3.Bucket | None, prefix: str) -> dict[str, Any]:
+    return {"server_access_logs_bucket": logs, "server_access_logs_prefix": prefix} if logs else {}
+
+
+def _acknowledge(bucket: s3.Bucket, reason: str) -> None:
+    cdk.Validations.of(bucket).acknowledge(cdk.Acknowledgment(id="AwsSolutions-S1", reason=reason))
+
+
+def explain_objects(holder: Construct, bucket: s3.Bucket, reason: str) -> None:
+    """Say why a policy has to reach every object of a bucket.
+
+    Args:
+        holder: of the policy.
+        bucket: whose objects it reaches.
+        reason: why they can't be named.
+    """
+    resource = bucket.node.default_child
+    assert isinstance(resource, cdk.CfnResource)  # noqa: S101 - what a Bucket is made of
+    name = cdk.Stack.of(bucket).resolve(resource.logical_id)
+    cdk.Validations.of(holder).acknowledge(
+        cdk.Acknowledgment(id=f"AwsSolutions-IAM5[Resource::<{name}.Arn>/*]", reason=reason)
+    )

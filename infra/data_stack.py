@@ -1,0 +1,111 @@
+"""The data stack: corpus, vectors, knowledge base, and how documents get into it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_ssm as ssm
+
+from infra.buckets import Buckets
+from infra.encryption import data_key
+from infra.ingestion import ChunkDocuments, IngestionStarter
+from infra.knowledge_base import KnowledgeBase
+from infra.s3_vectors import S3VectorsStore
+from infra.settings import VectorStore
+from infra.vector_store import OpenSearchStore
+
+if TYPE_CHECKING:
+    from constructs import Construct
+
+    from infra.settings import Settings
+
+
+class DataStack(Stack):
+    """Everything that holds or makes data.
+
+    Its ids reach the service stack by parameters and not by exports, so that a knowledge base can be
+    replaced while the service stack still names the old one.
+
+    Args:
+        scope: the app.
+        construct_id: name of the stack.
+        settings: of the deployment.
+        **kwargs: of any stack.
+
+    Attributes:
+        chunk_function_name: name of ``chunk_documents``, for its alarms.
+        starter_function_name: name of the ingestion starter, for its alarms.
+        collection_name: of OpenSearch Serverless, ``""`` with another store.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        **kwargs: Any,  # noqa: ANN401 - whatever a stack takes
+    ) -> None:
+        super().__init__(scope, construct_id, **kwargs)
+        key = data_key(self, settings)
+        buckets = Buckets(self, "Buckets", settings=settings, encryption_key=key)
+        kind: type[S3VectorsStore | OpenSearchStore] = (
+            S3VectorsStore if settings.store.kind is VectorStore.S3_VECTORS else OpenSearchStore
+        )
+        store = kind(self, "Store", settings=settings, encryption_key=key)
+        chunk = ChunkDocuments(
+            self, "ChunkDocuments", settings=settings, buckets=buckets, encryption_key=key
+        )
+        base = KnowledgeBase(
+            self,
+            "KnowledgeBase",
+            settings=settings,
+            store=store,
+            buckets=buckets,
+            chunker=chunk.packed.alias,
+            encryption_key=key,
+        )
+        starter = IngestionStarter(
+            self,
+            "StartIngestion",
+            settings=settings,
+            buckets=buckets,
+            knowledge_base=base,
+            chunker=chunk.packed,
+            encryption_key=key,
+        )
+        self.chunk_function_name = chunk.name
+        self.starter_function_name = starter.name
+        self.collection_name = store.collection_name
+        self._publish(settings, base)
+        self._tell(buckets, base, starter)
+
+    def _publish(self, settings: Settings, base: KnowledgeBase) -> None:
+        for name, value in (
+            ("knowledge-base-id", base.knowledge_base_id),
+            ("data-source-id", base.data_source_id),
+        ):
+            ssm.StringParameter(
+                self,
+                f"Parameter-{name}",
+                parameter_name=f"/{settings.name}/{name}",
+                string_value=value,
+            )
+
+    def _tell(self, buckets: Buckets, base: KnowledgeBase, starter: IngestionStarter) -> None:
+        command = (
+            "aws bedrock-agent start-ingestion-job"
+            f" --knowledge-base-id {base.knowledge_base_id}"
+            f" --data-source-id {base.data_source_id} --region {self.region}"
+        )
+        for name, value, description in (
+            ("KnowledgeBaseId", base.knowledge_base_id, "of Retrieve"),
+            ("DataSourceId", base.data_source_id, "of ingestion jobs"),
+            ("CorpusBucketName", buckets.corpus.bucket_name, "mirrors the corpus folder"),
+            ("CollectionName", self.collection_name, "of OpenSearch Serverless"),
+            ("LastIngestion", starter.summary, "what the last deployment's ingestion came to"),
+            ("IngestAgain", command, "ingests the corpus bucket by hand"),
+        ):
+            if value:
+                CfnOutput(self, name, value=value, description=description)

@@ -1,0 +1,246 @@
+"""How documents get into the knowledge base: the chunker, and the starter that a deployment calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3_assets as assets
+from constructs import Construct
+
+from infra.buckets import explain_objects
+from infra.encryption import use_key
+from infra.python_function import PythonFunction
+from infra.settings import Removal
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_kms as kms
+    from aws_cdk import aws_s3 as s3
+
+    from infra.buckets import Buckets
+    from infra.knowledge_base import KnowledgeBase
+    from infra.settings import Settings
+
+PROJECT: Final = Path(__file__).parents[1]
+
+HIDDEN: Final = ("**/.*", "**/.*/**")
+"""Files and folders that are no documents, as when a folder is ingested locally."""
+
+CHUNK_TIMEOUT: Final = cdk.Duration.minutes(5)
+"""A hundred times what the chunker takes for the largest document that it accepts."""
+CHUNK_MEMORY_MB: Final = 1024
+STARTER_TIMEOUT: Final = cdk.Duration.minutes(15)
+"""The most that a function may have; an ingestion job that takes longer goes on without it."""
+STARTER_MEMORY_MB: Final = 512
+RESOURCE_TIMEOUT: Final = cdk.Duration.minutes(16)
+"""When CloudFormation stops waiting for a starter that was killed."""
+
+
+class ChunkDocuments(Construct):
+    """``chunk_documents``, the transformation of the data source.
+
+    Attributes:
+        name: of the function.
+        packed: the function with its alias and its role.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        buckets: Buckets,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.name = f"{settings.name}-chunk-documents"
+        self.packed = PythonFunction(
+            self,
+            "Chunk",
+            name=self.name,
+            module="lambdas.chunk_documents.handler",
+            description="Cuts documents of an ingestion job into chunks of exact lines.",
+            environment={},
+            timeout=CHUNK_TIMEOUT,
+            memory_mb=CHUNK_MEMORY_MB,
+            settings=settings,
+            encryption_key=encryption_key,
+        )
+        policy = iam.Policy(
+            self,
+            "Documents",
+            roles=[self.packed.role],
+            statements=[
+                iam.PolicyStatement(
+                    # without it S3 answers "access denied" for what is not there
+                    sid="TellMissingObjects",
+                    actions=["s3:ListBucket"],
+                    resources=[buckets.corpus.bucket_arn, buckets.intermediate.bucket_arn],
+                ),
+                iam.PolicyStatement(
+                    sid="ReadOriginals",
+                    actions=["s3:GetObject"],
+                    resources=[buckets.corpus.arn_for_objects("*")],
+                ),
+                iam.PolicyStatement(
+                    sid="ExchangeBatches",
+                    actions=["s3:GetObject", "s3:PutObject"],
+                    resources=[buckets.intermediate.arn_for_objects("*")],
+                ),
+                *use_key(self, encryption_key, via="s3", write=True),
+            ],
+        )
+        self.packed.alias.node.add_dependency(policy)
+        explain_objects(policy, buckets.corpus, "It reads whichever document Bedrock names.")
+        explain_objects(policy, buckets.intermediate, "Bedrock names the batches of a job itself.")
+
+
+class IngestionStarter(Construct):
+    """Copies the corpus and ingests it on every deployment that changes it or its chunker.
+
+    The custom resource is the function itself and not CDK's provider framework, whose own functions
+    come with wildcards; nor is it ``BucketDeployment``, which comes with an AWS-managed policy.
+
+    Attributes:
+        name: of the function.
+        summary: what the last deployment's ingestion came to, one line.
+    """
+
+    def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        buckets: Buckets,
+        knowledge_base: KnowledgeBase,
+        chunker: PythonFunction,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        """Make it.
+
+        Args:
+            scope: it is made in.
+            construct_id: within the scope.
+            settings: the corpus's folder, and whether its bucket is emptied with the stack.
+            buckets: of the corpus, and of what is in between.
+            knowledge_base: to fill.
+            chunker: a new version of it chunks every document again.
+            encryption_key: of the buckets, if they have one of the account's own.
+        """
+        super().__init__(scope, construct_id)
+        self.name = f"{settings.name}-start-ingestion"
+        self._corpus = assets.Asset(
+            self,
+            "Documents",
+            path=str(PROJECT / settings.corpus),
+            exclude=list(HIDDEN),
+            ignore_mode=cdk.IgnoreMode.GLOB,
+            follow_symlinks=cdk.SymlinkFollowMode.BLOCK_EXTERNAL,
+        )
+        starter = PythonFunction(
+            self,
+            "Start",
+            name=self.name,
+            module="lambdas.start_ingestion.handler",
+            description="Copies the corpus to its bucket and ingests it when the stack changes.",
+            environment={},
+            timeout=STARTER_TIMEOUT,
+            memory_mb=STARTER_MEMORY_MB,
+            settings=settings,
+            encryption_key=encryption_key,
+        )
+        empties = settings.removal is Removal.DESTROY
+        policy = iam.Policy(
+            self,
+            "Ingest",
+            roles=[starter.role],
+            statements=[
+                *self._copying(buckets.corpus),
+                *(self._emptying(buckets) if empties else []),
+                _running(knowledge_base),
+                *use_key(self, encryption_key, via="s3", write=True),
+            ],
+        )
+        self._explain(policy, buckets, empties=empties)
+        resource = cdk.CustomResource(
+            self,
+            "Ingestion",
+            resource_type="Custom::KnowledgeIngestion",
+            service_token=starter.alias.function_arn,
+            service_timeout=RESOURCE_TIMEOUT,
+            properties={
+                "KnowledgeBaseId": knowledge_base.knowledge_base_id,
+                "DataSourceId": knowledge_base.data_source_id,
+                "CorpusBucket": buckets.corpus.bucket_name,
+                "IntermediateBucket": buckets.intermediate.bucket_name,
+                "AssetBucket": self._corpus.s3_bucket_name,
+                "AssetKey": self._corpus.s3_object_key,
+                "Chunker": chunker.alias.version.version,
+                "EmptyOnDelete": empties,
+            },
+        )
+        resource.node.add_dependency(policy)
+        self.summary = resource.get_att_string("Summary")
+
+    def _copying(self, corpus: s3.Bucket) -> list[iam.PolicyStatement]:
+        asset = cdk.Stack.of(self).format_arn(
+            service="s3",
+            region="",
+            account="",
+            resource=self._corpus.s3_bucket_name,
+            resource_name=self._corpus.s3_object_key,
+        )
+        return [
+            iam.PolicyStatement(
+                sid="ReadUploadedCorpus", actions=["s3:GetObject"], resources=[asset]
+            ),
+            iam.PolicyStatement(
+                sid="ListCorpus", actions=["s3:ListBucket"], resources=[corpus.bucket_arn]
+            ),
+            iam.PolicyStatement(
+                sid="MirrorCorpus",
+                actions=["s3:DeleteObject", "s3:GetObject", "s3:PutObject"],
+                resources=[corpus.arn_for_objects("*")],
+            ),
+        ]
+
+    def _emptying(self, buckets: Buckets) -> list[iam.PolicyStatement]:
+        both = (buckets.corpus, buckets.intermediate)
+        return [
+            iam.PolicyStatement(
+                sid="ListVersions",
+                actions=["s3:ListBucketVersions"],
+                resources=[bucket.bucket_arn for bucket in both],
+            ),
+            iam.PolicyStatement(
+                sid="EmptyWithTheStack",
+                actions=["s3:DeleteObjectVersion"],
+                resources=[bucket.arn_for_objects("*") for bucket in both],
+            ),
+        ]
+
+    def _explain(self, policy: iam.Policy, buckets: Buckets, *, empties: bool) -> None:
+        explain_objects(
+            policy, buckets.corpus, "The bucket mirrors a folder: any document may come or go."
+        )
+        if empties:
+            explain_objects(
+                policy, buckets.intermediate, "It is emptied when the stack is deleted."
+            )
+
+
+def _running(knowledge_base: KnowledgeBase) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        sid="RunJobs",
+        actions=[
+            "bedrock:GetIngestionJob",
+            "bedrock:ListIngestionJobs",
+            "bedrock:StartIngestionJob",
+            "bedrock:StopIngestionJob",
+        ],
+        resources=[knowledge_base.knowledge_base_arn],
+    )

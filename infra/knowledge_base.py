@@ -1,0 +1,216 @@
+"""The knowledge base, its data source and the role that Bedrock works in."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import aws_cdk as cdk
+from aws_cdk import aws_bedrock as bedrock
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra.buckets import explain_objects
+from infra.encryption import use_key
+from infra.models import CHOOSES_DIMENSION
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_kms as kms
+    from aws_cdk import aws_lambda as lambda_
+
+    from infra.buckets import Buckets
+    from infra.settings import Settings, StoreSettings
+    from infra.vector_store import Store
+
+
+class KnowledgeBase(Construct):
+    """A vector knowledge base over the corpus bucket, chunked by our own function.
+
+    Attributes:
+        knowledge_base_id: of Retrieve and of ingestion.
+        knowledge_base_arn: what permissions name.
+        data_source_id: of ingestion.
+        role: that Bedrock ingests and searches with.
+    """
+
+    def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        store: Store,
+        buckets: Buckets,
+        chunker: lambda_.IAlias,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        """Make them.
+
+        Args:
+            scope: they are made in.
+            construct_id: within the scope.
+            settings: of the deployment.
+            store: that vectors go to; it is opened to the role.
+            buckets: of the corpus and of what is in between.
+            chunker: alias of ``chunk_documents``.
+            encryption_key: of the buckets, if they have one of the account's own.
+        """
+        super().__init__(scope, construct_id)
+        self._model = _model_arn(self, settings.store)
+        self.role = self._role(buckets, chunker, encryption_key)
+        ready = store.open_to(self.role)
+        base = bedrock.CfnKnowledgeBase(
+            self,
+            "Base",
+            # other vectors need another knowledge base, which needs another name
+            name=f"{settings.name}-{_digest(store.identity, settings.store.embedding_model)}",
+            description="Runbooks and postmortems, in chunks of exact lines",
+            role_arn=self.role.role_arn,
+            knowledge_base_configuration=_configuration(self._model, settings.store),
+            storage_configuration=store.storage,
+        )
+        base.node.add_dependency(ready)
+        self.knowledge_base_id = base.attr_knowledge_base_id
+        self.knowledge_base_arn = base.attr_knowledge_base_arn
+        self.data_source_id = self._source(settings, buckets, chunker).attr_data_source_id
+
+    def _role(self, buckets: Buckets, chunker: lambda_.IAlias, key: kms.IKey | None) -> iam.Role:
+        stack = cdk.Stack.of(self)
+        own = {"StringEquals": {"aws:ResourceAccount": stack.account}}
+        statements = [
+            iam.PolicyStatement(
+                sid="Embed", actions=["bedrock:InvokeModel"], resources=[self._model]
+            ),
+            iam.PolicyStatement(
+                sid="ListCorpus",
+                actions=["s3:ListBucket"],
+                resources=[buckets.corpus.bucket_arn],
+                conditions=own,
+            ),
+            iam.PolicyStatement(
+                sid="ReadCorpus",
+                actions=["s3:GetObject"],
+                resources=[buckets.corpus.arn_for_objects("*")],
+                conditions=own,
+            ),
+            iam.PolicyStatement(
+                sid="ExchangeBatches",
+                actions=["s3:GetObject", "s3:PutObject"],
+                resources=[buckets.intermediate.arn_for_objects("*")],
+                conditions=own,
+            ),
+            iam.PolicyStatement(
+                sid="Chunk", actions=["lambda:InvokeFunction"], resources=[chunker.function_arn]
+            ),
+            *use_key(self, key, via="s3", write=True),
+        ]
+        role = iam.Role(
+            self,
+            "Role",
+            description="Bedrock ingests the corpus and searches the vectors with it",
+            assumed_by=_bedrock(stack),
+            # inline, so that the role is never there without them: Bedrock tries them at once
+            inline_policies={"KnowledgeBase": iam.PolicyDocument(statements=statements)},
+        )
+        self._explain(role, buckets)
+        return role
+
+    def _source(
+        self, settings: Settings, buckets: Buckets, chunker: lambda_.IAlias
+    ) -> bedrock.CfnDataSource:
+        source = bedrock.CfnDataSource
+        transformation = source.TransformationProperty(
+            step_to_apply="POST_CHUNKING",
+            transformation_function=source.TransformationFunctionProperty(
+                transformation_lambda_configuration=source.TransformationLambdaConfigurationProperty(
+                    lambda_arn=chunker.function_arn
+                )
+            ),
+        )
+        return source(
+            self,
+            "Corpus",
+            name=f"{settings.name}-corpus",
+            description="Documents of the corpus bucket",
+            knowledge_base_id=self.knowledge_base_id,
+            # the vectors go with their index; to delete them one by one needs rights that are gone
+            data_deletion_policy="RETAIN",
+            data_source_configuration=source.DataSourceConfigurationProperty(
+                type="S3",
+                s3_configuration=source.S3DataSourceConfigurationProperty(
+                    bucket_arn=buckets.corpus.bucket_arn,
+                    bucket_owner_account_id=cdk.Stack.of(self).account,
+                ),
+            ),
+            vector_ingestion_configuration=source.VectorIngestionConfigurationProperty(
+                chunking_configuration=source.ChunkingConfigurationProperty(
+                    chunking_strategy="NONE"
+                ),
+                custom_transformation_configuration=source.CustomTransformationConfigurationProperty(
+                    intermediate_storage=source.IntermediateStorageProperty(
+                        s3_location=source.S3LocationProperty(
+                            uri=f"s3://{buckets.intermediate.bucket_name}/"
+                        )
+                    ),
+                    transformations=[transformation],
+                ),
+            ),
+        )
+
+    def _explain(self, role: iam.Role, buckets: Buckets) -> None:
+        explain_objects(
+            role,
+            buckets.corpus,
+            "Every object of the corpus bucket is a document, and their names are not known here.",
+        )
+        explain_objects(
+            role,
+            buckets.intermediate,
+            "Bedrock names the batches of an ingestion job itself.",
+        )
+
+
+def _bedrock(stack: cdk.Stack) -> iam.ServicePrincipal:
+    """Trust Bedrock on behalf of this account's knowledge bases only, see "Service role" there."""
+    any_knowledge_base = stack.format_arn(
+        service="bedrock", resource="knowledge-base", resource_name="*"
+    )
+    return iam.ServicePrincipal(
+        "bedrock.amazonaws.com",
+        conditions={
+            "StringEquals": {"aws:SourceAccount": stack.account},
+            "ArnLike": {"aws:SourceArn": any_knowledge_base},
+        },
+    )
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("/".join(parts).encode()).hexdigest()[:8]
+
+
+def _model_arn(scope: Construct, store: StoreSettings) -> str:
+    return cdk.Stack.of(scope).format_arn(
+        service="bedrock",
+        account="",
+        resource="foundation-model",
+        resource_name=store.embedding_model,
+    )
+
+
+def _configuration(
+    model: str, store: StoreSettings
+) -> bedrock.CfnKnowledgeBase.KnowledgeBaseConfigurationProperty:
+    base = bedrock.CfnKnowledgeBase
+    told = None
+    if store.embedding_model in CHOOSES_DIMENSION:
+        told = base.EmbeddingModelConfigurationProperty(
+            bedrock_embedding_model_configuration=base.BedrockEmbeddingModelConfigurationProperty(
+                dimensions=store.embedding_dimension, embedding_data_type="FLOAT32"
+            )
+        )
+    return base.KnowledgeBaseConfigurationProperty(
+        type="VECTOR",
+        vector_knowledge_base_configuration=base.VectorKnowledgeBaseConfigurationProperty(
+            embedding_model_arn=model, embedding_model_configuration=told
+        ),
+    )

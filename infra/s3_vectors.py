@@ -1,0 +1,135 @@
+"""The vector store in S3 Vectors: nothing to pay when idle, no keyword search.
+
+A knowledge base here takes at most 1 KB of metadata a chunk ("Metadata support" in the Bedrock user
+guide). Ours has 0.5 to 0.9 KB; the rare chunk with more, of very long headings and paths, makes its
+document fail, which the ingestion job tells and counts. What is found is as exact as elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+import aws_cdk as cdk
+from aws_cdk import aws_bedrock as bedrock
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3vectors as s3vectors
+from constructs import Construct
+
+from infra.encryption import use_key
+from infra.vector_store import INDEX_PREFIX, METADATA_FIELD, TEXT_FIELD
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_kms as kms
+    from constructs import IDependable
+
+    from infra.settings import Settings
+
+UNFILTERABLE: Final = (TEXT_FIELD, METADATA_FIELD)
+"""Where Bedrock keeps a chunk's text and its own notes; what can be filtered is bound to 2 KB."""
+
+_ACTIONS: Final = (
+    "s3vectors:DeleteVectors",
+    "s3vectors:GetIndex",
+    "s3vectors:GetVectors",
+    "s3vectors:PutVectors",
+    "s3vectors:QueryVectors",
+)
+"""What "Create a service role for Knowledge Bases" lists for a vector index."""
+
+
+class S3VectorsStore(Construct):
+    """A vector bucket with one index; see :class:`infra.vector_store.Store` for its attributes."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.collection_name = ""
+        dimension = settings.store.embedding_dimension
+        self.index_name = f"{INDEX_PREFIX}-{_hash(dimension)}"
+        self.identity = f"s3-vectors/{self.index_name}/{settings.customer_managed_key}"
+        bucket = s3vectors.CfnVectorBucket(
+            self, "Vectors", encryption_configuration=_encryption(encryption_key)
+        )
+        self._index = s3vectors.CfnIndex(
+            self,
+            "Index",
+            index_name=self.index_name,
+            vector_bucket_arn=bucket.attr_vector_bucket_arn,
+            data_type="float32",
+            dimension=dimension,
+            distance_metric="cosine",
+            metadata_configuration=s3vectors.CfnIndex.MetadataConfigurationProperty(
+                non_filterable_metadata_keys=list(UNFILTERABLE)
+            ),
+        )
+        self._key = encryption_key
+        if encryption_key is not None:
+            _allow_indexing(self, encryption_key)
+        self.storage = bedrock.CfnKnowledgeBase.StorageConfigurationProperty(
+            type="S3_VECTORS",
+            s3_vectors_configuration=bedrock.CfnKnowledgeBase.S3VectorsConfigurationProperty(
+                index_arn=self._index.attr_index_arn
+            ),
+        )
+
+    def open_to(self, role: iam.IRole) -> IDependable:
+        """Let a role read and write the index, by IAM alone."""
+        return iam.Policy(
+            self,
+            "Use",
+            roles=[role],
+            statements=[
+                iam.PolicyStatement(
+                    sid="UseVectors",
+                    actions=list(_ACTIONS),
+                    resources=[self._index.attr_index_arn],
+                ),
+                *use_key(self, self._key, via="s3vectors", write=True),
+            ],
+        )
+
+
+def _allow_indexing(scope: Construct, key: kms.IKey) -> None:
+    """Let S3 Vectors keep the index in shape under the key, which it does as itself.
+
+    Without it no index can be made; see "Data protection and encryption in S3 Vectors".
+    """
+    stack = cdk.Stack.of(scope)
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            sid="AllowVectorIndexing",
+            principals=[iam.ServicePrincipal("indexing.s3vectors.amazonaws.com")],
+            actions=["kms:Decrypt"],
+            resources=["*"],  # in a key's policy, that key
+            conditions={
+                "StringEquals": {"aws:SourceAccount": stack.account},
+                "ArnLike": {
+                    "aws:SourceArn": stack.format_arn(
+                        service="s3vectors", resource="bucket", resource_name="*"
+                    )
+                },
+            },
+        )
+    )
+
+
+def _encryption(
+    key: kms.IKey | None,
+) -> s3vectors.CfnVectorBucket.EncryptionConfigurationProperty | None:
+    if key is None:
+        return None
+    return s3vectors.CfnVectorBucket.EncryptionConfigurationProperty(
+        sse_type="aws:kms", kms_key_arn=key.key_arn
+    )
+
+
+def _hash(dimension: int) -> str:
+    mapping = f"float32/{dimension}/cosine/{','.join(UNFILTERABLE)}"
+    return hashlib.sha256(mapping.encode()).hexdigest()[:8]

@@ -1,0 +1,266 @@
+"""The vector store in OpenSearch Serverless: collection, its policies, and the index.
+
+Whatever can only be replaced gets a name with a hash of what it is made of: CloudFormation makes the
+new one before it deletes the old one, and the two must not want one name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import aws_cdk as cdk
+from aws_cdk import aws_bedrock as bedrock
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_opensearchserverless as aoss
+from constructs import Construct, DependencyGroup
+
+from infra.settings import Generation, Network
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_kms as kms
+    from constructs import IDependable
+
+    from infra.settings import Settings, StoreSettings
+
+VECTOR_FIELD: Final = "embedding"
+TEXT_FIELD: Final = "AMAZON_BEDROCK_TEXT"
+METADATA_FIELD: Final = "AMAZON_BEDROCK_METADATA"
+INDEX_PREFIX: Final = "knowledge"
+
+PLAIN_TEXT_FIELDS: Final = ("title", "section_header", "section_path", "last_reviewed")
+"""Metadata that may read like a date. Bedrock writes each key as a field of its own, and an index takes
+the first ``2026-01-15`` for proof that all values are dates: every other heading would then fail to be
+indexed. Declared as text, they never are dates."""
+
+
+class Store(Protocol):
+    """What a knowledge base needs to know of its vector store.
+
+    Attributes:
+        collection_name: name of the collection, ``""`` where there is none.
+        identity: changes when the store holds other vectors, so that the knowledge base has to.
+        storage: the store, as the knowledge base is told of it.
+    """
+
+    collection_name: str
+    identity: str
+    storage: bedrock.CfnKnowledgeBase.StorageConfigurationProperty
+
+    def open_to(self, role: iam.IRole) -> IDependable:
+        """Let a knowledge base's role in; give what has to exist before the knowledge base."""
+
+
+class OpenSearchStore(Construct):
+    """A collection with one index; see :class:`Store` for its attributes.
+
+    Vectors are derived data: the collection goes with its stack whatever the settings say, since an
+    orphan would go on costing money.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._settings = settings.store
+        self._properties = _mapping(settings.store)
+        self.collection_name = f"{settings.name}-{_collection_hash(settings)}"
+        self.index_name = f"{INDEX_PREFIX}-{_hash(self._properties)}"
+        self._collection = self._make_collection(encryption_key)
+        self.identity = f"{self.collection_name}/{self.index_name}"
+        self.storage = bedrock.CfnKnowledgeBase.StorageConfigurationProperty(
+            type="OPENSEARCH_SERVERLESS",
+            opensearch_serverless_configuration=bedrock.CfnKnowledgeBase.OpenSearchServerlessConfigurationProperty(
+                collection_arn=self._collection.attr_arn,
+                vector_index_name=self.index_name,
+                field_mapping=bedrock.CfnKnowledgeBase.OpenSearchServerlessFieldMappingProperty(
+                    vector_field=VECTOR_FIELD, text_field=TEXT_FIELD, metadata_field=METADATA_FIELD
+                ),
+            ),
+        )
+
+    def open_to(self, role: iam.IRole) -> IDependable:
+        """Let a role read and write the index, and the deployment make it.
+
+        The rights come before the collection, which takes longer to make than they take to be known:
+        whoever comes with rights that are not known yet is refused.
+        """
+        access = aoss.CfnAccessPolicy(
+            self,
+            "Access",
+            name=self.collection_name,
+            type="data",
+            policy=cdk.Stack.of(self).to_json_string(self._access(role)),
+        )
+        self._collection.add_resource_dependency(access)
+        return DependencyGroup(self._call(role), self._index(access))
+
+    def _call(self, role: iam.IRole) -> iam.Policy:
+        return iam.Policy(
+            self,
+            "Call",
+            roles=[role],
+            statements=[
+                iam.PolicyStatement(
+                    sid="CallCollection",
+                    actions=["aoss:APIAccessAll"],
+                    resources=[self._collection.attr_arn],
+                )
+            ],
+        )
+
+    def _index(self, access: aoss.CfnAccessPolicy) -> aoss.CfnIndex:
+        index = aoss.CfnIndex(
+            self,
+            "Index",
+            collection_endpoint=self._collection.attr_collection_endpoint,
+            index_name=self.index_name,
+            mappings=aoss.CfnIndex.MappingsProperty(properties=self._properties),
+            settings=aoss.CfnIndex.IndexSettingsProperty(
+                index=aoss.CfnIndex.IndexProperty(knn=True)
+            ),
+        )
+        index.add_resource_dependency(access)
+        return index
+
+    def _make_collection(self, key: kms.IKey | None) -> aoss.CfnCollection:
+        here = [f"collection/{self.collection_name}"]
+        rules = [{"ResourceType": "collection", "Resource": here}]
+        encryption = {"KmsARN": key.key_arn} if key else {"AWSOwnedKey": True}
+        policies = [
+            self._policy("encryption", {"Rules": rules, **encryption}),
+            # no rule for the dashboard: nobody gets to it
+            self._policy("network", [{"Rules": rules, **_reach(self._settings.network)}]),
+        ]
+        standby = _standby(self._settings)
+        collection = aoss.CfnCollection(
+            self,
+            "Collection",
+            name=self.collection_name,
+            type="VECTORSEARCH",
+            description="Chunks of runbooks and postmortems, and their vectors",
+            standby_replicas=standby,
+        )
+        if self._settings.generation is Generation.NEXTGEN:
+            group = self._group(standby)
+            collection.collection_group_name = group.name
+            collection.add_resource_dependency(group)
+        for policy in policies:
+            collection.add_resource_dependency(policy)
+        return collection
+
+    def _policy(self, kind: str, content: object) -> aoss.CfnSecurityPolicy:
+        return aoss.CfnSecurityPolicy(
+            self,
+            kind.capitalize(),
+            name=self.collection_name,
+            type=kind,
+            policy=cdk.Stack.of(self).to_json_string(content),
+        )
+
+    def _group(self, standby: str) -> aoss.CfnCollectionGroup:
+        return aoss.CfnCollectionGroup(
+            self,
+            "Group",
+            name=self.collection_name,
+            generation="NEXTGEN",
+            standby_replicas=standby,
+            capacity_limits=aoss.CfnCollectionGroup.CapacityLimitsProperty(
+                min_indexing_capacity_in_ocu=0,
+                max_indexing_capacity_in_ocu=self._settings.max_ocu,
+                min_search_capacity_in_ocu=self._settings.min_search_ocu,
+                max_search_capacity_in_ocu=self._settings.max_ocu,
+            ),
+        )
+
+    def _access(self, role: iam.IRole) -> list[dict[str, Any]]:
+        indexes = f"index/{self.collection_name}"
+        return [
+            _grant(
+                "the knowledge base reads and writes its index",
+                [f"{indexes}/{self.index_name}"],
+                ["aoss:DescribeIndex", "aoss:ReadDocument", "aoss:WriteDocument"],
+                role.role_arn,
+            ),
+            # by prefix: an update deletes the index before this one, whose hash nobody knows here
+            _grant(
+                "a deployment makes and replaces the index",
+                [f"{indexes}/{INDEX_PREFIX}-*"],
+                ["aoss:CreateIndex", "aoss:DeleteIndex", "aoss:DescribeIndex", "aoss:UpdateIndex"],
+                deploy_role_arn(self),
+            ),
+        ]
+
+
+def deploy_role_arn(scope: Construct) -> str:
+    """Give the role that CloudFormation acts as, which makes the index.
+
+    Raises:
+        ValueError: the stack's synthesizer has none, so that nobody could be let in.
+    """
+    synthesizer = cdk.Stack.of(scope).synthesizer
+    if not isinstance(synthesizer, cdk.DefaultStackSynthesizer):
+        raise ValueError(  # noqa: TRY004 - what is wrong is how the stack is deployed, not a type
+            "the stack has to be deployed by CDK's default synthesizer: the OpenSearch index is made"
+            " by its CloudFormation execution role, which has to be let in by name"
+        )
+    return cdk.Fn.sub(synthesizer.cloud_formation_execution_role_arn)
+
+
+def _mapping(store: StoreSettings) -> dict[str, Any]:
+    """Give the index's fields, as "Create a vector index" of the Bedrock user guide wants them.
+
+    Faiss is the engine that filters on metadata, Euclidean distance what floating-point vectors are
+    documented with; the text is indexed, so that hybrid search finds its words.
+    """
+    return {
+        VECTOR_FIELD: {
+            "type": "knn_vector",
+            "dimension": store.embedding_dimension,
+            "method": {
+                "name": "hnsw",
+                "engine": "faiss",
+                "spaceType": "l2",
+                "parameters": {"efConstruction": 512, "m": 16},
+            },
+        },
+        TEXT_FIELD: {"type": "text", "index": True},
+        METADATA_FIELD: {"type": "text", "index": False},
+        **{name: {"type": "text", "index": True} for name in PLAIN_TEXT_FIELDS},
+    }
+
+
+def _standby(store: StoreSettings) -> str:
+    """Say whether there are standby replicas.
+
+    A group of the next generation is documented with them only, and there they have no floor of their
+    own: what is paid when idle is ``min_search_ocu``.
+    """
+    return "ENABLED" if store.standby or store.generation is Generation.NEXTGEN else "DISABLED"
+
+
+def _reach(network: Network) -> dict[str, Any]:
+    if network is Network.PRIVATE:
+        return {"AllowFromPublic": False, "SourceServices": ["bedrock.amazonaws.com"]}
+    return {"AllowFromPublic": True}
+
+
+def _grant(what: str, resources: list[str], permissions: list[str], who: str) -> dict[str, Any]:
+    rule = {"ResourceType": "index", "Resource": resources, "Permission": permissions}
+    return {"Description": what, "Rules": [rule], "Principal": [who]}
+
+
+def _collection_hash(settings: Settings) -> str:
+    """Hash what can't be changed about a collection and its group."""
+    store = settings.store
+    return _hash([store.generation, _standby(store), settings.customer_managed_key], 6)
+
+
+def _hash(value: object, length: int = 8) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
