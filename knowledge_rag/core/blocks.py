@@ -44,12 +44,13 @@ def plain_blocks(source: str, position: int, end: int) -> Iterator[Block]:
 def cuts(pattern: re.Pattern[str], source: str, position: int, end: int) -> list[int]:
     """Give the positions that a pattern like grammar.SEAM finds for a cut, in their order."""
     # one character more, so that a blank run's end shows that another line follows
-    found = (
-        match.end() if match["blank"] is not None else match.start()
+    found = dict.fromkeys(
+        match.end() if match.lastgroup == "blank" else match.start()
         for match in pattern.finditer(source, position, end + 1)
-        if match["blank"] is not None or match["bullet"] is not None
+        if match.lastgroup in grammar.CUTS
     )
-    return [at for at in dict.fromkeys(found) if at < end]
+    found.pop(end, None)
+    return list(found)
 
 
 def item_parts(source: str, position: int, end: int) -> Iterator[tuple[int, int]]:

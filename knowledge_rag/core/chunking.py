@@ -93,15 +93,16 @@ def chunk_text(
     packer = Packer(text, cap, markdown=markdown)
     pieces: list[_Piece] = []
     for start, lead_end, end, path in _sections(text, body, headings):
-        if packer.fits(start, end):
-            joined = lead_end >= end and pieces and packer.fits(pieces[-1][0], end)
-            if joined:  # a heading with nothing below it says nothing alone
-                start, _, path, _ = pieces.pop()  # noqa: PLW2901 - the neighbour, longer
+        if lead_end >= end and pieces and packer.fits(pieces[-1][0], end):
+            # a heading with nothing below it says nothing alone
+            start, _, path, _ = pieces.pop()  # noqa: PLW2901 - the neighbour, longer
+            pieces.append((start, end, path, False))
+        elif end - start <= packer.sure:
             pieces.append((start, end, path, False))
         else:
             pieces += [
-                (first, behind, path, cost > cap)
-                for first, behind, cost in packer.split(start, lead_end, end)
+                (first, behind, path, tokens > cap)
+                for first, behind, tokens in packer.cut(start, lead_end, end)
             ]
     return _chunks(document, text, pieces)
 
@@ -109,39 +110,40 @@ def chunk_text(
 def _sections(text: str, body: int, headings: list[Heading]) -> Iterator[_Section]:
     """Give the sections; a heading with nothing below joins the first sub-section under it."""
     start = _PAST_BLANK.match(text, body).end()  # type: ignore[union-attr] # matches everywhere
-    first, *ends = [*(heading.start for heading in headings), len(text)]
+    first, *ends = [*[heading[0] for heading in headings], len(text)]
     if start < first:
         yield start, start, first, ()
-    names: tuple[str, ...] = ()
-    levels: list[int] = []
-    bare = -1  # where the headings start that still wait for something below them
-    for (start, behind, level, name), end in zip(headings, ends, strict=True):
-        if bare >= 0 and level <= levels[-1]:
-            yield bare, start, start, names
+    paths: list[tuple[str, ...]] = [()] * 7  # of the innermost heading open at each level
+    bare, outer = -1, 0  # start and level of the headings that wait for something below them
+    for (start, behind, below, level, name), end in zip(headings, ends, strict=True):
+        if bare >= 0 and level <= outer:
+            yield bare, start, start, paths[6]
             bare = -1
-        while levels and levels[-1] >= level:
-            levels.pop()
-        names = (*names[: len(levels)], name)
-        levels.append(level)
+        path = (*paths[level - 1], name)
+        paths[level:] = [path] * (7 - level)
         if bare < 0:
             bare = start
-        if text[behind:end].strip(BLANK + "\n"):
-            yield bare, behind + 1, end, names
+        if below < end:
+            yield bare, behind + 1, end, path
             bare = -1
+        outer = level
     if bare >= 0:
-        yield bare, len(text), len(text), names
+        yield bare, len(text), len(text), paths[6]
 
 
 def _chunks(document: Document, text: str, pieces: list[_Piece]) -> list[Chunk]:
     chunks = []
     line, counted = 1, 0
-    count, find = text.count, text.find
     for start, end, path, oversized in pieces:
-        line += count("\n", counted, start)
-        counted = start
-        solid = start + len(text[start:end].rstrip(BLANK + "\n"))
-        last = find("\n", solid)  # the spaces behind the last word belong to its line
-        last_line = line + count("\n", start, solid)
-        content = text[start:] if last < 0 else text[start:last]
-        chunks.append(Chunk(document, line, last_line, path, content, oversized))
+        if counted < start:
+            line += text.count("\n", counted, start)
+        counted = end
+        lines = text[start:end]
+        content = lines.rstrip(BLANK + "\n")
+        blank = lines[len(content) :]
+        if blank and blank[0] != "\n":  # the spaces behind the last word belong to its line
+            content += blank.partition("\n")[0]
+        below = line + lines.count("\n")
+        chunks.append(Chunk(document, line, below - blank.count("\n"), path, content, oversized))
+        line = below
     return chunks

@@ -54,8 +54,8 @@ def _title(source_file: str, text: str, body: int, fields: FrontMatter) -> str:
     if isinstance(title, str) and title:
         return title[:MAX_HEADING]
     heading = first_heading(text, body)
-    if heading and heading.text:
-        return heading.text
+    if heading and heading[-1]:
+        return heading[-1]
     name = source_file.rpartition("/")[2]
     return split_words(name.rpartition(".")[0] or name)
 

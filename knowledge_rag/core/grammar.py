@@ -18,14 +18,17 @@ _MARKER = r"(?:[-+*]|\d{1,9}[.)])(?=[ \t\r\n]|\Z)"
 _FENCE = r"(?:`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
 
 CANDIDATE: Final = re.compile(
-    r"\n(?P<indent> {0,3})(?=[#`~<=-])(?:"
-    r"(?P<atx>#{1,6})(?P<title>(?:[ \t\r][^\n]*+)?)(?=\n|\Z)"
+    r"\n(?=[ #`~<=-]) {0,3}+(?=[#`~<=-])(?:"
+    r"(?P<atx>#{1,6})(?P<title>(?:[ \t\r][^\n]*+)?)(?=\n|\Z)(?:\n[ \t\r]*+(?=\n|\Z))*+"
     rf"|(?P<fence>{_FENCE})"
     r"|(?P<html><(?:[!?]|(?i:script|pre|style|textarea)(?=[ \t\r\n>]|\Z)))"
     rf"|(?P<rule>(?:=+|-+){_EOL})"
     r")"
 )
-"""A line that is a heading, or may hide headings behind it; every other line is passed over."""
+"""A line that is a heading, or may hide headings behind it; every other line is passed over.
+
+A heading takes the blank lines below it along.
+"""
 
 BLOCK_START: Final = re.compile(
     r"\n(?P<indent> {0,3})(?:"
@@ -89,7 +92,8 @@ HTML_ALONE: Final = re.compile(
 """HTML blocks of kind 7, which a blank line ends and which can't interrupt a paragraph."""
 
 ITEM: Final = re.compile(
-    r"\n( {0,3})([-+*]|\d{1,9}[.)])(?:([ \t]+)(?=[^ \t\r\n])|(?=[ \t\r\n]|\Z))"
+    r"\n(?=[ \-+*\d])( {0,3}+)([-+*]|\d{1,9}[.)])"
+    r"(?:([ \t]+)(?=[^ \t\r\n])|(?=[ \t\r\n]|\Z))"
 )
 FENCE_AFTER_MARKERS: Final = re.compile(rf"(?:[ \t]*{_MARKER})+[ \t]+(?P<fence>{_FENCE})")
 """A fence that opens on the line of its own list item."""
@@ -112,20 +116,24 @@ def _fence_whole(indent: str, name: str) -> str:
 _BLANK_RUN = r"[ \t\r]*+(?=\n)(?:\n[ \t\r]*+(?=\n))*+"
 """Behind a ``\\n``: blank lines, up to the ``\\n`` before the next line that is not."""
 SEAM: Final = re.compile(
-    rf"\n(?:{_BLANK_RUN}(?P<blank>(?=\n[^ \t\r\n]))?"
-    r"|(?P<bullet>(?=[-+*\d])(?:[-+*]|\d{1,9}[.)])(?=[ \t]))"
-    rf"(?:(?:[ \t]++{_MARKER})*+[ \t]++{_fence_whole('[ ]*+', 'own')})?"
-    r"| {0,3}(?:(?=[`~])" + _fence_whole(" {0,3}", "marks") + r"|<(?:!--(?s:.*?(?:-->|\Z))"
+    rf"\n(?=[ \t\r\n\-+*\d`~<])(?:{_BLANK_RUN}(?P<blank>(?=\n[^ \t\r\n]))?"
+    r"|(?P<bullet>(?:[-+*]|\d{1,9}[.)])(?=[ \t]))"
+    rf"(?:(?:[ \t]++{_MARKER})*+[ \t]++(?=[`~]){_fence_whole('[ ]*+', 'own')})?"
+    r"| {0,3}+(?:(?=[`~])" + _fence_whole(" {0,3}", "marks") + r"|<(?:!--(?s:.*?(?:-->|\Z))"
     r"|(?i:(?P<tag>pre|script|style|textarea)\b(?s:.*?(?:</(?P=tag)>|\Z))))))"
 )
 """Places where a long section can be cut, and what hides such places from sight."""
-PLAIN_SEAM: Final = re.compile(rf"\n{_BLANK_RUN}(?P<blank>(?=\n))(?P<bullet>(?!))?")
+PLAIN_SEAM: Final = re.compile(rf"\n{_BLANK_RUN}(?P<blank>(?=\n))")
 ITEM_PART: Final = re.compile(
     rf"\n(?:{_BLANK_RUN}(?P<blank>(?=\n))"
     rf"|(?P<bullet>[ \t]+{_MARKER})"
     rf"|[ \t]*+" + _fence_whole(r"[ \t]*+", "marks") + r")"
 )
 """Where a long list item can be cut: before inner items and behind blank lines, not in a fence."""
+
+
+CUTS: Final = frozenset({"blank", "bullet", "own"})
+"""The last groups of their matches that tell a cut: behind "blank", before the others."""
 
 
 @lru_cache(maxsize=256)
@@ -141,8 +149,8 @@ def outside_item(offset: int) -> re.Pattern[str]:
     They are non-blank lines indented less than that, and fences of the item at any indent.
     """
     return re.compile(
-        rf"\n(?:(?P<out> {{0,{offset - 1}}})(?=[^ \t\r\n])"
-        rf"|[ \t]*(?:{_MARKER}[ \t]+)*(?P<fence>{_FENCE}))"
+        rf"\n(?:(?P<out> {{0,{offset - 1}}}+)(?=[^ \t\r\n])"
+        rf"|[ \t]*+(?:{_MARKER}[ \t]+)*+(?P<fence>{_FENCE}))"
     )
 
 

@@ -14,7 +14,7 @@ line's offset in ``text``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from knowledge_rag.core import grammar
 from knowledge_rag.core.lines import BLANK
@@ -31,21 +31,11 @@ _LONG_TAG = 2_000
 """A tag alone on its line is looked for in lines up to so many characters."""
 
 
-class Heading(NamedTuple):
-    r"""One heading of the document's outline.
-
-    Args:
-        start: offset of its first line.
-        end: offset just behind its last line's text (before the ``\\n``).
-        level: 1..6.
-        text: as written, without the marks around it, at most MAX_HEADING characters; a setext
-            heading's lines joined by a space.
-    """
-
-    start: int
-    end: int
-    level: int
-    text: str
+Heading = tuple[int, int, int, int, str]
+r"""One heading of the document's outline: offset of its first line; offset just behind its last
+line's text (before the ``\\n``); offset of the first line below that is not blank (not below the
+text's length if there is none); level, 1..6; text as written, without the marks around it, at most
+MAX_HEADING characters, a setext heading's lines joined by a space."""
 
 
 def find_headings(text: str, start: int = 0) -> list[Heading]:
@@ -60,29 +50,31 @@ def first_heading(text: str, start: int = 0) -> Heading | None:
 
 def _headings(source: str, position: int) -> Iterator[Heading]:
     free = position  # a line's start that neither a paragraph, a list nor HTML reaches across
-    search = grammar.CANDIDATE.search
-    while match := search(source, position):
-        at = match.start()
-        # a blank line right above, the common case, leaves only an indented line in doubt
-        doubtful = match["indent"] or (source[at - 1 : at] != "\n" and at != free)
-        if doubtful and (hidden := _hidden_until(source, match, free)):
-            position = free = hidden
+    for match in grammar.CANDIDATE.finditer(source, position):
+        at, behind = match.span()
+        if at < position:
             continue
+        # a blank line right above, the common case, leaves only an indented line in doubt
+        if (source[at - 1] != "\n" and at != free) or source[at + 1] == " ":
+            hidden = _hidden_until(source, match, free)
+            if hidden:
+                position = free = hidden
+                continue
         kind = match.lastgroup
         if kind == "title":
             yield _atx(match)
-            position = free = match.end()
+            free = behind
         elif kind == "rule":
             start = _paragraph_start(source, free, at)
             if start < at and (setext := _setext(source, match, free, start)):
                 yield setext
-                position = free = match.end()
+                free = behind
             elif grammar.THEMATIC_BREAK.match(source, at) or start < at:
-                position = free = match.end()
+                free = behind
             elif opens_list(source, at, free):
                 position = free = list_end(source, at)
             else:  # text after all, which the next line may underline
-                position, free = match.end(), at
+                free = at
         else:
             position = free = fence_end(source, match) if kind == "fence" else html_end(source, at)
 
@@ -90,7 +82,7 @@ def _headings(source: str, position: int) -> Iterator[Heading]:
 def _hidden_until(source: str, match: re.Match[str], free: int) -> int:
     """Give the position behind the list or HTML block that the candidate lies in, 0 if in none."""
     at = match.start()
-    if match["indent"] and (end := list_around(source, free, at)) > 0:
+    if source[at + 1] == " " and (end := list_around(source, free, at)) > 0:
         return end
     if at == free or line_before_is_blank(source, at):
         return 0
@@ -98,13 +90,14 @@ def _hidden_until(source: str, match: re.Match[str], free: int) -> int:
 
 
 def _atx(match: re.Match[str]) -> Heading:
-    at, end = match.span()
-    marks, title = match.group("atx", "title")
+    marks, title = match.group(1, 2)
     title = title.strip(BLANK)
-    opened = title.rstrip("#")
-    if not opened or opened[-1] in BLANK:  # closing marks need a space before them
-        title = opened.rstrip(BLANK)
-    return Heading(at, end - 1, len(marks), title[:MAX_HEADING])
+    if title[-1:] == "#":
+        opened = title.rstrip("#")
+        if not opened or opened[-1] in BLANK:  # closing marks need a space before them
+            title = opened.rstrip(BLANK)
+    start, body = match.span()
+    return start, match.end(2) - 1, body, len(marks), title[:MAX_HEADING]
 
 
 def line_end(source: str, index: int) -> int:
@@ -184,9 +177,11 @@ def _setext(source: str, underline: re.Match[str], free: int, start: int) -> Hea
     if start >= end or _no_heading(source, free, start, end):
         return None
     title = " ".join(line.strip(BLANK) for line in source[start + 1 : end].split("\n"))
-    return Heading(
-        start, underline.end() - 1, 1 if "=" in underline["rule"] else 2, title[:MAX_HEADING]
-    )
+    below = underline.end()
+    blank = grammar.BLANK_LINES.match(source, below)
+    body = blank.end() if blank else below
+    level = 1 if "=" in underline["rule"] else 2
+    return start, below - 1, body, level, title[:MAX_HEADING]
 
 
 def _no_heading(source: str, free: int, start: int, end: int) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from knowledge_rag.core import grammar
@@ -13,9 +14,14 @@ from knowledge_rag.core.blocks import (
     past_blank,
     plain_blocks,
 )
-from knowledge_rag.core.lines import BLANK
-from knowledge_rag.core.markdown import line_end
-from knowledge_rag.core.tokens import PER_MARK, TokenMeter
+from knowledge_rag.core.lines import BLANK, split_lines
+from knowledge_rag.core.tokens import (
+    PER_MARK,
+    PER_PLAIN,
+    classify,
+    cost,
+    fits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,60 +31,95 @@ _WINDOW = 8_000
 """Characters within which a run of lines reaches the cap; keeps the search for it local."""
 
 Span = tuple[int, int, float]
-"""A stretch of a text: offset of its first line, offset of the line behind its last one (blank
+"""A stretch of a section: offset of its first line, offset of the line behind its last one (blank
 lines may be among the last), estimated tokens."""
 
 
 class Packer:
-    """Splits stretches of one text that exceed the cap into spans that do not.
+    """Cuts sections of one text into spans that do not exceed the cap.
 
     Args:
         text: the document.
         cap: estimated tokens that a span may have; only a single line can exceed it.
         markdown: whether its blocks are Markdown's, or just runs of non-blank lines.
+
+    Attributes:
+        sure: characters that fit the cap whatever they are.
     """
 
     def __init__(self, text: str, cap: float, *, markdown: bool) -> None:
-        self._source = "\n" + text
-        self._cost = TokenMeter(text).cost
+        self._text = text
         self._cap = cap
-        self._sure = int(cap / PER_MARK)
+        self.sure = int(cap / PER_MARK)
+        self._unlikely = int(cap / PER_PLAIN)
         self._markdown = markdown
 
     def fits(self, start: int, end: int) -> bool:
         """Whether a stretch costs no more than the cap."""
-        return end - start <= self._sure or self._cost(start, end) <= self._cap
+        return end - start <= self.sure or fits(self._text, start, end, self._cap)
 
-    def split(self, start: int, lead_end: int, end: int) -> list[Span]:
-        """Split a stretch; fences, tables, list items and paragraphs stay whole where they fit.
+    def cut(self, start: int, lead_end: int, end: int) -> list[Span]:
+        """Cut a section; fences, tables, list items and paragraphs stay whole where they fit.
 
         Args:
-            start: offset of the stretch's first line.
+            start: offset of its first line.
             lead_end: offset behind its heading lines, which stay with what follows if that fits.
-            end: offset behind the stretch.
+            end: offset behind it.
         """
+        # beyond that length a section fits only if it is mostly indents, which splitting finds too
+        if end - start <= self._unlikely and self.fits(start, end):
+            return [(start, end, 0.0)]
+        section = _Section(self._text, start, end, self._cap, markdown=self._markdown)
+        return [
+            (start + first, start + behind, tokens)
+            for first, behind, tokens in section.split(lead_end - start)
+        ]
+
+
+class _Section:
+    """A section that may have to be split; offsets count from its start.
+
+    Args:
+        text: the document.
+        start: offset of the section's first line.
+        end: offset behind it.
+        cap: estimated tokens that a span may have.
+        markdown: whether its blocks are Markdown's.
+    """
+
+    def __init__(self, text: str, start: int, end: int, cap: float, *, markdown: bool) -> None:
+        self._source = "\n" + text[start:end]
+        self._classes = classify(text, start, end)
+        self._cap = cap
+        self._markdown = markdown
+
+    def split(self, lead_end: int) -> list[Span]:
+        """Split it into spans; ``lead_end`` is the offset behind its heading lines."""
+        classes, cap = self._classes, self._cap
         units: list[Span] = []
-        for behind in self._bounds(lead_end, end):
-            cost = self._cost(start, behind)
-            if cost <= self._cap:
-                units.append((start, behind, cost))
+        start = 0
+        for end in self._bounds(lead_end):
+            tokens = cost(classes, start, end)
+            if tokens <= cap:
+                units.append((start, end, tokens))
             else:
-                units += self._parts(start, max(start, lead_end), behind)
-            start = behind
+                units += self._parts(start, max(start, lead_end), end)
+            start = end
         return self._pack(units)
 
-    def _bounds(self, position: int, end: int) -> list[int]:
+    def _bounds(self, lead_end: int) -> list[int]:
         """Give where a cut parts no fence, table, list item or HTML block, and the end."""
         seams = grammar.SEAM if self._markdown else grammar.PLAIN_SEAM
-        bounds = cuts(seams, self._source, position, end)
-        if bounds and not self._source[position + 1 : bounds[0]].strip(BLANK + "\n"):
+        end = len(self._source) - 1
+        bounds = cuts(seams, self._source, lead_end, end)
+        if bounds and not self._source[lead_end + 1 : bounds[0]].strip(BLANK + "\n"):
             del bounds[0]  # what follows a heading directly is no place to cut
         bounds.append(end)
         return bounds
 
     def _parts(self, start: int, lead_end: int, end: int) -> Iterator[Span]:
         """Take apart what alone exceeds the cap: heading, blocks, their parts, their lines."""
-        lead = self._cost(start, lead_end)
+        lead = cost(self._classes, start, lead_end)
         if lead_end > start:
             yield from self._runs(start, lead_end, lead, self._cap)
         room = self._cap - lead if lead <= self._cap else self._cap
@@ -89,58 +130,65 @@ class Packer:
 
     def _fitting(self, start: int, end: int, room: float, *, is_item: bool) -> Iterator[Span]:
         """Give a block whole if it fits the cap, else its parts; the first of them within ``room``."""
-        cost = self._cost(start, end)
-        if cost <= self._cap:
-            yield start, end, cost
-        elif is_item:
+        tokens = cost(self._classes, start, end)
+        if is_item and tokens > self._cap:
             for part, behind in item_parts(self._source, start, end):
                 yield from self._fitting(part, behind, room, is_item=False)
                 room = self._cap
         else:
-            yield from self._runs(start, end, cost, room)
+            yield from self._runs(start, end, tokens, room)
 
     def _runs(self, start: int, end: int, remaining: float, room: float) -> Iterator[Span]:
         """Cut a stretch that costs ``remaining`` into runs of lines, the first within ``room``."""
-        while start < end and remaining > self._cap:
-            behind = self._reach(start, end, room)
-            cost = self._cost(start, behind)
-            yield start, behind, cost
-            start = past_blank(self._source, behind)
-            remaining -= cost
-            if remaining < 2 * self._cap:  # costs are only nearly additive: count the rest anew
-                remaining = self._cost(start, end)
-            room = self._cap
+        if remaining > self._cap:
+            ends = self._line_ends(start, end)
+            while start < end and remaining > self._cap:
+                behind = self._reach(ends, start, room)
+                tokens = cost(self._classes, start, behind)
+                yield start, behind, tokens
+                start = past_blank(self._source, behind)
+                remaining -= tokens
+                if remaining < 2 * self._cap:  # costs are only nearly additive: count the rest anew
+                    remaining = cost(self._classes, start, end)
+                room = self._cap
         if start < end:
             yield start, end, remaining
 
-    def _reach(self, start: int, end: int, room: float) -> int:
-        """Give the end of the longest run of lines from ``start`` that costs at most ``room``."""
-        ends = []
-        behind = start
-        while behind < end and behind - start < _WINDOW:
-            behind = line_end(self._source, behind)
-            ends.append(behind)
-        fit = bisect_right(ends, room, lo=1, key=lambda behind: self._cost(start, behind))
+    def _line_ends(self, start: int, end: int) -> list[int]:
+        lines = split_lines(self._source[start + 1 : end + 1])
+        return list(accumulate([len(line) + 1 for line in lines], initial=start))
+
+    def _reach(self, ends: list[int], start: int, room: float) -> int:
+        """Give the last of ``ends`` up to which the lines from ``start`` cost at most ``room``."""
+        second = bisect_right(ends, start) + 1
+        last = bisect_left(ends, start + _WINDOW)
+        fit = bisect_right(
+            ends,
+            room,
+            second,
+            min(last + 1, len(ends)),
+            key=lambda end: cost(self._classes, start, end),
+        )
         return ends[fit - 1]
 
     def _pack(self, units: list[Span]) -> list[Span]:
         spans: list[Span] = []
         first, total, cap = 0, 0.0, self._cap
-        for index, (_, _, cost) in enumerate(units):
-            if total + cost > cap and index > first:
+        for index, (_, _, tokens) in enumerate(units):
+            if total + tokens > cap and index > first:
                 behind = self._without_introduction(units, first, index)
                 spans.append((units[first][0], units[behind - 1][1], total))
                 first = behind
                 total = 0.0 if behind == index else units[behind][2]
-            total += cost
+            total += tokens
         if units:
             spans.append((units[first][0], units[-1][1], total))
         return spans
 
     def _without_introduction(self, units: list[Span], first: int, index: int) -> int:
         """Give where to cut before ``units[index]``: before what ends in a colon, if both fit."""
-        start, end, cost = units[index - 1]
-        if index - 1 > first and cost + units[index][2] <= self._cap:
+        start, end, tokens = units[index - 1]
+        if index - 1 > first and tokens + units[index][2] <= self._cap:
             tail = self._source[max(start, end - 8) + 1 : end + 1]
             if tail.rstrip(BLANK + "\n").endswith(":"):
                 return index - 1

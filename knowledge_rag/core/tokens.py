@@ -19,13 +19,13 @@ PER_INDENT: Final = -0.41
 """Each pair of spaces, which costs nothing: takes back what the two counted as plain."""
 
 _DIGITS = b"0123456789"
-_SPACES = b" \t\r\n"
+_SPACES = " \t\r\n"
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _CLASSES = bytes(
     ord("0")
     if c in _DIGITS
     else ord(" ")
-    if c in _SPACES
+    if chr(c) in _SPACES
     else ord("a")
     if c in _LETTERS
     else ord("-")
@@ -33,36 +33,55 @@ _CLASSES = bytes(
 )
 
 
-class TokenMeter:
-    """Estimates tokens for any stretch of one text, special tokens not counted.
+_DIGIT_EXTRA: Final = PER_DIGIT - PER_PLAIN
+_MARK_EXTRA: Final = PER_MARK - PER_PLAIN
+
+
+def classify(text: str, start: int = 0, end: int | None = None) -> bytes:
+    """Give the classes of a stretch's characters, one byte each: what the estimates count.
 
     Args:
-        text: the text; its characters are classed at the first estimate, so that each is a few counts.
+        text: the text that the stretch is from: a space at its start may be the second of a pair.
+        start: offset of its first character.
+        end: offset behind its last one; the text's end by default.
     """
+    begin = start - _is_second_of_pair(text, start)
+    return _classes(text[begin:end]).replace(b"  ", b" +")[start - begin :]
 
-    __slots__ = ("_classes", "_text")
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._classes: bytes | None = None
+def _classes(text: str) -> bytes:
+    # what ASCII can't hold becomes "?", a mark
+    return text.encode("ascii", "replace").translate(_CLASSES)
 
-    def _classify(self) -> bytes:
-        # one byte a character: what ASCII can't hold becomes "?", a mark
-        classes = self._text.encode("ascii", "replace").translate(_CLASSES)
-        self._classes = classes.replace(b"  ", b" +")
-        return self._classes
 
-    def cost(self, start: int, end: int) -> float:
-        """Estimate the tokens of ``text[start:end]``; >= 0, and nearly additive."""
-        count = (self._classes or self._classify()).count
-        return (
-            PER_PLAIN * (end - start)
-            + (PER_DIGIT - PER_PLAIN) * count(b"0", start, end)
-            + (PER_MARK - PER_PLAIN) * count(b"-", start, end)
-            + PER_INDENT * count(b"+", start, end)
-        )
+def _is_second_of_pair(text: str, start: int) -> bool:
+    run = start
+    if text[start : start + 1] in _SPACES:
+        while run and text[run - 1] in _SPACES:
+            run -= 1
+    return (start - run) % 2 == 1
+
+
+def cost(classes: bytes, start: int, end: int) -> float:
+    """Estimate the tokens of a part of what was classified; >= 0, and nearly additive."""
+    count = classes[start:end].count
+    return (
+        PER_PLAIN * (end - start)
+        + _DIGIT_EXTRA * count(b"0")
+        + _MARK_EXTRA * count(b"-")
+        + PER_INDENT * count(b"+")
+    )
+
+
+def fits(text: str, start: int, end: int, cap: float) -> bool:
+    """Whether ``text[start:end]`` costs at most ``cap``; its indents are looked at last."""
+    length = end - start
+    return (
+        cost(_classes(text[start:end]), 0, length) <= cap
+        or cost(classify(text, start, end), 0, length) <= cap
+    )
 
 
 def token_cost(text: str) -> float:
     """Estimate the tokens of ``text``, special tokens not counted; >= 0."""
-    return TokenMeter(text).cost(0, len(text))
+    return cost(classify(text), 0, len(text))
