@@ -6,10 +6,12 @@ import subprocess
 
 import pytest
 
+from infra import bundling
 from infra.bundles import target
 from infra.bundles.contents import files_of, zipped_size
+from infra.bundles.errors import BundlingError
 from infra.bundling import BUNDLES, LOCK, bundle
-from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE
+from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE, make_wheel
 
 MAX_ZIPPED_BYTES = 4_500_000
 OWN = ("knowledge_rag", "lambdas")
@@ -79,6 +81,18 @@ def test_every_wheel_runs_on_arm64(packed):
     ]
     assert tags
     assert [tag for tag in tags if not tag.endswith(("-none-any", "_aarch64"))] == []
+
+
+def test_a_library_for_another_processor_is_refused_even_in_a_wheel_that_says_it_has_none(
+    tmp_path, monkeypatch
+):
+    x86 = "\x7fELF" + "\0" * 14 + "\x3e\0"
+    lock = tmp_path / "lock.txt"
+    lock.write_text(make_wheel(tmp_path, "tiny", **{"tiny/fast.so": x86})[1])
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
+    monkeypatch.setattr(bundling, "LOCK", lock)
+    with pytest.raises(BundlingError, match=r"^tiny/fast\.so is no library for Lambda's arm64"):
+        bundle(RETRIEVE, tmp_path / "bundles")
 
 
 def test_licences_stay_and_installers_notes_go(packed):
