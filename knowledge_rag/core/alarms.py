@@ -203,8 +203,8 @@ def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
         Alarm(
             key="timeouts",
             severity=Severity.ALARM,
-            metrics={"t": Metric(telemetry.RETRIEVAL_TIMEOUTS)},
-            expression="t",
+            metrics={"m": Metric(telemetry.RETRIEVAL_TIMEOUTS)},
+            expression="m",
             threshold=thresholds.timeouts,
             period_seconds=FIVE_MINUTES,
             periods=1,

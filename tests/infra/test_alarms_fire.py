@@ -1,0 +1,283 @@
+"""Each alarm of a synthesized template, on what the real function emits against a loopback service."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from knowledge_rag.core import telemetry
+from lambdas.retrieve_knowledge import service
+from tests.support.bedrock import item, retrieved
+from tests.support.cloudwatch import alarms_of, emitted, series
+from tests.support.fixtures import invoke
+from tests.support.monitoring import monitored, resources
+from tests.support.raw_server import http
+
+DEPLOYMENT = "knowledge-rag-dev"
+ALARMS = alarms_of(monitored(), DEPLOYMENT)
+
+FOUND = http(retrieved(item()))
+NOTHING = http(retrieved())
+UNPROVEN = http(retrieved(item(), item(start=40, content_sha256="0" * 64)))
+UNAVAILABLE = http({"message": "x"}, "503 Service Unavailable")
+THROTTLED = http({"message": "x"}, "429 Too Many Requests")
+DENIED = http({"message": "x"}, "403 Forbidden")
+STOPPED = http(retrieved(guardrailAction="INTERVENED"))
+SILENCE = b""
+
+FIRING = [
+    ("permanent-errors", [[*[FOUND] * 30, DENIED]]),
+    ("outage", [[UNAVAILABLE] * 3]),
+    ("error-rate", [[*[FOUND] * 9, THROTTLED], [FOUND] * 10, [*[FOUND] * 9, UNAVAILABLE]]),
+    ("timeouts", [[SILENCE] * 4]),
+    ("zero-results", [[*[FOUND] * 4, *[NOTHING] * 6]]),
+    ("zero-results", [[*[FOUND] * 4, *[NOTHING] * 6, *[UNAVAILABLE] * 10]]),
+    ("zero-results-warning", [[*[FOUND] * 7, *[NOTHING] * 3]]),
+    ("dropped-results", [[*[FOUND] * 5, UNPROVEN]]),
+    ("guardrail-interventions", [[*[FOUND] * 5, STOPPED]]),
+]
+QUIET = [
+    ("permanent-errors", [[UNAVAILABLE, THROTTLED, NOTHING]]),
+    ("outage", [[UNAVAILABLE] * 2]),
+    ("outage", [[*[UNAVAILABLE] * 5, NOTHING]]),
+    ("error-rate", [[UNAVAILABLE] * 9] * 3),
+    ("error-rate", [[*[FOUND] * 9, UNAVAILABLE], [FOUND] * 10, [FOUND] * 10]),
+    ("error-rate", [[*[FOUND] * 19, UNAVAILABLE]] * 3),
+    ("timeouts", [[SILENCE] * 3]),
+    ("zero-results", [[*[FOUND] * 5, *[NOTHING] * 5]]),
+    ("zero-results", [[UNAVAILABLE] * 12]),
+    ("zero-results", [[NOTHING] * 9]),
+    ("zero-results-warning", [[*[FOUND] * 8, *[NOTHING] * 2]]),
+    ("dropped-results", [[FOUND, NOTHING, UNAVAILABLE]]),
+    ("guardrail-interventions", [[FOUND, NOTHING, UNAVAILABLE]]),
+]
+
+SUMMED = [case for case in [*FIRING, *QUIET] if case[0] != "timeouts"]  # which take their time
+
+
+@pytest.fixture
+def asked(knowledge_base, aws_environment):
+    """Ask one question for each response of the service; give the metric records."""
+    aws_environment.setenv("POWERTOOLS_SERVICE_NAME", DEPLOYMENT)
+    queue = []
+
+    def script(sock, server):
+        while True:
+            server.read_request(sock)
+            response = queue.pop(0)
+            if response is SILENCE:
+                server.stopping.wait(10)
+                return
+            sock.sendall(response)
+
+    knowledge_base(script)
+
+    def ask(responses):
+        queue[:] = responses
+        if SILENCE in responses:  # needs no patience; an answer may, on a busy machine
+            service.reset()
+            aws_environment.setenv("DEADLINE_SECONDS", "0.2")
+        service.service().client.prepare()
+        records = [record for _ in responses for record in invoke({"query": "x"}).metrics]
+        assert (len(records), queue) == (len(responses), [])
+        return emitted(records)
+
+    return ask
+
+
+def each(cases):
+    names = [f"{key}-{number}" for number, (key, _) in enumerate(cases)]
+    return pytest.mark.parametrize(("key", "periods"), cases, ids=names)
+
+
+@each(FIRING)
+def test_an_alarm_fires_on_what_the_function_emits(asked, key, periods):
+    assert ALARMS[key].fires(*map(asked, periods))
+
+
+@each(QUIET)
+def test_an_alarm_keeps_quiet_on_what_the_function_emits(asked, key, periods):
+    assert not ALARMS[key].fires(*map(asked, periods))
+
+
+def test_each_alarm_on_what_the_function_emits_is_seen_both_ways():
+    ours = {
+        key
+        for key, alarm in ALARMS.items()
+        if any(query.series[0] == telemetry.NAMESPACE for query in alarm.queries.values())
+        and not key.startswith(("ingestion-", "chunking-"))
+    }
+    assert {key for key, _ in FIRING} == ours == {key for key, _ in QUIET}
+
+
+@pytest.mark.parametrize("key", ALARMS)
+def test_no_alarm_fires_where_nothing_was_asked(key):
+    assert not ALARMS[key].fires({}, {}, {})
+
+
+def test_healthy_queries_fire_nothing(asked):
+    samples = asked([FOUND] * 12)
+    assert not [key for key, alarm in ALARMS.items() if alarm.fires(samples, samples, samples)]
+
+
+def test_another_deployment_s_failures_are_not_this_one_s(asked, aws_environment):
+    aws_environment.setenv("POWERTOOLS_SERVICE_NAME", "another")
+    samples = asked([DENIED] * 12)
+    assert not any(alarm.fires(samples, samples, samples) for alarm in ALARMS.values())
+    other = alarms_of(monitored(name="another"), "another")
+    assert other["permanent-errors"].fires(samples)
+
+
+def test_the_latency_metric_can_t_tell_of_queries_that_were_given_up(asked):
+    samples = asked([SILENCE])
+    name = series(telemetry.NAMESPACE, telemetry.RETRIEVAL_LATENCY, service=DEPLOYMENT)
+    assert name not in samples
+    assert all(query.series != name for query in ALARMS["latency-p95"].queries.values())
+
+
+def test_the_thresholds_are_the_deployment_s(asked):
+    strict = alarms_of(
+        monitored(error_rate_percent=10, min_samples=5, timeouts=0, latency_p95_ms=900), DEPLOYMENT
+    )
+    assert not strict["error-rate"].fires(*[asked([*[FOUND] * 9, UNAVAILABLE])] * 3)
+    assert strict["error-rate"].fires(*[asked([*[FOUND] * 4, UNAVAILABLE])] * 3)
+    assert strict["timeouts"].fires(asked([SILENCE]))
+    assert strict["latency-p95"].properties["Threshold"] == 900
+
+
+@pytest.mark.parametrize(
+    ("key", "periods"),
+    SUMMED,
+    ids=[key for key, _ in SUMMED],
+)
+def test_cloudwatch_s_own_sums_give_the_same_decision(asked, key, periods):
+    alarm = ALARMS[key]
+    samples = [asked(responses) for responses in periods]
+    start = datetime(2026, 11, 21, tzinfo=UTC)
+    with mock_aws():
+        cloudwatch = boto3.client("cloudwatch", region_name="us-east-1")
+        for number, period in enumerate(samples):
+            put(cloudwatch, period, start + timedelta(seconds=number * alarm.period + 1))
+        points = [
+            alarm.point(sums(cloudwatch, alarm, start + timedelta(seconds=number * alarm.period)))
+            for number in range(len(periods))
+        ]
+    assert points == pytest.approx([alarm.value(period) for period in samples], nan_ok=True)
+    assert alarm.decides(points) is ((key, periods) in FIRING)
+
+
+def put(cloudwatch, samples, moment):
+    for (namespace, name, dimensions), values in samples.items():
+        data = [
+            {
+                "MetricName": name,
+                "Dimensions": [{"Name": key, "Value": value} for key, value in dimensions],
+                "Timestamp": moment,
+                "Value": value,
+            }
+            for value in values
+        ]
+        cloudwatch.put_metric_data(Namespace=namespace, MetricData=data)
+
+
+def sums(cloudwatch, alarm, start):
+    """Give each metric's statistic over one period, asked for as the template asks."""
+    queries = [
+        {
+            "Id": id_,
+            "MetricStat": {
+                "Metric": {
+                    "Namespace": query.series[0],
+                    "MetricName": query.series[1],
+                    "Dimensions": [
+                        {"Name": name, "Value": value} for name, value in query.series[2]
+                    ],
+                },
+                "Period": query.period,
+                "Stat": query.statistic,
+            },
+        }
+        for id_, query in alarm.queries.items()
+    ]
+    answer = cloudwatch.get_metric_data(
+        MetricDataQueries=queries,
+        StartTime=start,
+        EndTime=start + timedelta(seconds=alarm.period),
+    )
+    return {
+        result["Id"]: sum(result["Values"]) if result["Values"] else float("nan")
+        for result in answer["MetricDataResults"]
+    }
+
+
+class TestWhatLambdaTells:
+    """Of what the function can't tell of itself, data points as AWS/Lambda has them."""
+
+    @staticmethod
+    def of_function(name, values):
+        return {series("AWS/Lambda", name, FunctionName=f"{DEPLOYMENT}-retrieve"): values}
+
+    @pytest.mark.parametrize(
+        ("key", "name"), [("function-errors", "Errors"), ("throttles", "Throttles")]
+    )
+    def test_the_first_crash_and_the_first_call_turned_away_fire(self, key, name):
+        assert ALARMS[key].fires(self.of_function(name, [0] * 50 + [1]))
+        assert not ALARMS[key].fires(self.of_function(name, [0] * 50))
+
+    def durations(self, calls, slow):
+        return self.of_function("Duration", [120.0] * (calls - slow) + [2400.0] * slow) | (
+            self.of_function("Invocations", [1] * calls)
+        )
+
+    def test_slow_runs_fire_from_enough_of_them_on_and_when_they_last(self):
+        alarm = ALARMS["latency-p95"]
+        slow, fast = self.durations(20, 2), self.durations(20, 0)
+        assert alarm.fires(slow, fast, slow)
+        assert not alarm.fires(slow, fast, fast)
+        assert not alarm.fires(*[self.durations(9, 9)] * 3)
+        assert not alarm.fires(*[self.durations(100, 4)] * 3)
+
+    @pytest.mark.parametrize(
+        ("event", "counts"),
+        [
+            ({"type": "platform.initReport", "record": {"status": "error"}}, True),
+            ({"type": "platform.initReport", "record": {"status": "timeout"}}, True),
+            ({"type": "platform.restoreReport", "record": {"status": "failure"}}, True),
+            ({"type": "platform.initReport", "record": {"status": "success"}}, False),
+            ({"type": "platform.report", "record": {"status": "error"}}, False),
+            ({"level": "ERROR", "message": "query degraded", "status": "degraded"}, False),
+        ],
+    )
+    def test_a_failed_start_fires(self, event, counts):
+        (metric_filter,) = resources(monitored(), "AWS::Logs::MetricFilter")
+        (transformation,) = metric_filter["MetricTransformations"]
+        matched = matches(metric_filter["FilterPattern"], event)
+        assert matched is counts
+        name = series(transformation["MetricNamespace"], transformation["MetricName"])
+        samples = {name: [float(transformation["MetricValue"])]} if matched else {}
+        assert ALARMS["init-failures"].fires(samples) is counts
+
+    def test_a_failed_start_of_another_deployment_does_not(self):
+        (metric_filter,) = resources(monitored(name="another"), "AWS::Logs::MetricFilter")
+        (transformation,) = metric_filter["MetricTransformations"]
+        name = series(transformation["MetricNamespace"], transformation["MetricName"])
+        assert not ALARMS["init-failures"].fires({name: [1]})
+
+
+def matches(pattern, event):
+    """Apply a filter pattern for JSON events: comparisons of fields with texts, ``&&``, ``||``."""
+    assert re.fullmatch(r"\{ [\w\s$.=!\"&|()]+ \}", pattern)
+
+    def compared(match):
+        value = event
+        for key in match[1].split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is None:  # a field that is not there matches neither = nor !=
+            return "False"
+        return str((value == json.loads(match[3])) is (match[2] == "="))
+
+    text = re.sub(r'\$\.([\w.]+) (!?=) ("[^"]*")', compared, pattern[1:-1])
+    return eval(text.replace("&&", "and").replace("||", "or").strip())

@@ -1,0 +1,44 @@
+"""A bare stack that is monitored, synthesized once for each set of settings."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from aws_cdk import App, Stack
+from aws_cdk import aws_logs as logs
+from aws_cdk.assertions import Template
+
+from infra.monitoring import Monitoring
+from infra.service_key import service_key
+from infra.settings import load_settings
+
+COLLECTION = "knowledge-rag"
+
+
+@lru_cache
+def monitored(preset: str = "dev", collection: str = COLLECTION, **changed: Any) -> dict[str, Any]:
+    """Give the template of a stack that holds the monitoring of a deployment and no more."""
+    settings = load_settings({"knowledge-rag": {"preset": preset, **changed}}, "us-east-1")
+    stack = Stack(App(), "Monitored")
+    Monitoring(
+        stack,
+        "Monitoring",
+        settings=settings,
+        retrieve_function_name=f"{settings.name}-retrieve",
+        chunk_function_name=f"{settings.name}-chunk",
+        starter_function_name=f"{settings.name}-ingest",
+        retrieve_log_group_name=logs.LogGroup(stack, "RetrieveLog").log_group_name,
+        collection_name=collection,
+        encryption_key=service_key(stack, settings),
+    )
+    return Template.from_stack(stack).to_json()
+
+
+def resources(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Give the properties of each resource of a type."""
+    return [
+        resource["Properties"]
+        for resource in template["Resources"].values()
+        if resource["Type"] == kind
+    ]
