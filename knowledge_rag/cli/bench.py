@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption, KbOption, Search
 from knowledge_rag.cli.terminal import out, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 bench = typer.Typer(help="Measure speed against peers, all in one run.", no_args_is_help=True)
 
@@ -33,10 +36,7 @@ def chunking(
     from knowledge_rag.local.resources import shipped
 
     report = run_chunking_bench(docs or shipped("knowledge-corpus"), rounds=rounds)
-    if json:
-        print_json(report.to_dict())
-    else:
-        out().print(as_table(report))
+    _show(report.to_dict() if json else as_table(report))
 
 
 @bench.command()
@@ -66,11 +66,61 @@ def floor(
     with opened(kb or sample_knowledge_base()[0]) as knowledge_base:
         method = SearchType(search.value.upper())
         report = measure_floor(knowledge_base, on_topic, off_topic, method)
-    if json:
-        print_json(report.to_dict())
+    _show(report.to_dict() if json else as_table(report), passed=report.shipped_on_all.passes)
+
+
+@bench.command()
+def handler(
+    calls: Annotated[int, typer.Option(min=10, max=100_000, help="Calls of each kind.")] = 1000,
+    json: JsonOption = False,
+) -> None:
+    """Time a call of the function beside a raw boto3 call, against the same local server.
+
+    Exits 1 if its median is over 1.05 of boto3's.
+    """
+    from knowledge_rag.evaluation.handler_bench import as_table, run_handler_bench
+
+    report = run_handler_bench(calls)
+    _show(report.to_dict() if json else as_table(report), passed=report.reached)
+
+
+@bench.command()
+def coldstart(
+    rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds; the best counts.")] = 7,
+    json: JsonOption = False,
+) -> None:
+    """Time the function's start in fresh processes beside `boto3 + client`.
+
+    Exits 1 if it takes over 1.15 of boto3's processor time.
+    """
+    from knowledge_rag.evaluation.coldstart_bench import as_table, run_coldstart_bench
+
+    report = run_coldstart_bench(rounds)
+    _show(report.to_dict() if json else as_table(report), passed=report.reached)
+
+
+@bench.command()
+def load(
+    calls: Annotated[int, typer.Option(min=100, max=10_000_000, help="Calls in all.")] = 20_000,
+    threads: Annotated[int, typer.Option(min=1, max=64, help="Threads that share it.")] = 8,
+    json: JsonOption = False,
+) -> None:
+    """Put load on the function, one call in ten faulty, and look for mixed-up answers.
+
+    Exits 1 if an answer was wrong or another question's, or a log line was broken.
+    """
+    from knowledge_rag.evaluation.load_bench import LoadSettings, as_table, run_load_bench
+
+    report = run_load_bench(LoadSettings(calls, threads))
+    _show(report.to_dict() if json else as_table(report), passed=report.sound)
+
+
+def _show(report: dict[str, Any] | Table, *, passed: bool = True) -> None:
+    if isinstance(report, dict):
+        print_json(report)
     else:
-        out().print(as_table(report))
-    if not report.shipped_on_all.passes:
+        out().print(report)
+    if not passed:
         raise typer.Exit(ExitCode.FINDINGS)
 
 

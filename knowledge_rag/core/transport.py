@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import http.client
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from botocore.awsrequest import AWSResponse
@@ -147,6 +147,7 @@ class _Connection:
             headers["Proxy-Authorization"] = self._proxy_authorization
         target = url if self._forwarded else _target(url)
         self._http.request(request.method, target, _bytes(request.body), headers)
+        self.sock.sendall(self._http.written())
         with self._http.getresponse() as response:
             body = _read(response)
             answer = AWSResponse(url, response.status, _headers(response), _Body(body))  # type: ignore[arg-type] # the stubs ask for more than botocore does
@@ -154,9 +155,26 @@ class _Connection:
 
 
 class _Http(http.client.HTTPConnection):
-    """The protocol alone: the socket is opened and closed elsewhere."""
+    """The protocol alone: the socket is opened and closed elsewhere.
+
+    ``http.client`` sends head and body one by one, which wakes the peer twice; here they are
+    collected, so that they can be sent as one.
+    """
 
     auto_open = 0
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(host, port)
+        self._unsent: list[bytes] = []
+
+    def send(self, data: Any) -> None:  # noqa: ANN401 - as it is declared there; here it is bytes
+        self._unsent.append(data)
+
+    def written(self) -> bytes:
+        """Take what a request consists of."""
+        data = b"".join(self._unsent)
+        self._unsent.clear()
+        return data
 
 
 class _Body:
