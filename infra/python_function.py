@@ -11,6 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.bundling import BUNDLES, NO_BYTE_CODE, bundle
+from infra.encryption import use_key
 from infra.log_groups import log_group
 
 if TYPE_CHECKING:
@@ -128,9 +129,8 @@ class PythonFunction(Construct):
                 actions=["xray:PutTraceSegments", "xray:PutTelemetryRecords"],
                 resources=["*"],
             ),
+            *use_key(self, key, via="lambda"),  # for its environment
         ]
-        if key is not None:
-            own.append(_decrypt_environment(self, key))
         role = iam.Role(
             self,
             "Role",
@@ -166,18 +166,6 @@ def _environment(settings: Settings) -> dict[str, str]:
         "POWERTOOLS_SERVICE_NAME": settings.name,  # the metrics' ``service`` dimension
         "POWERTOOLS_LOG_LEVEL": "INFO",
     }
-
-
-def _decrypt_environment(scope: Construct, key: kms.IKey) -> iam.PolicyStatement:
-    """Allow decrypting under the key, through Lambda only."""
-    return iam.PolicyStatement(
-        sid="DecryptOwnEnvironment",
-        actions=["kms:Decrypt"],
-        resources=[key.key_arn],
-        conditions={
-            "StringEquals": {"kms:ViaService": f"lambda.{cdk.Stack.of(scope).region}.amazonaws.com"}
-        },
-    )
 
 
 def _trace(function: lambda_.Function) -> None:

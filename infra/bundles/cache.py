@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-KEPT: Final = 8
-"""Folders of one name that stay: enough for several checkouts' synths at a time."""
+KEPT: Final = 6
+"""Folders of one name that stay, some 9 MB each: the last states of the code, for both targets."""
 
 _KEY_CHARACTERS: Final = 16
 

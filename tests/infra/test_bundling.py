@@ -3,7 +3,9 @@
 import os
 import re
 import subprocess
+import sys
 
+import grimp
 import pytest
 
 from infra import bundling
@@ -11,7 +13,7 @@ from infra.bundles import target
 from infra.bundles.contents import files_of, zipped_size
 from infra.bundles.errors import BundlingError
 from infra.bundling import BUNDLES, LOCK, bundle
-from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE, make_wheel
+from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE, RUNTIME_PACKAGES, make_wheel
 
 MAX_ZIPPED_BYTES = 4_500_000
 OWN = ("knowledge_rag", "lambdas")
@@ -40,6 +42,15 @@ def test_the_project_s_part_is_the_import_closure(module, files):
     assert folders == {"knowledge_rag", "knowledge_rag/core", "lambdas", own}
     assert module.replace(".", "/") + ".py" in shipped
     assert {"lambdas/__init__.py", "knowledge_rag/core/__init__.py"} <= shipped
+
+
+def test_what_it_imports_from_elsewhere_ships_or_is_the_runtime_s(module, files):
+    graph = grimp.build_graph(
+        *OWN, include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
+    )
+    imported = {name.split(".")[0] for name in graph.find_upstream_modules(module)}
+    shipped = {path.parts[0].removesuffix(".py") for path in files}
+    assert imported - shipped - sys.stdlib_module_names <= set(RUNTIME_PACKAGES)
 
 
 def test_each_function_ships_what_the_other_does_not():

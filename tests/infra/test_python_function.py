@@ -146,7 +146,7 @@ class TestRole:
 
     def test_a_key_is_used_through_lambda_alone(self):
         (key,) = encrypted().find_resources("AWS::KMS::Key")
-        statement = statements(encrypted())["DecryptOwnEnvironment"]
+        statement = statements(encrypted())["UseKey"]
         assert statement["Action"] == "kms:Decrypt"
         assert statement["Resource"] == {"Fn::GetAtt": [key, "Arn"]}
         via = statement["Condition"]["StringEquals"]["kms:ViaService"]
