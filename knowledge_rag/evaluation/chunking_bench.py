@@ -7,12 +7,14 @@ installed is left out and named.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.table import Table
 
 from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
+from knowledge_rag.core.chunks import Chunk, Document
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import slice_lines
@@ -21,12 +23,12 @@ from knowledge_rag.local.corpus import find_documents, read_bytes
 from knowledge_rag.local.errors import UnusableCorpus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from knowledge_rag.core.chunks import Chunk, Document
+    from knowledge_rag.evaluation.chunking_peers import Split
 
-_T = TypeVar("_T")
+_Splitter = Callable[[Document, str], Sequence[Chunk | str]]
 
 OURS: Final = {
     "knowledge-rag": ChunkingSettings(),
@@ -80,23 +82,25 @@ def run_chunking_bench(docs: Path, *, rounds: int = 3) -> ChunkingReport:
 
     Args:
         docs: the folder.
-        rounds: how often each runs over all documents; its best round counts.
+        rounds: how often each runs over all documents, in turns; its best round counts.
 
     Raises:
         UnusableCorpus: the folder holds no documents with text.
     """
     documents = _documents(docs)
-    size = sum(len(text.encode()) for _, text in documents) / 1e6
-    rows = [_our_row(name, settings, documents, size, rounds) for name, settings in OURS.items()]
+    splitters: dict[str, _Splitter] = {name: _ours(it) for name, it in OURS.items()}
     missing = []
     for name, make in PEERS.items():
         try:
-            split = make()
+            splitters[name] = _peer(make())
         except ImportError:
             missing.append(name)
-        else:
-            rows.append(_peer_row(name, split, documents, size, rounds))
-    return ChunkingReport(len(documents), round(size, 3), tuple(rows), tuple(missing))
+    seconds = _best_of(splitters, documents, rounds)
+    size = sum(len(text.encode()) for _, text in documents) / 1e6
+    rows = tuple(
+        _row(name, split, documents, size / seconds[name]) for name, split in splitters.items()
+    )
+    return ChunkingReport(len(documents), round(size, 3), rows, tuple(missing))
 
 
 def as_table(report: ChunkingReport) -> Table:
@@ -132,47 +136,45 @@ def _documents(docs: Path) -> list[tuple[Document, str]]:
     return documents
 
 
-def _our_row(
-    name: str,
-    settings: ChunkingSettings,
-    documents: Sequence[tuple[Document, str]],
-    size: float,
-    rounds: int,
-) -> Row:
-    def run() -> list[list[Chunk]]:
-        return [chunk_text(document, text, settings) for document, text in documents]
-
-    seconds, results = _best(run, rounds)
-    exact = sum(
-        chunk.content == slice_lines(text, chunk.start_line, chunk.end_line)
-        for (_, text), chunks in zip(documents, results, strict=True)
-        for chunk in chunks
-    )
-    count = sum(map(len, results))
-    return Row(name, size / seconds, count, exact / count, exact / count)
+def _ours(settings: ChunkingSettings) -> _Splitter:
+    return lambda document, text: chunk_text(document, text, settings)
 
 
-def _peer_row(
-    name: str,
-    split: Callable[[str], Sequence[str]],
-    documents: Sequence[tuple[Document, str]],
-    size: float,
-    rounds: int,
-) -> Row:
-    seconds, results = _best(lambda: [split(text) for _, text in documents], rounds)
-    verbatim = sum(
-        chunk in text
-        for (_, text), chunks in zip(documents, results, strict=True)
-        for chunk in chunks
-    )
-    count = sum(map(len, results))
-    return Row(name, size / seconds, count, verbatim / count if count else 0.0, 0.0)
+def _peer(split: Split) -> _Splitter:
+    return lambda _, text: split(text)
 
 
-def _best(run: Callable[[], _T], rounds: int) -> tuple[float, _T]:
-    best = float("inf")
+def _best_of(
+    splitters: Mapping[str, _Splitter], documents: Sequence[tuple[Document, str]], rounds: int
+) -> dict[str, float]:
+    """Give each splitter's seconds in its best round; all take turns, so that noise hits all."""
+    best = dict.fromkeys(splitters, float("inf"))
     for _ in range(rounds):
-        started = time.perf_counter()
-        result = run()
-        best = min(best, time.perf_counter() - started)
-    return best, result
+        for name, split in splitters.items():
+            started = time.perf_counter()
+            results = [split(document, text) for document, text in documents]
+            best[name] = min(best[name], time.perf_counter() - started)
+            del results  # before the next one's time runs
+    return best
+
+
+def _row(
+    name: str, split: _Splitter, documents: Sequence[tuple[Document, str]], speed: float
+) -> Row:
+    count = verbatim = lines = 0
+    for document, text in documents:
+        chunks = split(document, text)
+        count += len(chunks)
+        verbatim += sum(_content(chunk) in text for chunk in chunks)
+        lines += sum(_names_its_lines(chunk, text) for chunk in chunks)
+    return Row(name, speed, count, verbatim / max(count, 1), lines / max(count, 1))
+
+
+def _content(chunk: Chunk | str) -> str:
+    return chunk if isinstance(chunk, str) else chunk.content
+
+
+def _names_its_lines(chunk: Chunk | str, text: str) -> bool:
+    return isinstance(chunk, Chunk) and chunk.content == slice_lines(
+        text, chunk.start_line, chunk.end_line
+    )
