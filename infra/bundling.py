@@ -40,7 +40,7 @@ BUNDLES: Final = ROOT / ".cache" / "lambda"
 
 NO_BYTE_CODE: Final = (
     f"no Python {PYTHON_RUNTIME} here to compile with: the bundle has sources only, and a cold start"
-    f" compiles them (1.7 to 1.9 times as long); put python{PYTHON_RUNTIME} on PATH"
+    f" compiles them (1.3 to 1.5 times as long); put python{PYTHON_RUNTIME} on PATH"
 )
 
 
