@@ -1,0 +1,72 @@
+"""Synthesizes the stacks of one deployment; ``cdk.json`` names this file to the CDK command line.
+
+The settings come from the context (``docs/settings.md``). What is wrong with them, or with the files
+that are deployed, is printed a line each, and the exit code is 2.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+try:
+    import aws_cdk as cdk
+    from cdk_nag import AwsSolutionsChecks
+except ModuleNotFoundError as error:
+    sys.exit(
+        f"{error.name} is not installed for {sys.executable}: run `make synth` once, which prepares"
+        " .venv, or install requirements/proof.txt into the environment that is active"
+    )
+
+from infra.bundles.errors import BundlingError
+from infra.data_stack import DataStack
+from infra.service_stack import ServiceStack
+from infra.settings import SettingsError, load_settings
+from infra.sources import SourcesError, load_sources
+
+if TYPE_CHECKING:
+    from infra.settings import Settings
+
+
+def main() -> int:
+    """Synthesize; give the process's exit code."""
+    app = cdk.App()
+    try:
+        settings = load_settings(app.node.get_all_context(), os.environ.get("CDK_DEFAULT_REGION"))
+        load_sources(settings)
+        add_stacks(app, settings)
+    except (SettingsError, SourcesError, BundlingError) as error:
+        print(error, file=sys.stderr)  # noqa: T201 -- the command line's own output
+        return 2
+    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    app.synth()
+    return 0
+
+
+def add_stacks(app: cdk.App, settings: Settings) -> None:
+    """Add both stacks, the data first.
+
+    Args:
+        app: that they become part of.
+        settings: of the deployment.
+    """
+    data = DataStack(
+        app,
+        f"{settings.name}-data",
+        settings=settings,
+        description="Knowledge RAG: corpus, vector store, knowledge base and its ingestion.",
+    )
+    service = ServiceStack(
+        app,
+        f"{settings.name}-service",
+        settings=settings,
+        data=data,
+        description="Knowledge RAG: retrieval function, its entry points and its alarms.",
+    )
+    service.add_stack_dependency(data)
+    cdk.Tags.of(app).add("knowledge-rag:deployment", settings.name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""The service stack: the retrieval function, what stands in front of it, and who watches it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aws_cdk import Annotations, CfnOutput, Stack
+from aws_cdk import aws_ssm as ssm
+
+from infra.agent import Agent
+from infra.gateway import Gateway
+from infra.guardrail import Guardrail
+from infra.monitoring import Monitoring
+from infra.retrieval import Retrieval
+from infra.service_key import service_key
+from infra.settings import Generation, VectorStore
+from infra.sources import load_sources
+
+if TYPE_CHECKING:
+    from constructs import Construct
+
+    from infra.data_stack import DataStack
+    from infra.settings import Settings
+
+COLD_START_WARNING = (
+    "min_search_ocu is 0: after ten idle minutes the collection sleeps, and the first query waits 10"
+    " to 30 seconds for it, which is over the budget of 2, so it answers degraded. Set min_search_ocu"
+    " to 1 where people are on call."
+)
+
+
+class ServiceStack(Stack):
+    """Everything but the data; it can be deleted and made again without a new ingestion.
+
+    The knowledge base's id comes from a parameter of the data stack and not from an export, so that a
+    knowledge base can be replaced while this stack still names the old one.
+
+    Args:
+        scope: the app.
+        construct_id: name of the stack.
+        settings: of the deployment.
+        data: the data stack, for the names of what is watched there; they are plain texts, so that
+            the stacks share no reference.
+        **kwargs: of any stack.
+
+    Raises:
+        SourcesError: a file that is deployed is missing or wrong.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        data: DataStack,
+        **kwargs: Any,  # noqa: ANN401 -- whatever a stack takes
+    ) -> None:
+        super().__init__(scope, construct_id, **kwargs)
+        self._settings = settings
+        self._sources = load_sources(settings)
+        self._key = service_key(self, settings)
+        self._guardrail = (
+            Guardrail(self, "Guardrail", settings=settings)
+            if settings.retrieval.guardrail
+            else None
+        )
+        self._retrieval = Retrieval(
+            self,
+            "Retrieval",
+            settings=settings,
+            knowledge_base_id=ssm.StringParameter.value_for_string_parameter(
+                self, f"/{settings.name}/knowledge-base-id"
+            ),
+            guardrail=self._guardrail,
+            encryption_key=self._key,
+        )
+        self._output("RetrieveFunctionArn", self._retrieval.alias.function_arn, "invoke this alias")
+        if self._guardrail is not None:
+            self._output("GuardrailId", self._guardrail.guardrail_id, "applied to every query")
+        if settings.entrypoint.agent:
+            self._add_agent()
+        if settings.entrypoint.gateway:
+            self._add_gateway()
+        self._add_monitoring(data)
+        self._warn()
+
+    def _add_agent(self) -> None:
+        agent = Agent(
+            self,
+            "Agent",
+            settings=self._settings,
+            sources=self._sources,
+            retrieve=self._retrieval.alias,
+            guardrail=self._guardrail,
+            encryption_key=self._key,
+        )
+        self._output("AgentId", agent.agent_id, "of InvokeAgent")
+        self._output("AgentAliasId", agent.alias_id, "of InvokeAgent")
+
+    def _add_gateway(self) -> None:
+        gateway = Gateway(
+            self,
+            "Gateway",
+            settings=self._settings,
+            sources=self._sources,
+            retrieve=self._retrieval.alias,
+        )
+        self._output("GatewayUrl", gateway.url, "of the Model Context Protocol")
+        self._output("GatewayArn", gateway.arn, "callers need InvokeGateway on it")
+
+    def _add_monitoring(self, data: DataStack) -> None:
+        monitoring = Monitoring(
+            self,
+            "Monitoring",
+            settings=self._settings,
+            retrieve_function_name=self._retrieval.name,
+            chunk_function_name=data.chunk_function_name,
+            starter_function_name=data.starter_function_name,
+            retrieve_log_group_name=self._retrieval.log_group_name,
+            collection_name=data.collection_name,
+            encryption_key=self._key,
+        )
+        self._output("AlarmTopicArn", monitoring.topic.topic_arn, "alarms are sent to it")
+        self._output("DashboardName", monitoring.dashboard.name, "of CloudWatch")
+        self._output("DashboardUrl", monitoring.dashboard.url, "look here first")
+
+    def _warn(self) -> None:
+        store = self._settings.store
+        sleeps = store.kind is VectorStore.OPENSEARCH and store.generation is Generation.NEXTGEN
+        if sleeps and not store.min_search_ocu:
+            Annotations.of(self).add_warning_v2("knowledge-rag:coldStart", COLD_START_WARNING)
+
+    def _output(self, name: str, value: str, description: str) -> None:
+        CfnOutput(self, name, value=value, description=description)

@@ -1,0 +1,156 @@
+"""``app.py`` as the CDK command line runs it: good settings become stacks, bad ones become lines."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+
+import app
+from infra.bundles.errors import BundlingError
+from infra.service_stack import COLD_START_WARNING
+
+PROJECT = Path(__file__).parents[2]
+CONFIGURATION = json.loads((PROJECT / "cdk.json").read_text())
+
+
+def run(folder, command=None, **values):
+    """Run the app as the command line does: by a shell, settings in the environment."""
+    context = CONFIGURATION["context"] | {f"knowledge-rag:{k}": v for k, v in values.items()}
+    return subprocess.run(
+        command or CONFIGURATION["app"],
+        shell=True,
+        cwd=PROJECT,
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ
+        | {
+            "VIRTUAL_ENV": sys.prefix,
+            "CDK_CONTEXT_JSON": json.dumps(context),
+            "CDK_OUTDIR": str(folder),
+            "CDK_DEFAULT_REGION": "us-east-1",
+        },
+    )
+
+
+def said(ran):
+    """Give what the app itself said; the library may complain of an old Node beside it."""
+    return [line for line in ran.stderr.splitlines() if not line.startswith("b'!!")]
+
+
+@pytest.fixture(scope="module")
+def synthesized(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cdk.out")
+    return run(folder), folder
+
+
+def test_nothing_set_is_two_stacks(synthesized):
+    ran, folder = synthesized
+    assert (ran.returncode, ran.stdout) == (0, "")
+    stacks = {path.name for path in folder.glob("*.template.json")}
+    assert stacks == {
+        "knowledge-rag-dev-data.template.json",
+        "knowledge-rag-dev-service.template.json",
+    }
+
+
+def manifest(folder):
+    return json.loads((folder / "manifest.json").read_text())["artifacts"]
+
+
+def test_the_service_is_deployed_after_the_data(synthesized):
+    service = manifest(synthesized[1])["knowledge-rag-dev-service"]
+    assert "knowledge-rag-dev-data" in service["dependencies"]
+
+
+def test_the_stacks_are_for_whichever_account_and_region_there_is(synthesized):
+    environments = {
+        artifact["environment"]
+        for artifact in manifest(synthesized[1]).values()
+        if artifact["type"] == "aws:cloudformation:stack"
+    }
+    assert environments == {"aws://unknown-account/unknown-region"}
+
+
+def test_a_first_query_that_will_be_late_is_warned_of(synthesized):
+    folder = synthesized[1]
+    assert any(COLD_START_WARNING in path.read_text() for path in folder.glob("*metadata.json"))
+
+
+def test_cdk_nag_looked_and_found_nothing(synthesized):
+    report = json.loads((synthesized[1] / "validation-report.json").read_text())
+    assert "AwsSolutions" not in {plugin["pluginName"] for plugin in report["pluginReports"]}
+
+
+def test_all_that_is_wrong_with_the_settings_is_told_in_plain_lines(tmp_path):
+    ran = run(
+        tmp_path,
+        preset="staging",
+        name="a-name-that-is-far-too-long",
+        embedding_dimension="384",
+        vector_store="s3-vectors",
+        entrypoint="agent",
+        agent_model="eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    first, *rest = said(ran)
+    assert first == "settings are wrong:"
+    assert [line.split()[0] for line in rest] == [
+        "preset",
+        "name",
+        "embedding_dimension",
+        "search_type",
+        "agent_model",
+    ]
+    assert "one that us-east-1 offers" in rest[-1]
+
+
+def test_a_missing_corpus_is_told_in_a_plain_line(tmp_path):
+    ran = run(tmp_path, corpus="no-such-folder")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert said(ran) == [
+        "files are missing or wrong:",
+        "  corpus: no-such-folder is no folder; set corpus to the one with your documents",
+    ]
+
+
+def test_without_the_library_it_says_what_to_do(tmp_path):
+    ran = run(tmp_path, f"{sys.executable} -I -S app.py")
+    assert ran.returncode == 1
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("aws_cdk is not installed for ")
+    assert "make synth" in line
+
+
+def test_every_synth_is_judged_by_cdk_nag(monkeypatch):
+    def add_open_bucket(scope, _):
+        cdk.aws_s3.Bucket(cdk.Stack(scope, "Open"), "Bucket")
+
+    monkeypatch.setattr(app, "add_stacks", add_open_bucket)
+    with pytest.raises(RuntimeError, match="validation-report") as raised:
+        app.main()
+    report = Path(str(raised.value).rpartition(": ")[2])
+    assert "AwsSolutions-S1" in report.read_text()
+
+
+def test_a_bundle_that_cannot_be_built_is_told_in_a_plain_line(monkeypatch, capsys):
+    def fail(*_):
+        raise BundlingError("uv is not here")
+
+    monkeypatch.setattr(app, "add_stacks", fail)
+    assert app.main() == 2
+    assert capsys.readouterr().err == "uv is not here\n"
+
+
+def test_the_librarys_behaviour_is_the_one_that_it_recommends():
+    (archive,) = (Path(cdk.__file__).parent / "_jsii").glob("aws-cdk-lib@*.tgz")
+    with tarfile.open(archive) as files:
+        name = "package/recommended-feature-flags.json"
+        recommended = json.load(next(files.extractfile(f) for f in files if f.name == name))
+    flags = {key: value for key, value in CONFIGURATION["context"].items() if key[0] == "@"}
+    assert flags == recommended
