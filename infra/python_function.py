@@ -34,6 +34,23 @@ _Resource = TypeVar("_Resource", bound=cdk.CfnResource)
 class PythonFunction(Construct):
     """A Lambda of this project with its role, its log group and its alias.
 
+    Args:
+        scope: it is made in.
+        construct_id: within the scope.
+        name: of the function, whole: ``<settings.name>-...``, at most 64 characters.
+        module: dotted name of the module whose ``lambda_handler`` is called.
+        description: for people who meet it in the console.
+        environment: of the function, over what every function here has.
+        timeout: of one invocation.
+        memory_mb: MB; processing power grows with it.
+        settings: of the deployment.
+        encryption_key: for the environment, the snapshots and the log group; the key's policy
+            has to allow the log group, see :func:`infra.log_groups.allow_log_groups`.
+        reserved_concurrency: invocations at a time that are kept for it and that it may not
+            exceed; 0 leaves it to the account.
+        snap_start: whether versions start from a snapshot of the initialised function.
+        async_retries: of an asynchronous invocation that failed, 0..2.
+
     Attributes:
         function: the function; grant to it, or to its role, what it may do.
         alias: ``live``, on the version that the code and the configuration of now make; callers
@@ -59,25 +76,6 @@ class PythonFunction(Construct):
         snap_start: bool = False,
         async_retries: int = 0,
     ) -> None:
-        """Make the function.
-
-        Args:
-            scope: it is made in.
-            construct_id: within the scope.
-            name: of the function, whole: ``<settings.name>-...``, at most 64 characters.
-            module: dotted name of the module whose ``lambda_handler`` is called.
-            description: for people who meet it in the console.
-            environment: of the function, over what every function here has.
-            timeout: of one invocation.
-            memory_mb: MB; processing power grows with it.
-            settings: of the deployment.
-            encryption_key: for the environment, the snapshots and the log group; the key's policy
-                has to allow the log group, see :func:`infra.log_groups.allow_log_groups`.
-            reserved_concurrency: invocations at a time that are kept for it and that it may not
-                exceed; 0 leaves it to the account.
-            snap_start: whether versions start from a snapshot of the initialised function.
-            async_retries: of an asynchronous invocation that failed, 0..2.
-        """
         super().__init__(scope, construct_id)
         self.log_group = log_group(
             self,
