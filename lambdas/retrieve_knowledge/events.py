@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import InvalidRequest
@@ -66,6 +66,13 @@ class Caller(StrEnum):
     DIRECT = "direct"
 
 
+class Fitted(NamedTuple):
+    """An outcome that the caller's response limit has room for, and the response itself."""
+
+    outcome: RetrievalOutcome
+    answer: dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One invocation, read but not yet validated.
@@ -112,9 +119,13 @@ class Call:
         """Give the response for a request that can't be served."""
         return self._form(error.status, {"error": str(error)}, self.queries_before)
 
-    def fitting(self, outcome: RetrievalOutcome) -> RetrievalOutcome:
-        """Give the outcome without what the caller's response limit has no room for."""
-        return fit(outcome, _MAX_BYTES[self.caller], self._size)
+    def fitted(self, outcome: RetrievalOutcome) -> Fitted:
+        """Leave out what the caller's response limit has no room for, and answer with the rest."""
+        answer = self.answer(outcome, counted=True)
+        if wire_bytes(answer) <= _MAX_BYTES[self.caller]:  # nearly always: written once only
+            return Fitted(outcome, answer)
+        smaller = fit(outcome, _MAX_BYTES[self.caller], self._size)
+        return Fitted(smaller, self.answer(smaller, counted=True))
 
     @property
     def _most_results(self) -> int:

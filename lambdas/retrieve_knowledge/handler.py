@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings, RetrievalFailed
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.core.retrieval import Retrieval, degraded
+from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.core.tracing import subsegment
 from lambdas.reporting import begin
 from lambdas.retrieve_knowledge import report
@@ -24,7 +24,7 @@ from lambdas.retrieve_knowledge.events import recognise, unread
 from lambdas.retrieve_knowledge.service import service
 
 if TYPE_CHECKING:
-    from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.core.retrieval import Query, Retrieval
     from lambdas.retrieve_knowledge.events import Call
     from lambdas.retrieve_knowledge.service import Service
     from lambdas.retrieve_knowledge.settings import Settings
@@ -42,6 +42,7 @@ class _Run:
     call: Call
     query: Query | None = None
     settings: Settings | None = None
+    answer: dict[str, Any] | None = None
 
 
 def lambda_handler(event: object, context: object) -> dict[str, Any]:
@@ -76,6 +77,8 @@ def _serve(run: _Run, event: object, context: object) -> dict[str, Any]:
         return run.call.refuse(error)
     end = _search(run, run.query)
     report.answered(run.call, run.query, end, run.started)
+    if run.answer is not None:
+        return run.answer
     return run.call.answer(end.outcome, counted=end.outcome.reason is not Reason.QUERY_LIMIT)
 
 
@@ -90,7 +93,8 @@ def _search(run: _Run, query: Query) -> report.End:
         report.misconfigured(error)
         permanent = RetrievalFailed(Reason.CONFIGURATION, code="InvalidSettings", permanent=True)
         return _failed(run, permanent)
-    return report.End(retrieval.outcome, run.settings, retrieval.request_id)
+    outcome, run.answer = run.call.fitted(retrieval.outcome)
+    return report.End(outcome, run.settings, retrieval.request_id)
 
 
 def _failed(run: _Run, failure: RetrievalFailed) -> report.End:
@@ -107,7 +111,7 @@ def _ask(current: Service, run: _Run, query: Query) -> Retrieval:
     with subsegment("Retrieve", settings.region) as span:
         retrieval = current.retriever.retrieve(query, deadline)
         span.request_id = retrieval.request_id
-    return Retrieval(run.call.fitting(retrieval.outcome), retrieval.request_id)
+    return retrieval
 
 
 def _warm_up() -> None:

@@ -169,7 +169,7 @@ class TestAgent:
     def test_an_answer_over_the_size_limit_loses_its_lowest_ranks(self):
         call = recognise(load("agent_request_body"), None)
         outcome = found(*[item('say "x"\n' * 800 + "é", start=n * 1000 + 1) for n in range(5)])
-        fitted = call.fitting(outcome)
+        fitted = call.fitted(outcome).outcome
         assert 0 < len(fitted.results) < 5
         assert fitted.results == outcome.results[: len(fitted.results)]
         assert fitted.dropped[DropReason.OVER_SIZE] == 5 - len(fitted.results)
@@ -192,7 +192,7 @@ class TestGateway:
     def test_an_answer_is_kept_to_what_a_model_can_read(self):
         call = recognise({"query": "x"}, gateway_context())
         outcome = found(*[item("x" * 30_000, start=n) for n in range(1, 6)])
-        fitted = call.fitting(outcome)
+        fitted = call.fitted(outcome).outcome
         assert fitted.results == outcome.results[:3]
         assert len(json.dumps(call.answer(fitted))) <= MAX_GATEWAY_RESPONSE_BYTES
 
@@ -219,16 +219,16 @@ class TestDirect:
     def test_an_answer_may_be_as_large_as_lambda_takes(self):
         call = recognise({"query": "x"}, None)
         outcome = found(*[item("x" * 30_000, start=n) for n in range(1, 101)])
-        assert call.fitting(outcome) is outcome
+        assert call.fitted(outcome).outcome is outcome
         outcome = found(*[item("ü" * 30_000, start=n) for n in range(1, 101)])
-        fitted = call.fitting(outcome)
+        fitted = call.fitted(outcome).outcome
         assert 0 < len(fitted.results) < 100
         assert len(json.dumps(call.answer(fitted))) <= MAX_DIRECT_RESPONSE_BYTES
 
     def test_a_result_of_a_million_tags_does_not_take_the_others_with_it(self):
         tagged = item(start=1, tags=["abcd"] * 1_000_000)
         outcome = found(tagged, item(start=50))
-        fitted = recognise({"query": "x"}, None).fitting(outcome)
+        fitted = recognise({"query": "x"}, None).fitted(outcome).outcome
         assert [result.citation.start_line for result in fitted.results] == [50]
         assert fitted.dropped[DropReason.OVER_SIZE] == 1
 
