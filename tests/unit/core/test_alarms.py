@@ -1,5 +1,6 @@
 import dataclasses
 import re
+from pathlib import Path
 
 import pytest
 
@@ -8,8 +9,16 @@ from knowledge_rag.core.alarms import Severity, Source, Thresholds, retrieval_al
 from knowledge_rag.core.ingestion_alarms import ingestion_alarms
 from knowledge_rag.evaluation.metric_math import NO_DATA, evaluate
 
+ROOT = Path(__file__).parents[3]
 EVERY = (*retrieval_alarms(), *ingestion_alarms())
 ALARMS = {alarm.key: alarm for alarm in EVERY}
+SECTIONS = dict(
+    re.findall(
+        r"^## ([a-z0-9-]+)\n(.*?)(?=^## |\Z)",
+        (ROOT / "docs/operations/alarms.md").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+)
 EACH = pytest.mark.parametrize("alarm", ALARMS.values(), ids=ALARMS)
 OURS = {Source.RETRIEVAL, Source.CHUNKING, Source.INGESTION, Source.RETRIEVE_LOG}
 OF_LAMBDA = {"Errors", "Throttles", "Duration", "Invocations"}
@@ -113,3 +122,18 @@ def test_what_only_delays_new_knowledge_wakes_nobody():
     for alarm in ALARMS.values():
         if {metric.source for metric in alarm.metrics.values()} & late:
             assert alarm.severity is Severity.WARNING
+
+
+class TestHandbook:
+    def test_it_has_a_section_for_each_alarm_and_for_no_other(self):
+        assert SECTIONS.keys() == {*ALARMS, "health"}
+
+    @pytest.mark.parametrize("key", [*ALARMS, "health"])
+    def test_a_section_says_all_that_is_needed_at_night(self, key):
+        points = re.findall(r"^- \*\*([\w ]+)\*\*: \S", SECTIONS[key], re.MULTILINE)
+        assert points == ["Means", "First look", "Likely causes", "Fix", "Silence"]
+
+    def test_each_threshold_is_named_where_its_alarm_is(self):
+        text = "".join(SECTIONS.values())
+        for field in dataclasses.fields(Thresholds):
+            assert f"`{field.name}`" in text
