@@ -84,7 +84,7 @@ class Buckets(Construct):
 
     def _log_bucket(self, settings: Settings) -> s3.Bucket:
         """Make the bucket of access logs; S3 delivers them under a key of its own only."""
-        logs = s3.Bucket(
+        return s3.Bucket(
             self,
             "AccessLogs",
             encryption=s3.BucketEncryption.S3_MANAGED,
@@ -97,16 +97,16 @@ class Buckets(Construct):
             ],
             **_PRIVATE,
         )
-        _acknowledge(logs, "It holds the access logs: to log it into itself would never end.")
-        return logs
 
     def _explain(self) -> None:
         for bucket in (self.corpus, self.intermediate):
-            _acknowledge(
-                bucket,
-                "This deployment's data goes with its stack (removal_policy=destroy): logs that S3"
-                " still delivers after the log bucket was emptied would hold up its deletion. With"
-                " removal_policy=retain access is logged.",
+            cdk.Validations.of(bucket).acknowledge(
+                cdk.Acknowledgment(
+                    id="AwsSolutions-S1",
+                    reason="This deployment's data goes with its stack (removal_policy=destroy):"
+                    " logs that S3 still delivers after the log bucket was emptied would hold up its"
+                    " deletion. With removal_policy=retain access is logged.",
+                )
             )
 
 
@@ -126,10 +126,6 @@ def _expire_uploads() -> s3.LifecycleRule:
 
 def _logged(logs: s3.Bucket | None, prefix: str) -> dict[str, Any]:
     return {"server_access_logs_bucket": logs, "server_access_logs_prefix": prefix} if logs else {}
-
-
-def _acknowledge(bucket: s3.Bucket, reason: str) -> None:
-    cdk.Validations.of(bucket).acknowledge(cdk.Acknowledgment(id="AwsSolutions-S1", reason=reason))
 
 
 def explain_objects(holder: Construct, bucket: s3.Bucket, reason: str) -> None:

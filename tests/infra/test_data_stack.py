@@ -1,0 +1,110 @@
+"""The data stack in every combination of its settings, under the eyes of cdk-nag and cfn-lint."""
+
+import json
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_s3 as s3
+from cdk_nag import AwsSolutionsChecks
+from cfnlint.api import ManualArgs, lint
+
+from infra.data_stack import DataStack
+from tests.infra.data import only, resources, settings, template, text
+
+S3_VECTORS = {"vector_store": "s3-vectors", "search_type": "SEMANTIC", "min_search_ocu": "0"}
+KEYED = {"customer_managed_key": "true"}
+COMBINATIONS = {
+    "dev": {},
+    "prod": {"preset": "prod"},
+    "nextgen, private, keyed": {"network": "private", **KEYED},
+    "classic": {"generation": "classic"},
+    "classic, private, keyed, standby": {
+        "generation": "classic",
+        "network": "private",
+        "standby_replicas": "true",
+        **KEYED,
+    },
+    "prod, without a key": {"preset": "prod", "customer_managed_key": "false"},
+    "s3 vectors": S3_VECTORS,
+    "s3 vectors, prod": {"preset": "prod", **S3_VECTORS},
+    "longest name": {"name": "a23456789012345678-0"},
+}
+BASE = "AWS::Bedrock::KnowledgeBase"
+CDKS_OWN = ["W3005"]
+"""CDK repeats in DependsOn that a function needs its role."""
+
+
+@pytest.fixture(params=COMBINATIONS.values(), ids=COMBINATIONS.keys())
+def values(request):
+    return request.param
+
+
+def nagged(values, change=None):
+    """Synthesize with cdk-nag, which raises where it finds something."""
+    app = cdk.App()
+    chosen = settings(**values)
+    stack = DataStack(app, f"{chosen.name}-data", settings=chosen)
+    if change:
+        change(stack)
+    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    app.synth()
+
+
+def test_cdk_nag_finds_nothing(values):
+    nagged(values)
+
+
+def test_cdk_nag_would_find_something():
+    with pytest.raises(RuntimeError, match=r"(?i)validation"):
+        nagged({}, lambda stack: s3.Bucket(stack, "Open"))
+
+
+def linted(document):
+    config = ManualArgs(ignore_checks=CDKS_OWN, regions=["us-east-1"])
+    return [str(each) for each in lint(json.dumps(document), config=config)]
+
+
+def test_cfn_lint_finds_nothing(values):
+    assert linted(template(**values).to_json()) == []
+
+
+def test_cfn_lint_would_find_something():
+    broken = template(**COMBINATIONS["dev"]).to_json()
+    (base,) = [each for each in broken["Resources"].values() if each["Type"] == BASE]
+    base["Properties"]["StorageConfiguration"]["Type"] = "OPENSEARCH"
+    (found,) = linted(broken)
+    assert "OPENSEARCH" in found
+
+
+def test_a_key_of_our_own_is_rotated_named_and_used_by_logs_of_this_deployment_only():
+    key = only(template(**COMBINATIONS["prod"]), "AWS::KMS::Key")
+    assert key["EnableKeyRotation"] is True
+    (logs,) = [each for each in key["KeyPolicy"]["Statement"] if "Condition" in each]
+    (group,) = logs["Condition"]["ArnLike"]["kms:EncryptionContext:aws:logs:arn"]
+    assert text(group).endswith(":log-group:/aws/lambda/knowledge-rag-prod-*")
+    alias = only(template(**COMBINATIONS["prod"]), "AWS::KMS::Alias")
+    assert alias["AliasName"] == "alias/knowledge-rag-prod-data"
+
+
+def test_without_one_there_is_no_key():
+    assert resources(template(**COMBINATIONS["dev"]), "AWS::KMS::Key") == {}
+
+
+def test_a_stack_that_is_deleted_leaves_nothing_that_costs_by_the_hour():
+    for name in ("dev", "prod"):
+        found = template(**COMBINATIONS[name]).to_json()["Resources"].values()
+        for resource in found:
+            if resource["Type"].startswith(("AWS::OpenSearchServerless", "AWS::Bedrock")):
+                assert resource.get("DeletionPolicy", "Delete") == "Delete"
+
+
+def test_outputs_are_what_a_person_needs_next():
+    outputs = template(**COMBINATIONS["dev"]).to_json()["Outputs"]
+    assert set(outputs) == {
+        "CollectionName",
+        "CorpusBucketName",
+        "DataSourceId",
+        "IngestAgain",
+        "KnowledgeBaseId",
+        "LastIngestion",
+    }
