@@ -65,34 +65,45 @@ def model_statements(scope: Construct, entrypoint: EntrypointSettings) -> list[i
     """Give what invoking a model takes.
 
     A plain model is one ARN. An inference profile is its own ARN and that of the model wherever the
-    profile may send the request, usable through this profile only.
+    profile may send the request, usable through this profile only; an agent also looks both up, as
+    the role that the console makes for one may.
     """
     geography, model = split_profile(entrypoint.agent_model)
+    home = _model(scope, model, Aws.REGION)
     if not geography:
-        return [_invoke("InvokeModel", [_model(scope, model, Aws.REGION)])]
+        return [_invoke("InvokeModel", [home])]
     profile = _profile(scope, entrypoint.agent_model)
-    through = {"StringEquals": {"bedrock:InferenceProfileArn": profile}}
-    describe = iam.PolicyStatement(
-        sid="ReadProfile", actions=["bedrock:GetInferenceProfile"], resources=[profile]
-    )
-    statements = [_invoke("InvokeProfile", [profile]), describe]
+    through = {"bedrock:InferenceProfileArn": profile}
+    statements = [
+        _invoke("InvokeProfile", [profile]),
+        _read("ReadProfile", "bedrock:GetInferenceProfile", [profile]),
+    ]
     if geography != GLOBAL:
         models = [_model(scope, model, region) for region in entrypoint.agent_model_regions]
-        return [*statements, _invoke("InvokeModelThroughProfile", models, through)]
+        return [
+            *statements,
+            _read("ReadModel", "bedrock:GetFoundationModel", models),
+            _invoke("InvokeModelThroughProfile", models, through),
+        ]
     # Outside its own region a request of a global profile has no region at all.
-    anywhere = through["StringEquals"] | {"aws:RequestedRegion": "unspecified"}
-    home, everywhere = _model(scope, model, Aws.REGION), _model(scope, model, "")
+    anywhere = through | {"aws:RequestedRegion": "unspecified"}
     return [
         *statements,
+        _read("ReadModel", "bedrock:GetFoundationModel", [home]),
         _invoke("InvokeModelThroughProfile", [home], through),
-        _invoke("InvokeModelAnywhere", [everywhere], {"StringEquals": anywhere}),
+        _invoke("InvokeModelAnywhere", [_model(scope, model, "")], anywhere),
     ]
 
 
 def _invoke(
-    sid: str, resources: list[str], conditions: dict[str, dict[str, str]] | None = None
+    sid: str, resources: list[str], equal: dict[str, str] | None = None
 ) -> iam.PolicyStatement:
+    conditions = {"StringEquals": equal} if equal else None
     return iam.PolicyStatement(sid=sid, actions=_INVOKE, resources=resources, conditions=conditions)
+
+
+def _read(sid: str, action: str, resources: list[str]) -> iam.PolicyStatement:
+    return iam.PolicyStatement(sid=sid, actions=[action], resources=resources)
 
 
 def _model(scope: Construct, model: str, region: str) -> str:

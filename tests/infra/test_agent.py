@@ -112,13 +112,13 @@ def test_only_agents_of_this_account_may_use_its_role(plain):
 def test_a_profile_is_granted_with_its_model_in_every_region_it_serves(plain):
     arn = "arn:<AWS::Partition>:bedrock:"
     profile = f"{arn}<AWS::Region>:<AWS::AccountId>:inference-profile/{PROFILE}"
+    regions = ("us-east-1", "us-east-2", "us-west-2")
+    models = [f"{arn}{region}::foundation-model/{MODEL}" for region in regions]
     assert grants(plain) == {
         "InvokeProfile": [profile],
         "ReadProfile": [profile],
-        "InvokeModelThroughProfile": [
-            f"{arn}{region}::foundation-model/{MODEL}"
-            for region in ("us-east-1", "us-east-2", "us-west-2")
-        ],
+        "InvokeModelThroughProfile": models,
+        "ReadModel": models,
     }
     condition = conditions(plain, "InvokeModelThroughProfile")
     assert text(condition["StringEquals"]["bedrock:InferenceProfileArn"]) == profile
@@ -150,6 +150,7 @@ def test_its_role_invokes_models_and_never_searches_by_itself(full):
         "bedrock:InvokeModel",
         "bedrock:InvokeModelWithResponseStream",
         "bedrock:GetInferenceProfile",
+        "bedrock:GetFoundationModel",
         "bedrock:ApplyGuardrail",
         "kms:Decrypt",
         "kms:GenerateDataKey",
