@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,11 +33,16 @@ FIXED_RESULTS: Final = 10
 FAULT_MARK: Final = "fault="
 """In a question: followed by one of :data:`FAULTS`, its last word."""
 
-FAULTS: Final = ("503", "throttled", "reset", "closed", "truncated", "html", "empty", "silent")
+FAULTS: Final = (
+    "503", "throttled", "reset", "closed", "truncated", "html", "empty", "silent", "dripping",
+)  # fmt: skip
 """How a derived answer may fail."""
 
 SILENCE_SECONDS: Final = 5.0
 """Longer than any deadline."""
+
+DRIP_SECONDS: Final = 0.03
+"""Between two bytes: shorter than any timeout a read, which is why those are no budget."""
 
 _LINGER_NOT: Final = b"\1\0\0\0\0\0\0\0"
 
@@ -148,6 +154,10 @@ def _fail(sock: socket.socket, fault: str) -> None:
     elif fault == "silent":
         sock.settimeout(SILENCE_SECONDS)
         sock.recv(1)  # until the client has had enough
+    elif fault == "dripping":
+        for byte in _http("200 OK", b" " * int(SILENCE_SECONDS / DRIP_SECONDS)):
+            sock.sendall(bytes([byte]))
+            time.sleep(DRIP_SECONDS)
     # "closed": nothing at all
 
 

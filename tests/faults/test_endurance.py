@@ -1,0 +1,85 @@
+"""Five hundred faults leave nothing behind: no thread, no descriptor, no memory, no connection.
+
+The service is a process of its own, so that what is counted here is the function's alone.
+"""
+
+import gc
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from knowledge_rag.core.transport import MAX_IDLE_CONNECTIONS
+from knowledge_rag.evaluation.bench_server import FAULT_MARK, FAULTS, bench_server, results_for
+from lambdas.retrieve_knowledge.handler import lambda_handler
+from lambdas.retrieve_knowledge.service import service
+
+CALLS, THREADS = 560, 16
+HEALTHY_EVERY = 10
+DESCRIPTORS = Path("/proc/self/fd")
+
+pytestmark = pytest.mark.skipif(not DESCRIPTORS.is_dir(), reason="needs Linux's /proc to count")
+
+
+@pytest.fixture(autouse=True)
+def _service(aws_environment):
+    with bench_server("derived") as url:
+        aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", url)
+        aws_environment.setenv("DEADLINE_SECONDS", "0.6")
+        service()  # as Lambda's initialisation does: making the client is no part of a call
+        yield
+
+
+def test_five_hundred_faults_leave_nothing_behind_and_every_healthy_call_between_succeeds():
+    assert_healthy("warm up")
+    before, memory = counted(), megabytes()
+    with ThreadPoolExecutor(THREADS) as pool:
+        during = list(pool.map(one_call, range(CALLS)))
+    assert max(descriptors for descriptors, _ in during) <= before[0] + 2 * THREADS + 4
+    assert max(threads for _, threads in during) <= before[1] + THREADS
+    descriptors, threads = counted()
+    assert descriptors <= before[0] + MAX_IDLE_CONNECTIONS
+    assert threads == before[1]
+    assert megabytes() - memory < 8
+    assert_healthy("the next one")
+
+
+def test_a_given_up_call_s_connection_is_never_used_again():
+    for fault in ("silent", "dripping", "truncated"):
+        assert_healthy("before")
+        assert len(service().client.transport._idle) == 1
+        assert_degraded(f"{FAULT_MARK}{fault}")
+        assert service().client.transport._idle == []
+    assert_healthy("after")
+
+
+def one_call(number):
+    fault = FAULTS[number % len(FAULTS)]
+    if number % HEALTHY_EVERY:
+        assert_degraded(f"alarm {number}? {FAULT_MARK}{fault}")
+    else:
+        assert_healthy(f"alarm {number}?")
+    return counted()
+
+
+def assert_degraded(question):
+    answer = lambda_handler({"query": question}, None)
+    assert (answer["status"], answer["results"]) == ("degraded", [])
+
+
+def assert_healthy(question):
+    answer = lambda_handler({"query": question}, None)
+    expected = [(chunk.citation.to_dict(), chunk.content) for chunk in results_for(question, 2)]
+    assert [(r["citation"], r["content"]) for r in answer.get("results", ())] == expected, answer
+
+
+def counted():
+    return len(list(DESCRIPTORS.iterdir())), threading.active_count()
+
+
+def megabytes():
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

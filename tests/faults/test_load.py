@@ -1,0 +1,23 @@
+"""The function under load, in a process of its own; `knowledge-rag bench load` is the full run."""
+
+import json
+import subprocess
+import sys
+
+
+def test_threads_share_the_function_and_every_call_gets_its_own_answer_in_flat_memory():
+    command = ["-m", "knowledge_rag", "bench", "load", "--calls", "2000", "--threads", "8"]
+    done = subprocess.run(
+        [sys.executable, *command, "--json"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert report["wrong"] == report["mixed_up"] == 0
+    assert (report["records"], report["broken_records"]) == (4000, 0)
+    assert (report["sound"], done.returncode) == (True, 0)
+    early, _, late = report["rss_megabytes"]
+    assert late - early < 4, report["rss_megabytes"]
