@@ -8,8 +8,9 @@ from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_ssm as ssm
 
 from infra.buckets import Buckets
+from infra.chunk_documents import ChunkDocuments
 from infra.encryption import data_key
-from infra.ingestion import ChunkDocuments, IngestionStarter
+from infra.ingestion import IngestionStarter
 from infra.knowledge_base import KnowledgeBase
 from infra.s3_vectors import S3VectorsStore
 from infra.settings import VectorStore

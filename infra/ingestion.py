@@ -1,4 +1,4 @@
-"""How documents get into the knowledge base: the chunker, and the starter that a deployment calls."""
+"""How documents get into the knowledge base: the starter that a deployment calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from infra.settings import Removal
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
-    from aws_cdk import aws_s3 as s3
 
     from infra.buckets import Buckets
     from infra.knowledge_base import KnowledgeBase
@@ -28,74 +27,11 @@ PROJECT: Final = Path(__file__).parents[1]
 HIDDEN: Final = ("**/.*", "**/.*/**")
 """Files and folders that are no documents, as when a folder is ingested locally."""
 
-CHUNK_TIMEOUT: Final = cdk.Duration.minutes(5)
-"""A hundred times what the chunker takes for the largest document that it accepts."""
-CHUNK_MEMORY_MB: Final = 1024
 STARTER_TIMEOUT: Final = cdk.Duration.minutes(15)
 """The most that a function may have; an ingestion job that takes longer goes on without it."""
 STARTER_MEMORY_MB: Final = 512
 RESOURCE_TIMEOUT: Final = cdk.Duration.minutes(16)
 """When CloudFormation stops waiting for a starter that was killed."""
-
-
-class ChunkDocuments(Construct):
-    """``chunk_documents``, the transformation of the data source.
-
-    Attributes:
-        name: of the function.
-        packed: the function with its alias and its role.
-    """
-
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        settings: Settings,
-        buckets: Buckets,
-        encryption_key: kms.IKey | None = None,
-    ) -> None:
-        super().__init__(scope, construct_id)
-        self.name = f"{settings.name}-chunk-documents"
-        self.packed = PythonFunction(
-            self,
-            "Chunk",
-            name=self.name,
-            module="lambdas.chunk_documents.handler",
-            description="Cuts documents of an ingestion job into chunks of exact lines.",
-            environment={},
-            timeout=CHUNK_TIMEOUT,
-            memory_mb=CHUNK_MEMORY_MB,
-            settings=settings,
-            encryption_key=encryption_key,
-        )
-        policy = iam.Policy(
-            self,
-            "Documents",
-            roles=[self.packed.role],
-            statements=[
-                iam.PolicyStatement(
-                    # without it S3 answers "access denied" for what is not there
-                    sid="TellMissingObjects",
-                    actions=["s3:ListBucket"],
-                    resources=[buckets.corpus.bucket_arn, buckets.intermediate.bucket_arn],
-                ),
-                iam.PolicyStatement(
-                    sid="ReadOriginals",
-                    actions=["s3:GetObject"],
-                    resources=[buckets.corpus.arn_for_objects("*")],
-                ),
-                iam.PolicyStatement(
-                    sid="ExchangeBatches",
-                    actions=["s3:GetObject", "s3:PutObject"],
-                    resources=[buckets.intermediate.arn_for_objects("*")],
-                ),
-                *use_key(self, encryption_key, via="s3", write=True),
-            ],
-        )
-        self.packed.alias.node.add_dependency(policy)
-        explain_objects(policy, buckets.corpus, "It reads whichever document Bedrock names.")
-        explain_objects(policy, buckets.intermediate, "Bedrock names the batches of a job itself.")
 
 
 class IngestionStarter(Construct):
@@ -133,6 +69,10 @@ class IngestionStarter(Construct):
         """
         super().__init__(scope, construct_id)
         self.name = f"{settings.name}-start-ingestion"
+        self._settings = settings
+        self._buckets = buckets
+        self._base = knowledge_base
+        self._key = encryption_key
         self._corpus = assets.Asset(
             self,
             "Documents",
@@ -141,7 +81,17 @@ class IngestionStarter(Construct):
             ignore_mode=cdk.IgnoreMode.GLOB,
             follow_symlinks=cdk.SymlinkFollowMode.BLOCK_EXTERNAL,
         )
-        starter = PythonFunction(
+        starter = self._function()
+        resource = self._resource(starter, chunker)
+        resource.node.add_dependency(self._policy(starter))
+        self.summary = resource.get_att_string("Summary")
+
+    @property
+    def _empties(self) -> bool:
+        return self._settings.removal is Removal.DESTROY
+
+    def _function(self) -> PythonFunction:
+        return PythonFunction(
             self,
             "Start",
             name=self.name,
@@ -150,43 +100,56 @@ class IngestionStarter(Construct):
             environment={},
             timeout=STARTER_TIMEOUT,
             memory_mb=STARTER_MEMORY_MB,
-            settings=settings,
-            encryption_key=encryption_key,
+            settings=self._settings,
+            encryption_key=self._key,
         )
-        empties = settings.removal is Removal.DESTROY
-        policy = iam.Policy(
-            self,
-            "Ingest",
-            roles=[starter.role],
-            statements=[
-                *self._copying(buckets.corpus),
-                *(self._emptying(buckets) if empties else []),
-                _running(knowledge_base),
-                *use_key(self, encryption_key, via="s3", write=True),
-            ],
-        )
-        self._explain(policy, buckets, empties=empties)
-        resource = cdk.CustomResource(
+
+    def _resource(self, starter: PythonFunction, chunker: PythonFunction) -> cdk.CustomResource:
+        return cdk.CustomResource(
             self,
             "Ingestion",
             resource_type="Custom::KnowledgeIngestion",
             service_token=starter.alias.function_arn,
             service_timeout=RESOURCE_TIMEOUT,
             properties={
-                "KnowledgeBaseId": knowledge_base.knowledge_base_id,
-                "DataSourceId": knowledge_base.data_source_id,
-                "CorpusBucket": buckets.corpus.bucket_name,
-                "IntermediateBucket": buckets.intermediate.bucket_name,
+                "KnowledgeBaseId": self._base.knowledge_base_id,
+                "DataSourceId": self._base.data_source_id,
+                "CorpusBucket": self._buckets.corpus.bucket_name,
+                "IntermediateBucket": self._buckets.intermediate.bucket_name,
                 "AssetBucket": self._corpus.s3_bucket_name,
                 "AssetKey": self._corpus.s3_object_key,
                 "Chunker": chunker.alias.version.version,
-                "EmptyOnDelete": empties,
+                "EmptyOnDelete": self._empties,
             },
         )
-        resource.node.add_dependency(policy)
-        self.summary = resource.get_att_string("Summary")
 
-    def _copying(self, corpus: s3.Bucket) -> list[iam.PolicyStatement]:
+    def _policy(self, starter: PythonFunction) -> iam.Policy:
+        policy = iam.Policy(
+            self,
+            "Ingest",
+            roles=[starter.role],
+            statements=[
+                *self._copying(),
+                *(self._emptying() if self._empties else []),
+                _running(self._base),
+                *use_key(self, self._key, via="s3", write=True),
+            ],
+        )
+        explain_objects(
+            policy,
+            self._buckets.corpus,
+            "The bucket mirrors a folder: any document may come or go.",
+        )
+        if self._empties:
+            explain_objects(
+                policy,
+                self._buckets.intermediate,
+                "It is emptied when the stack is deleted.",
+            )
+        return policy
+
+    def _copying(self) -> list[iam.PolicyStatement]:
+        corpus = self._buckets.corpus
         asset = cdk.Stack.of(self).format_arn(
             service="s3",
             region="",
@@ -208,8 +171,8 @@ class IngestionStarter(Construct):
             ),
         ]
 
-    def _emptying(self, buckets: Buckets) -> list[iam.PolicyStatement]:
-        both = (buckets.corpus, buckets.intermediate)
+    def _emptying(self) -> list[iam.PolicyStatement]:
+        both = (self._buckets.corpus, self._buckets.intermediate)
         return [
             iam.PolicyStatement(
                 sid="ListVersions",
@@ -222,15 +185,6 @@ class IngestionStarter(Construct):
                 resources=[bucket.arn_for_objects("*") for bucket in both],
             ),
         ]
-
-    def _explain(self, policy: iam.Policy, buckets: Buckets, *, empties: bool) -> None:
-        explain_objects(
-            policy, buckets.corpus, "The bucket mirrors a folder: any document may come or go."
-        )
-        if empties:
-            explain_objects(
-                policy, buckets.intermediate, "It is emptied when the stack is deleted."
-            )
 
 
 def _running(knowledge_base: KnowledgeBase) -> iam.PolicyStatement:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import aws_cdk as cdk
@@ -13,6 +12,7 @@ from constructs import Construct
 from infra.buckets import explain_objects
 from infra.encryption import use_key
 from infra.models import CHOOSES_DIMENSION
+from infra.vector_index import short_hash
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
@@ -63,7 +63,7 @@ class KnowledgeBase(Construct):
             self,
             "Base",
             # other vectors need another knowledge base, which needs another name
-            name=f"{settings.name}-{_digest(store.identity, settings.store.embedding_model)}",
+            name=f"{settings.name}-{short_hash([store.identity, settings.store.embedding_model])}",
             description="Runbooks and postmortems, in chunks of exact lines",
             role_arn=self.role.role_arn,
             knowledge_base_configuration=_configuration(self._model, settings.store),
@@ -182,10 +182,6 @@ def _bedrock(stack: cdk.Stack) -> iam.ServicePrincipal:
             "ArnLike": {"aws:SourceArn": any_knowledge_base},
         },
     )
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("/".join(parts).encode()).hexdigest()[:8]
 
 
 def _model_arn(scope: Construct, store: StoreSettings) -> str:

@@ -7,7 +7,6 @@ document fail, which the ingestion job tells and counts. What is found is as exa
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Final
 
 import aws_cdk as cdk
@@ -17,7 +16,7 @@ from aws_cdk import aws_s3vectors as s3vectors
 from constructs import Construct
 
 from infra.encryption import use_key
-from infra.vector_store import INDEX_PREFIX, METADATA_FIELD, TEXT_FIELD
+from infra.vector_index import INDEX_PREFIX, METADATA_FIELD, TEXT_FIELD, short_hash
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 UNFILTERABLE: Final = (TEXT_FIELD, METADATA_FIELD)
 """Where Bedrock keeps a chunk's text and its own notes; what can be filtered is bound to 2 KB."""
+
+_DISTANCE: Final = "cosine"
 
 _ACTIONS: Final = (
     "s3vectors:DeleteVectors",
@@ -52,7 +53,7 @@ class S3VectorsStore(Construct):
         super().__init__(scope, construct_id)
         self.collection_name = ""
         dimension = settings.store.embedding_dimension
-        self.index_name = f"{INDEX_PREFIX}-{_hash(dimension)}"
+        self.index_name = f"{INDEX_PREFIX}-{short_hash([dimension, _DISTANCE, UNFILTERABLE])}"
         self.identity = f"s3-vectors/{self.index_name}/{settings.customer_managed_key}"
         bucket = s3vectors.CfnVectorBucket(
             self, "Vectors", encryption_configuration=_encryption(encryption_key)
@@ -64,7 +65,7 @@ class S3VectorsStore(Construct):
             vector_bucket_arn=bucket.attr_vector_bucket_arn,
             data_type="float32",
             dimension=dimension,
-            distance_metric="cosine",
+            distance_metric=_DISTANCE,
             metadata_configuration=s3vectors.CfnIndex.MetadataConfigurationProperty(
                 non_filterable_metadata_keys=list(UNFILTERABLE)
             ),
@@ -128,8 +129,3 @@ def _encryption(
     return s3vectors.CfnVectorBucket.EncryptionConfigurationProperty(
         sse_type="aws:kms", kms_key_arn=key.key_arn
     )
-
-
-def _hash(dimension: int) -> str:
-    mapping = f"float32/{dimension}/cosine/{','.join(UNFILTERABLE)}"
-    return hashlib.sha256(mapping.encode()).hexdigest()[:8]

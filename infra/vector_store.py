@@ -1,14 +1,8 @@
-"""The vector store in OpenSearch Serverless: collection, its policies, and the index.
-
-Whatever can only be replaced gets a name with a hash of what it is made of: CloudFormation makes the
-new one before it deletes the old one, and the two must not want one name.
-"""
+"""The vector store in OpenSearch Serverless: collection, its policies, and the index."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import aws_cdk as cdk
 from aws_cdk import aws_bedrock as bedrock
@@ -17,22 +11,20 @@ from aws_cdk import aws_opensearchserverless as aoss
 from constructs import Construct, DependencyGroup
 
 from infra.settings import Generation, Network
+from infra.vector_index import (
+    INDEX_PREFIX,
+    METADATA_FIELD,
+    TEXT_FIELD,
+    VECTOR_FIELD,
+    index_fields,
+    short_hash,
+)
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
     from constructs import IDependable
 
     from infra.settings import Settings, StoreSettings
-
-VECTOR_FIELD: Final = "embedding"
-TEXT_FIELD: Final = "AMAZON_BEDROCK_TEXT"
-METADATA_FIELD: Final = "AMAZON_BEDROCK_METADATA"
-INDEX_PREFIX: Final = "knowledge"
-
-PLAIN_TEXT_FIELDS: Final = ("title", "section_header", "section_path", "last_reviewed")
-"""Metadata that may read like a date. Bedrock writes each key as a field of its own, and an index takes
-the first ``2026-01-15`` for proof that all values are dates: every other heading would then fail to be
-indexed. Declared as text, they never are dates."""
 
 
 class Store(Protocol):
@@ -69,9 +61,9 @@ class OpenSearchStore(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self._settings = settings.store
-        self._properties = _mapping(settings.store)
+        self._properties = index_fields(settings.store)
         self.collection_name = f"{settings.name}-{_collection_hash(settings)}"
-        self.index_name = f"{INDEX_PREFIX}-{_hash(self._properties)}"
+        self.index_name = f"{INDEX_PREFIX}-{short_hash(self._properties)}"
         self._collection = self._make_collection(encryption_key)
         self.identity = f"{self.collection_name}/{self.index_name}"
         self.storage = bedrock.CfnKnowledgeBase.StorageConfigurationProperty(
@@ -213,29 +205,6 @@ def deploy_role_arn(scope: Construct) -> str:
     return cdk.Fn.sub(synthesizer.cloud_formation_execution_role_arn)
 
 
-def _mapping(store: StoreSettings) -> dict[str, Any]:
-    """Give the index's fields, as "Create a vector index" of the Bedrock user guide wants them.
-
-    Faiss is the engine that filters on metadata, Euclidean distance what floating-point vectors are
-    documented with; the text is indexed, so that hybrid search finds its words.
-    """
-    return {
-        VECTOR_FIELD: {
-            "type": "knn_vector",
-            "dimension": store.embedding_dimension,
-            "method": {
-                "name": "hnsw",
-                "engine": "faiss",
-                "spaceType": "l2",
-                "parameters": {"efConstruction": 512, "m": 16},
-            },
-        },
-        TEXT_FIELD: {"type": "text", "index": True},
-        METADATA_FIELD: {"type": "text", "index": False},
-        **{name: {"type": "text", "index": True} for name in PLAIN_TEXT_FIELDS},
-    }
-
-
 def _standby(store: StoreSettings) -> str:
     """Say whether there are standby replicas.
 
@@ -259,8 +228,4 @@ def _grant(what: str, resources: list[str], permissions: list[str], who: str) ->
 def _collection_hash(settings: Settings) -> str:
     """Hash what can't be changed about a collection and its group."""
     store = settings.store
-    return _hash([store.generation, _standby(store), settings.customer_managed_key], 6)
-
-
-def _hash(value: object, length: int = 8) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
+    return short_hash([store.generation, _standby(store), settings.customer_managed_key], length=6)

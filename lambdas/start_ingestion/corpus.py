@@ -7,8 +7,6 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.citations import check_source_file
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from zipfile import ZipFile, ZipInfo
@@ -47,12 +45,11 @@ def mirror(s3: S3Client, archive: ZipFile, bucket: str, chunker: str, clock: Clo
         clock: how long it may take.
 
     Raises:
-        InvalidCitation: a path that no citation could name.
         DeadlineExceeded: there is no time left; what was written stays.
         botocore.exceptions.ClientError: the bucket refused.
     """
     there = set(_keys(s3, bucket))
-    files = {check_source_file(entry.filename): entry for entry in _files(archive)}
+    files = {entry.filename: entry for entry in _files(archive)}
     written = 0
     for key, entry in files.items():
         clock.check(f"copying {key}")

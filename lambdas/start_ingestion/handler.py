@@ -39,7 +39,10 @@ ANSWER_SECONDS: Final = 60
 DEFAULT_SECONDS: Final = 840
 """Where nobody says how much time there is."""
 _ANSWER_ATTEMPTS: Final = 3
-_RETRIES: Final = Config(retries={"mode": "standard", "max_attempts": 5}, read_timeout=20)
+_CALLS: Final = Config(
+    connect_timeout=3, read_timeout=10, retries={"mode": "standard", "max_attempts": 3}
+)
+"""A call that gets no answer is over within 45 s, so that there is time left for our own."""
 
 
 class Context(Protocol):
@@ -75,9 +78,9 @@ def lambda_handler(event: object, context: Context | None) -> None:
 
 def _serve(request: Request, clock: Clock) -> Answer:
     properties = request.properties()
-    s3 = boto3.client("s3", config=_RETRIES)
+    s3 = boto3.client("s3", config=_CALLS)
     jobs = IngestionJobs(
-        boto3.client("bedrock-agent", config=_RETRIES),
+        boto3.client("bedrock-agent", config=_CALLS),
         properties.knowledge_base_id,
         properties.data_source_id,
         clock,

@@ -1,0 +1,83 @@
+"""The chunker in AWS: what it runs with, and what it may read and write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra.buckets import explain_objects
+from infra.encryption import use_key
+from infra.python_function import PythonFunction
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_kms as kms
+
+    from infra.buckets import Buckets
+    from infra.settings import Settings
+
+CHUNK_TIMEOUT: Final = cdk.Duration.minutes(5)
+"""A hundred times what the chunker takes for the largest document that it accepts."""
+CHUNK_MEMORY_MB: Final = 1024
+
+
+class ChunkDocuments(Construct):
+    """``chunk_documents``, the transformation of the data source.
+
+    Attributes:
+        name: of the function.
+        packed: the function with its alias and its role.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        buckets: Buckets,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.name = f"{settings.name}-chunk-documents"
+        self.packed = PythonFunction(
+            self,
+            "Chunk",
+            name=self.name,
+            module="lambdas.chunk_documents.handler",
+            description="Cuts documents of an ingestion job into chunks of exact lines.",
+            environment={},
+            timeout=CHUNK_TIMEOUT,
+            memory_mb=CHUNK_MEMORY_MB,
+            settings=settings,
+            encryption_key=encryption_key,
+        )
+        policy = iam.Policy(
+            self,
+            "Documents",
+            roles=[self.packed.role],
+            statements=[
+                iam.PolicyStatement(
+                    # without it S3 answers "access denied" for what is not there
+                    sid="TellMissingObjects",
+                    actions=["s3:ListBucket"],
+                    resources=[buckets.corpus.bucket_arn, buckets.intermediate.bucket_arn],
+                ),
+                iam.PolicyStatement(
+                    sid="ReadOriginals",
+                    actions=["s3:GetObject"],
+                    resources=[buckets.corpus.arn_for_objects("*")],
+                ),
+                iam.PolicyStatement(
+                    sid="ExchangeBatches",
+                    actions=["s3:GetObject", "s3:PutObject"],
+                    resources=[buckets.intermediate.arn_for_objects("*")],
+                ),
+                *use_key(self, encryption_key, via="s3", write=True),
+            ],
+        )
+        self.packed.alias.node.add_dependency(policy)
+        explain_objects(policy, buckets.corpus, "It reads whichever document Bedrock names.")
+        explain_objects(policy, buckets.intermediate, "Bedrock names the batches of a job itself.")
