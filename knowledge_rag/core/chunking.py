@@ -16,12 +16,12 @@ from knowledge_rag.core.chunks import Chunk
 from knowledge_rag.core.context import PREFIX_TOKENS
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.front_matter import front_matter_end
-from knowledge_rag.core.lines import BLANK
+from knowledge_rag.core.lines import BLANKS
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.packing import Packer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from knowledge_rag.core.chunks import Document
     from knowledge_rag.core.markdown import Heading
@@ -89,14 +89,13 @@ def chunk_text(
     cap = (settings or ChunkingSettings()).content_tokens
     markdown = not document.source_file.lower().endswith(PLAIN_SUFFIXES)
     body = front_matter_end(text) if markdown else 0
-    headings = find_headings(text, body) if markdown else []
+    headings = find_headings(text, body) if markdown else ()
     packer = Packer(text, cap, markdown=markdown)
     pieces: list[_Piece] = []
     for start, lead_end, end, path in _sections(text, body, headings):
         if lead_end >= end and pieces and packer.fits(pieces[-1][0], end):
-            # a heading with nothing below it says nothing alone
-            start, _, path, _ = pieces.pop()  # noqa: PLW2901 - the neighbour, longer
-            pieces.append((start, end, path, False))
+            first, _, above, _ = pieces.pop()  # a heading with nothing below says nothing alone
+            pieces.append((first, end, above, False))
         elif end - start <= packer.sure:
             pieces.append((start, end, path, False))
         else:
@@ -107,28 +106,27 @@ def chunk_text(
     return _chunks(document, text, pieces)
 
 
-def _sections(text: str, body: int, headings: list[Heading]) -> Iterator[_Section]:
+def _sections(text: str, body: int, headings: Iterable[Heading]) -> Iterator[_Section]:
     """Give the sections; a heading with nothing below joins the first sub-section under it."""
-    start = _PAST_BLANK.match(text, body).end()  # type: ignore[union-attr] # matches everywhere
-    first, *ends = [*[heading[0] for heading in headings], len(text)]
-    if start < first:
-        yield start, start, first, ()
+    first = lead_end = below = _PAST_BLANK.match(text, body).end()  # type: ignore[union-attr] # matches everywhere
     paths: list[tuple[str, ...]] = [()] * 7  # of the innermost heading open at each level
-    bare, outer = -1, 0  # start and level of the headings that wait for something below them
-    for (start, behind, below, level, name), end in zip(headings, ends, strict=True):
-        if bare >= 0 and level <= outer:
-            yield bare, start, start, paths[6]
-            bare = -1
+    path: tuple[str, ...] = ()
+    outer = 0  # level of the heading above
+    for start, behind, solid, level, name in headings:
+        if below < start:
+            yield first, lead_end, start, path
+            first = start
+        elif level <= outer:
+            yield first, start, start, path
+            first = start
         path = (*paths[level - 1], name)
         paths[level:] = [path] * (7 - level)
-        if bare < 0:
-            bare = start
-        if below < end:
-            yield bare, behind + 1, end, path
-            bare = -1
-        outer = level
-    if bare >= 0:
-        yield bare, len(text), len(text), paths[6]
+        lead_end, below, outer = behind + 1, solid, level
+    end = len(text)
+    if below < end:
+        yield first, lead_end, end, path
+    elif outer:
+        yield first, end, end, path
 
 
 def _chunks(document: Document, text: str, pieces: list[_Piece]) -> list[Chunk]:
@@ -139,7 +137,7 @@ def _chunks(document: Document, text: str, pieces: list[_Piece]) -> list[Chunk]:
             line += text.count("\n", counted, start)
         counted = end
         lines = text[start:end]
-        content = lines.rstrip(BLANK + "\n")
+        content = lines.rstrip(BLANKS)
         blank = lines[len(content) :]
         if blank and blank[0] != "\n":  # the spaces behind the last word belong to its line
             content += blank.partition("\n")[0]

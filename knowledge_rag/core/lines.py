@@ -10,6 +10,8 @@ from knowledge_rag.core.errors import UnreadableDocument
 
 BLANK = " \t\r"
 """The characters that a blank line may hold: CommonMark's, and the ``\\r`` of a CRLF ending."""
+BLANKS = BLANK + "\n"
+"""The characters that blank lines may hold, their ends included."""
 
 
 def decode(data: bytes, name: str) -> str:

@@ -38,14 +38,14 @@ text's length if there is none); level, 1..6; text as written, without the marks
 MAX_HEADING characters, a setext heading's lines joined by a space."""
 
 
-def find_headings(text: str, start: int = 0) -> list[Heading]:
+def find_headings(text: str, start: int = 0) -> Iterator[Heading]:
     """Find the outline's headings from offset ``start`` (a line's start) on, in their order."""
-    return list(_headings("\n" + text, start))
+    return _headings("\n" + text, start)
 
 
 def first_heading(text: str, start: int = 0) -> Heading | None:
     """Find the outline's first heading from offset ``start`` (a line's start) on, if any."""
-    return next(_headings("\n" + text, start), None)
+    return next(find_headings(text, start), None)
 
 
 def _headings(source: str, position: int) -> Iterator[Heading]:

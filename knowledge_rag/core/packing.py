@@ -14,7 +14,7 @@ from knowledge_rag.core.blocks import (
     past_blank,
     plain_blocks,
 )
-from knowledge_rag.core.lines import BLANK, split_lines
+from knowledge_rag.core.lines import BLANKS, split_lines
 from knowledge_rag.core.tokens import (
     PER_MARK,
     PER_PLAIN,
@@ -31,7 +31,7 @@ _WINDOW = 8_000
 """Characters within which a run of lines reaches the cap; keeps the search for it local."""
 
 Span = tuple[int, int, float]
-"""A stretch of a section: offset of its first line, offset of the line behind its last one (blank
+"""A stretch of lines: offset of its first line, offset of the line behind its last one (blank
 lines may be among the last), estimated tokens."""
 
 
@@ -66,18 +66,14 @@ class Packer:
             lead_end: offset behind its heading lines, which stay with what follows if that fits.
             end: offset behind it.
         """
-        # beyond that length a section fits only if it is mostly indents, which splitting finds too
-        if end - start <= self._unlikely and self.fits(start, end):
+        # a longer one fits only if it is mostly indents, and then splitting gives it back whole
+        if end - start <= self._unlikely and fits(self._text, start, end, self._cap):
             return [(start, end, 0.0)]
-        section = _Section(self._text, start, end, self._cap, markdown=self._markdown)
-        return [
-            (start + first, start + behind, tokens)
-            for first, behind, tokens in section.split(lead_end - start)
-        ]
+        return _Section(self._text, start, end, self._cap, markdown=self._markdown).split(lead_end)
 
 
 class _Section:
-    """A section that may have to be split; offsets count from its start.
+    """A section that may have to be split; offsets inside count from its start.
 
     Args:
         text: the document.
@@ -88,14 +84,16 @@ class _Section:
     """
 
     def __init__(self, text: str, start: int, end: int, cap: float, *, markdown: bool) -> None:
+        self._start = start
         self._source = "\n" + text[start:end]
         self._classes = classify(text, start, end)
         self._cap = cap
         self._markdown = markdown
 
     def split(self, lead_end: int) -> list[Span]:
-        """Split it into spans; ``lead_end`` is the offset behind its heading lines."""
+        """Split it into spans of the text; ``lead_end`` is the offset behind its heading lines."""
         classes, cap = self._classes, self._cap
+        lead_end -= self._start
         units: list[Span] = []
         start = 0
         for end in self._bounds(lead_end):
@@ -112,7 +110,7 @@ class _Section:
         seams = grammar.SEAM if self._markdown else grammar.PLAIN_SEAM
         end = len(self._source) - 1
         bounds = cuts(seams, self._source, lead_end, end)
-        if bounds and not self._source[lead_end + 1 : bounds[0]].strip(BLANK + "\n"):
+        if bounds and not self._source[lead_end + 1 : bounds[0]].strip(BLANKS):
             del bounds[0]  # what follows a heading directly is no place to cut
         bounds.append(end)
         return bounds
@@ -173,16 +171,17 @@ class _Section:
 
     def _pack(self, units: list[Span]) -> list[Span]:
         spans: list[Span] = []
-        first, total, cap = 0, 0.0, self._cap
+        offset, cap = self._start, self._cap
+        first, total = 0, 0.0
         for index, (_, _, tokens) in enumerate(units):
             if total + tokens > cap and index > first:
                 behind = self._without_introduction(units, first, index)
-                spans.append((units[first][0], units[behind - 1][1], total))
+                spans.append((offset + units[first][0], offset + units[behind - 1][1], total))
                 first = behind
                 total = 0.0 if behind == index else units[behind][2]
             total += tokens
         if units:
-            spans.append((units[first][0], units[-1][1], total))
+            spans.append((offset + units[first][0], offset + units[-1][1], total))
         return spans
 
     def _without_introduction(self, units: list[Span], first: int, index: int) -> int:
@@ -190,6 +189,6 @@ class _Section:
         start, end, tokens = units[index - 1]
         if index - 1 > first and tokens + units[index][2] <= self._cap:
             tail = self._source[max(start, end - 8) + 1 : end + 1]
-            if tail.rstrip(BLANK + "\n").endswith(":"):
+            if tail.rstrip(BLANKS).endswith(":"):
                 return index - 1
         return index
