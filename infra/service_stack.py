@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, Final
 
 from aws_cdk import Annotations, CfnOutput, Stack
 from aws_cdk import aws_ssm as ssm
@@ -22,10 +23,15 @@ if TYPE_CHECKING:
     from infra.data_stack import DataStack
     from infra.settings import Settings
 
-COLD_START_WARNING = (
+COLD_START_WARNING: Final = (
     "min_search_ocu is 0: after ten idle minutes the collection sleeps, and the first query waits 10"
     " to 30 seconds for it, which is over the budget of 2, so it answers degraded. Set min_search_ocu"
     " to 1 where people are on call."
+)
+
+AGENTS_CLASSIC_NOTE: Final = (
+    "Bedrock Agents is closed to accounts that did not use it before July 30, 2026; there, deploy with"
+    " entrypoint=gateway."
 )
 
 
@@ -75,7 +81,9 @@ class ServiceStack(Stack):
             guardrail=self._guardrail,
             encryption_key=self._key,
         )
-        self._output("RetrieveFunctionArn", self._retrieval.alias.function_arn, "invoke this alias")
+        function = self._retrieval.alias.function_arn
+        self._output("RetrieveFunctionArn", function, "invoke this alias")
+        self._output("TryIt", _command(function, self.region), "asks the function a question")
         if self._guardrail is not None:
             self._output("GuardrailId", self._guardrail.guardrail_id, "applied to every query")
         if settings.entrypoint.agent:
@@ -97,6 +105,7 @@ class ServiceStack(Stack):
         )
         self._output("AgentId", agent.agent_id, "of InvokeAgent")
         self._output("AgentAliasId", agent.alias_id, "of InvokeAgent")
+        Annotations.of(self).add_info_v2("knowledge-rag:agentsClassic", AGENTS_CLASSIC_NOTE)
 
     def _add_gateway(self) -> None:
         gateway = Gateway(
@@ -133,3 +142,11 @@ class ServiceStack(Stack):
 
     def _output(self, name: str, value: str, description: str) -> None:
         CfnOutput(self, name, value=value, description=description)
+
+
+def _command(function_arn: str, region: str) -> str:
+    question = json.dumps({"query": "How do we fail over a database?"})
+    return (
+        f"aws lambda invoke --region {region} --function-name {function_arn}"
+        f" --cli-binary-format raw-in-base64-out --payload '{question}' /dev/stdout"
+    )

@@ -77,6 +77,14 @@ def test_the_stacks_are_for_whichever_account_and_region_there_is(synthesized):
     assert environments == {"aws://unknown-account/unknown-region"}
 
 
+def test_what_is_deployed_can_be_told_apart_in_the_bill(synthesized):
+    template = synthesized[1] / "knowledge-rag-dev-service.template.json"
+    resources = json.loads(template.read_text())["Resources"].values()
+    (function,) = [r for r in resources if r["Type"] == "AWS::Lambda::Function"]
+    tag = {"Key": "knowledge-rag:deployment", "Value": "knowledge-rag-dev"}
+    assert tag in function["Properties"]["Tags"]
+
+
 def test_a_first_query_that_will_be_late_is_warned_of(synthesized):
     folder = synthesized[1]
     assert any(COLD_START_WARNING in path.read_text() for path in folder.glob("*metadata.json"))

@@ -1,6 +1,7 @@
 """The service stack, in both presets and with all four entry points, from one synth."""
 
 import json
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,8 +10,10 @@ import pytest
 from cdk_nag import AwsSolutionsChecks
 from cfnlint.api import ManualArgs, lint_file
 
-from infra.service_stack import COLD_START_WARNING, ServiceStack
+from infra.service_stack import AGENTS_CLASSIC_NOTE, COLD_START_WARNING, ServiceStack
 from infra.settings import Entrypoint, Preset
+from lambdas.retrieve_knowledge.arguments import to_query
+from tests.infra.iam import render
 from tests.infra.service import of_type, only, settings
 
 PROJECT = Path(__file__).parents[2]
@@ -20,6 +23,13 @@ DATA = SimpleNamespace(
     starter_function_name="x-start-ingestion",
     collection_name="x-vectors",
 )
+
+
+def stack_name(preset, entrypoint):
+    """A name as long as one may be, so that whatever is derived from it fits."""
+    return f"{preset}-{entrypoint}-".ljust(20, "x")
+
+
 EXPECTED = {
     Entrypoint.AGENT: {
         "AWS::Bedrock::Agent",
@@ -41,7 +51,7 @@ def synthesized(tmp_path_factory):
     app = cdk.App(context=context, outdir=str(tmp_path_factory.mktemp("cdk.out")))
     cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for preset, entrypoint in KINDS:
-        name = f"{preset}-{entrypoint}"
+        name = stack_name(preset, entrypoint)
         chosen = settings(preset=preset, entrypoint=entrypoint, name=name)
         ServiceStack(app, name, settings=chosen, data=DATA)
     return app.synth()
@@ -50,7 +60,7 @@ def synthesized(tmp_path_factory):
 @pytest.fixture(scope="module")
 def template(synthesized):
     def read(preset, entrypoint):
-        return synthesized.get_stack_by_name(f"{preset}-{entrypoint}").template
+        return synthesized.get_stack_by_name(stack_name(preset, entrypoint)).template
 
     return read
 
@@ -68,7 +78,7 @@ def test_each_entry_point_has_what_it_needs_and_no_other(template, preset, entry
 
 @pytest.mark.parametrize(("preset", "entrypoint"), KINDS)
 def test_it_tells_what_is_needed_to_use_it(template, preset, entrypoint):
-    expected = {"RetrieveFunctionArn", "AlarmTopicArn", "DashboardName", "DashboardUrl"}
+    expected = {"RetrieveFunctionArn", "TryIt", "AlarmTopicArn", "DashboardName", "DashboardUrl"}
     if preset is Preset.PROD:
         expected.add("GuardrailId")
     if entrypoint in {Entrypoint.AGENT, Entrypoint.BOTH}:
@@ -81,7 +91,7 @@ def test_it_tells_what_is_needed_to_use_it(template, preset, entrypoint):
 @pytest.mark.parametrize("preset", Preset)
 def test_cfn_lint_has_nothing_to_say(synthesized, preset):
     # with both entry points there is everything that there is with one or none
-    stack = synthesized.get_stack_by_name(f"{preset}-both")
+    stack = synthesized.get_stack_by_name(stack_name(preset, Entrypoint.BOTH))
     # W3005: the library names a role that a function refers to anyway; it costs nothing
     args = ManualArgs(regions=["us-east-1"], ignore_checks=["W3005"])
     assert list(map(str, lint_file(Path(stack.template_full_path), args))) == []
@@ -103,7 +113,7 @@ def test_the_knowledge_bases_id_is_read_on_deployment(template, preset):
     parameters = template(preset, Entrypoint.NONE)["Parameters"].values()
     assert {
         "Type": "AWS::SSM::Parameter::Value<String>",
-        "Default": f"/{preset}-none/knowledge-base-id",
+        "Default": f"/{stack_name(preset, Entrypoint.NONE)}/knowledge-base-id",
     } in parameters
 
 
@@ -128,12 +138,26 @@ def test_development_pays_for_no_key(template):
     assert of_type(template(Preset.DEV, Entrypoint.BOTH), "AWS::KMS::Key") == []
 
 
-def warnings(synthesized, name):
-    messages = synthesized.get_stack_by_name(name).messages
-    return [message.entry.data for message in messages if str(message.level).endswith("WARNING")]
+def test_the_command_to_try_it_asks_the_alias_what_the_function_takes(template):
+    command = render(template(Preset.DEV, Entrypoint.NONE)["Outputs"]["TryIt"]["Value"])
+    words = shlex.split(command)
+    assert words[:3] == ["aws", "lambda", "invoke"]
+    assert words[words.index("--function-name") + 1] == "<RetrievalRetrieveLive>"
+    assert to_query(json.loads(words[words.index("--payload") + 1]), 5).text.endswith("?")
+
+
+def messages(synthesized, preset, entrypoint, level):
+    stack = synthesized.get_stack_by_name(stack_name(preset, entrypoint))
+    return [m.entry.data for m in stack.messages if str(m.level).endswith(level)]
 
 
 def test_a_collection_that_sleeps_is_told_before_it_is_deployed(synthesized):
-    (warning,) = warnings(synthesized, "dev-none")
+    (warning,) = messages(synthesized, Preset.DEV, Entrypoint.NONE, "WARNING")
     assert warning.startswith(COLD_START_WARNING)
-    assert warnings(synthesized, "prod-none") == []
+    assert messages(synthesized, Preset.PROD, Entrypoint.NONE, "WARNING") == []
+
+
+def test_that_agents_are_closed_to_new_accounts_is_told_before_one_is_deployed(synthesized):
+    (note,) = messages(synthesized, Preset.PROD, Entrypoint.AGENT, "INFO")
+    assert note.startswith(AGENTS_CLASSIC_NOTE)
+    assert messages(synthesized, Preset.PROD, Entrypoint.GATEWAY, "INFO") == []
