@@ -84,7 +84,7 @@ class Dashboard(Construct):
 def _status(settings: Settings, emitters: Emitters, alarms: Alarms) -> list[cloudwatch.IWidget]:
     return [
         status.is_it_working(alarms),
-        status.last_hour(emitters),
+        status.figures(emitters),
         status.what_to_do(settings, HANDBOOK),
     ]
 

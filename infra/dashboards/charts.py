@@ -68,7 +68,6 @@ def computed(
     *,
     label: str,
     color: str | None = None,
-    period_seconds: int = FIVE_MINUTES,
 ) -> cloudwatch.MathExpression:
     """Give a line that is computed of metrics.
 
@@ -77,12 +76,11 @@ def computed(
         metrics: id -> metric.
         label: that the chart shows.
         color: of the line.
-        period_seconds: that the metrics' statistics are taken over.
     """
     return cloudwatch.MathExpression(
         expression=expression,
         using_metrics=dict(metrics),
         label=label,
         color=color,
-        period=Duration.seconds(period_seconds),
+        period=Duration.seconds(FIVE_MINUTES),
     )

@@ -16,7 +16,7 @@ from infra.dashboards.charts import (
     computed,
 )
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import FIVE_MINUTES, Metric, Source
+from knowledge_rag.core.alarms import Metric, Source
 
 if TYPE_CHECKING:
     from aws_cdk import aws_cloudwatch as cloudwatch
@@ -31,7 +31,7 @@ ZERO_RESULT_RATE: Final = "IF(n - e > 0, 100 * FILL(z, 0) / (n - e), 0)"
 a chart shows what was, and an alarm what matters."""
 
 
-def counts(emitters: Emitters, period_seconds: int = FIVE_MINUTES) -> dict[str, cloudwatch.Metric]:
+def counts(emitters: Emitters) -> dict[str, cloudwatch.Metric]:
     """Give the three counts that the expressions above are over."""
     lines = {
         "n": (telemetry.RETRIEVAL_COUNT, "queries", NEUTRAL),
@@ -39,7 +39,7 @@ def counts(emitters: Emitters, period_seconds: int = FIVE_MINUTES) -> dict[str, 
         "z": (telemetry.RETRIEVAL_ZERO_RESULTS, "found nothing", DOUBTFUL),
     }
     return {
-        id_: emitters.metric(Metric(name), label=label, color=color, period_seconds=period_seconds)
+        id_: emitters.metric(Metric(name), label=label, color=color)
         for id_, (name, label, color) in lines.items()
     }
 

@@ -9,7 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from infra.dashboards.charts import computed
 from infra.dashboards.queries import ERROR_RATE, ZERO_RESULT_RATE, counts
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import HOUR, Metric, Severity, retrieval_alarms
+from knowledge_rag.core.alarms import Metric, Severity, retrieval_alarms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,19 +47,22 @@ def _states(
     )
 
 
-def last_hour(emitters: Emitters) -> cloudwatch.SingleValueWidget:
-    """Show the last hour in four figures."""
-    metrics = counts(emitters, HOUR)
+def figures(emitters: Emitters) -> cloudwatch.SingleValueWidget:
+    """Show four figures over the whole time that the page shows.
+
+    Not over the last hour: periods begin on the hour, so the last one is mostly unfinished.
+    """
+    metrics = counts(emitters)
     p95 = Metric(telemetry.RETRIEVAL_LATENCY, "p95")
     return cloudwatch.SingleValueWidget(
-        title="Last hour",
+        title="In the time shown",
         metrics=[
             metrics["n"],
-            computed(ERROR_RATE, metrics, label="unanswered, %", period_seconds=HOUR),
-            computed(ZERO_RESULT_RATE, metrics, label="found nothing, %", period_seconds=HOUR),
-            emitters.metric(p95, label="p95 of answered, ms", period_seconds=HOUR),
+            computed(ERROR_RATE, metrics, label="unanswered, %"),
+            computed(ZERO_RESULT_RATE, metrics, label="found nothing, %"),
+            emitters.metric(p95, label="p95 of answered, ms"),
         ],
-        sparkline=True,
+        set_period_to_time_range=True,
         width=4,
         height=ROW_HEIGHT,
     )

@@ -9,7 +9,8 @@ MAX_TOKENS            cap of a chunk in tokens, 128..8192                    256
 MAX_DOCUMENT_BYTES    larger documents yield no chunks, 1..104857600         10485760
 ===================== ====================================================== ==========
 
-An empty value counts as absent.
+An empty value counts as absent. ``POWERTOOLS_SERVICE_NAME`` and the log's level are those of
+``retrieve_knowledge``.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ An empty value counts as absent. ``AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME``, cre
 and ``AWS_CA_BUNDLE`` are botocore's own settings and work as they do there;
 ``POWERTOOLS_METRICS_DISABLED`` is Powertools' own, and so is ``POWERTOOLS_LOG_LEVEL`` (or
 ``LOG_LEVEL``), save that a level which does not exist counts as INFO and is told once in the log.
+``POWERTOOLS_SERVICE_NAME`` is the deployment's name, under which its logs and metrics are found;
+``knowledge-rag`` unless set.
 """
 
 from __future__ import annotations

@@ -14,15 +14,15 @@ from moto import mock_aws
 from infra.dashboards import capacity, queries
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Severity, Thresholds, retrieval_alarms
+from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.scripts import answering, http
 from knowledge_rag.evaluation.metric_math import evaluate
 from lambdas.chunk_documents import handler as chunk_documents
 from lambdas.start_ingestion import handler as start_ingestion
 from lambdas.start_ingestion.jobs import Outcome
 from tests.infra.iam import render
-from tests.support.bedrock import item, retrieved
 from tests.support.fixtures import invoke
 from tests.support.monitoring import COLLECTION, monitored, resources
-from tests.support.raw_server import answering, http
 from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "support/dashboard.schema.json").read_text())
@@ -116,8 +116,10 @@ class TestForm:
     def test_a_title_s_five_minutes_are_kept(self, changed):
         assert body_of(**changed)["periodOverride"] == "inherit"
         for properties, _, options in lines(**changed):
-            hour = 3600 if properties["title"] == "Last hour" else 300
-            assert options.get("period", properties.get("period", 300)) == hour
+            assert options.get("period", properties.get("period", 300)) == 300
+
+    def test_the_figures_are_of_the_whole_time_shown(self):
+        assert titled("In the time shown")["setPeriodToTimeRange"]
 
     def test_each_line_has_a_colour_of_its_own(self):
         for widget in widgets("metric"):

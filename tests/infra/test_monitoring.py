@@ -1,8 +1,10 @@
 """Topic and alarms of a synthesized template, against the data that they are made of."""
 
+import boto3
 import pytest
 from aws_cdk import App, Stack
 from aws_cdk import aws_kms as kms
+from moto import mock_aws
 
 from infra.alarm_topic import alarm_topic
 from infra.settings import load_settings
@@ -147,3 +149,22 @@ def test_thresholds_of_the_settings_reach_the_stack():
     made = alarms_of(monitored(**changed), "knowledge-rag-dev")
     for alarm in retrieval_alarms(Thresholds(**changed)):
         assert made[alarm.key].properties["Threshold"] == alarm.threshold
+
+
+@PRESETS
+@pytest.mark.usefixtures("aws_environment")
+def test_cloudwatch_s_own_model_takes_each_alarm_and_the_dashboard(preset):
+    template = monitored(preset)
+    with mock_aws():
+        cloudwatch = boto3.client("cloudwatch", region_name="us-east-1")
+        for properties in resources(template, "AWS::CloudWatch::Alarm"):
+            topics = {key: ["arn:aws:sns:us-east-1:1:t"] for key in ("AlarmActions", "OKActions")}
+            cloudwatch.put_metric_alarm(**properties | topics)
+        (dashboard,) = resources(template, "AWS::CloudWatch::Dashboard")
+        name, body = dashboard["DashboardName"], render(dashboard["DashboardBody"])
+        cloudwatch.put_dashboard(DashboardName=name, DashboardBody=body)
+        assert cloudwatch.get_dashboard(DashboardName=name)["DashboardBody"] == body
+        stored = cloudwatch.describe_alarms()["MetricAlarms"]
+    assert {alarm["AlarmName"] for alarm in stored} == {
+        f"knowledge-rag-{preset}-{key}" for key in DATA
+    }
