@@ -6,7 +6,10 @@ import json
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KNOWLEDGE_BASE_ID = "KBKBKBKB01"
 DATA_SOURCE_ID = "DSDSDSDS01"
@@ -21,6 +24,7 @@ class Ingestion:
 
     Attributes:
         scripts: for each job that will be started, its states: a status, or a whole job as a map.
+        on_start: runs a job whole and gives its last state, in place of a script.
         refusals: ``(status, code, message)`` for the next starts, before any job is made.
         jobs: id -> states that are left, in the order of their start.
         calls: operations in the order of their arrival.
@@ -31,6 +35,7 @@ class Ingestion:
 
     def __init__(self) -> None:
         self.scripts: list[list[Any]] = []
+        self.on_start: Callable[[], dict[str, Any]] | None = None
         self.refusals: list[tuple[int, str, str]] = []
         self.jobs: dict[str, list[Any]] = {}
         self.calls: list[str] = []
@@ -104,7 +109,8 @@ class Ingestion:
             status, code, message = self.refusals.pop(0)
             return status, code, {"message": message}
         job_id = f"JOB{len(self.jobs):07d}"
-        self.jobs[job_id] = ["STARTING", *self.scripts.pop(0)]
+        script = [self.on_start()] if self.on_start else self.scripts.pop(0)
+        self.jobs[job_id] = ["STARTING", *script]
         return 202, "", {"ingestionJob": self._job(job_id)}
 
     def _job(self, job_id: str) -> dict[str, Any]:
