@@ -44,13 +44,14 @@ def plain_blocks(source: str, position: int, end: int) -> Iterator[Block]:
 def cuts(pattern: re.Pattern[str], source: str, position: int, end: int) -> list[int]:
     """Give the positions that a pattern like grammar.SEAM finds for a cut, in their order."""
     # one character more, so that a blank run's end shows that another line follows
-    found = dict.fromkeys(
-        match.end() if match.lastgroup == "blank" else match.start()
+    found = [
+        match.end() if kind == "blank" else match.start()
         for match in pattern.finditer(source, position, end + 1)
-        if match.lastgroup in grammar.CUTS
-    )
-    found.pop(end, None)
-    return list(found)
+        if (kind := match.lastgroup) in grammar.CUTS
+    ]
+    unique = dict.fromkeys(found)
+    unique.pop(end, None)
+    return list(unique)
 
 
 def item_parts(source: str, position: int, end: int) -> Iterator[tuple[int, int]]:

@@ -170,25 +170,25 @@ class _Section:
         return ends[fit - 1]
 
     def _pack(self, units: list[Span]) -> list[Span]:
+        """Join units up to the cap; what ends in a colon stays with what follows, if both fit."""
         spans: list[Span] = []
-        offset, cap = self._start, self._cap
-        first, total = 0, 0.0
+        cap = self._cap
+        first, total, before = 0, 0.0, 0.0
         for index, (_, _, tokens) in enumerate(units):
             if total + tokens > cap and index > first:
-                behind = self._without_introduction(units, first, index)
-                spans.append((offset + units[first][0], offset + units[behind - 1][1], total))
-                first = behind
-                total = 0.0 if behind == index else units[behind][2]
+                alone = index - 1 == first or before + tokens > cap
+                behind = index if alone or not self._introduces(units[index - 1]) else index - 1
+                spans.append(self._joined(units, first, behind, total))
+                first, total = behind, before if behind < index else 0.0
             total += tokens
+            before = tokens
         if units:
-            spans.append((offset + units[first][0], offset + units[-1][1], total))
+            spans.append(self._joined(units, first, len(units), total))
         return spans
 
-    def _without_introduction(self, units: list[Span], first: int, index: int) -> int:
-        """Give where to cut before ``units[index]``: before what ends in a colon, if both fit."""
-        start, end, tokens = units[index - 1]
-        if index - 1 > first and tokens + units[index][2] <= self._cap:
-            tail = self._source[max(start, end - 8) + 1 : end + 1]
-            if tail.rstrip(BLANKS).endswith(":"):
-                return index - 1
-        return index
+    def _introduces(self, unit: Span) -> bool:
+        start, end, _ = unit
+        return self._source[max(start, end - 8) + 1 : end + 1].rstrip(BLANKS).endswith(":")
+
+    def _joined(self, units: list[Span], first: int, behind: int, tokens: float) -> Span:
+        return self._start + units[first][0], self._start + units[behind - 1][1], tokens
