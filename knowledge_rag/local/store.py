@@ -75,8 +75,11 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
             f"no knowledge base at {path}: make one with `knowledge-rag ingest DIR --kb {path}`"
         )
     with explained(path):
-        connection = _connect(path, "ro", wait_ms=READ_WAIT_MS)
+        # not "ro": after an ingest that died while it wrote, whoever comes next has to roll back
+        # what it left. Where the file can't be written, SQLite itself opens it for reading only.
+        connection = _connect(path, "rw", wait_ms=READ_WAIT_MS)
         try:
+            connection.execute("PRAGMA query_only = ON")
             filled = _check_kind(connection, path)
         except BaseException:
             connection.close()

@@ -1,0 +1,155 @@
+"""An ingest killed at fifty random points leaves a whole knowledge base, and readers never see half.
+
+Real model, real processes, SIGKILL. The seed is printed; ``CRASH_SEED`` repeats a run.
+"""
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+
+import pytest
+
+from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.metadata import stored_text
+from knowledge_rag.local.ingest import ingest
+from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.store import open_for_reading
+from tests.support.ingest_zygote import ingest_zygote
+from tests.support.local import minilm, write_files
+
+KILLS = 50
+WRITING_SECONDS = 0.03
+"""An ingest of this size writes for about as long; half of the kills fall into it."""
+
+
+def files_of(version):
+    """A corpus of which every version changes two documents, adds one and drops one."""
+    stable = {f"runbooks/stable-{n}.md": f"# Stable {n}\n\nfailover {n}\n" for n in range(2)}
+    changing = {
+        f"runbooks/changing-{n}.md": f"# Changing {n}\n\n## A\n\nfailover of version {version}\n\n"
+        f"## B\n\nsecond part of version {version}\n"
+        for n in range(2)
+    }
+    return stable | changing | {f"postmortems/only-{version}.md": f"# Only {version}\n\nx\n"}
+
+
+def state_of(files):
+    """What a knowledge base of these files holds, as searches show it."""
+    chunks = set()
+    for name, text in files.items():
+        document, decoded = read_document(name, text.encode())
+        chunks |= {(name, stored_text(chunk)) for chunk in chunk_text(document, decoded)}
+    return frozenset(chunks)
+
+
+def state_in(knowledge_base):
+    hits = knowledge_base.search("failover", limit=1000)
+    return frozenset((hit.metadata["source_file"], hit.text) for hit in hits)
+
+
+def lay_out(corpus, version):
+    wanted = files_of(version)
+    write_files(corpus, wanted)
+    for path in corpus.rglob("*.md"):
+        if path.relative_to(corpus).as_posix() not in wanted:
+            path.unlink()
+
+
+@contextmanager
+def reading(kb_path, model):
+    """Read all the time what there is; gives the set of states seen so far."""
+    seen, done = set(), threading.Event()
+
+    def read():
+        with KnowledgeBase(kb_path, model) as knowledge_base:
+            while not done.wait(0.02):
+                seen.add(state_in(knowledge_base))
+
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(read)
+        try:
+            yield seen
+        finally:
+            done.set()
+        reader.result(30)  # what it met with is raised here
+
+
+def checked_state(kb_path, model):
+    """What a new reader finds, after SQLite and the seals have found nothing wrong."""
+    with KnowledgeBase(kb_path, model) as knowledge_base:  # opening checks the seals
+        state = state_in(knowledge_base)
+    with closing(sqlite3.connect(kb_path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    return state
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="each ingest is a fork, which needs POSIX")
+def test_an_ingest_killed_anywhere_leaves_the_old_state_or_the_new_one_and_resumes(tmp_path):
+    seed = int(os.environ.get("CRASH_SEED") or random.SystemRandom().randrange(10**6))
+    print(f"CRASH_SEED={seed}")  # noqa: T201 - pytest shows it with a failure
+    rng, model = random.Random(seed), minilm()
+    corpus, kb_path = tmp_path / "corpus", tmp_path / "team.kb"
+    lay_out(corpus, 0)
+    started = time.perf_counter()
+    ingest(corpus, kb_path, embedder=model)
+    whole_seconds = time.perf_counter() - started
+    states = [state_of(files_of(version)) for version in range(KILLS + 1)]
+    ends = []
+    with ingest_zygote() as ingest_and_kill, reading(kb_path, model) as seen:
+        for version in range(1, KILLS + 1):
+            lay_out(corpus, version)
+            after, most = ("writing", WRITING_SECONDS) if version % 2 else ("start", whole_seconds)
+            seconds = rng.uniform(0, most)
+            killed = ingest_and_kill(corpus, kb_path, after=after, seconds=seconds)
+            found = checked_state(kb_path, model)
+            assert found in (states[version - 1], states[version]), (seed, version)
+            assert killed or found == states[version], (seed, version)
+            report = ingest(corpus, kb_path, embedder=model)
+            assert checked_state(kb_path, model) == states[version], (seed, version)
+            assert report.skipped == ()
+            ends.append((killed, found == states[version]))
+    assert seen <= set(states), seed
+    assert sum(killed for killed, _ in ends) >= KILLS // 5, (seed, ends)
+    assert {new for _, new in ends} >= {False}, (seed, ends)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("team")] == ["team.kb"]
+
+
+# Writes pages of a transaction to the file itself before it commits, and dies there.
+DIES_WRITING = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE chunks SET text = text || hex(randomblob(50000))")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_dead_ingest_left_half_written_is_rolled_back_by_whoever_opens_it_next(tmp_path):
+    model, kb_path = minilm(), tmp_path / "team.kb"
+    lay_out(tmp_path / "corpus", 0)
+    ingest(tmp_path / "corpus", kb_path, embedder=model)
+    whole = kb_path.read_bytes()
+    subprocess.run([sys.executable, "-c", DIES_WRITING, str(kb_path)], timeout=60, check=False)
+    assert kb_path.read_bytes() != whole
+    assert kb_path.with_name("team.kb-journal").stat().st_size > 0
+    assert checked_state(kb_path, model) == state_of(files_of(0))
+    assert kb_path.read_bytes() == whole
+
+
+def test_a_reader_changes_nothing(tmp_path):
+    lay_out(tmp_path / "corpus", 0)
+    ingest(tmp_path / "corpus", tmp_path / "team.kb", embedder=minilm())
+    with (
+        closing(open_for_reading(tmp_path / "team.kb")) as connection,
+        pytest.raises(sqlite3.OperationalError, match="readonly"),
+    ):
+        connection.execute("DELETE FROM chunks")
