@@ -73,7 +73,7 @@ class Alarms(Construct):
             self,
             "health",
             composite_alarm_name=f"{settings.name}-health",
-            alarm_description="Red while an alarm is: knowledge is not answered as it should be. "
+            alarm_description="ALARM: at least one of the loud alarms is red; this one tells nobody, they do. "
             f"{HANDBOOK}#health",
             alarm_rule=cloudwatch.AlarmRule.any_of(
                 *(
