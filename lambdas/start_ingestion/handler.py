@@ -38,6 +38,8 @@ ANSWER_SECONDS: Final = 60
 """Kept back from the function's time for the answer and for the last poll before it."""
 DEFAULT_SECONDS: Final = 840
 """Where nobody says how much time there is."""
+DRAIN_SECONDS: Final = 300
+"""For a running job to stop, so that there is time left to empty the buckets."""
 _ANSWER_ATTEMPTS: Final = 3
 _CALLS: Final = Config(
     connect_timeout=3, read_timeout=10, retries={"mode": "standard", "max_attempts": 3}
@@ -79,23 +81,22 @@ def lambda_handler(event: object, context: Context | None) -> None:
 def _serve(request: Request, clock: Clock) -> Answer:
     properties = request.properties()
     s3 = boto3.client("s3", config=_CALLS)
-    jobs = IngestionJobs(
-        boto3.client("bedrock-agent", config=_CALLS),
-        properties.knowledge_base_id,
-        properties.data_source_id,
-        clock,
-    )
     if request.kind is Kind.DELETE:
-        _tear_down(properties, s3, jobs, clock)
+        _tear_down(properties, s3, clock)
         return Answer()
     _copy(properties, s3, clock)
     try:
-        outcome = jobs.run(request.request_id)
+        outcome = _jobs(properties, clock).run(request.request_id)
     except Exception:
         _emit(Outcome("", "REFUSED"))
         raise
     _emit(outcome)
     return Answer(data={"Summary": str(outcome), "JobId": outcome.job_id})
+
+
+def _jobs(properties: Properties, clock: Clock) -> IngestionJobs:
+    client = boto3.client("bedrock-agent", config=_CALLS)
+    return IngestionJobs(client, properties.knowledge_base_id, properties.data_source_id, clock)
 
 
 def _copy(properties: Properties, s3: S3Client, clock: Clock) -> None:
@@ -108,10 +109,10 @@ def _copy(properties: Properties, s3: S3Client, clock: Clock) -> None:
     )
 
 
-def _tear_down(properties: Properties, s3: S3Client, jobs: IngestionJobs, clock: Clock) -> None:
+def _tear_down(properties: Properties, s3: S3Client, clock: Clock) -> None:
     """Drain and empty; where one of them can't be done, the others are."""
     with _tried("drain the running job"):
-        jobs.drain()
+        _jobs(properties, clock.until(clock.now() + DRAIN_SECONDS)).drain()
     if not properties.empty_on_delete:
         return
     for bucket in (properties.corpus_bucket, properties.intermediate_bucket):

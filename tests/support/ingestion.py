@@ -26,10 +26,13 @@ class Ingestion:
         scripts: for each job that will be started, its states: a status, or a whole job as a map.
         on_start: runs a job whole and gives its last state, in place of a script.
         refusals: ``(status, code, message)`` for the next starts, before any job is made.
+        stop_refusals: the same for the next stops.
+        get_refusals: the same for the next looks at a job.
         jobs: id -> states that are left, in the order of their start.
         calls: operations in the order of their arrival.
         tokens: client tokens of the starts.
         answers: bodies that were put to the answer address.
+        answer_types: their content types.
         refused_answers: how many puts are refused first.
     """
 
@@ -37,10 +40,13 @@ class Ingestion:
         self.scripts: list[list[Any]] = []
         self.on_start: Callable[[], dict[str, Any]] | None = None
         self.refusals: list[tuple[int, str, str]] = []
+        self.stop_refusals: list[tuple[int, str, str]] = []
+        self.get_refusals: list[tuple[int, str, str]] = []
         self.jobs: dict[str, list[Any]] = {}
         self.calls: list[str] = []
         self.tokens: list[str] = []
         self.answers: list[dict[str, Any]] = []
+        self.answer_types: list[str | None] = []
         self.refused_answers = 0
         ingestion = self
 
@@ -48,6 +54,8 @@ class Ingestion:
             def _serve(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 body = self.rfile.read(length)
+                if self.path.startswith("/answer"):
+                    ingestion.answer_types.append(self.headers.get("Content-Type"))
                 status, code, answer = ingestion.serve(self.command, self.path, body)
                 data = json.dumps(answer).encode()
                 self.send_response(status)
@@ -86,15 +94,22 @@ class Ingestion:
             return self._start(json.loads(body))
         if method == "POST" and not rest:
             self.calls.append("list")
-            found = [self._job(job_id) for job_id in reversed(self.jobs)]
-            return 200, "", {"ingestionJobSummaries": found}
+            return 200, "", {"ingestionJobSummaries": self._listed(json.loads(body))}
         stopped = re.fullmatch(r"(\w+)/stop", rest)
-        if stopped:
-            self.calls.append("stop")
-            self.jobs[stopped[1]] = ["STOPPING", "STOPPED"]
-            return 202, "", {"ingestionJob": self._job(stopped[1])}
+        return self._stop(stopped[1]) if stopped else self._look(rest)
+
+    def _stop(self, job_id: str) -> tuple[int, str, dict[str, Any]]:
+        self.calls.append("stop")
+        if self.stop_refusals:
+            return _refused(self.stop_refusals)
+        self.jobs[job_id] = ["STOPPING", "STOPPED"]
+        return 202, "", {"ingestionJob": self._job(job_id)}
+
+    def _look(self, job_id: str) -> tuple[int, str, dict[str, Any]]:
         self.calls.append("get")
-        return 200, "", {"ingestionJob": self._job(rest)}
+        if self.get_refusals:
+            return _refused(self.get_refusals)
+        return 200, "", {"ingestionJob": self._job(job_id)}
 
     def _answer(self, body: bytes) -> tuple[int, str, dict[str, Any]]:
         if self.refused_answers:
@@ -106,12 +121,18 @@ class Ingestion:
     def _start(self, request: dict[str, Any]) -> tuple[int, str, dict[str, Any]]:
         self.tokens.append(request["clientToken"])
         if self.refusals:
-            status, code, message = self.refusals.pop(0)
-            return status, code, {"message": message}
+            return _refused(self.refusals)
         job_id = f"JOB{len(self.jobs):07d}"
         script = [self.on_start()] if self.on_start else self.scripts.pop(0)
         self.jobs[job_id] = ["STARTING", *script]
         return 202, "", {"ingestionJob": self._job(job_id)}
+
+    def _listed(self, request: dict[str, Any]) -> list[dict[str, Any]]:
+        oldest_first = list(self.jobs)
+        sort = request.get("sortBy", {})
+        if sort.get("order") == "DESCENDING" and sort.get("attribute") == "STARTED_AT":
+            oldest_first.reverse()
+        return [self._job(job_id) for job_id in oldest_first[: request.get("maxResults", 100)]]
 
     def _job(self, job_id: str) -> dict[str, Any]:
         states = self.jobs[job_id]
@@ -125,6 +146,11 @@ class Ingestion:
             "updatedAt": _TIME,
             **job,
         }
+
+
+def _refused(refusals: list[tuple[int, str, str]]) -> tuple[int, str, dict[str, Any]]:
+    status, code, message = refusals.pop(0)
+    return status, code, {"message": message}
 
 
 def ended(

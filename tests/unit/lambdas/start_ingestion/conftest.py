@@ -2,6 +2,7 @@
 
 import boto3
 import pytest
+from botocore.config import Config
 
 from lambdas.start_ingestion.clock import Clock
 from tests.support.ingestion import Ingestion
@@ -38,6 +39,7 @@ def ingestion():
 def bedrock(aws_environment, ingestion):
     aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT", ingestion.url)
     aws_environment.setenv("AWS_DEFAULT_REGION", "us-east-1")  # as Lambda does
-    client = boto3.client("bedrock-agent", region_name="us-east-1")
+    once = Config(retries={"total_max_attempts": 1})
+    client = boto3.client("bedrock-agent", region_name="us-east-1", config=once)
     yield client
     client.close()

@@ -142,6 +142,39 @@ def test_draining_stops_what_runs_and_waits_for_it(jobs, ingestion):
     assert ingestion.jobs["JOBRUNS001"] == ["STOPPED"]
 
 
+def test_draining_finds_the_running_job_behind_many_old_ones(jobs, ingestion):
+    ingestion.jobs = {f"JOBOVER{number:03}": [ended("COMPLETE")] for number in range(30)}
+    ingestion.jobs["JOBRUNS001"] = ["IN_PROGRESS"]
+
+    jobs().drain()
+
+    assert ingestion.jobs["JOBRUNS001"] == ["STOPPED"]
+
+
+def test_draining_survives_a_job_that_ended_by_itself_meanwhile(jobs, ingestion):
+    ingestion.jobs = {"JOBRUNS001": ["IN_PROGRESS", ended("COMPLETE")]}
+    ingestion.stop_refusals = [(400, "ValidationException", "the job is over")]
+
+    jobs().drain()
+
+    assert ingestion.calls == ["list", "stop", "list"]
+
+
+def test_draining_that_may_not_be_done_raises(jobs, ingestion):
+    ingestion.jobs = {"JOBRUNS001": ["IN_PROGRESS"]}
+    ingestion.stop_refusals = [DENIED]
+
+    with pytest.raises(ClientError, match="not authorized"):
+        jobs().drain()
+
+
+def test_a_look_that_fails_for_once_is_taken_again(jobs, ingestion):
+    ingestion.scripts = [[ended("COMPLETE", new=1)]]
+    ingestion.get_refusals = [(429, "ThrottlingException", "slow down")] * 2
+
+    assert jobs().run("request").indexed == 1
+
+
 def test_draining_where_nothing_runs_stops_nothing(jobs, ingestion, time):
     ingestion.jobs = {"JOBOVER001": [ended("FAILED")]}
 

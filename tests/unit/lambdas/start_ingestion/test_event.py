@@ -1,0 +1,52 @@
+"""CloudFormation's requests and our answers."""
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from lambdas.start_ingestion.event import MAX_REASON, Answer, Kind, read_request, send
+
+
+def request(url="https://example.invalid/", **more):
+    return read_request(
+        {
+            "RequestType": "Update",
+            "ResponseURL": url,
+            "StackId": "stack",
+            "RequestId": "request",
+            "LogicalResourceId": "Ingestion",
+            "PhysicalResourceId": "first-id",
+            **more,
+        }
+    )
+
+
+def test_a_resource_keeps_the_id_that_it_was_made_with():
+    assert request().physical_id == "first-id"
+    assert request(PhysicalResourceId="").physical_id == "Ingestion"
+
+
+def test_requests_are_of_three_kinds():
+    assert [request(RequestType=kind).kind for kind in Kind] == ["Create", "Update", "Delete"]
+
+
+def test_a_long_reason_is_cut_to_what_an_answer_may_hold(ingestion):
+    send(request(ingestion.url + "/answer"), Answer("x" * 9_000))
+    (answer,) = ingestion.answers
+    assert answer["Status"] == "FAILED"
+    assert len(answer["Reason"]) == MAX_REASON
+
+
+def test_the_answer_has_no_content_type_for_its_address_is_signed_without(ingestion):
+    send(request(ingestion.url + "/answer"), Answer())
+    assert ingestion.answer_types == [""]
+
+
+def test_a_refused_answer_raises(ingestion):
+    ingestion.refused_answers = 1
+    with pytest.raises(ConnectionError, match="503"):
+        send(request(ingestion.url + "/answer"), Answer())
+
+
+def test_an_address_that_can_not_be_reached_raises():
+    with pytest.raises(EndpointConnectionError):
+        send(request("http://127.0.0.1:9/answer"), Answer())
