@@ -43,7 +43,7 @@ class Row:
 
     Args:
         name: whose.
-        megabytes_per_second: of UTF-8 text, best round.
+        megabytes_per_second: of UTF-8 text in a second of CPU time, best round.
         chunks: how many it made.
         verbatim: share of its chunks that are a stretch of the text as it stands, 0..1.
         lines: share of its chunks that name their exact lines, 0..1.
@@ -147,13 +147,16 @@ def _peer(split: Split) -> _Splitter:
 def _best_of(
     splitters: Mapping[str, _Splitter], documents: Sequence[tuple[Document, str]], rounds: int
 ) -> dict[str, float]:
-    """Give each splitter's seconds in its best round; all take turns, so that noise hits all."""
+    """Give each splitter's seconds of CPU time in its best round.
+
+    CPU time and turns, so that others' work on the machine falls on nobody or on all.
+    """
     best = dict.fromkeys(splitters, float("inf"))
     for _ in range(rounds):
         for name, split in splitters.items():
-            started = time.perf_counter()
+            started = time.process_time()
             results = [split(document, text) for document, text in documents]
-            best[name] = min(best[name], time.perf_counter() - started)
+            best[name] = min(best[name], time.process_time() - started)
             del results  # before the next one's time runs
     return best
 
