@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 REACH: Final = 1.15
-"""The handler may take so many times the processor time of boto3 and a client (PERFORMANCE.md)."""
+"""The handler may take so many times the processor time of boto3 and a client."""
 
 _DECISIVE: Final = ("handler, initialised", "handler + first call")
 
