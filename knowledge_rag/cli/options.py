@@ -27,3 +27,11 @@ KbOption = Annotated[
         help="Knowledge base file.  [default: your own, or the sample one until you have one]",
     ),
 ]
+RegionOption = Annotated[
+    str | None,
+    typer.Option(metavar="REGION", help="AWS region.  [default: as the AWS command line has it]"),
+]
+ProfileOption = Annotated[
+    str | None,
+    typer.Option(metavar="PROFILE", help="Profile of your AWS configuration files."),
+]

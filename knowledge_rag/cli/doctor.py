@@ -1,0 +1,61 @@
+"""``knowledge-rag doctor``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.options import JsonOption, ProfileOption, RegionOption
+from knowledge_rag.cli.terminal import out, print_json, progress_bar
+
+
+def doctor(
+    region: RegionOption = None,
+    profile: ProfileOption = None,
+    name: Annotated[
+        str, typer.Option(metavar="DEPLOYMENT", help="The setting `name` of the deployment.")
+    ] = "knowledge-rag-dev",
+    embedding_model: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="The setting `embedding_model`.  [default: the presets']"),
+    ] = None,
+    agent_model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="The setting `agent_model`, if you want an agent.  [default: none]"
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Tell whether a deployment to AWS can work, before it is made. Changes nothing.
+
+    Exits 1 if something stands in the way, 4 if AWS answered nothing at all.
+    """
+    from knowledge_rag.deployment.aws import Aws
+    from knowledge_rag.deployment.doctor.examination import examine
+    from knowledge_rag.deployment.doctor.finding import Patient
+    from knowledge_rag.deployment.doctor.layout import as_text
+    from knowledge_rag.deployment.doctor.models import (
+        DEFAULT_AGENT_MODEL,
+        DEFAULT_EMBEDDING_MODEL,
+    )
+
+    patient = Patient(
+        Aws(region, profile),
+        name,
+        embedding_model or DEFAULT_EMBEDDING_MODEL,
+        agent_model or DEFAULT_AGENT_MODEL,
+        agent_wanted=agent_model is not None,
+    )
+    with progress_bar() as progress:
+        diagnosis = examine(patient, progress)
+    if json:
+        print_json(diagnosis.to_dict())
+    else:
+        out().print(as_text(diagnosis))
+    if diagnosis.problems:
+        raise typer.Exit(ExitCode.FINDINGS)
+    if diagnosis.blind:
+        raise typer.Exit(ExitCode.FAILED)

@@ -1,0 +1,124 @@
+"""One account and region, called with short timeouts."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, Final
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound
+from botocore.utils import validate_region_name
+
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.deployment.errors import call_failed
+
+CONNECT_SECONDS: Final = 3
+READ_SECONDS: Final = 6
+"""For calls that read one thing; whoever invokes a function or an agent sets another."""
+
+_STS_REGION: Final = "us-east-1"
+"""Where the caller's identity is asked for while no region is set; the answer is the same anywhere."""
+
+
+class Aws:
+    """Calls services as whoever the environment, or the profile, says.
+
+    Clients are made on first use, one a service; calls may come from several threads.
+
+    Args:
+        region: wins over ``AWS_REGION``, ``AWS_DEFAULT_REGION`` and the profile's.
+        profile: of the shared configuration files, ``None`` for the usual chain.
+
+    Attributes:
+        region: ``""`` where nothing sets one.
+
+    Raises:
+        InvalidRequest: there is no such profile, or no region can have such a name.
+    """
+
+    def __init__(self, region: str | None = None, profile: str | None = None) -> None:
+        try:
+            self._session: Any = boto3.Session(profile_name=profile)
+            found = region or os.environ.get("AWS_REGION") or self._session.region_name or ""
+            if found:
+                validate_region_name(found)
+        except ProfileNotFound as error:
+            raise InvalidRequest(f"{error}: `aws configure list-profiles` names them") from error
+        except BotoCoreError as error:
+            raise InvalidRequest(str(error)) from error
+        self.region = found
+        self._clients: dict[str, Any] = {}
+        self._lock = threading.Lock()  # making clients of one session is not thread-safe
+
+    def call(
+        self,
+        service: str,
+        operation: str,
+        *,
+        read_seconds: int = READ_SECONDS,
+        **parameters: Any,  # noqa: ANN401 - whatever the operation takes
+    ) -> dict[str, Any]:
+        """Call an operation.
+
+        Args:
+            service: as boto3 names it.
+            operation: likewise, e.g. ``list_agents``.
+            read_seconds: how long the service may stay silent.
+            parameters: of the operation.
+
+        Raises:
+            CallFailed: it gave nothing.
+        """
+        try:
+            client = self.client(service, read_seconds)
+        except (BotoCoreError, ClientError) as error:
+            raise call_failed(error, f"{service}:{operation}") from error
+        try:
+            answer: dict[str, Any] = getattr(client, operation)(**parameters)
+        except (BotoCoreError, ClientError) as error:
+            raise call_failed(error, action_of(client, operation)) from error
+        return answer
+
+    def client(self, service: str, read_seconds: int = READ_SECONDS) -> Any:  # noqa: ANN401 - boto3's clients are made at run time
+        """Give the client of a service."""
+        key = f"{service}/{read_seconds}"
+        with self._lock:
+            if key not in self._clients:
+                self._clients[key] = self._session.client(
+                    service,
+                    region_name=self.region or _STS_REGION,
+                    config=Config(
+                        connect_timeout=CONNECT_SECONDS,
+                        read_timeout=read_seconds,
+                        retries={"mode": "standard", "total_max_attempts": 2},
+                    ),
+                )
+            return self._clients[key]
+
+    @property
+    def knows_region(self) -> bool:
+        """Whether the installed boto3 has heard of the region; a new one may be unknown to it."""
+        return any(
+            self.region in self._session.get_available_regions("lambda", partition)
+            for partition in self._session.get_available_partitions()
+        )
+
+    def credentials(self) -> Any:  # noqa: ANN401 - likewise
+        """Give what requests are signed with, frozen; ``None`` where there is nothing.
+
+        Raises:
+            CallFailed: there is a source of credentials, and it failed.
+        """
+        try:
+            found = self._session.get_credentials()
+            return found.get_frozen_credentials() if found else None
+        except (BotoCoreError, ClientError) as error:
+            raise call_failed(error, "credentials") from error
+
+
+def action_of(client: Any, operation: str) -> str:  # noqa: ANN401 - likewise
+    """Name the IAM action of an operation: for the services asked here, both go by one name."""
+    model = client.meta.service_model
+    return f"{model.signing_name}:{client.meta.method_to_api_mapping[operation]}"

@@ -1,0 +1,77 @@
+"""The two stacks of a deployment, as CloudFormation tells of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.deployment.errors import CallFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from knowledge_rag.deployment.aws import Aws
+
+DATA: Final = "data"
+SERVICE: Final = "service"
+
+_USABLE: Final = frozenset(
+    {
+        "CREATE_COMPLETE",
+        "IMPORT_COMPLETE",
+        "IMPORT_ROLLBACK_COMPLETE",
+        "UPDATE_COMPLETE",
+        "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS",
+        "UPDATE_ROLLBACK_COMPLETE",
+        "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS",
+    }
+)
+"""States in which all of a stack's resources are there, as it was deployed last or before."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackState:
+    """One stack.
+
+    Args:
+        name: whole, ``<deployment>-data``.
+        status: CloudFormation's.
+        reason: why it is in that state, where it is told.
+        outputs: by key.
+    """
+
+    name: str
+    status: str
+    reason: str = ""
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def usable(self) -> bool:
+        """Whether everything in it exists."""
+        return self.status in _USABLE
+
+    @property
+    def changing(self) -> bool:
+        """Whether CloudFormation is still at work on it, or waits for someone to go on."""
+        return self.status.endswith("_IN_PROGRESS")
+
+
+def find_stack(aws: Aws, name: str) -> StackState | None:
+    """Look a stack up; ``None`` where there is none, or it was deleted.
+
+    Raises:
+        CallFailed: CloudFormation can't be asked.
+    """
+    try:
+        answer = aws.call("cloudformation", "describe_stacks", StackName=name)
+    except CallFailed as error:
+        if error.code == "ValidationError":  # its word for "does not exist"
+            return None
+        raise
+    stack = answer["Stacks"][0]
+    if stack["StackStatus"] == "DELETE_COMPLETE":
+        return None
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", [])}
+    return StackState(
+        stack["StackName"], stack["StackStatus"], stack.get("StackStatusReason", ""), outputs
+    )

@@ -1,0 +1,175 @@
+"""A loopback server in the place of AWS operations that moto does not play.
+
+It knows botocore's models, so that it tells which operation an unmodified client asks for, and takes
+no answer that the operation's output shape does not describe.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+import botocore.session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ENDPOINT_NAMES = {
+    "bedrock": "BEDROCK",
+    "bedrock-agent": "BEDROCK_AGENT",
+    "bedrock-agent-runtime": "BEDROCK_AGENT_RUNTIME",
+    "bedrock-agentcore-control": "BEDROCK_AGENTCORE_CONTROL",
+    "cloudformation": "CLOUDFORMATION",
+    "lambda": "LAMBDA",
+    "opensearchserverless": "OPENSEARCHSERVERLESS",
+    "s3": "S3",
+    "s3vectors": "S3VECTORS",
+    "service-quotas": "SERVICE_QUOTAS",
+    "ssm": "SSM",
+    "sts": "STS",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An error that the service answers with."""
+
+    code: str
+    message: str = "played"
+    status: int = 400
+
+
+DENIED = Fault("AccessDeniedException", "User: arn:aws:sts::1:a/b is not allowed", 403)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """An answer that is no JSON, as the client gets it."""
+
+    body: bytes
+    content_type: str
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class PlayedAws:
+    """Answers operations as it is told.
+
+    Attributes:
+        answers: ``(service, operation)`` -> an answer, a :class:`Fault`, a :class:`Raw`, or what makes
+            one of the request's path and body.
+        calls: operations in the order of their arrival.
+    """
+
+    def __init__(self) -> None:
+        self.answers: dict[tuple[str, str], Any] = {}
+        self.calls: list[str] = []
+        played = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def _serve(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                body = self.rfile.read(length)
+                service, path = _split(self.path)
+                operation = _operation(service, self.command, path, self.headers, body)
+                played.calls.append(f"{service}:{operation}")
+                raw = played.answer(service, operation, path, body)
+                self.send_response(raw.status)
+                for name, value in raw.headers:
+                    self.send_header(name, value)
+                self.send_header("Content-Type", raw.content_type)
+                self.send_header("Content-Length", str(len(raw.body)))
+                self.end_headers()
+                self.wfile.write(raw.body)
+
+            do_GET = do_PUT = do_POST = _serve  # noqa: N815 - http.server's names
+
+            def log_message(self, *_: Any) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def endpoint(self, service: str) -> dict[str, str]:
+        """Give the environment variable that sends a service's clients here."""
+        address = f"http://127.0.0.1:{self._server.server_port}/{service}"
+        return {f"AWS_ENDPOINT_URL_{ENDPOINT_NAMES[service]}": address}
+
+    def play(self, service: str, operation: str, answer: Any) -> None:
+        """Set the answer of an operation; its members have to be known to its model."""
+        if isinstance(answer, dict):
+            shape = _model(service).operation_model(operation).output_shape
+            assert set(answer) <= set(shape.members), set(answer) - set(shape.members)
+        else:
+            assert operation in _model(service).operation_names
+        self.answers[service, operation] = answer
+
+    def answer(self, service: str, operation: str, path: str, body: bytes) -> Raw:
+        """Give the response for one request."""
+        answer: Any = self.answers.get(
+            (service, operation), Fault("NotPlayed", f"{service}:{operation} is not played", 501)
+        )
+        if callable(answer):
+            make: Callable[[str, bytes], Any] = answer
+            answer = make(path, body)
+        if isinstance(answer, Raw):
+            return answer
+        if isinstance(answer, Fault):
+            return _error(answer, _model(service).metadata["protocol"])
+        return Raw(json.dumps(answer).encode(), "application/json")
+
+
+def _error(fault: Fault, protocol: str) -> Raw:
+    if protocol in {"query", "rest-xml"}:
+        inner = f"<Code>{fault.code}</Code><Message>{escape(fault.message)}</Message>"
+        error = f"<Error>{inner}</Error>"
+        text = error if protocol == "rest-xml" else f"<ErrorResponse>{error}</ErrorResponse>"
+        return Raw(text.encode(), "text/xml", fault.status)
+    body = json.dumps({"message": fault.message, "__type": fault.code}).encode()
+    header = (("x-amzn-ErrorType", fault.code),)
+    return Raw(body, "application/json", fault.status, header)
+
+
+def _split(path: str) -> tuple[str, str]:
+    service, _, rest = urlsplit(path).path.lstrip("/").partition("/")
+    return service, f"/{rest}"
+
+
+def _operation(service: str, method: str, path: str, headers: Any, body: bytes) -> str:
+    if target := headers.get("X-Amz-Target"):
+        return target.rpartition(".")[2]
+    model = _model(service)
+    if model.metadata["protocol"] == "query":
+        return parse_qs(body.decode())["Action"][0]
+    for name, pattern in _paths(service):
+        if pattern.fullmatch(f"{method} {unquote(path)}"):
+            return name
+    return f"{method} {path}"
+
+
+@lru_cache
+def _model(service: str) -> Any:
+    return botocore.session.get_session().get_service_model(service)
+
+
+@lru_cache
+def _paths(service: str) -> list[tuple[str, re.Pattern[str]]]:
+    found = []
+    for name in _model(service).operation_names:
+        http = _model(service).operation_model(name).http
+        path = re.escape(http["requestUri"].partition("?")[0])
+        pattern = re.sub(r"\\\{\w+\\\+\\\}|\\\{\w+\\\}", "[^?]+", path)
+        found.append((name, re.compile(f"{http['method']} {pattern}")))
+    return sorted(found, key=lambda each: -len(each[1].pattern))

@@ -1,0 +1,86 @@
+"""``knowledge-rag doctor`` as a user runs it, against an account on this machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.account import account_fixture, moto_fixture  # noqa: F401 - fixtures
+from tests.support.cli import assert_one_line
+from tests.support.played_aws import DENIED, Fault
+
+
+@pytest.fixture
+def doctor(cli, account):
+    """Run the command with the account as it is then."""
+    return lambda *arguments, **variables: cli(
+        "doctor", *arguments, **{**account.environment, **variables}
+    )
+
+
+def test_a_healthy_account_exits_0(doctor):
+    ran = doctor()
+    assert ran.code == 0, ran.out + ran.err
+    assert ran.out.splitlines()[0].startswith("ok       credentials")
+    assert ran.out.splitlines()[-1].startswith("Nothing found that would stop a deployment")
+    assert ran.err == ""
+
+
+def test_json_says_the_same(doctor, account):
+    account.played.play("lambda", "GetAccountSettings", DENIED)
+    ran = doctor("--json")
+    assert ran.code == 0
+    found = {each["check"]: each for each in ran.json["findings"]}
+    assert found["quota: Lambda concurrency"]["status"] == "unknown"
+    assert found["CDK bootstrap"]["status"] == "ok"
+    assert ran.json["counts"]["unknown"] == 2
+
+
+def test_expired_credentials_are_a_problem(doctor, account):
+    account.refuse("sts", "GetCallerIdentity", Fault("ExpiredToken", "it is over", 403))
+    ran = doctor()
+    assert ran.code == 1
+    assert "the credentials have expired (ExpiredToken)" in ran.out
+    assert "aws sso login" in ran.out
+
+
+def test_no_credentials_are_a_problem(doctor):
+    ran = doctor(AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="")
+    assert ran.code == 1
+    assert "no credentials" in ran.out
+
+
+def test_a_missing_bootstrap_exits_1(doctor, account):
+    account.client("ssm").delete_parameter(Name="/cdk-bootstrap/hnb659fds/version")
+    ran = doctor()
+    assert ran.code == 1
+    assert "problem  CDK bootstrap" in ran.out
+
+
+def test_a_machine_without_a_network_exits_4(doctor, account):
+    dead = dict.fromkeys(
+        (name for name in account.environment if name.startswith("AWS_ENDPOINT_URL")),
+        "http://127.0.0.1:9",
+    )
+    ran = doctor(**dead)
+    assert ran.code == 4
+    assert "Nothing could be checked" in ran.out
+
+
+def test_a_region_that_does_not_exist_is_a_problem(doctor, account):
+    dead = dict.fromkeys(
+        (name for name in account.environment if name.startswith("AWS_ENDPOINT_URL")),
+        "http://127.0.0.1:9",
+    )
+    ran = doctor("--region", "us-esat-1", **dead)
+    assert ran.code == 1
+    assert "knows no region us-esat-1" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [(["--region", "not a region"], "not a region"), (["--profile", "nobody"], "nobody")],
+)
+def test_what_nobody_could_have_meant_exits_2(doctor, arguments, part):
+    ran = doctor(*arguments)
+    assert ran.code == 2
+    assert_one_line(ran.err, part)

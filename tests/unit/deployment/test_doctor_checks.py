@@ -1,0 +1,379 @@
+"""Each check of the doctor, against an account on this machine and with an unmodified boto3."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.settings import load_settings
+from knowledge_rag.deployment.doctor import cdk, identity, leftovers, models, quotas
+from knowledge_rag.deployment.doctor.agents_classic import check_agents_classic
+from knowledge_rag.deployment.doctor.finding import Status
+from knowledge_rag.deployment.doctor.services import service_check
+from knowledge_rag.deployment.doctor.stack_states import check_stacks
+from knowledge_rag.deployment.errors import CallFailed, Trouble
+from tests.infra.local_cloud.deployment import CDK
+from tests.support.account import concurrency, retrieve_quota
+from tests.support.played_aws import DENIED, Fault
+
+NAME = "knowledge-rag-dev"
+
+
+def only(findings):
+    (finding,) = findings
+    return finding
+
+
+# credentials and region
+
+
+def test_who_is_calling_is_told(aws):
+    found = identity.check_credentials(aws())
+    assert found.status is Status.OK
+    assert "123456789012" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("ExpiredToken", "have expired"),
+        ("InvalidClientTokenId", "does not know"),
+        ("SignatureDoesNotMatch", "does not know"),
+    ],
+)
+def test_credentials_that_aws_refuses_are_a_problem(account, aws, code, said):
+    account.refuse("sts", "GetCallerIdentity", Fault(code, status=403))
+    found = identity.check_credentials(aws())
+    assert found.status is Status.PROBLEM
+    assert said in found.detail
+    assert found.action
+
+
+def test_a_region_of_another_spelling_is_a_problem_only_where_nothing_answers(aws):
+    there = aws()
+    there.region = "us-esat-1"
+    assert identity.check_region(there, reached=False).status is Status.PROBLEM
+    assert identity.check_region(there, reached=True).status is Status.WARNING
+
+
+# services
+
+
+def test_a_service_that_refuses_is_there(account, patient):
+    account.played.play("opensearchserverless", "ListCollections", DENIED)
+    found = only(service_check("OpenSearch Serverless")(patient()))
+    assert found.status is Status.OK
+    assert "missing permission aoss:ListCollections" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "status"),
+    [
+        ("Bedrock knowledge bases", "AWS_ENDPOINT_URL_BEDROCK_AGENT", Status.PROBLEM),
+        ("AgentCore Gateway", "AWS_ENDPOINT_URL_BEDROCK_AGENTCORE_CONTROL", Status.WARNING),
+    ],
+)
+def test_a_service_where_nothing_answers_is_not_offered(account, patient, name, variable, status):
+    account.environment[variable] = "http://127.0.0.1:9"
+    found = only(service_check(name)(patient()))
+    assert found.status is status
+    assert "us-east-1" in found.action
+
+
+# models
+
+
+def test_a_model_that_may_be_used_is_fine(patient):
+    assert only(models.check_embedding_model(patient())).status is Status.OK
+
+
+def test_a_model_that_the_region_lacks_is_a_problem(account, patient):
+    account.played.play(
+        "bedrock", "GetFoundationModel", Fault("ResourceNotFoundException", status=404)
+    )
+    found = only(models.check_embedding_model(patient()))
+    assert found.status is Status.PROBLEM
+    assert "list-foundation-models" in found.action
+
+
+@pytest.mark.parametrize(
+    ("access", "status"),
+    [
+        ({"regionAvailability": "NOT_AVAILABLE"}, Status.PROBLEM),
+        ({"authorizationStatus": "NOT_AUTHORIZED"}, Status.PROBLEM),
+        ({"agreementAvailability": {"status": "NOT_AVAILABLE"}}, Status.WARNING),
+        ({"entitlementAvailability": "NOT_AVAILABLE"}, Status.WARNING),
+    ],
+)
+def test_access_to_a_model_is_judged(account, patient, access, status):
+    account.played.play("bedrock", "GetFoundationModelAvailability", access)
+    found = only(models.check_embedding_model(patient()))
+    assert found.status is status
+    assert found.action
+
+
+def test_a_model_with_an_end_date_is_a_warning(account, patient):
+    legacy = {"modelArn": "a", "modelId": "m", "modelLifecycle": {"status": "LEGACY"}}
+    account.played.play("bedrock", "GetFoundationModel", {"modelDetails": legacy})
+    found = only(models.check_embedding_model(patient()))
+    assert found.status is Status.WARNING
+    assert "legacy" in found.detail
+
+
+def test_unknown_access_is_told_beside_the_model_that_exists(account, patient):
+    account.played.play("bedrock", "GetFoundationModelAvailability", DENIED)
+    found = only(models.check_embedding_model(patient()))
+    assert found.status is Status.UNKNOWN
+    assert "bedrock:GetFoundationModelAvailability" in found.detail
+
+
+@pytest.mark.parametrize(("wanted", "status"), [(True, Status.PROBLEM), (False, Status.WARNING)])
+def test_a_missing_profile_stops_only_who_wants_an_agent(account, patient, wanted, status):
+    account.played.play("bedrock", "GetInferenceProfile", Fault("ResourceNotFoundException"))
+    assert only(models.check_agent_model(patient(agent_wanted=wanted))).status is status
+
+
+def test_a_profile_tells_where_it_sends_requests(patient):
+    assert "us-east-1, us-west-2" in only(models.check_agent_model(patient())).detail
+
+
+def test_a_plain_model_of_an_agent_is_looked_up_as_one(account, patient):
+    only(models.check_agent_model(patient(agent_model="amazon.nova-pro-v1:0")))
+    assert "bedrock:GetFoundationModel" in account.played.calls
+
+
+# Agents Classic
+
+
+def test_without_an_agent_nobody_can_tell(patient):
+    found = only(check_agents_classic(patient()))
+    assert found.status is Status.UNKNOWN
+    assert "create-agent" in found.action
+
+
+def test_who_has_an_agent_may_make_more(account, patient):
+    account.client("bedrock-agent").create_agent(
+        agentName="a", agentResourceRoleArn="arn:aws:iam::123456789012:role/agent"
+    )
+    assert only(check_agents_classic(patient())).status is Status.OK
+
+
+# quotas
+
+
+@pytest.mark.parametrize(("rate", "status"), [(20.0, Status.OK), (2.0, Status.WARNING)])
+def test_the_rate_of_retrieve_is_judged(account, patient, rate, status):
+    account.played.play("service-quotas", "GetServiceQuota", retrieve_quota(rate))
+    found = only(quotas.check_retrieve(patient()))
+    assert found.status is status
+    assert f"{rate:g} requests a second" in found.detail
+
+
+def test_a_quota_code_that_means_something_else_by_now_is_not_believed(account, patient):
+    other = {"Quota": {"QuotaName": "Guardrails per account", "Value": 1.0}}
+    account.played.play("service-quotas", "GetServiceQuota", other)
+    assert only(quotas.check_retrieve(patient())).status is Status.UNKNOWN
+
+
+def test_a_quota_that_the_account_has_no_value_of_is_unknown(account, patient):
+    account.played.play("service-quotas", "GetServiceQuota", Fault("NoSuchResourceException"))
+    assert only(quotas.check_retrieve(patient())).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("total", "unreserved", "status"),
+    [
+        (1000, 1000, Status.OK),
+        (1000, 120, Status.OK),
+        (1000, 119, Status.WARNING),
+        (10, 10, Status.WARNING),  # a new account
+    ],
+)
+def test_what_can_be_reserved_leaves_lambda_its_hundred(
+    account, patient, total, unreserved, status
+):
+    account.played.play("lambda", "GetAccountSettings", concurrency(total, unreserved))
+    found = only(quotas.check_concurrency(patient()))
+    assert found.status is status
+    assert ("reserved_concurrency=0" in found.action) is (status is Status.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("limits", "status"),
+    [
+        ({"maxIndexingCapacityInOCU": 10, "maxSearchCapacityInOCU": 10}, Status.OK),
+        ({"maxIndexingCapacityInOCU": 10, "maxSearchCapacityInOCU": 1}, Status.WARNING),
+        ({}, Status.OK),
+    ],
+)
+def test_the_accounts_own_bound_on_capacity_is_judged(account, patient, limits, status):
+    answer = {"accountSettingsDetail": {"capacityLimits": limits}}
+    account.played.play("opensearchserverless", "GetAccountSettings", answer)
+    assert only(quotas.check_capacity(patient())).status is status
+
+
+def test_what_the_checks_take_for_the_presets_is_what_the_presets_say():
+    dev, prod = (load_settings({"knowledge-rag": {"preset": name}}) for name in ("dev", "prod"))
+    assert dev.name == NAME
+    for preset in (dev, prod):
+        assert preset.store.embedding_model == models.DEFAULT_EMBEDDING_MODEL
+        assert preset.entrypoint.agent_model == models.DEFAULT_AGENT_MODEL
+    assert prod.retrieval.reserved_concurrency == quotas.RESERVED
+    assert dev.store.max_ocu == quotas.ENOUGH_OCU
+    assert cdk.PINNED_CLI == CDK
+
+
+# CDK
+
+
+def test_a_region_without_bootstrap_is_told_the_command(account, patient):
+    account.client("ssm").delete_parameter(Name="/cdk-bootstrap/hnb659fds/version")
+    found = only(cdk.check_bootstrap(patient()))
+    assert found.status is Status.PROBLEM
+    assert "bootstrap aws://" in found.action
+
+
+def test_an_old_bootstrap_is_a_problem(account, patient):
+    name = "/cdk-bootstrap/hnb659fds/version"
+    account.client("ssm").put_parameter(Name=name, Value="5", Type="String", Overwrite=True)
+    assert only(cdk.check_bootstrap(patient())).status is Status.PROBLEM
+
+
+@pytest.mark.parametrize(
+    ("program", "prints", "status"),
+    [
+        ("node", "v24.1.0", Status.OK),
+        ("node", "v18.20.8", Status.PROBLEM),
+        ("cdk", "2.1148.1 (build abc)", Status.OK),
+        ("cdk", "3.0.0 (build abc)", Status.WARNING),
+    ],
+)
+def test_the_tools_of_this_machine_are_asked_for_their_version(
+    patient, tools, program, prints, status
+):
+    script = tools / program
+    script.write_text(f"#!/bin/sh\necho '{prints}'\n")
+    script.chmod(0o755)
+    check = cdk.check_node if program == "node" else cdk.check_cli
+    assert only(check(patient())).status is status
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """The only folder that programs are looked for in."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_machine_without_node_is_a_problem(patient):
+    for check in (cdk.check_node, cdk.check_cli):
+        assert only(check(patient())).status is Status.PROBLEM
+
+
+# stacks
+
+
+def test_stacks_that_do_not_exist_yet_are_fine(patient):
+    assert only(check_stacks(patient())).status is Status.OK
+
+
+def test_half_a_deployment_is_a_warning(account, patient):
+    account.deploy(f"{NAME}-data")
+    there, missing = check_stacks(patient())
+    assert there.status is Status.OK
+    assert missing.status is Status.WARNING
+    assert f"{NAME}-service" in missing.detail
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "said"),
+    [
+        ("UPDATE_COMPLETE", Status.OK, ""),
+        ("UPDATE_IN_PROGRESS", Status.WARNING, "Wait"),
+        ("ROLLBACK_COMPLETE", Status.PROBLEM, "delete-stack"),
+        ("UPDATE_ROLLBACK_FAILED", Status.PROBLEM, "events"),
+    ],
+)
+def test_the_states_of_stacks_are_judged(account, patient, state, status, said):
+    account.refuse("cloudformation", "DescribeStacks", described(state))
+    found = check_stacks(patient())[0]
+    assert found.status is status
+    assert said in found.action
+
+
+def described(state):
+    from tests.support.played_aws import Raw
+
+    inner = (
+        f"<member><StackName>{NAME}-data</StackName><StackStatus>{state}</StackStatus>"
+        "<CreationTime>2026-11-21T09:00:00Z</CreationTime></member>"
+    )
+    text = (
+        "<DescribeStacksResponse><DescribeStacksResult><Stacks>"
+        f"{inner}</Stacks></DescribeStacksResult></DescribeStacksResponse>"
+    )
+    return Raw(text.encode(), "text/xml")
+
+
+# leftovers
+
+
+def summaries(*names):
+    return {"collectionSummaries": [{"id": name[-6:], "name": name} for name in names]}
+
+
+def test_a_collection_without_a_stack_is_a_problem_with_its_price(account, patient):
+    left = summaries(f"{NAME}-abc123", "knowledge-rag-dev2-abc123", "other")
+    account.played.play("opensearchserverless", "ListCollections", left)
+    found = only(leftovers.check_collections(patient()))
+    assert found.status is Status.PROBLEM
+    assert found.detail.startswith(f"{NAME}-abc123: no stack owns it")
+    assert "$0.24 an hour (us-east-1, 2026-11-21)" in found.detail
+
+
+def test_the_living_stacks_collection_is_no_leftover_but_its_predecessor_is(account, patient):
+    account.deploy(f"{NAME}-data", CollectionName=f"{NAME}-abc123")
+    play = account.played.play
+    play("opensearchserverless", "ListCollections", summaries(f"{NAME}-abc123"))
+    assert only(leftovers.check_collections(patient())).status is Status.OK
+    play("opensearchserverless", "ListCollections", summaries(f"{NAME}-abc123", f"{NAME}-000000"))
+    found = only(leftovers.check_collections(patient()))
+    assert found.detail.startswith(f"{NAME}-000000")
+
+
+def test_a_group_tells_what_its_minimum_costs(account, patient):
+    limits = {"minSearchCapacityInOCU": 1.0, "minIndexingCapacityInOCU": 1.0}
+    group = {"name": f"{NAME}-abc123", "capacityLimits": limits}
+    answer = {"collectionGroupSummaries": [group]}
+    account.played.play("opensearchserverless", "ListCollectionGroups", answer)
+    found = only(leftovers.check_groups(patient()))
+    assert found.status is Status.PROBLEM
+    assert "$0.48 an hour when idle" in found.detail
+
+
+def test_every_page_of_a_listing_is_read(account, patient):
+    def page(_path, body):
+        if b"nextToken" in body:
+            return summaries(f"{NAME}-abc123")
+        return {**summaries("other"), "nextToken": "more"}
+
+    account.played.play("opensearchserverless", "ListCollections", page)
+    assert only(leftovers.check_collections(patient())).status is Status.PROBLEM
+
+
+def test_a_vector_bucket_that_is_left_is_a_warning(account, patient):
+    account.client("s3vectors").create_vector_bucket(vectorBucketName=f"{NAME}-data-vectors")
+    found = only(leftovers.check_vector_buckets(patient()))
+    assert found.status is Status.WARNING
+    account.deploy(f"{NAME}-data")
+    assert only(leftovers.check_vector_buckets(patient())).status is Status.OK
+
+
+def test_a_call_that_is_refused_names_the_permission(account, patient):
+    said = "User: arn:aws:iam::1:user/u is not authorized to perform: aoss:ListCollections on x"
+    account.played.play(
+        "opensearchserverless", "ListCollections", Fault("AccessDeniedException", said, 403)
+    )
+    with pytest.raises(CallFailed, match="missing permission aoss:ListCollections") as raised:
+        leftovers.check_collections(patient())
+    assert raised.value.trouble is Trouble.DENIED

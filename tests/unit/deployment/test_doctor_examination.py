@@ -1,0 +1,82 @@
+"""The whole examination: nothing stops it, it ends in time, and it sums up what it knows."""
+
+from __future__ import annotations
+
+import threading
+
+from knowledge_rag.deployment.bounded import all_within
+from knowledge_rag.deployment.doctor.examination import ORDER, THERE, examine
+from knowledge_rag.deployment.doctor.finding import Status
+from knowledge_rag.deployment.doctor.layout import as_text, verdict
+from tests.support.played_aws import DENIED, Fault, Raw
+
+
+def quiet(*_):
+    pass
+
+
+def by_check(diagnosis):
+    return {finding.check: finding for finding in diagnosis.findings}
+
+
+def test_a_healthy_account_has_no_problem_and_every_check_was_made(patient):
+    steps = []
+    diagnosis = examine(patient(), lambda *step: steps.append(step))
+    assert not diagnosis.problems
+    assert not diagnosis.blind
+    assert [finding.check for finding in diagnosis.findings] == list(ORDER)
+    assert [done for done, _, _ in steps] == list(range(2, len(ORDER) + 1))
+    assert verdict(diagnosis).startswith("Nothing found that would stop a deployment")
+
+
+def test_one_call_that_is_denied_leaves_the_others_alone(account, patient):
+    account.played.play("lambda", "GetAccountSettings", DENIED)
+    found = by_check(examine(patient(), quiet))
+    refused = found.pop("quota: Lambda concurrency")
+    assert refused.status is Status.UNKNOWN
+    assert refused.detail == "missing permission lambda:GetAccountSettings"
+    unknown = [check for check, finding in found.items() if finding.status is Status.UNKNOWN]
+    assert unknown == ["Agents Classic"]
+
+
+def test_an_answer_that_makes_no_sense_leaves_the_others_alone(account, patient):
+    html = Raw(b"<html>sign in to the hotel's network</html>", "text/html")
+    account.played.play("lambda", "GetAccountSettings", html)
+    found = by_check(examine(patient(), quiet))
+    assert found["quota: Lambda concurrency"].status is Status.UNKNOWN
+    assert found["CDK bootstrap"].status is Status.OK
+
+
+def test_without_credentials_nothing_in_the_account_is_asked(account, patient):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        del account.environment[name]
+    diagnosis = examine(patient(), quiet)
+    assert diagnosis.problems
+    assert account.played.calls == []
+    shown = as_text(diagnosis).plain
+    assert f"{len(THERE)} others" in shown
+    assert shown.count("not checked") == 1
+
+
+def test_where_aws_can_not_be_reached_nothing_is_a_problem_and_nothing_known(account, patient):
+    for name in [each for each in account.environment if each.startswith("AWS_ENDPOINT_URL")]:
+        account.environment[name] = "http://127.0.0.1:9"
+    diagnosis = examine(patient(), quiet)
+    assert not diagnosis.problems
+    assert diagnosis.blind
+    assert verdict(diagnosis).startswith("Nothing could be checked")
+
+
+def test_what_aws_says_can_not_steer_the_terminal(account, patient):
+    steering = Fault("ServiceException", "boom \x1b[2J", 500)
+    account.played.play("lambda", "GetAccountSettings", steering)
+    assert "\x1b" not in as_text(examine(patient(), quiet)).plain
+
+
+def test_what_never_ends_is_left_behind():
+    for_ever = threading.Event()
+    works = {"quick": lambda: 1, "stuck": for_ever.wait}
+    found = dict(all_within(0.2, works))
+    assert found["quick"].value == 1
+    assert found["stuck"] is None
+    for_ever.set()
