@@ -1,5 +1,9 @@
 """What the tests of the service stack's constructs share."""
 
+import atexit
+import shutil
+import tempfile
+
 from aws_cdk import App, Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk.assertions import Template
@@ -12,7 +16,10 @@ def settings(**values):
 
 
 def bare_stack():
-    return Stack(App(), "Bare")
+    # a synth copies the function's bundle; without a folder of ours it would stay behind for ever
+    folder = tempfile.mkdtemp(prefix="cdk-bare-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Stack(App(outdir=folder), "Bare")
 
 
 def alias_in(stack):
