@@ -1,9 +1,9 @@
 """The Bedrock runtime client: botocore's own, with the exchange and the response made safe.
 
 botocore resolves the endpoint (``AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME`` included), signs, and
-turns errors into ``ClientError``. Two of its public events are used: ``before-send`` for a transport
-that keeps a deadline, and ``before-parse`` because botocore takes a truncated, empty or foreign 200
-for a success without results.
+turns errors into ``ClientError``. Three of its public events are used: ``before-call`` to renew
+credentials and ``before-send`` for a transport, both of which keep the deadline, and ``before-parse``
+because botocore takes a truncated, empty or foreign 200 for a success without results.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from botocore.exceptions import BotoCoreError
 from botocore.httpsession import get_cert_path
 
 from knowledge_rag.core.connect import Connector, proxy_from_environment, tls_context
+from knowledge_rag.core.credentials import TimelyCredentials
 from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS, current_deadline
 from knowledge_rag.core.dns import Resolver
 from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings, RetrievalFailed
@@ -101,12 +102,14 @@ def create_client(region: str) -> BedrockClient:
     session = botocore.session.get_session()
     try:
         api = session.create_client(SERVICE_NAME, region_name=region, config=_CONFIG)
+        credentials = TimelyCredentials(session.get_credentials())
         bundle = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
     except (BotoCoreError, ValueError) as error:
         raise InvalidSettings(f"AWS client: {error}") from error
     transport = Transport(_connectors(bundle))
     # The stubs know no event whose handlers answer something.
     events = cast("Any", api.meta.events)
+    events.register(f"before-call.{SERVICE_NAME}.Retrieve", credentials.renew)
     events.register(f"before-send.{SERVICE_NAME}.Retrieve", transport.send)
     events.register(f"before-parse.{SERVICE_NAME}.Retrieve", check_response)
     return BedrockClient(api, transport, region)

@@ -110,6 +110,7 @@ class DeadlineSocket:
         self._sock = sock
         self.deadline = deadline
         self.received = 0
+        self._unasked = False
 
     def begin(self, deadline: Deadline) -> None:
         """Start another exchange, with its own deadline."""
@@ -145,13 +146,16 @@ class DeadlineSocket:
         """Give a buffered reader over this socket; closing it leaves the socket open."""
         if mode != "rb":
             raise ValueError(f"mode {mode!r}: only 'rb' is offered")
-        return io.BufferedReader(_Reader(self))
+        return _Buffer(_Reader(self), self._note_unasked)
 
     def is_stale(self) -> bool:
         """Tell whether the peer has closed, or sent what nobody asked for, since the last use."""
         poll = select.poll()
         poll.register(self._sock, select.POLLIN)
-        return bool(poll.poll(0))
+        return self._unasked or bool(poll.poll(0))
+
+    def _note_unasked(self) -> None:
+        self._unasked = True
 
     def close(self) -> None:
         """Do nothing; see :meth:`shut`."""
@@ -164,9 +168,26 @@ class DeadlineSocket:
 class _Reader(io.RawIOBase):
     def __init__(self, sock: DeadlineSocket) -> None:
         self._sock = sock
+        self.ended = False
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        return self._sock.recv_into(buffer)
+    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
+        return None if self.ended else self._sock.recv_into(buffer)
+
+
+class _Buffer(io.BufferedReader):
+    """Tells when it is closed with bytes that nobody read: the peer has said more than was asked."""
+
+    def __init__(self, reader: _Reader, tell: Callable[[], None]) -> None:
+        super().__init__(reader)
+        self._reader = reader
+        self._tell = tell
+
+    def close(self) -> None:
+        if not self.closed:
+            self._reader.ended = True  # so that looking into the buffer can't wait for more
+            if self.peek(1):
+                self._tell()
+        super().close()

@@ -212,6 +212,12 @@ def _flat_call(event: dict[str, Any], tool: str | None) -> Call:
 
 
 def _check_operation(event: Mapping[str, Any]) -> None:
+    if "function" in event and "apiPath" not in event:
+        raise InvalidRequest(
+            "an action group with function details is not served; there is /retrieve of the "
+            "OpenAPI schema",
+            status=404,
+        )
     version, path, method = (event.get(k) for k in ("messageVersion", "apiPath", "httpMethod"))
     if version != MESSAGE_VERSION:
         raise InvalidRequest(f"messageVersion must be {MESSAGE_VERSION!r}, not {_short(version)}")

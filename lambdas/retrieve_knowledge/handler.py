@@ -33,6 +33,9 @@ QUERY_LIMIT_NOTICE: Final = (
     "This turn has made all the knowledge base queries it may; answer from what they returned."
 )
 
+UNPROVEN_CODE: Final = "NoProvenResults"
+"""The log's code where results came back and none of them can be shown; no exception names it."""
+
 
 @dataclass(slots=True)
 class _Run:
@@ -94,7 +97,8 @@ def _search(run: _Run, query: Query) -> report.End:
         permanent = RetrievalFailed(Reason.CONFIGURATION, code="InvalidSettings", permanent=True)
         return _failed(run, permanent)
     outcome, run.answer = run.call.fitted(retrieval.outcome)
-    return report.End(outcome, run.settings, retrieval.request_id)
+    code = UNPROVEN_CODE if outcome.reason is Reason.UNVERIFIABLE_RESULTS else ""
+    return report.End(outcome, run.settings, retrieval.request_id, code)
 
 
 def _failed(run: _Run, failure: RetrievalFailed) -> report.End:

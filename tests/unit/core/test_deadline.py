@@ -130,6 +130,26 @@ def test_it_is_stale_once_the_peer_has_closed_or_spoken_unasked(pair):
     assert sock.is_stale()
 
 
+def test_it_is_stale_when_the_peer_said_more_than_was_read(pair):
+    ours, theirs = pair
+    sock = DeadlineSocket(ours, Deadline.after(1))
+    theirs.sendall(b"answer")
+    with sock.makefile() as reader:
+        assert reader.read(6) == b"answer"
+    assert not sock.is_stale()
+    theirs.sendall(b"answer and another")
+    with sock.makefile() as reader:
+        assert reader.read(6) == b"answer"
+    assert sock.is_stale()
+
+
+def test_closing_a_reader_waits_for_nothing(pair):
+    ours, _ = pair
+    sock = DeadlineSocket(ours, Deadline(0.0, lambda: 1.0))  # a receive would raise
+    sock.makefile().close()
+    assert not sock.is_stale()
+
+
 def test_it_reads_only():
     with pytest.raises(ValueError, match="'wb'"):
         DeadlineSocket(socket.socket.__new__(socket.socket), Deadline.after(1)).makefile("wb")

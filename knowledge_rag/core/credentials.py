@@ -1,0 +1,88 @@
+"""Credentials that are renewed in time, or not at all.
+
+Where credentials are temporary, botocore renews them while it signs a request: from a process, a
+container's endpoint (Lambda with SnapStart has one) or STS, each with timeouts and retries of its own.
+Here that happens on a daemon thread before the request is signed, and the call stops waiting at its
+deadline. Credentials from the environment, which Lambda gives otherwise, are never renewed.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+from botocore.credentials import RefreshableCredentials
+
+from knowledge_rag.core.deadline import current_deadline
+from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
+from knowledge_rag.core.outcome import Reason
+
+if TYPE_CHECKING:
+    from botocore.credentials import Credentials
+
+MUST_RENEW_SECONDS: Final = 10 * 60
+"""With less time left than this, botocore does not sign with them; with more, it renews if it can."""
+
+EARLY_WAIT_SECONDS: Final = 0.25
+"""How long a renewal is waited for while the credentials would still do."""
+
+EXPIRED_CODE: Final = "ExpiredCredentials"
+
+
+class _Renewal:
+    """One renewal under way."""
+
+    def __init__(self, credentials: RefreshableCredentials) -> None:
+        self._credentials = credentials
+        self.over = threading.Event()
+        self.error: Exception | None = None
+        threading.Thread(target=self._run, name="credentials", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._credentials.get_frozen_credentials()
+        except Exception as error:  # noqa: BLE001 - raised again by whoever waits for it
+            self.error = error
+        self.over.set()
+
+
+class TimelyCredentials:
+    """Renews a client's credentials; :meth:`renew` is a ``before-call`` handler.
+
+    Args:
+        credentials: with which the client signs, ``None`` where there are none.
+    """
+
+    def __init__(self, credentials: Credentials | None) -> None:
+        self._credentials = credentials
+        self._lock = threading.Lock()
+        self._renewal: _Renewal | None = None
+
+    def renew(self, **_: object) -> None:
+        """See to it that signing finds credentials that it need not renew.
+
+        Raises:
+            DeadlineExceeded: they could not be renewed before the current deadline.
+            RetrievalFailed: they were renewed, and the new ones have expired too.
+            BotoCoreError: they could not be renewed, and the old ones no longer do.
+        """
+        credentials = self._credentials
+        if not isinstance(credentials, RefreshableCredentials) or not credentials.refresh_needed():
+            return
+        must = credentials.refresh_needed(MUST_RENEW_SECONDS)
+        renewal, left = self._under_way(credentials), current_deadline().remaining()
+        over = renewal.over.wait(left if must else min(left, EARLY_WAIT_SECONDS))
+        if not must:
+            return
+        if not over:
+            raise DeadlineExceeded("renewing the credentials took too long")
+        if isinstance(renewal.error, RuntimeError):  # botocore's word for it
+            raise RetrievalFailed(Reason.ACCESS_DENIED, code=EXPIRED_CODE, permanent=True)
+        if renewal.error is not None:
+            raise renewal.error
+
+    def _under_way(self, credentials: RefreshableCredentials) -> _Renewal:
+        with self._lock:
+            if self._renewal is None or self._renewal.over.is_set():
+                self._renewal = _Renewal(credentials)
+            return self._renewal
