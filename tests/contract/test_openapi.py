@@ -14,15 +14,15 @@ from knowledge_rag.core.citations import MAX_LINE
 from knowledge_rag.core.metadata import SHOWN_FIELDS
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.scripts import answering, http, sending
 from lambdas.retrieve_knowledge.arguments import (
     ARGUMENTS,
     DEFAULT_MAX_RESULTS,
     MAX_FILTER_CHARACTERS,
 )
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD, MAX_AGENT_RESULTS
-from tests.support.bedrock import item, retrieved
 from tests.support.fixtures import invoke
-from tests.support.raw_server import answering, http, sending
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "schemas/retrieve_knowledge.openapi.json").read_text())

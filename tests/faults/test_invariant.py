@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.scripts import http
 from lambdas.retrieve_knowledge.handler import lambda_handler  # noqa: F401 - load it before timing
-from tests.support.bedrock import item, retrieved
 from tests.support.fixtures import invoke
 from tests.support.invariant import Asked, assert_invariant
-from tests.support.raw_server import http
 from tests.support.strategies import (
     any_bodies,
     arbitrary_calls,

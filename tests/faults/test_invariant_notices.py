@@ -6,10 +6,10 @@ import json
 import pytest
 from jsonschema import ValidationError
 
-from tests.support.bedrock import item, retrieved
+from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.scripts import answering, http
 from tests.support.fixtures import Invocation, invoke
 from tests.support.invariant import CANARY, Asked, assert_invariant
-from tests.support.raw_server import answering, http
 
 BODY = json.dumps(retrieved(item(), item(start=40))).encode()
 DIRECT = Asked({"query": f"x {CANARY}"}, most=2)

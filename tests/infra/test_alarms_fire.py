@@ -9,12 +9,12 @@ import pytest
 from moto import mock_aws
 
 from knowledge_rag.core import telemetry
+from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.scripts import http
 from lambdas.retrieve_knowledge import service
-from tests.support.bedrock import item, retrieved
 from tests.support.cloudwatch import alarms_of, emitted, series
 from tests.support.fixtures import invoke
 from tests.support.monitoring import monitored, resources
-from tests.support.raw_server import http
 
 DEPLOYMENT = "knowledge-rag-dev"
 ALARMS = alarms_of(monitored(), DEPLOYMENT)

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from infra.bundles.target import ROOT
+from knowledge_rag.evaluation.faults.ports import refused_port
 from tests.support.bundles import CHUNK
-from tests.support.raw_server import refused_port
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,12 @@ import pytest
 from infra.bundles.byte_code import find_compiler
 from infra.bundles.target import PYTHON_RUNTIME
 from infra.bundling import BUNDLES, bundle
-from tests.support.bedrock import FILE, item, retrieved
+from knowledge_rag.evaluation.faults.items import FILE, item, retrieved
+from knowledge_rag.evaluation.faults.ports import refused_port
+from knowledge_rag.evaluation.faults.scripts import answering, http
+from knowledge_rag.evaluation.faults.server import RawServer
 from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE, invoke_bundle
 from tests.support.fixtures import ENVIRONMENT
-from tests.support.raw_server import RawServer, answering, http, refused_port
 
 EVENTS = Path(__file__).parents[1] / "events"
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from knowledge_rag.evaluation.faults.server import RawServer
 from lambdas.retrieve_knowledge import service
 from lambdas.retrieve_knowledge.handler import lambda_handler
-from tests.support.raw_server import RawServer
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Iterator
 
-    from tests.support.raw_server import Script
+    from knowledge_rag.evaluation.faults.server import Script
 
 KNOWLEDGE_BASE_ID = "TESTKB0001"
 ENVIRONMENT = {

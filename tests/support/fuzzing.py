@@ -20,11 +20,11 @@ from knowledge_rag.core.bedrock import SERVICE_NAME
 from knowledge_rag.core.connect import Connector
 from knowledge_rag.core.deadline import DeadlineSocket
 from knowledge_rag.core.transport import Transport
+from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.scripts import http
 from lambdas.retrieve_knowledge.service import service
-from tests.support.bedrock import item, retrieved
 from tests.support.fixtures import invoke
 from tests.support.invariant import CANARY, Asked, assert_invariant
-from tests.support.raw_server import http
 from tests.support.strategies import gateway_context
 
 if TYPE_CHECKING:

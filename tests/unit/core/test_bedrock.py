@@ -3,8 +3,9 @@ import pytest
 from knowledge_rag.core.bedrock import MAX_ERROR_BODY_BYTES, check_response, create_client
 from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings
-from tests.support.bedrock import item, retrieved
-from tests.support.raw_server import answering, http, serving
+from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.scripts import answering, http
+from knowledge_rag.evaluation.faults.server import serving
 
 
 @pytest.mark.usefixtures("aws_environment")

@@ -16,8 +16,10 @@ from knowledge_rag.core.connect import (
 from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.dns import Resolver
 from knowledge_rag.core.errors import InvalidSettings
-from tests.support.raw_server import refused_port, serving, silent, unanswered_port
-from tests.support.tls import server_context
+from knowledge_rag.evaluation.faults.certificates import self_signed
+from knowledge_rag.evaluation.faults.ports import refused_port, unanswered_port
+from knowledge_rag.evaluation.faults.scripts import silent
+from knowledge_rag.evaluation.faults.server import serving
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def test_other_proxies_are_refused(no_proxies, url):
 
 
 def test_a_bundle_may_be_a_file_or_a_folder(tmp_path):
-    _, bundle = server_context(tmp_path)
+    bundle = self_signed(tmp_path).bundle
     assert tls_context(bundle).verify_mode is ssl.CERT_REQUIRED
     assert tls_context(bundle).check_hostname
     tls_context(str(tmp_path))
@@ -120,20 +122,20 @@ class TestTunnel:
 
     @contextlib.contextmanager
     def proxied(self, tmp_path, answer, authorization=""):
-        context, bundle = server_context(tmp_path)
+        certificate = self_signed(tmp_path)
 
         def proxy(sock, server):
             server.read_request(sock)
             sock.sendall(answer)
             if b" 200 " in answer:
-                with context.wrap_socket(sock, server_side=True) as secured:
+                with certificate.tls.wrap_socket(sock, server_side=True) as secured:
                     secured.recv(1)
 
         with serving(proxy) as server:
             connector = Connector(
                 Endpoint("https", "localhost", 443),
                 Resolver(),
-                tls_context(bundle),
+                tls_context(certificate.bundle),
                 Proxy("127.0.0.1", server.port, authorization),
             )
             yield connector, server

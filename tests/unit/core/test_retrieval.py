@@ -21,7 +21,7 @@ from knowledge_rag.core.retrieval import (
     select,
     unproven_count,
 )
-from tests.support.bedrock import item, retrieved
+from knowledge_rag.evaluation.faults.items import item, retrieved
 
 SETTINGS = SearchSettings("TESTKB0001")
 

@@ -12,17 +12,9 @@ from knowledge_rag.core.transport import (
     MAX_IDLE_SECONDS,
     Transport,
 )
-from tests.support.raw_server import (
-    answering,
-    answering_once,
-    resetting,
-    sending,
-    serving,
-    silent,
-)
-from tests.support.raw_server import (
-    http as response,
-)
+from knowledge_rag.evaluation.faults.scripts import answering, resetting, sending, silent
+from knowledge_rag.evaluation.faults.scripts import http as response
+from knowledge_rag.evaluation.faults.server import serving
 
 OK = response({"answer": 1})
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -120,7 +112,7 @@ def test_a_kept_connection_is_used_for_its_own_endpoint_only(transport):
 
 
 def test_a_kept_connection_that_died_is_replaced_once(transport):
-    with serving(answering_once(OK), answering_once(OK), answering(OK)) as server:
+    with serving(sending(OK), sending(OK), answering(OK)) as server:
         for _ in range(3):
             assert send(transport, server).status_code == 200
         assert server.connections == 3

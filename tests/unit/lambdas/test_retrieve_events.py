@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import DropReason
 from knowledge_rag.core.retrieval import Query, select
+from knowledge_rag.evaluation.faults.items import item
 from lambdas.retrieve_knowledge.events import (
     MAX_AGENT_RESPONSE_BYTES,
     MAX_DIRECT_RESPONSE_BYTES,
@@ -18,7 +19,6 @@ from lambdas.retrieve_knowledge.events import (
     recognise,
     unread,
 )
-from tests.support.bedrock import item
 
 EVENTS = Path(__file__).parents[2] / "events"
 
@@ -158,7 +158,7 @@ class TestAgent:
 
     def test_an_action_group_of_functions_is_told_what_there_is(self):
         call = recognise(load("agent_function_details"), None)
-        with pytest.raises(InvalidRequest, match="there is /retrieve"):
+        with pytest.raises(InvalidRequest, match=r"function details.*there is /retrieve"):
             call.query()
 
     def test_no_more_than_five_results(self):

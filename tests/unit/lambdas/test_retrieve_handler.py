@@ -12,10 +12,10 @@ from types import SimpleNamespace
 import pytest
 
 from knowledge_rag.core import telemetry
+from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.scripts import answering, http
 from lambdas.retrieve_knowledge import handler, service
-from tests.support.bedrock import item, retrieved
 from tests.support.fixtures import invoke
-from tests.support.raw_server import answering, http
 
 ROOT = Path(__file__).parents[3]
 OK = http(retrieved(item(), None, item(start=40)))

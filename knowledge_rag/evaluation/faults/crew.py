@@ -1,0 +1,184 @@
+"""Processes that play rows side by side, each row in one that has the environment to itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Final, Self
+
+from knowledge_rag.evaluation.faults.errors import NotPlayable
+from knowledge_rag.evaluation.faults.player import Played
+from knowledge_rag.evaluation.faults.promises import Broken
+from knowledge_rag.evaluation.faults.targets import Target
+from knowledge_rag.evaluation.faults.worker import OWN_NETWORK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from knowledge_rag.evaluation.faults.model import Fault
+
+WATCHED_SECONDS: Final = 35.0
+"""How long a row may take; a client that still waits then is ended, and the row says so."""
+
+LOADING_SECONDS: Final = 120.0
+"""How long a client's packages may take to load; on a busy machine some take half a minute."""
+
+_WORKERS: Final = {Target.FUNCTION: 6}
+_WORKERS_OF_OTHERS: Final = 10
+"""Rows mostly wait; those of other clients for as long as they are watched."""
+
+_MODULE: Final = "knowledge_rag.evaluation.faults.worker"
+
+
+@dataclass(frozen=True, slots=True)
+class NotPlayed:
+    """A row that this machine can't play, and why."""
+
+    name: str
+    why: str
+
+
+def play_all(
+    faults: Sequence[Fault], target: Target, progress: Callable[[str], None]
+) -> list[Played | NotPlayed]:
+    """Play rows side by side and give what came of each, in their order.
+
+    A row of ours that was late is played again with nothing beside it, and that counts: a machine
+    that stalls is no fault of the function, and what is late twice is.
+
+    Args:
+        faults: to be played.
+        target: to whom.
+        progress: is told a row's name whenever one is over.
+    """
+    results = _side_by_side(faults, target, progress)
+    for fault in faults:
+        if target.promises and _is_late(results[fault.name]):
+            with _Worker(target, own_network=fault.own_network) as worker:
+                results[fault.name] = worker.play(fault)
+    return [results[fault.name] for fault in faults]
+
+
+def _side_by_side(
+    faults: Sequence[Fault], target: Target, progress: Callable[[str], None]
+) -> dict[str, Played | NotPlayed]:
+    results: dict[str, Played | NotPlayed] = {}
+    longest_first = sorted(faults, key=_seconds, reverse=True)
+    own = deque(fault for fault in longest_first if fault.own_network)
+    rest = deque(fault for fault in longest_first if not fault.own_network)
+    count = min(_WORKERS.get(target, _WORKERS_OF_OTHERS), len(rest))
+    queues = [*([rest] * count), *([own] if own else [])]
+
+    def work(queue: deque[Fault]) -> None:
+        with _Worker(target, own_network=queue is own) as worker:
+            while queue:
+                try:
+                    fault = queue.popleft()
+                except IndexError:  # another worker took the last one
+                    return
+                results[fault.name] = worker.play(fault)
+                progress(fault.name)
+
+    with ThreadPoolExecutor(max(len(queues), 1)) as pool:
+        for done in [pool.submit(work, queue) for queue in queues]:
+            done.result()
+    return results
+
+
+def _is_late(result: Played | NotPlayed) -> bool:
+    return isinstance(result, Played) and result.late
+
+
+def _seconds(fault: Fault) -> float:
+    return fault.pause_seconds + fault.calls
+
+
+class _Worker:
+    """One process at a time; a new one in place of one that had to be ended."""
+
+    def __init__(self, target: Target, *, own_network: bool) -> None:
+        command = [sys.executable, "-m", _MODULE, target.value]
+        self._command = [*command, OWN_NETWORK] if own_network else command
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+        self._errors.close()
+
+    def play(self, fault: Fault) -> Played | NotPlayed:
+        process = self._running()
+        started = time.monotonic() + fault.pause_seconds
+        answer = self._ask(process, fault.name, WATCHED_SECONDS + fault.pause_seconds)
+        if answer is None:
+            seconds = time.monotonic() - started
+            waiting = f"still waiting after {seconds:.0f} s"
+            late = Broken("answered in time", "an answer", waiting, timing=True)
+            return Played(fault.name, seconds, waiting, broken=(late,))
+        if "played" in answer:
+            return Played.from_dict(answer["played"])
+        if "not_playable" in answer:
+            return NotPlayed(fault.name, answer["not_playable"])
+        broken = Broken("played", "to its end", _last_line(answer["failed"]))
+        return Played(fault.name, 0.0, "not played to its end", broken=(broken,))
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is not None:
+            return self._process
+        process = self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of ours
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
+        )
+        if loaded := self._answer(process, LOADING_SECONDS):
+            raise NotPlayable(f"no process to play faults in: {_last_line(loaded['failed'])}")
+        return process
+
+    def _ask(
+        self, process: subprocess.Popen[bytes], name: str, seconds: float
+    ) -> dict[str, Any] | None:
+        assert process.stdin is not None  # noqa: S101 - for the type checker: it was asked for
+        with suppress(BrokenPipeError):  # the process has died, which its answer will say
+            process.stdin.write(name.encode() + b"\n")
+            process.stdin.flush()
+        return self._answer(process, seconds)
+
+    def _answer(self, process: subprocess.Popen[bytes], seconds: float) -> dict[str, Any] | None:
+        assert process.stdout is not None  # noqa: S101 - as above
+        line, until = bytearray(), time.monotonic() + seconds
+        while not line.endswith(b"\n"):
+            ready, _, _ = select.select([process.stdout], [], [], max(0, until - time.monotonic()))
+            if not ready:
+                self._end()
+                return None
+            data = os.read(process.stdout.fileno(), 65536)
+            if not data:
+                return self._gone()
+            line += data
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _gone(self) -> dict[str, Any]:
+        self._end()
+        self._errors.seek(0)
+        return {"failed": self._errors.read().decode(errors="replace") or "it ended"}
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2]

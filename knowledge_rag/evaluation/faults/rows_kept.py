@@ -1,0 +1,86 @@
+"""Rows: a kept connection that is no longer what it was; the caller must not notice."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.outcome import Reason
+from knowledge_rag.evaluation.faults.model import Fault, Group, degrades
+from knowledge_rag.evaluation.faults.scripts import answering, http, reset, sending, silent
+from knowledge_rag.evaluation.faults.stage import HEALTHY, HEALTHY_ANSWER, healthy, wire
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from knowledge_rag.evaluation.faults.model import Details, Expected, Play
+    from knowledge_rag.evaluation.faults.server import RawServer, Script
+
+PAUSE_SECONDS: Final = 21.0
+"""Longer than a connection is kept unused (``transport.MAX_IDLE_SECONDS``)."""
+
+_SAYS_CLOSE: Final = HEALTHY.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
+
+
+def _then(last: Script) -> Play:
+    """Answer the first request, and meet the next one on the connection with ``last``."""
+
+    def script(sock: socket.socket, server: RawServer) -> None:
+        server.read_request(sock)
+        sock.sendall(HEALTHY)
+        last(sock, server)
+
+    return wire(script)
+
+
+def _dies(sock: socket.socket, server: RawServer) -> None:
+    server.read_request(sock)
+
+
+def _resets(sock: socket.socket, server: RawServer) -> None:
+    server.read_request(sock)
+    reset(sock)
+
+
+def _half_closes(sock: socket.socket, server: RawServer) -> None:
+    sock.shutdown(socket.SHUT_WR)
+    server.stopping.wait(PAUSE_SECONDS)
+
+
+def _speaks_unasked(sock: socket.socket, server: RawServer) -> None:
+    sock.sendall(http("", "408 Request Timeout", headers=("Connection: close",)))
+    server.stopping.wait(PAUSE_SECONDS)
+
+
+def _row(
+    name: str, what: str, play: Play, expected: Expected = HEALTHY_ANSWER, **more: Unpack[Details]
+) -> Fault:
+    more.setdefault("connections", 2)
+    more["healthy_before"] = 1
+    return Fault(name, Group.KEPT, what, play, expected, **more)
+
+
+ROWS: Final = (
+    _row(
+        "pause",
+        "21 s without a call; the network has forgotten the connection",
+        _then(silent),
+        pause_seconds=PAUSE_SECONDS,
+    ),
+    _row("kept", "no fault: five calls share a connection", healthy, calls=5, connections=1),
+    _row("stale", "the peer closed it after the last answer", wire(sending(HEALTHY))),
+    _row("stale-on-request", "it dies when the request comes", _then(_dies)),
+    _row("reset-on-request", "it is reset when the request comes", _then(_resets)),
+    _row("half-closed", "the peer has closed its own side only", _then(_half_closes)),
+    _row("unasked", "the peer sent a 408 that nobody asked for", _then(_speaks_unasked)),
+    _row("says-close", "each answer says Connection: close", wire(answering(_SAYS_CLOSE))),
+    _row(
+        "dies-within-answer",
+        "it dies after half of an answer, which may not be asked for twice",
+        _then(sending(HEALTHY[: len(HEALTHY) // 2])),
+        degrades(Reason.MALFORMED_RESPONSE),
+    ),
+    _row(
+        "swallowed", "it takes the request and is silent", _then(silent), degrades(Reason.TIMEOUT)
+    ),
+)

@@ -1,0 +1,135 @@
+"""The catalogue is sound, and what is promised of a row is worth something."""
+
+import dataclasses
+import os
+import re
+
+import pytest
+
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.outcome import DropReason, Reason
+from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
+from knowledge_rag.evaluation.faults.events import direct
+from knowledge_rag.evaluation.faults.items import evidence, item
+from knowledge_rag.evaluation.faults.model import Group, answers, degrades, refuses
+from knowledge_rag.evaluation.faults.player import play
+from knowledge_rag.evaluation.faults.promises import broken_by
+from knowledge_rag.evaluation.faults.stage import HEALTHY_ANSWER
+from knowledge_rag.evaluation.faults.targets import Heard, Target
+
+
+@pytest.fixture
+def surroundings(monkeypatch):
+    """This process's environment, which playing a row here takes over."""
+    before = dict(os.environ)
+    yield monkeypatch
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+
+
+def broken(name, surroundings, **change):
+    assert surroundings
+    played = play(dataclasses.replace(named(name), **change), Target.FUNCTION)
+    return {one.promise for one in played.broken}
+
+
+def test_rows_have_names_that_can_be_typed_and_told_apart():
+    names = [fault.name for fault in CATALOGUE]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9]+([-.][a-z0-9]+)*", name) for name in names)
+    assert all(len(name) <= 24 for name in names)  # so that a table of 80 columns holds them
+
+
+def test_rows_stand_together_by_their_group():
+    order = [fault.group for fault in CATALOGUE]
+    assert order == sorted(order, key=list(Group).index)
+    assert set(order) == set(Group)
+
+
+def test_every_reason_that_a_fault_can_have_is_played():
+    played = {fault.expected.reason for fault in CATALOGUE}
+    assert played - {None} == set(Reason) - {Reason.QUERY_LIMIT}  # which is no fault
+
+
+def test_every_drop_that_a_fault_can_cause_is_played():
+    played = {reason for fault in CATALOGUE for reason in fault.expected.dropped or ()}
+    assert played == set(DropReason) - {DropReason.BELOW_FLOOR}  # which is a setting
+
+
+def test_a_row_can_t_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        CATALOGUE[0].name = "other"
+
+
+def test_a_name_that_is_none_is_told_with_what_is_near():
+    with pytest.raises(InvalidRequest, match="did you mean drip-body, drip-body-tls"):
+        named("drip-bod")
+
+
+class TestBrokenPromises:
+    """The real function, held against what it does not do."""
+
+    @pytest.mark.parametrize(
+        ("expected", "promise"),
+        [
+            (degrades(Reason.THROTTLED), "reason"),
+            (degrades(Reason.UNAVAILABLE, "OtherCode"), "the code in the log"),
+            (answers(evidence(item())), "status"),
+            (answers(evidence(item())), "the proven results and no other"),
+            (refuses(400, "query is missing"), "HTTP code"),
+            (degrades(Reason.ACCESS_DENIED), "KnowledgeRetrievalPermanentErrors"),
+            (degrades(Reason.TIMEOUT), "KnowledgeRetrievalTimeouts"),
+            (degrades(Reason.UNAVAILABLE, "", {DropReason.NOT_TEXT: 1}), "dropped and counted"),
+        ],
+    )
+    def test_another_answer_than_the_promised_one_is_told(self, surroundings, expected, promise):
+        assert promise in broken("refused", surroundings, expected=expected)
+
+    def test_a_connection_too_many_is_told(self, surroundings):
+        assert broken("closed", surroundings, connections=1) == {"connections made"}
+
+    def test_another_result_is_told(self, surroundings):
+        expected = answers(evidence(item(score=0.51)), *HEALTHY_ANSWER.evidence[1:])
+        assert "the proven results and no other" in broken("kept", surroundings, expected=expected)
+
+    def test_a_row_that_leaves_its_successor_sick_is_told(self, surroundings):
+        told = broken("no-credentials", surroundings, healthy_after=True)
+        assert "the next call is healthy: status" in told
+
+    def test_a_kept_row_breaks_nothing(self, surroundings):
+        assert broken("refused", surroundings) == set()
+
+
+@pytest.mark.parametrize(
+    ("heard", "promise"),
+    [
+        (Heard(2.01, {"error": "query is missing"}), "answered in time"),
+        (Heard(0.1, raised="KeyError: 'query'"), "nothing raised"),
+        (Heard(0.1, {"error": "query is missing", "results": []}), "nothing but why"),
+        (Heard(0.1, {"error": float("nan")}), "an answer that is JSON"),
+        (Heard(0.1, {"error": "no"}), "why it is refused"),
+        (
+            Heard(
+                0.1, {"error": "query is missing"}, output=f'{{"message": "{direct()["query"]}"}}'
+            ),
+            "no query text in the log",
+        ),
+    ],
+)
+def test_what_no_call_may_do_is_told(heard, promise):
+    fault = named("query-missing")
+    assert promise in {one.promise for one in broken_by(fault, heard, fault.expected)}
+
+
+def test_an_answer_in_another_caller_s_form_is_told():
+    heard, fault = Heard(0.1, {"error": "query is missing"}), named("query-missing-agent")
+    told = {one.promise for one in broken_by(fault, heard, fault.expected)}
+    assert "the caller's own form" in told
+
+
+def test_without_namespaces_a_resolver_of_ours_stands_in_and_the_row_says_so(surroundings):
+    assert surroundings
+    played = play(named("dns-failure"), Target.FUNCTION, own_network=False)
+    assert (played.answer, played.broken) == ("degraded: unavailable", ())
+    assert "replaced" in played.hook
