@@ -1,0 +1,179 @@
+"""A game day for people: in a terminal, and as Markdown for the documentation."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from knowledge_rag.core.deadline import RETRIEVAL_BUDGET_SECONDS
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.evaluation.faults.targets import Target
+from knowledge_rag.evaluation.gameday_alarms import QUERIES_A_MINUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from knowledge_rag.evaluation.faults.model import Fault
+    from knowledge_rag.evaluation.faults.player import Played
+    from knowledge_rag.evaluation.gameday import GameDay, Row
+
+_PREFIX: Final = "KnowledgeRetrieval"
+_FAILURES: Final = (
+    "Errors", "PermanentErrors", "Timeouts", "GuardrailIntervened", "DroppedResults", "ZeroResults",
+)  # fmt: skip
+"""Metrics that are worth a word where they are not 0; count and latency come with every answer."""
+
+_LEGEND: Final = (
+    f"alarms: as if the fault lasted, at {QUERIES_A_MINUTE} queries a minute; ! fires on the first"
+)
+
+
+def as_table(day: GameDay) -> RenderableType:
+    """Lay out a game day of the function for a terminal."""
+    parts: list[RenderableType] = []
+    for name, rows in groupby(day.rows, key=lambda row: row.fault.group):
+        table = _grid(f"{name}", "fault", "seconds", "answer", "metrics", "alarms")
+        for row in rows:
+            table.add_row(*_cells(row), style="bold red" if row.broken or row.not_played else None)
+        parts += [table, Text()]
+    return Group(*parts, Text(_LEGEND), *map(Text, problems(day)), Text(summary(day)))
+
+
+def as_comparison(days: Sequence[GameDay]) -> RenderableType:
+    """Lay out game days of several targets, side by side."""
+    table = _grid("", "fault", *(heading for day in days for heading in ("s", day.target.value)))
+    for rows in _side_by_side(days):
+        cells = [cell for row in rows for cell in (_seconds(row), _outcome(row))]
+        table.add_row(rows[0].fault.name, *cells)
+    return Group(table, *(Text(summary(day)) for day in days))
+
+
+def as_markdown(days: Sequence[GameDay]) -> str:
+    """Write game days as a Markdown document's tables, those of several targets side by side."""
+    if len(days) == 1 and days[0].target is Target.FUNCTION:
+        lines = list(_own_markdown(days[0]))
+    else:
+        lines = list(_compared_markdown(days))
+    return "\n".join([*lines, "", *(f"{summary(day)}  " for day in days)]) + "\n"
+
+
+def as_list(faults: Sequence[Fault]) -> RenderableType:
+    """List rows with what they are."""
+    table = _grid("", "fault", "what goes wrong")
+    for fault in faults:
+        table.add_row(fault.name, fault.what)
+    return table
+
+
+def problems(day: GameDay) -> Iterator[str]:
+    """Give a line for each promise that was not kept, and each row that could not be played."""
+    for row in day.rows:
+        if row.not_played:
+            yield f"{row.fault.name}: not played: {row.not_played}"
+        for one in row.broken:
+            seen = neutralise(one.seen)
+            yield f"{row.fault.name}: {one.promise}: expected {one.expected}, seen {seen}"
+
+
+def summary(day: GameDay) -> str:
+    """Give the result of a game day in a line."""
+    worst, whole = f"slowest call {day.worst_seconds:.2f} s", f"{day.seconds:.0f} s in all"
+    count = f"{day.target}: {len(day.rows)} faults"
+    if day.target is not Target.FUNCTION:
+        misled = sum(bool(row.played and row.played.misled) for row in day.rows)
+        late = sum(bool(row.played and _is_late(row.played)) for row in day.rows)
+        budget = f"{RETRIEVAL_BUDGET_SECONDS:g} s"
+        return (
+            f"{count}; {late} answered later than {budget}, {misled} misleading; {worst}; {whole}"
+        )
+    broken = sum(bool(row.broken) for row in day.rows)
+    unplayed = sum(bool(row.not_played) for row in day.rows)
+    kept = f"{broken} broke a promise" if broken else "every promise kept"
+    missing = f", {unplayed} not played" if unplayed else ""
+    return f"{count}; {kept}{missing}; {worst}; {whole}"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    if row.played is None:
+        return row.fault.name, "", f"not played: {row.not_played}", "", ""
+    hook = f" ({row.played.hook})" if row.played.hook else ""
+    answer = neutralise(row.played.answer) + hook
+    return row.fault.name, f"{row.played.seconds:.2f}", answer, _metrics(row.played), _alarms(row)
+
+
+def _metrics(played: Played) -> str:
+    record = played.metrics[0] if played.metrics else {}
+    found = [(name, record.get(_PREFIX + name, [0])[0]) for name in _FAILURES]
+    return ", ".join(name if n == 1 else f"{name} {n:.0f}" for name, n in found if n)
+
+
+def _alarms(row: Row) -> str:
+    at_once = row.fired.at_once
+    keys = sorted(row.fired.lasting, key=lambda key: (key not in at_once, key))
+    return ", ".join(f"{key}!" if key in at_once else key for key in keys)
+
+
+def _seconds(row: Row) -> str:
+    return f"{row.played.seconds:.1f}" if row.played else ""
+
+
+def _outcome(row: Row) -> str:
+    if row.played is None:
+        return f"not played: {row.not_played}"
+    answer = neutralise(row.played.answer)
+    return f"{answer}: MISLEADS, {row.played.misled}" if row.played.misled else answer
+
+
+def _is_late(played: Played) -> bool:
+    return played.seconds > RETRIEVAL_BUDGET_SECONDS
+
+
+def _side_by_side(days: Sequence[GameDay]) -> Iterator[tuple[Row, ...]]:
+    return zip(*(day.rows for day in days), strict=True)
+
+
+def _own_markdown(day: GameDay) -> Iterator[str]:
+    for name, rows in groupby(day.rows, key=lambda row: row.fault.group):
+        yield from ("", f"### {name}", "")
+        yield from _header("fault", "what", "s", "answer", "metrics", "alarms")
+        for row in rows:
+            fault, *cells = _cells(row)
+            yield _line(f"`{fault}`", row.fault.what, *cells)
+
+
+def _compared_markdown(days: Sequence[GameDay]) -> Iterator[str]:
+    yield from _header("fault", *(text for day in days for text in ("s", day.target.value)))
+    for rows in _side_by_side(days):
+        cells = [cell for row in rows for cell in (_seconds(row), _marked(row))]
+        yield _line(f"`{rows[0].fault.name}`", *cells)
+
+
+def _marked(row: Row) -> str:
+    return f"**{_outcome(row)}**" if row.played and row.played.misled else _outcome(row)
+
+
+def _header(*names: str) -> tuple[str, str]:
+    return _line(*names), "|---" * len(names) + "|"
+
+
+def _line(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _grid(title: str, *headings: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for heading in headings:
+        number = heading in ("s", "seconds")
+        table.add_column(
+            "s" if number else heading,
+            justify="right" if number else "left",
+            no_wrap=number or heading == "fault",
+            overflow="fold",
+        )
+    return table

@@ -1,0 +1,133 @@
+"""Which alarms a row sets off, and how a game day is shown."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from knowledge_rag.core import telemetry
+from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
+from knowledge_rag.evaluation.faults.player import Played
+from knowledge_rag.evaluation.faults.promises import Broken
+from knowledge_rag.evaluation.faults.targets import Target
+from knowledge_rag.evaluation.gameday import GameDay, Row, chosen
+from knowledge_rag.evaluation.gameday_alarms import Fired, fired_by, wanted_for
+from knowledge_rag.evaluation.gameday_table import as_comparison, as_markdown, as_table
+
+COUNT, ERRORS = telemetry.RETRIEVAL_COUNT, telemetry.RETRIEVAL_ERRORS
+
+
+def played(*records, **change):
+    return Played("x", **({"seconds": 0.1, "answer": ""} | change), metrics=records)
+
+
+def record(**values):
+    return {COUNT: [1.0], ERRORS: [0.0]} | {name: [value] for name, value in values.items()}
+
+
+def lasting(*records, **change):
+    return fired_by(played(*records, **change)).lasting
+
+
+def test_a_failure_is_an_outage_only_if_it_lasts():
+    fired = fired_by(played(record(**{ERRORS: 1.0})))
+    assert (fired.at_once, fired.lasting) == (frozenset(), {"outage", "error-rate"})
+
+
+def test_a_permanent_failure_fires_at_once():
+    failed = record(**{ERRORS: 1.0, telemetry.RETRIEVAL_PERMANENT_ERRORS: 1.0})
+    assert fired_by(played(failed)).at_once == {"permanent-errors"}
+
+
+def test_timeouts_fire_although_no_call_was_over_the_latency_bound():
+    failed = record(**{ERRORS: 1.0, telemetry.RETRIEVAL_TIMEOUTS: 1.0})
+    assert lasting(failed, seconds=1.81) == {"timeouts", "outage", "error-rate"}
+
+
+def test_calls_over_the_bound_fire_by_the_function_s_own_duration():
+    assert lasting(record(), seconds=2.4) == {"latency-p95"}
+
+
+def test_one_call_in_six_that_fails_is_a_rate_and_no_outage():
+    records = [record(**{ERRORS: 1.0}), *[record()] * 5]
+    assert lasting(*records) == {"error-rate"}
+
+
+def test_nothing_found_is_no_error():
+    empty = record(**{telemetry.RETRIEVAL_ZERO_RESULTS: 1.0})
+    assert lasting(empty) == {"zero-results", "zero-results-warning"}
+
+
+def test_a_healthy_call_and_a_refused_one_fire_nothing():
+    assert fired_by(played(record())) == Fired()
+    assert fired_by(played()) == Fired()
+
+
+def test_a_crash_fires_what_lambda_itself_counts():
+    assert fired_by(played(crashed=True)).at_once == {"function-errors", "init-failures"}
+
+
+def test_every_fault_that_costs_an_answer_has_to_fire_something():
+    for fault in CATALOGUE:
+        failed = fault.crashes or (fault.expected.reason is not None)
+        assert bool(wanted_for(fault).lasting) >= failed, fault.name
+
+
+def test_other_clients_are_met_on_the_wire_only():
+    assert chosen((), [Target.FUNCTION]) == CATALOGUE
+    wire = {fault.name for fault in chosen((), [Target.FUNCTION, Target.PLAIN_BOTO3])}
+    assert {"silent", "html"} <= wire
+    assert not {"event-null", "no-credentials"} & wire
+
+
+@pytest.fixture
+def day():
+    failed = record(**{ERRORS: 1.0, telemetry.RETRIEVAL_PERMANENT_ERRORS: 1.0})
+    denied = Played("access-denied", 0.02, "degraded: access_denied", metrics=(failed,))
+    late = (Broken("answered in time", "at most 2.0 s", "2.31 s"),)
+    return GameDay(
+        Target.FUNCTION,
+        (
+            Row(named("access-denied"), denied, "", fired_by(denied)),
+            Row(named("silent"), Played("silent", 2.31, "degraded: timeout"), broken=late),
+            Row(named("silent-tls"), None, "TLS needs the openssl command"),
+        ),
+        12.0,
+    )
+
+
+def shown(renderable, width):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(renderable)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_table_fits_and_tells_what_broke(day, width):
+    text = shown(as_table(day), width)
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= width
+    assert "The service is slow" in text
+    assert "permanent-errors!" in text
+    flat = " ".join(text.split())
+    assert "silent: answered in time: expected at most 2.0 s, seen 2.31 s" in flat
+    assert "silent-tls: not played: TLS needs the openssl command" in flat
+    assert "1 broke a promise, 1 not played" in flat
+
+
+def test_a_game_day_with_a_row_that_was_not_played_is_not_kept(day):
+    assert not day.kept
+    assert not GameDay(day.target, day.rows[2:], 1.0).kept
+    assert GameDay(day.target, day.rows[:1], 1.0).kept
+
+
+def test_targets_stand_side_by_side_and_misleading_answers_stand_out(day):
+    outage = "an outage reads as nothing documented"
+    other = Played("access-denied", 0.5, "success, nothing found", misled=outage)
+    ours = GameDay(Target.FUNCTION, day.rows[:1], 1.0)
+    theirs = GameDay(Target.PLAIN_BOTO3, (Row(named("access-denied"), other),), 1.0)
+    assert f"MISLEADS, {outage}" in " ".join(shown(as_comparison([ours, theirs]), 200).split())
+    markdown = as_markdown([ours, theirs])
+    assert markdown.startswith(
+        "| fault | s | function | s | plain-boto3 |\n|---|---|---|---|---|\n"
+    )
+    assert f"**success, nothing found: MISLEADS, {outage}**" in markdown

@@ -1,0 +1,102 @@
+"""Game day, as a person runs it; ``test_budget`` plays all of its rows."""
+
+import pytest
+
+from tests.support.cli import assert_one_line
+
+QUICK = ("--only", "refused", "--only", "access-denied", "--only", "query-blank")
+
+
+@pytest.fixture(scope="module")
+def runs(settled):
+    return settled.each(
+        {
+            "text": ("gameday", *QUICK),
+            "json": ("gameday", *QUICK, "--json"),
+            "markdown": ("gameday", *QUICK, "--markdown"),
+            "plain": ("gameday", "--only", "empty-object", "--target", "plain-boto3", "--json"),
+            "both": (
+                "gameday", "--only", "empty-object", "--target", "function",
+                "--target", "langchain-aws", "--json",
+            ),
+            "list": ("gameday", "--list"),
+        }
+    )  # fmt: skip
+
+
+def test_a_table_tells_fault_time_answer_metrics_and_alarms(runs):
+    ran = runs["text"]
+    assert (ran.code, ran.err) == (0, "")
+    rows = {line.split()[0]: line for line in ran.out.splitlines() if line.strip()}
+    assert "degraded: unavailable" in rows["refused"]
+    assert "error-rate, outage" in rows["refused"]
+    assert "permanent-errors!" in ran.out
+    assert "400: query is blank" in rows["query-blank"]
+    assert "3 faults; every promise kept" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 80
+    assert "\x1b" not in ran.out
+
+
+def test_json_holds_the_records_that_were_emitted(runs):
+    report = runs["json"].json
+    assert (report["target"], report["kept"]) == ("function", True)
+    assert [row["name"] for row in report["rows"]] == ["access-denied", "refused", "query-blank"]
+    denied, _, blank = report["rows"]
+    assert denied["metrics"][0]["KnowledgeRetrievalPermanentErrors"] == [1.0]
+    assert denied["alarms_at_once"] == ["permanent-errors"]
+    assert (blank["http"], blank["metrics"], blank["alarms"]) == (400, [], [])
+
+
+def test_markdown_is_a_table_for_documents(runs):
+    ran = runs["markdown"]
+    assert ran.code == 0
+    assert "### The service answers an error" in ran.out
+    assert "| fault | what | s | answer | metrics | alarms |" in ran.out
+    assert "| `access-denied` | 403 AccessDeniedException | " in ran.out
+
+
+def test_another_client_takes_an_empty_object_for_nothing_found(runs):
+    (row,) = runs["plain"].json["rows"]
+    assert runs["plain"].code == 0  # it promised nothing
+    assert row["answer"] == "success, nothing found"
+    assert row["misled"] == "an outage reads as nothing documented"
+
+
+def test_langchain_raises_where_the_function_degrades(runs):
+    ours, theirs = runs["both"].json
+    assert (ours["rows"][0]["status"], ours["rows"][0]["reason"]) == (
+        "degraded", "malformed_response",
+    )  # fmt: skip
+    assert theirs["rows"][0]["answer"] == "KeyError"
+
+
+def test_the_list_says_what_goes_wrong(runs):
+    assert runs["list"].code == 0
+    assert "drip-body" in runs["list"].out
+    assert "the body drips, a byte each 0.3 s" in runs["list"].out
+
+
+def test_a_row_that_can_t_be_played_is_a_finding(settled):
+    ran = settled("gameday", "--only", "silent-tls", PATH="/nowhere")
+    assert ran.code == 1
+    assert "silent-tls: not played: TLS needs the openssl command" in " ".join(ran.out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--only", "drip"), "did you mean six-drips, drip-body"),
+        (("--only", "nonsense"), "--list"),
+        (("--target", "requests"), "plain-boto3"),
+        (("--json", "--markdown"), "choose one"),
+        (("--target", "plain-boto3", "--only", "event-null"), "wire"),
+    ],
+)
+def test_wrong_usage_is_one_line(settled, arguments, said):
+    ran = settled("gameday", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert_one_line(ran.err, said)
+
+
+def test_a_terminal_sees_how_far_it_is(settled):
+    assert "0/1" in settled.on_terminal("gameday", "--only", "swallowed")
