@@ -105,9 +105,14 @@ def _corpus_problems(corpus: str, project: Path) -> list[str]:
     folder = project / corpus
     if not folder.is_dir():
         return [f"  corpus: {corpus} is no folder; set corpus to the one with your documents"]
-    if not any(path.is_file() for path in folder.rglob("*")):
+    if not any(path.is_file() and not _hidden(path, folder) for path in folder.rglob("*")):
         return [f"  corpus: {corpus} has no files; there would be nothing to find"]
     return []
+
+
+def _hidden(path: Path, folder: Path) -> bool:
+    """Tell whether a file is none of the documents: it, or a folder on the way, starts with a dot."""
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
 def _compact(schema: str) -> str:

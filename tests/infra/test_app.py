@@ -43,6 +43,23 @@ def said(ran):
     return [line for line in ran.stderr.splitlines() if not line.startswith("b'!!")]
 
 
+def test_without_an_active_environment_the_projects_own_is_used(tmp_path):
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/python").symlink_to(sys.executable)
+    (tmp_path / "app.py").write_text("print('ran')")
+    inactive = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
+    ran = subprocess.run(
+        CONFIGURATION["app"],
+        shell=True,
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+        env=inactive,
+    )
+    assert ran.stdout == "ran\n"
+
+
 @pytest.fixture(scope="module")
 def synthesized(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cdk.out")

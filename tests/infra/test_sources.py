@@ -86,8 +86,10 @@ def test_a_corpus_that_is_no_folder_is_told(project):
     ]
 
 
-def test_a_corpus_without_files_is_told(project):
-    (project / "knowledge-corpus/a.md").unlink()
+def test_a_corpus_without_files_is_told_and_hidden_ones_do_not_count(project):
+    (project / "knowledge-corpus/a.md").rename(project / "knowledge-corpus/.a.md")
+    (project / "knowledge-corpus/.git").mkdir()
+    (project / "knowledge-corpus/.git/config").touch()
     assert problems(project) == [
         "  corpus: knowledge-corpus has no files; there would be nothing to find"
     ]
