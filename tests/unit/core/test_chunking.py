@@ -278,3 +278,9 @@ def test_an_item_that_fits_is_whole_even_where_its_heading_no_longer_fits_with_i
     assert token_cost(item) < SMALL.content_tokens < token_cost("## A heading\n\n" + item)
     cut = chunks_of(f"## A heading\n\n{item}\n\nand then some text\n", SMALL)
     assert [c.content for c in cut][:2] == ["## A heading", item]
+
+
+def test_a_section_that_is_long_only_by_its_indents_stays_whole():
+    text = "# A\n\n" + "- item\n\n" + (" " * 400 + "x\n") * 10
+    assert token_cost(text) < SMALL.content_tokens < len(text) * 0.2
+    assert spans(text, SMALL) == [(1, 14, ("A",))]

@@ -94,6 +94,16 @@ def test_headings_stand_where_they_stand(text, headings):
     assert oracle_outline(text) == headings
 
 
+@pytest.mark.parametrize("heading", ["# A", "# A #  ", "A\n---"])
+@pytest.mark.parametrize("blank", ["", "\n", " \t\r\n\n"])
+def test_a_heading_knows_where_the_text_below_it_starts(heading, blank):
+    above = f"{heading}\n{blank}"
+    (found,) = find_headings(f"{above}text\n")
+    assert found[2] == len(above)
+    (found,) = find_headings(above)
+    assert found[2] >= len(above)
+
+
 def test_the_first_heading_is_found_without_reading_on():
     assert first_heading("text\n\n## A\n# B\n")[-1] == "A"
     assert first_heading("no heading\n") is None
