@@ -105,6 +105,14 @@ def test_emptying_takes_every_version_and_marker(s3, time):
     s3.delete_bucket(Bucket=BUCKET)
 
 
+def test_a_version_that_may_not_be_deleted_is_named(s3, time):
+    s3.create_bucket(Bucket="locked", ObjectLockEnabledForBucket=True)
+    s3.put_object(Bucket="locked", Key="held.md", Body=b"", ObjectLockLegalHoldStatus="ON")
+
+    with pytest.raises(PermissionError, match=r"locked keeps held\.md"):
+        empty(s3, "locked", time.clock())
+
+
 def test_more_objects_than_one_request_deletes(s3, time):
     for number in range(1001):
         s3.put_object(Bucket=BUCKET, Key=f"{number}.md", Body=b"")

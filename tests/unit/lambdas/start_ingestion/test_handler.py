@@ -28,8 +28,11 @@ PROPERTIES = {
 
 
 class Context:
+    def __init__(self, seconds=900):
+        self._seconds = seconds
+
     def get_remaining_time_in_millis(self):
-        return 900_000
+        return self._seconds * 1000
 
 
 @pytest.fixture
@@ -62,11 +65,11 @@ def request_of(ingestion):
     return make
 
 
-def run(event):
+def run(event, seconds=900):
     """Call the handler; give its log lines and its metric records."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        assert lambda_handler(event, Context()) is None
+        assert lambda_handler(event, Context(seconds)) is None
     records = [json.loads(line) for line in output.getvalue().splitlines()]
     return [r for r in records if "_aws" not in r], [r for r in records if "_aws" in r]
 
@@ -114,6 +117,23 @@ def test_failed_documents_and_jobs_are_metrics_and_undo_no_deployment(ingestion,
     assert metrics["KnowledgeIngestionFailedJobs"] == [1]
     assert metrics["KnowledgeIngestionFailedDocuments"] == [4]
     assert (logs[-1]["level"], logs[-1]["reason"]) == ("ERROR", "the model is not enabled")
+
+
+@pytest.mark.usefixtures("s3")
+@pytest.mark.parametrize(("failed", "level"), [(0, "INFO"), (1, "ERROR")])
+def test_failed_documents_are_an_error_in_the_log(ingestion, request_of, failed, level):
+    ingestion.scripts = [[ended("COMPLETE", new=1, failed=failed)]]
+
+    logs, _ = run(request_of("Create"))
+
+    assert (logs[-1]["level"], logs[-1]["failed"]) == (level, failed)
+
+
+def test_there_is_time_left_to_answer_when_the_work_takes_too_long(s3, ingestion, request_of):
+    run(request_of("Create"), seconds=60)
+
+    assert "time is up while copying runbooks/a.md" in ingestion.answers[0]["Reason"]
+    assert keys(s3, "corpus") == []
 
 
 @pytest.mark.usefixtures("s3")
