@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from knowledge_rag.core import telemetry
 from knowledge_rag.core.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.faults.targets import Target
@@ -23,26 +24,34 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.faults.player import Played
     from knowledge_rag.evaluation.gameday import GameDay, Row
 
-_PREFIX: Final = "KnowledgeRetrieval"
-_FAILURES: Final = (
-    "Errors", "PermanentErrors", "Timeouts", "GuardrailIntervened", "DroppedResults", "ZeroResults",
-)  # fmt: skip
+_FAILURES: Final = {
+    telemetry.RETRIEVAL_ERRORS: "errors",
+    telemetry.RETRIEVAL_PERMANENT_ERRORS: "permanent",
+    telemetry.RETRIEVAL_TIMEOUTS: "timeouts",
+    telemetry.RETRIEVAL_GUARDRAIL_INTERVENED: "guardrail",
+    telemetry.RETRIEVAL_DROPPED_RESULTS: "dropped",
+    telemetry.RETRIEVAL_ZERO_RESULTS: "zero",
+}
 """Metrics that are worth a word where they are not 0; count and latency come with every answer."""
 
 _LEGEND: Final = (
-    f"alarms: as if the fault lasted, at {QUERIES_A_MINUTE} queries a minute; ! fires on the first"
+    "metrics: what was counted beside the query itself, of KnowledgeRetrieval...",
+    f"alarms: if the fault lasted, at {QUERIES_A_MINUTE} queries a minute; ! on the very first one",
 )
+_WIDTHS: Final = {"fault": 22, "s": 4}
+_SHARES: Final = {"answer": 28, "metrics": 17, "alarms": 24}
+"""How the rest of the line is shared out: all that is usual fits a line of 100 columns."""
 
 
 def as_table(day: GameDay) -> RenderableType:
     """Lay out a game day of the function for a terminal."""
     parts: list[RenderableType] = []
     for name, rows in groupby(day.rows, key=lambda row: row.fault.group):
-        table = _grid(f"{name}", "fault", "seconds", "answer", "metrics", "alarms")
+        table = _grid(f"{name}", "fault", "s", "answer", "metrics", "alarms")
         for row in rows:
             table.add_row(*_cells(row), style="bold red" if row.broken or row.not_played else None)
         parts += [table, Text()]
-    return Group(*parts, Text(_LEGEND), *map(Text, problems(day)), Text(summary(day)))
+    return Group(*parts, *map(Text, (*_LEGEND, *problems(day), "", summary(day))))
 
 
 def as_comparison(days: Sequence[GameDay]) -> RenderableType:
@@ -109,14 +118,14 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 def _metrics(played: Played) -> str:
     record = played.metrics[0] if played.metrics else {}
-    found = [(name, record.get(_PREFIX + name, [0])[0]) for name in _FAILURES]
-    return ", ".join(name if n == 1 else f"{name} {n:.0f}" for name, n in found if n)
+    found = [(word, record.get(name, [0])[0]) for name, word in _FAILURES.items()]
+    return ", ".join(word if n == 1 else f"{word} {n:.0f}" for word, n in found if n)
 
 
 def _alarms(row: Row) -> str:
     at_once = row.fired.at_once
     keys = sorted(row.fired.lasting, key=lambda key: (key not in at_once, key))
-    return ", ".join(f"{key}!" if key in at_once else key for key in keys)
+    return " ".join(f"{key}!" if key in at_once else key for key in keys)
 
 
 def _seconds(row: Row) -> str:
@@ -167,13 +176,22 @@ def _line(*cells: str) -> str:
 
 
 def _grid(title: str, *headings: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    table.expand = set(_SHARES) <= set(headings)
     for heading in headings:
-        number = heading in ("s", "seconds")
         table.add_column(
-            "s" if number else heading,
-            justify="right" if number else "left",
-            no_wrap=number or heading == "fault",
+            heading,
+            justify="right" if heading == "s" else "left",
+            width=_WIDTHS.get(heading),
+            ratio=_SHARES.get(heading) if table.expand else None,
+            no_wrap=heading in _WIDTHS,
             overflow="fold",
         )
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 INIT: Final = "knowledge_rag.evaluation.faults.init"
 """Module that starts the function as Lambda does, and asks it once."""
+
+_SLOW_SECONDS: Final = 5
 
 _PAST, _FUTURE = "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 
@@ -50,6 +53,19 @@ def _expired(stage: Stage) -> None:
     config.write_text(f"[default]\ncredential_process = cat {path}\n")
     stage.environment["AWS_CONFIG_FILE"] = str(config)
     stage.mend = lambda: _credentials(path, _FUTURE)
+
+
+def _slow(stage: Stage) -> None:
+    """Give credentials that have to be renewed, and then take longer than a query has."""
+    _no_credentials(stage)
+    first = stage.folder / "first.json"
+    soon = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=5)
+    _credentials(first, soon.isoformat())
+    script = stage.folder / "credentials.sh"
+    script.write_text(f'cat "{first}" || exec sleep {_SLOW_SECONDS}\nrm "{first}"\n')
+    config = stage.folder / "config"
+    config.write_text(f"[default]\ncredential_process = sh {script}\n")
+    stage.environment["AWS_CONFIG_FILE"] = str(config)
 
 
 def _failing(stage: Stage) -> None:
@@ -152,7 +168,14 @@ ROWS: Final = (
         connections=1,
     ),
     _row(
-        "credential-process-fails",
+        "credentials-slow",
+        "a credential_process that takes 5 s to renew them",
+        _slow,
+        degrades(Reason.TIMEOUT, "DeadlineExceeded"),
+        healthy_after=False,
+    ),
+    _row(
+        "credentials-fail",
         "a credential_process that fails",
         _failing,
         _WRONG,
