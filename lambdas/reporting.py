@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import Final
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.log_output import StandardOutput, ascii_json, log_level
+from lambdas.metric_record import MetricRecord
 
 _LEVEL: Final = log_level(os.environ)
 
@@ -39,9 +39,6 @@ def begin() -> None:
         logger.warning("log level is wrong", problems=_LEVEL.problem)
 
 
-def metric_record() -> EphemeralMetrics:
-    """Start one metric record of this deployment.
-
-    A record a call: ``Metrics`` keeps its values in class attributes, which threads would mix.
-    """
-    return EphemeralMetrics(namespace=telemetry.NAMESPACE, service=_service())
+def metric_record() -> MetricRecord:
+    """Start one metric record of this deployment."""
+    return MetricRecord(telemetry.NAMESPACE, _service())

@@ -105,4 +105,4 @@ def _emit(counts: dict[str, int], job_id: str) -> None:
     for name, count in counts.items():
         metrics.add_metric(name, MetricUnit.Count, count)
     metrics.add_metadata("ingestion_job_id", job_id)
-    metrics.flush_metrics()
+    metrics.write()

@@ -6,16 +6,12 @@ debug switch asks for it.
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 import traceback
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.metrics import MetricUnit
-from aws_lambda_powertools.metrics.functions import is_metrics_disabled
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.outcome import Reason, Status
@@ -97,15 +93,8 @@ def answered(call: Call, query: Query | None, end: End, started: float) -> None:
         logger.error("query degraded", **fields)
     else:
         logger.info("query answered", **fields)
-    if end.outcome.reason is not Reason.QUERY_LIMIT and not _without_metrics():
+    if end.outcome.reason is not Reason.QUERY_LIMIT:
         _write_metrics(call, end, latency_ms)
-
-
-def _without_metrics() -> bool:
-    try:
-        return is_metrics_disabled()
-    except ValueError:  # a switch that is neither true nor false has not been turned off
-        return False
 
 
 def _fields(call: Call, query: Query | None, end: End, latency_ms: float) -> dict[str, Any]:
@@ -141,10 +130,7 @@ def _write_metrics(call: Call, end: End, latency_ms: float) -> None:
         )
     for key, property_ in (properties | _ids(call)).items():
         metrics.add_metadata(key=key, value=property_)
-    # One write: two threads' records must not run into each other.
-    record = json.dumps(metrics.serialize_metric_set(), separators=(",", ":")) + "\n"
-    with suppress(OSError, ValueError):  # an output that is full or closed costs no answer
-        sys.stdout.write(record)
+    metrics.write()
 
 
 def _counts(end: End) -> dict[str, int]:

@@ -142,7 +142,7 @@ def _emit(outcome: Outcome) -> None:
     }.items():
         metrics.add_metric(name, MetricUnit.Count, count)
     metrics.add_metadata("ingestion_job_id", outcome.job_id)
-    metrics.flush_metrics()
+    metrics.write()
 
 
 def _answer(request: Request, answer: Answer) -> None:

@@ -1,0 +1,54 @@
+import contextlib
+import io
+import json
+
+import pytest
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from lambdas.metric_record import MetricRecord
+
+
+def filled(record):
+    record.add_metric("Count", MetricUnit.Count, 1)
+    record.add_metric("Latency", MetricUnit.Milliseconds, 12.5)
+    record.add_metadata("status", "ok")
+    return record
+
+
+def written(record):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        record.write()
+    return output.getvalue()
+
+
+def without_time(record):
+    record["_aws"].pop("Timestamp")
+    return record
+
+
+def test_a_record_is_what_powertools_writes():
+    theirs = filled(EphemeralMetrics(namespace="Ns", service="s")).serialize_metric_set()
+    ours = filled(MetricRecord("Ns", "s")).to_dict()
+    assert abs(ours["_aws"]["Timestamp"] - theirs["_aws"]["Timestamp"]) < 60_000
+    assert without_time(ours) == without_time(theirs)
+
+
+def test_it_is_one_line():
+    line = written(filled(MetricRecord("Ns", "s")))
+    assert line.endswith("}\n")
+    assert line.count("\n") == 1
+    assert json.loads(line)["Count"] == [1.0]
+
+
+@pytest.mark.parametrize(("switch", "lines"), [("true", 0), ("false", 1), ("perhaps", 1), ("", 1)])
+def test_it_can_be_switched_off(monkeypatch, switch, lines):
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", switch)
+    assert written(filled(MetricRecord("Ns", "s"))).count("\n") == lines
+
+
+def test_an_output_that_is_closed_costs_nothing():
+    closed = io.StringIO()
+    closed.close()
+    with contextlib.redirect_stdout(closed):
+        filled(MetricRecord("Ns", "s")).write()
