@@ -105,6 +105,12 @@ class Aws:
             for partition in self._session.get_available_partitions()
         )
 
+    @property
+    def ca_bundle(self) -> str | None:
+        """File of certificate authorities that the configuration names, if any."""
+        named: str | None = self._session._session.get_config_variable("ca_bundle")  # noqa: SLF001 - boto3 does not pass it on
+        return named
+
     def credentials(self) -> Any:  # noqa: ANN401 - likewise
         """Give what requests are signed with, frozen; ``None`` where there is nothing.
 

@@ -103,7 +103,8 @@ def call_failed(error: Exception, action: str) -> CallFailed:
         code = str(error.response.get("Error", {}).get("Code", "Unknown"))
         detail = str(error.response.get("Error", {}).get("Message", ""))
         named = _NEEDED.search(detail)
-        trouble = _CODES.get(code, Trouble.REFUSED)
+        # an event stream has its errors' names in lower case
+        trouble = _CODES.get(code[:1].upper() + code[1:], Trouble.REFUSED)
         return CallFailed(trouble, named[1] if named else action, code, detail)
     for kinds, trouble in _KINDS:
         if isinstance(error, kinds):

@@ -169,7 +169,9 @@ def _paths(service: str) -> list[tuple[str, re.Pattern[str]]]:
     found = []
     for name in _model(service).operation_names:
         http = _model(service).operation_model(name).http
-        path = re.escape(http["requestUri"].partition("?")[0])
+        if "?" in http["requestUri"]:  # S3's sub-resources, of which none is asked for here
+            continue
+        path = re.escape(http["requestUri"])
         pattern = re.sub(r"\\\{\w+\\\+\\\}|\\\{\w+\\\}", "[^?]+", path)
         found.append((name, re.compile(f"{http['method']} {pattern}")))
     return sorted(found, key=lambda each: -len(each[1].pattern))

@@ -1,0 +1,88 @@
+"""The questions that a deployment is tried with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.lines import decode, split_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_FILE_BYTES: Final = 4_000_000
+_SHIPPED: Final = "questions.jsonl"
+
+
+class Topic(StrEnum):
+    """Whether the corpus answers a question."""
+
+    ON = "on"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and what is known of its answer.
+
+    Args:
+        id: for the report.
+        query: the question itself.
+        topic: whether the corpus answers it.
+        source_file: a document that does, ``""`` where none is named.
+    """
+
+    id: str
+    query: str
+    topic: Topic = Topic.ON
+    source_file: str = ""
+
+
+def shipped_questions() -> list[Question]:
+    """Give the questions about the sample corpus, and some that no runbook answers."""
+    data = (resources.files(__package__) / _SHIPPED).read_bytes()
+    return _parse(data, _SHIPPED)
+
+
+def load_questions(path: Path) -> list[Question]:
+    """Read questions from JSON Lines, and add the shipped off-topic ones if the file has none.
+
+    A line has ``query`` and may have ``id``, ``topic`` (``on``, unless set, or ``off``) and
+    ``source_file``.
+
+    Raises:
+        UnreadableDocument: the file can't be read, or a line of it is no such question.
+    """
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise UnreadableDocument(str(path), f"more than {MAX_FILE_BYTES} bytes")
+        questions = _parse(path.read_bytes(), str(path))
+    except OSError as error:
+        raise UnreadableDocument(str(path), error.strerror or str(error)) from error
+    if not any(question.topic is Topic.ON for question in questions):
+        raise UnreadableDocument(str(path), "no question of topic on")
+    if not any(question.topic is Topic.OFF for question in questions):
+        questions += [each for each in shipped_questions() if each.topic is Topic.OFF]
+    return questions
+
+
+def _parse(data: bytes, name: str) -> list[Question]:
+    questions = []
+    for number, line in enumerate(split_lines(decode(data, name)), start=1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+                query, source = row["query"], row.get("source_file", "")
+                if not (isinstance(query, str) and query.strip() and isinstance(source, str)):
+                    raise ValueError("query and source_file are text")  # noqa: TRY301 - told below
+                topic = Topic(row.get("topic", "on"))
+                identity = str(row.get("id", f"line {number}"))
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+                reason = f"line {number} is no JSON object with query, and topic on or off where it is set"
+                raise UnreadableDocument(name, reason) from error
+            questions.append(Question(identity, query, topic, source))
+    return questions

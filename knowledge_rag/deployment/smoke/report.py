@@ -1,0 +1,86 @@
+"""What a trial of a deployment says: one line a promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Verdict(StrEnum):
+    """Whether a promise was kept."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    DEGRADED = "degraded"
+    """Kept as far as it could be tried: something was unavailable meanwhile."""
+    UNKNOWN = "unknown"
+    """It could not be looked at."""
+    NOTE = "note"
+    """No promise, but worth knowing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One promise.
+
+    Args:
+        name: of what was promised.
+        verdict: whether it was kept.
+        detail: what was seen, without a full stop.
+        action: what to do, one sentence; ``""`` where there is nothing to do.
+    """
+
+    name: str
+    verdict: Verdict
+    detail: str
+    action: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Give the JSON form."""
+        return {
+            "promise": self.name,
+            "verdict": self.verdict.value,
+            "detail": self.detail,
+            "action": self.action,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial of a deployment.
+
+    Args:
+        deployment: its name.
+        region: where it was looked for.
+        promises: in the order of a request's way.
+        figures: everything that was measured, as JSON has it.
+    """
+
+    deployment: str
+    region: str
+    promises: tuple[Promise, ...]
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def broken(self) -> bool:
+        """Whether any promise was."""
+        return any(promise.verdict is Verdict.BROKEN for promise in self.promises)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether something was unavailable, or could not be looked at."""
+        doubts = (Verdict.DEGRADED, Verdict.UNKNOWN)
+        return any(promise.verdict in doubts for promise in self.promises)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {
+            "deployment": self.deployment,
+            "region": self.region,
+            "promises": [promise.to_dict() for promise in self.promises],
+            **self.figures,
+        }

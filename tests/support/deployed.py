@@ -1,0 +1,111 @@
+"""A deployment on this machine: stacks and bucket in moto, the real function behind every way to it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from tests.support.event_stream import chunk, stream, tool_output
+from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, Ingestion, ended
+from tests.support.local import CORPUS
+from tests.support.mcp_gateway import TOOL, McpGateway
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.account import Account
+
+NAME = "knowledge-rag-dev"
+BUCKET = "corpus-of-the-deployment"
+ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:knowledge-rag-dev-retrieve-knowledge:live"
+
+
+class Deployment:
+    """What a deployment leaves in an account.
+
+    Args:
+        account: that it is in.
+        function: ``retrieve_knowledge``: from event and context to the answer.
+
+    Attributes:
+        gateway: in AgentCore's place.
+        ingestion: in the place of Bedrock's ingestion jobs; the last one is complete.
+    """
+
+    def __init__(self, account: Account, function: Any) -> None:
+        self.account = account
+        self._function = function
+        self._lock = threading.Lock()  # the function writes to this process's standard output
+        self.gateway = McpGateway(self._ask_as_gateway)
+        self.ingestion = Ingestion()
+        self.ingestion.jobs["JOB0000001"] = [ended("COMPLETE", new=28)]
+        account.environment["AWS_ENDPOINT_URL_BEDROCK_AGENT"] = self.ingestion.url
+        account.environment |= account.played.endpoint("bedrock-agent-runtime")
+        account.played.play("lambda", "Invoke", self._invoke)
+        account.played.play("bedrock-agent-runtime", "InvokeAgent", self._invoke_agent)
+        self.has_floor(0.285)
+
+    def close(self) -> None:
+        self.gateway.close()
+        self.ingestion.close()
+
+    def has_floor(self, value: float | None) -> None:
+        """Tell this floor among the function's variables."""
+        variables = {"SEARCH_TYPE": "HYBRID"}
+        if value is not None:
+            variables["EVIDENCE_FLOOR_HYBRID"] = str(value)
+        configuration = {"Environment": {"Variables": variables}}
+        self.account.played.play("lambda", "GetFunctionConfiguration", configuration)
+
+    def make(self, *parts: str, corpus: Path = CORPUS, **outputs: str) -> None:
+        """Make the stacks, and the bucket with the corpus.
+
+        Args:
+            parts: of the deployment, all unless some are named.
+            corpus: folder of documents.
+            outputs: that differ from the usual ones.
+        """
+        usual = {
+            "data": {
+                "KnowledgeBaseId": KNOWLEDGE_BASE_ID,
+                "DataSourceId": DATA_SOURCE_ID,
+                "CorpusBucketName": BUCKET,
+            },
+            "service": {
+                "RetrieveFunctionArn": ALIAS,
+                "AgentId": "AGENT00001",
+                "AgentAliasId": "ALIAS00001",
+                "GatewayUrl": self.gateway.url,
+            },
+        }
+        for part in parts or usual:
+            made = {key: outputs.get(key, value) for key, value in usual[part].items()}
+            self.account.deploy(f"{NAME}-{part}", **made)
+        s3 = self.account.client("s3")
+        s3.create_bucket(Bucket=BUCKET)
+        for path in sorted(corpus.rglob("*.md")):
+            key = path.relative_to(corpus).as_posix()
+            s3.put_object(Bucket=BUCKET, Key=key, Body=path.read_bytes())
+
+    def replace(self, source_file: str, content: bytes) -> None:
+        """Put another version of a document into the bucket, without an ingestion."""
+        self.account.client("s3").put_object(Bucket=BUCKET, Key=source_file, Body=content)
+
+    def _call(self, event: dict[str, Any], context: Any = None) -> dict[str, Any]:
+        with self._lock:
+            answer: dict[str, Any] = self._function(event, context)
+        return answer
+
+    def _invoke(self, path: str, body: bytes) -> dict[str, Any]:
+        assert ALIAS in path.replace("%3A", ":"), path
+        return self._call(json.loads(body))
+
+    def _invoke_agent(self, _path: str, body: bytes) -> Any:
+        found = self._call({"query": json.loads(body)["inputText"], "max_results": 5})
+        return stream(tool_output(found), chunk("See the runbook."))
+
+    def _ask_as_gateway(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        client = SimpleNamespace(custom={"bedrockAgentCoreToolName": TOOL})
+        return self._call(arguments, SimpleNamespace(client_context=client))

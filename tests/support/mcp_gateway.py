@@ -1,0 +1,115 @@
+"""A loopback server in the place of an AgentCore gateway: MCP over streamable HTTP, callers proven."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TOKEN = "token-of-the-issuer"
+TOOL = "knowledge___retrieveKnowledge"
+_SCOPE = re.compile(
+    r"AWS4-HMAC-SHA256 Credential=testing/\d{8}/(?P<region>[a-z0-9-]+)/bedrock-agentcore/aws4_request,"
+    r" SignedHeaders=(?P<signed>[a-z0-9;-]+), Signature=(?P<signature>[0-9a-f]{64})"
+)
+
+
+class McpGateway:
+    """Serves one tool to whoever signs as the account's user, or brings the token.
+
+    Attributes:
+        answer: from the tool's arguments to its result.
+        streams: whether requests are answered with an event stream.
+        wants_token: whether signatures are refused and only the token counts.
+        methods: that were called, in order.
+    """
+
+    def __init__(self, answer: Callable[[dict[str, Any]], Any]) -> None:
+        self.answer = answer
+        self.streams = False
+        self.wants_token = False
+        self.tools = [TOOL]
+        self.methods: list[str] = []
+        gateway = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status, message = gateway.serve(self.headers, body, gateway.url)
+                text = json.dumps(message).encode() if message else b""
+                self.send_response(status)
+                self.send_header("Mcp-Session-Id", "session-1")
+                if gateway.streams and message:
+                    self.send_header("Content-Type", "text/event-stream")
+                    text = b": hello\n\nevent: message\ndata: " + text + b"\n\n"
+                else:
+                    self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *_: Any) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/mcp"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def serve(self, headers: Any, body: bytes, url: str) -> tuple[int, Any]:
+        """Give the status and the message for one request."""
+        if not self._knows(headers, body, url):
+            return 403, {"message": "refused"}
+        message = json.loads(body)
+        method = message["method"]
+        self.methods.append(method)
+        if method != "initialize" and headers.get("Mcp-Session-Id") != "session-1":
+            return 400, None
+        if "id" not in message:
+            return 202, None
+        return 200, {"jsonrpc": "2.0", "id": message["id"], **self._result(method, message)}
+
+    def _result(self, method: str, message: Any) -> dict[str, Any]:
+        if method == "initialize":
+            about = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
+            return {"result": {**about, "serverInfo": {"name": "gateway", "version": "1"}}}
+        if method == "tools/list":
+            return {"result": {"tools": [{"name": name, "inputSchema": {}} for name in self.tools]}}
+        if method != "tools/call" or message["params"]["name"] not in self.tools:
+            return {"error": {"code": -32601, "message": f"no {method}"}}
+        text = json.dumps(self.answer(message["params"]["arguments"]))
+        return {"result": {"content": [{"type": "text", "text": text}], "isError": False}}
+
+    def _knows(self, headers: Any, body: bytes, url: str) -> bool:
+        given = headers.get("Authorization", "")
+        if self.wants_token:
+            return given == f"Bearer {TOKEN}"
+        found = _SCOPE.fullmatch(given)
+        return found is not None and found["signature"] == _signature(headers, body, url, found)
+
+
+def _signature(headers: Any, body: bytes, url: str, found: re.Match[str]) -> str:
+    """Compute what AWS would: the signature of the request as it arrived."""
+    signed = {name: headers[name] for name in found["signed"].split(";")}
+    request = AWSRequest("POST", url, signed, body)
+    request.context["timestamp"] = headers["X-Amz-Date"]
+    auth = SigV4Auth(Credentials("testing", "testing"), "bedrock-agentcore", found["region"])
+    text = auth.string_to_sign(request, auth.canonical_request(request))
+    signature: str = auth.signature(text, request)
+    return signature
