@@ -153,11 +153,11 @@ def _row(fault: Fault, result: Played | NotPlayed, target: Target) -> Row:
     if target is not Target.FUNCTION:
         return Row(fault, result)
     fired = fired_by(result)
-    return Row(fault, result, "", fired, (*result.broken, *_silent(fault, fired)))
+    return Row(fault, result, "", fired, (*result.broken, *_silent(result, fault, fired)))
 
 
-def _silent(fault: Fault, fired: Fired) -> list[Broken]:
-    wanted = wanted_for(fault)
+def _silent(played: Played, fault: Fault, fired: Fired) -> list[Broken]:
+    wanted = wanted_for(fault, played.reason)
     return [
         Broken(f"the alarms that fire {when}", _keys(expected), _keys(seen))
         for when, expected, seen in (

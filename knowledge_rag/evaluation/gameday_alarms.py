@@ -49,9 +49,14 @@ def fired_by(played: Played) -> Fired:
     return Fired(frozenset(at_once), frozenset(lasting))
 
 
-def wanted_for(fault: Fault) -> Fired:
-    """Say which alarms a fault has to fire, from what is expected of it and not from its records."""
-    expected = fault.expected
+def wanted_for(fault: Fault, reason: str = "") -> Fired:
+    """Say which alarms a fault has to fire, from what is expected of it and not from its records.
+
+    Args:
+        fault: that was played.
+        reason: that it was answered with, where several will do.
+    """
+    expected = fault.expected.given(reason)
     if fault.crashes:
         crash = frozenset({"function-errors", "init-failures"})
         return Fired(crash, crash)

@@ -69,7 +69,8 @@ def as_markdown(days: Sequence[GameDay]) -> str:
         lines = list(_own_markdown(days[0]))
     else:
         lines = list(_compared_markdown(days))
-    return "\n".join([*lines, "", *(f"{summary(day)}  " for day in days)]) + "\n"
+    told = [line for day in days for line in (*problems(day), summary(day))]
+    return "\n".join([*lines, *(f"\n{line}" for line in told)]) + "\n"
 
 
 def as_list(faults: Sequence[Fault]) -> RenderableType:

@@ -1,6 +1,7 @@
 """The catalogue is sound, and what is promised of a row is worth something."""
 
 import dataclasses
+import json
 import os
 import re
 
@@ -9,13 +10,22 @@ import pytest
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import DropReason, Reason
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
-from knowledge_rag.evaluation.faults.events import direct
+from knowledge_rag.evaluation.faults.events import (
+    agent,
+    agent_function,
+    agent_parameters,
+    direct,
+    gateway,
+)
 from knowledge_rag.evaluation.faults.items import evidence, item
 from knowledge_rag.evaluation.faults.model import Group, answers, degrades, refuses
 from knowledge_rag.evaluation.faults.player import play
 from knowledge_rag.evaluation.faults.promises import broken_by
 from knowledge_rag.evaluation.faults.stage import HEALTHY_ANSWER
 from knowledge_rag.evaluation.faults.targets import Heard, Target
+from tests.support.local import PROJECT
+
+EVENTS = PROJECT / "tests" / "events"
 
 
 @pytest.fixture
@@ -133,3 +143,35 @@ def test_without_namespaces_a_resolver_of_ours_stands_in_and_the_row_says_so(sur
     played = play(named("dns-failure"), Target.FUNCTION, own_network=False)
     assert (played.answer, played.broken) == ("degraded: unavailable", ())
     assert "replaced" in played.hook
+
+
+class TestEvents:
+    """The catalogue asks as the callers do: its events have the shape of those whose origin is known."""
+
+    @pytest.mark.parametrize(
+        ("name", "event"),
+        [
+            ("agent_request_body", agent({"query": "x", "max_results": "3"})),
+            ("agent_parameters", agent_parameters({"query": "x"})),
+            ("agent_function_details", agent_function()),
+            ("direct", direct()),
+        ],
+    )
+    def test_an_event_has_a_known_shape(self, name, event):
+        known = json.loads((EVENTS / f"{name}.json").read_text())
+        if name == "direct":
+            assert event.keys() <= known.keys()
+        else:
+            assert shape(event) == shape(known)
+
+    def test_a_gateway_names_its_tool_as_it_is_known_to(self):
+        known = json.loads((EVENTS / "gateway_client_context.json").read_text())
+        name = "bedrockAgentCoreToolName"
+        assert gateway().client_context.custom[name] == known["custom"][name]
+
+
+def shape(value):
+    """Give the names in a value, with one member standing for all of a list."""
+    if isinstance(value, dict):
+        return {name: shape(member) for name, member in value.items()}
+    return [shape(value[0])] if isinstance(value, list) and value else type(value)

@@ -1,11 +1,13 @@
 """Which alarms a row sets off, and how a game day is shown."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
 
 from knowledge_rag.core import telemetry
+from knowledge_rag.core.outcome import Reason
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
 from knowledge_rag.evaluation.faults.player import Played
 from knowledge_rag.evaluation.faults.promises import Broken
@@ -13,6 +15,7 @@ from knowledge_rag.evaluation.faults.targets import Target
 from knowledge_rag.evaluation.gameday import GameDay, Row, chosen
 from knowledge_rag.evaluation.gameday_alarms import Fired, fired_by, wanted_for
 from knowledge_rag.evaluation.gameday_table import as_comparison, as_markdown, as_table
+from tests.support.local import PROJECT
 
 COUNT, ERRORS = telemetry.RETRIEVAL_COUNT, telemetry.RETRIEVAL_ERRORS
 
@@ -131,3 +134,18 @@ def test_targets_stand_side_by_side_and_misleading_answers_stand_out(day):
         "| fault | s | function | s | plain-boto3 |\n|---|---|---|---|---|\n"
     )
     assert f"**success, nothing found: MISLEADS, {outage}**" in markdown
+
+
+class TestDocumentation:
+    PAGE = (PROJECT / "docs" / "gameday.md").read_text()
+
+    def test_the_table_has_the_rows_that_there_are(self):
+        rows = re.findall(r"^\| `([^`]+)` \| [\d.]* \|", self.PAGE, re.MULTILINE)
+        every = [Target.FUNCTION, Target.PLAIN_BOTO3, Target.LANGCHAIN_AWS]
+        assert rows == [fault.name for fault in chosen((), every)]
+
+    def test_every_reason_is_explained_once(self):
+        explained = re.findall(
+            r"^\| `(\w+)` \| [^|\d][^|]+ \| [^|]+ \| [^|]+ \|$", self.PAGE, re.MULTILINE
+        )
+        assert sorted(explained) == sorted(Reason)

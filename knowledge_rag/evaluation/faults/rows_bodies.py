@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from knowledge_rag.core.outcome import DropReason, Reason
@@ -18,12 +19,17 @@ def _row(name: str, what: str, data: bytes, reason: Reason = Reason.MALFORMED_RE
     return Fault(name, Group.BODIES, what, play, degrades(reason), connections=2)
 
 
+def _huge(name: str, what: str, data: bytes) -> Fault:
+    expected = replace(degrades(Reason.MALFORMED_RESPONSE), or_timeout=True)
+    return Fault(name, Group.BODIES, what, wire(sending(data)), expected, connections=2)
+
+
 def _many(name: str, unit: bytes, count: int, *, seconds: float = 0.0) -> Fault:
     body = _RESULTS + unit * count + unit[:-1] + b"]}"
     dropped = {DropReason.NOT_TEXT: 100, DropReason.OVER_LIMIT: count - 99}
     what = f"{count:,} items of {unit[:-1].decode()}" + f", after {seconds:g} s" * bool(seconds)
     play = wire(paced(http(body), seconds=seconds) if seconds else sending(http(body)))
-    expected = degrades(Reason.UNVERIFIABLE_RESULTS, "", dropped)
+    expected = replace(degrades(Reason.UNVERIFIABLE_RESULTS, "", dropped), or_timeout=True)
     return Fault(name, Group.BODIES, what, play, expected, connections=2)
 
 
@@ -49,17 +55,17 @@ ROWS: Final = (
     _row("not-utf8", "a byte that is no UTF-8", http(b'{"retrievalResults": ["\xff"]}')),
     _row("nested", "100,000 brackets", http("[" * 100_000)),
     _row("announces-9-mb", "9 MB announced", http(b"{", length=9 * 2**20)),
-    _row("numbers-8-mb", "8 MB of numbers", http(_RESULTS + b"0," * 4_000_000 + b"0]}")),
+    _huge("numbers-8-mb", "8 MB of numbers", http(_RESULTS + b"0," * 4_000_000 + b"0]}")),
     _row(
         "lists-2-mb",
         "2 MB of lists, dear to parse",
         http(_RESULTS + b"[]," * 690_000 + b"[]]}"),
         Reason.TIMEOUT,
     ),
-    _row("chunk-size-1", "a chunk of size -1", _CHUNKED + b"-1\r\n" + b"x" * 2**22),
+    _huge("chunk-size-1", "a chunk of size -1", _CHUNKED + b"-1\r\n" + b"x" * 2**22),
     _row("chunk-size-5", "a chunk of size -5", _CHUNKED + b"-5\r\n{}"),
-    _row("chunk-size-long", "a chunk size of 4 MB of zeros", _CHUNKED + b"0" * 2**22),
-    _row(
+    _huge("chunk-size-long", "a chunk size of 4 MB of zeros", _CHUNKED + b"0" * 2**22),
+    _huge(
         "trailers",
         "trailers that never end",
         _CHUNKED + b"2\r\n{}\r\n0\r\n" + b"x: y\r\n" * 2**20,
