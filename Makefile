@@ -11,17 +11,19 @@ UV := $(BIN)/uv
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 PROOF_READY := $(VENV)/.proof-ready
+CDK := npx --yes aws-cdk@2.1148.1
+CONTEXT = $(foreach pair,$(SETTINGS),-c $(pair))
 
 export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # jsii tells at each start that Node 20 is past its end of life; it works, and the README names 24
-export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help setup demo test test-fast check format bench lock clean
+.PHONY: help setup demo test test-fast check format nightly bench synth deploy deploy-local bundle lock clean
 
 help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
-	awk -F ':.*## ' -v b="$$bold" -v p="$$plain" '/^[a-z-]+:.*## / {printf "  %smake %-10s%s %s\n", b, $$1, p, $$2}' $(MAKEFILE_LIST)
+	awk -F ':.*## ' -v b="$$bold" -v p="$$plain" '/^[a-z-]+:.*## / {printf "  %smake %-12s%s %s\n", b, $$1, p, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv with every pinned dependency and the embedding model
 
@@ -52,6 +54,7 @@ check: $(PROOF_READY) ## lint, formatting, types, import rules
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/mypy app.py
 	@$(BIN)/lint-imports
 
 format: $(READY) ## format the code and apply safe lint fixes
@@ -63,6 +66,21 @@ $(PROOF_READY): $(READY) requirements/proof.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/proof.txt
 	@touch $(PROOF_READY)
 
+synth: $(PROOF_READY) ## synthesize and check both stacks; SETTINGS="knowledge-rag:preset=prod" overrides
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(CDK) synth --quiet $(CONTEXT)
+
+deploy: $(PROOF_READY) ## deploy both stacks to the account whose credentials are set; SETTINGS as for synth
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(CDK) deploy --all $(CONTEXT)
+
+deploy-local: $(PROOF_READY) ## deploy both stacks to a cloud on this machine and print what was created
+	@$(BIN)/python -m tests.infra.local_cloud $(SETTINGS)
+
+bundle: $(PROOF_READY) ## build what goes into the Lambdas' zips and tell the sizes
+	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done
+
+nightly: $(PROOF_READY) ## every combination of settings, synthesized and checked (long)
+	@$(BIN)/python -m pytest -q -m nightly tests/infra
+
 $(BENCH_READY): $(READY) requirements/bench.txt
 	@echo "installing the peers to measure against ..." >&2
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/bench.txt
@@ -73,9 +91,10 @@ bench: $(BENCH_READY) ## measure speed against peers, in one run
 
 lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no addresses
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.txt
+	@echo aws-lambda-powertools | $(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt - -o requirements/lambda.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra proof pyproject.toml -o requirements/proof.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra bench pyproject.toml -o requirements/bench.txt
 
 clean: ## remove .venv and everything that tools left behind
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

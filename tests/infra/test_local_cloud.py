@@ -17,13 +17,16 @@ def test_an_unknown_property_is_refused(kind):
 def test_a_missing_required_property_is_refused(kind):
     rule = KINDS[kind]
     required = operation_shape(rule.service, rule.operation).required_members
+    if kind == "AWS::KMS::Key":
+        assert not required  # the one operation that needs nothing
+        return
     with pytest.raises(InvalidPropertiesError) as raised:
         parameters(rule.service, rule.operation, {})
+    assert required
     for name in required:
         assert f"'{name}' failed to satisfy constraint: Member must not be null" in str(
             raised.value
         )
-    assert required or kind == "AWS::S3Vectors::Index"
 
 
 def agent(**properties):

@@ -9,8 +9,10 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ from moto.server import ThreadedMotoServer
 
 from tests.infra.local_cloud.kinds import ACCOUNT, MADE, REGION
 from tests.infra.local_cloud.registration import FAILED, register
+from tests.support.ingestion import Ingestion, ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,11 +53,15 @@ def cloud() -> Iterator[str]:
     server.start()
     _, port = server.get_host_and_port()
     endpoint = f"http://localhost:{port}"
+    ingestion = Ingestion()
+    ingestion.scripts.append(["IN_PROGRESS", ended("COMPLETE", new=1)])
     saved = dict(os.environ)
     os.environ.update(_environment(endpoint))
+    os.environ["AWS_ENDPOINT_URL_BEDROCK_AGENT"] = ingestion.url  # moto has no ingestion jobs
     try:
         yield endpoint
     finally:
+        ingestion.close()
         os.environ.clear()
         os.environ.update(saved)
         server.stop()
@@ -70,7 +77,7 @@ def _environment(endpoint: str) -> dict[str, str]:
         "AWS_DEFAULT_REGION": REGION,
         "AWS_EC2_METADATA_DISABLED": "true",
         "CDK_DISABLE_CLI_TELEMETRY": "1",
-        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "20",
         "TEST_SERVER_MODE": "true",
     }
 
@@ -85,7 +92,9 @@ def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
     Raises:
         RuntimeError: the command line failed; the message is all that it said.
     """
-    _cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", "--output", str(output))
+    shutil.rmtree(output, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as elsewhere:  # where no app is synthesized for it
+        _cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", folder=elsewhere)
     options = [word for pair in context for word in ("-c", pair)]
     _cdk(
         "deploy",
@@ -99,7 +108,7 @@ def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
     return [_deployed(path) for path in sorted(output.glob("*.template.json"))]
 
 
-def _cdk(*words: str) -> None:
+def _cdk(*words: str, folder: str | Path = PROJECT) -> None:
     done = subprocess.run(
         [
             "npx",
@@ -110,7 +119,7 @@ def _cdk(*words: str) -> None:
             "--no-notices",
             "--progress=events",
         ],
-        cwd=PROJECT,
+        cwd=folder,
         env=dict(os.environ),
         capture_output=True,
         text=True,
@@ -130,7 +139,7 @@ def _deployed(path: Path) -> Deployed:
     return Deployed(
         name,
         stack["StackStatus"],
-        {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in resources},
+        {each["LogicalResourceId"]: each.get("PhysicalResourceId", "") for each in resources},
         {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", [])},
         json.loads(path.read_text(encoding="utf-8")),
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 
 from tests.infra.local_cloud.shapes import InvalidPropertiesError, parameters
+from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,16 +144,16 @@ def _index(properties: dict[str, Any]) -> dict[str, Any]:
     return {"Id": host.split(".")[0], "IndexSchema": schema} | properties
 
 
-def _knowledge_base(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = answer["knowledgeBase"]
-    return made["knowledgeBaseId"], {
-        "KnowledgeBaseId": made["knowledgeBaseId"],
-        "KnowledgeBaseArn": made["knowledgeBaseArn"],
+def _knowledge_base(_: dict[str, Any], __: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    made = KNOWLEDGE_BASE_ID  # moto's ids are none that the service would give
+    return made, {
+        "KnowledgeBaseId": made,
+        "KnowledgeBaseArn": arn("bedrock", f"knowledge-base/{made}"),
     }
 
 
 def _data_source(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = identifier("DS")
+    made = DATA_SOURCE_ID
     return f"{asked['knowledgeBaseId']}|{made}", {"DataSourceId": made}
 
 
@@ -167,13 +168,10 @@ def _agent_properties(properties: dict[str, Any]) -> dict[str, Any]:
     return properties
 
 
-def _agent(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = answer["agent"]
-    return made["agentId"], {
-        "AgentId": made["agentId"],
-        "AgentArn": made["agentArn"],
-        "AgentVersion": "DRAFT",
-    }
+def _agent(_: dict[str, Any], __: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    made = identifier("AG")
+    own = arn("bedrock", f"agent/{made}")
+    return made, {"AgentId": made, "AgentArn": own, "AgentVersion": "DRAFT"}
 
 
 def _agent_alias(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -195,17 +193,18 @@ def _guardrail_version(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, d
     return f"{made}|1", {"Version": "1", "GuardrailId": made}
 
 
-def _gateway(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = answer["gatewayId"]
+def _gateway(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    made = f"{asked['name'].lower()}-{identifier('gw').lower()}"
     return made, {
         "GatewayIdentifier": made,
-        "GatewayArn": answer["gatewayArn"],
-        "GatewayUrl": answer["gatewayUrl"],
+        "GatewayArn": arn("bedrock-agentcore", f"gateway/{made}"),
+        "GatewayUrl": f"https://{made}.gateway.bedrock-agentcore.{REGION}.amazonaws.com/mcp",
     }
 
 
-def _gateway_target(asked: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    return f"{asked['gatewayIdentifier']}|{answer['targetId']}", {"TargetId": answer["targetId"]}
+def _gateway_target(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    made = identifier("TG")
+    return f"{asked['gatewayIdentifier']}|{made}", {"TargetId": made}
 
 
 def _function_alias(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -214,6 +213,32 @@ def _function_alias(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dic
 
 def _function_version(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
     return answer["FunctionArn"], {"Version": answer["Version"]}
+
+
+def _key_properties(properties: dict[str, Any]) -> dict[str, Any]:
+    tags = [
+        {"TagKey": each["Key"], "TagValue": each["Value"]} for each in properties.pop("Tags", [])
+    ]
+    return properties | {"Policy": json.dumps(properties.pop("KeyPolicy")), "Tags": tags}
+
+
+def _key(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    made = answer["KeyMetadata"]
+    return made["KeyId"], {"Arn": made["Arn"], "KeyId": made["KeyId"]}
+
+
+def _parameter(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    return asked["Name"], {"Type": asked["Type"], "Value": asked["Value"]}
+
+
+def _parameter_properties(properties: dict[str, Any]) -> dict[str, Any]:
+    tags = [{"Key": key, "Value": value} for key, value in properties.pop("Tags", {}).items()]
+    return properties | ({"Tags": tags} if tags else {})
+
+
+def _filter_properties(properties: dict[str, Any]) -> dict[str, Any]:
+    """CloudFormation names a filter that has no name."""
+    return {"FilterName": identifier("F")} | properties
 
 
 def _json(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -248,7 +273,6 @@ KINDS: dict[str, Kind] = {
         "bedrock-agent",
         "CreateAgent",
         _agent,
-        played=True,
         apart=frozenset({"ActionGroups", "AutoPrepare", "SkipResourceInUseCheckOnDelete"}),
         prepare=_agent_properties,
     ),
@@ -256,14 +280,10 @@ KINDS: dict[str, Kind] = {
     "AWS::Bedrock::DataSource": Kind("bedrock-agent", "CreateDataSource", _data_source),
     "AWS::Bedrock::Guardrail": Kind("bedrock", "CreateGuardrail", _guardrail),
     "AWS::Bedrock::GuardrailVersion": Kind("bedrock", "CreateGuardrailVersion", _guardrail_version),
-    "AWS::Bedrock::KnowledgeBase": Kind(
-        "bedrock-agent", "CreateKnowledgeBase", _knowledge_base, played=True
-    ),
-    "AWS::BedrockAgentCore::Gateway": Kind(
-        "bedrock-agentcore-control", "CreateGateway", _gateway, played=True
-    ),
+    "AWS::Bedrock::KnowledgeBase": Kind("bedrock-agent", "CreateKnowledgeBase", _knowledge_base),
+    "AWS::BedrockAgentCore::Gateway": Kind("bedrock-agentcore-control", "CreateGateway", _gateway),
     "AWS::BedrockAgentCore::GatewayTarget": Kind(
-        "bedrock-agentcore-control", "CreateGatewayTarget", _gateway_target, played=True
+        "bedrock-agentcore-control", "CreateGatewayTarget", _gateway_target
     ),
     "AWS::CloudWatch::Alarm": Kind(
         "cloudwatch",
@@ -276,12 +296,24 @@ KINDS: dict[str, Kind] = {
         "PutCompositeAlarm",
         _named("AlarmName", Arn=arn("cloudwatch", "alarm:{AlarmName}")),
     ),
+    # moto knows keys, but not the tags that CloudFormation gives them
+    "AWS::KMS::Key": Kind(
+        "kms",
+        "CreateKey",
+        _key,
+        played=True,
+        apart=frozenset({"Enabled", "EnableKeyRotation", "PendingWindowInDays"}),
+        prepare=_key_properties,
+    ),
     "AWS::Lambda::Alias": Kind(
         "lambda",
         "CreateAlias",
         _function_alias,
         played=True,
         apart=frozenset({"ProvisionedConcurrencyConfig"}),
+    ),
+    "AWS::Lambda::EventInvokeConfig": Kind(
+        "lambda", "PutFunctionEventInvokeConfig", _named("FunctionName"), played=True
     ),
     "AWS::Lambda::Version": Kind(
         "lambda",
@@ -290,7 +322,9 @@ KINDS: dict[str, Kind] = {
         played=True,
         apart=frozenset({"ProvisionedConcurrencyConfig", "RuntimePolicy"}),
     ),
-    "AWS::Logs::MetricFilter": Kind("logs", "PutMetricFilter", _named("filterName"), played=True),
+    "AWS::Logs::MetricFilter": Kind(
+        "logs", "PutMetricFilter", _named("filterName"), played=True, prepare=_filter_properties
+    ),
     "AWS::OpenSearchServerless::AccessPolicy": Kind(
         "opensearchserverless", "CreateAccessPolicy", _named("name")
     ),
@@ -322,5 +356,9 @@ KINDS: dict[str, Kind] = {
     ),
     "AWS::SNS::TopicPolicy": Kind(
         "sns", "SetTopicAttributes", _named("TopicArn"), played=True, prepare=_topic_policy
+    ),
+    # moto knows parameters, but not the tags that CloudFormation gives them
+    "AWS::SSM::Parameter": Kind(
+        "ssm", "PutParameter", _parameter, played=True, prepare=_parameter_properties
     ),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moto.awslambda.models import lambda_backends
 from moto.cloudformation import cloudformation_backends, custom_model, parsing
@@ -17,6 +17,9 @@ from moto.core.common_models import CloudFormationModel
 
 from tests.infra.local_cloud.answers import Answers
 from tests.infra.local_cloud.kinds import ACCOUNT, KINDS, MADE, REGION, Made, make
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FAILED: list[str] = []
 """What went wrong while resources were made; moto reports some of it as success."""
@@ -54,13 +57,9 @@ def _model(kind: str) -> type[CloudFormationModel]:
         cloudformation_json: dict[str, Any],
         account_id: str,  # noqa: ARG001 - moto's
         region_name: str,  # noqa: ARG001 - moto's
-        **kwargs: Any,
+        **_kwargs: Any,
     ) -> _Resource:
-        try:
-            return cls(make(kind, cloudformation_json["Properties"]))
-        except Exception as error:
-            FAILED.append(f"{kwargs.get('LogicalId', kind)}: {error}")
-            raise
+        return cls(make(kind, cloudformation_json["Properties"]))
 
     return type(
         kind.replace("::", ""),
@@ -135,7 +134,7 @@ class LambdaContext:
     aws_request_id = "00000000-0000-0000-0000-000000000001"
 
     def get_remaining_time_in_millis(self) -> int:
-        return 60_000
+        return 300_000
 
 
 def register() -> None:
@@ -149,7 +148,21 @@ def register() -> None:
     parsing.get_model_map.cache_clear()
     parsing.get_name_type_map.cache_clear()
     parsing.CustomModel = CustomResource
+    parsing.parse_and_create_resource = _noting_failures(parsing.parse_and_create_resource)
     _KEPT.extend(models)
+
+
+def _noting_failures(create: Callable[..., Any]) -> Callable[..., Any]:
+    def noting(logical_id: str, resource: dict[str, Any], *arguments: Any, **named: Any) -> Any:
+        if parsing.resource_class_from_type(resource["Type"]) is None:
+            FAILED.append(f"{logical_id}: nobody plays {resource['Type']}")
+        try:
+            return create(logical_id, resource, *arguments, **named)
+        except Exception as error:
+            FAILED.append(f"{logical_id}: {type(error).__name__}: {error}")
+            raise
+
+    return noting
 
 
 _KEPT: list[type] = []

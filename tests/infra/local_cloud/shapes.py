@@ -7,6 +7,7 @@ to the service.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -65,6 +66,15 @@ class _ByMemberName:
             for name in self._shape.required_members
             if not getattr(members[name], "metadata", {}).get("idempotencyToken")
         ]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Constraints; patterns are Java's, whose classes of Unicode Python's `re` does not know."""
+        metadata = dict(self._shape.metadata)
+        if "pattern" in metadata:
+            pattern = re.sub(r"\\p\{(L|N|IsAlphabetic|IsDigit)\}", r"\\w", metadata["pattern"])
+            metadata["pattern"] = re.sub(r"\\p\{(Z|IsWhite_Space)\}", r"\\s", pattern)
+        return metadata
 
     @property
     def members(self) -> dict[str, Any]:

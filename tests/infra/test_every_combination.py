@@ -1,0 +1,53 @@
+"""Every preset with every entry point, and each other setting turned: `make nightly`."""
+
+import itertools
+import json
+
+import pytest
+
+from infra.settings import Entrypoint, Preset
+from tests.infra.checks import CHECKS
+from tests.infra.synthesis import synthesized
+from tests.infra.test_templates import test_cfn_lint_finds_no_error as lint
+
+pytestmark = pytest.mark.nightly
+
+TURNED = [
+    {"network": "private"},
+    {"generation": "classic", "min_search_ocu": 0},
+    {"standby_replicas": True},
+    {"customer_managed_key": True, "guardrail": True},
+    {"removal_policy": "retain"},
+    {"alarm_email": "on-call@example.com"},
+    {"search_type": "SEMANTIC", "evidence_floor": 0.4},
+    {"embedding_model": "cohere.embed-english-v3", "embedding_dimension": 1024},
+    {"embedding_dimension": 256},
+    {"agent_model": "amazon.nova-pro-v1:0"},
+    {"agent_model": "global.anthropic.claude-sonnet-4-5-20250929-v1:0"},
+    {"reserved_concurrency": 50},
+    {
+        "gateway_authorizer": "jwt",
+        "jwt_discovery_url": "https://id.example.com/.well-known/openid-configuration",
+        "jwt_audiences": ["sre"],
+    },
+    {"vector_store": "s3-vectors", "search_type": "SEMANTIC"},
+    {"vector_store": "s3-vectors", "search_type": "SEMANTIC", "customer_managed_key": True},
+]
+ALL = [
+    *(
+        {"preset": preset, "entrypoint": entry}
+        for preset, entry in itertools.product(Preset, Entrypoint)
+    ),
+    *({"preset": "dev", "entrypoint": "both"} | turned for turned in TURNED),
+]
+
+
+@pytest.mark.parametrize("settings", ALL, ids=json.dumps)
+def test_a_combination_passes_every_check(settings):
+    lint(settings)
+    assert [
+        wrong
+        for check in CHECKS
+        for each in synthesized(**settings).templates
+        for wrong in check(each)
+    ] == []
