@@ -23,7 +23,7 @@ from tests.support.strategies import (
 
 HEALTHY = json.dumps(retrieved(item())).encode()
 # one server and one client for all examples of a test: kept connections are part of what is tested
-examples = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+examples = settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 class Service:
