@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not DESCRIPTORS.is_dir(), reason="needs Linux's 
 def _service(aws_environment):
     with bench_server("derived") as url:
         aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", url)
-        aws_environment.setenv("DEADLINE_SECONDS", "0.6")
+        aws_environment.setenv("DEADLINE_SECONDS", "1.0")
         service()  # as Lambda's initialisation does: making the client is no part of a call
         yield
 
