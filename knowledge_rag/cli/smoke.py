@@ -43,7 +43,7 @@ def smoke(
 ) -> None:
     """Try a deployment in AWS: its documents, its answers, and every citation byte for byte.
 
-    Asks some thirty questions, which costs cents. Exits 1 if a promise is broken, 3 if something was
+    Asks some forty questions, which costs cents. Exits 1 if a promise is broken, 3 if something was
     unavailable or could not be looked at.
     """
     from knowledge_rag.deployment.aws import Aws

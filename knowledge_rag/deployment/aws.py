@@ -18,6 +18,9 @@ CONNECT_SECONDS: Final = 3
 READ_SECONDS: Final = 6
 """For calls that read one thing; whoever invokes a function or an agent sets another."""
 
+_OTHER_NAMES: Final = {"lambda:Invoke": "lambda:InvokeFunction"}
+"""Actions that are not called as their operation."""
+
 _STS_REGION: Final = "us-east-1"
 """Where the caller's identity is asked for while no region is set; the answer is the same anywhere."""
 
@@ -125,6 +128,7 @@ class Aws:
 
 
 def action_of(client: Any, operation: str) -> str:  # noqa: ANN401 - likewise
-    """Name the IAM action of an operation: for the services asked here, both go by one name."""
+    """Name the IAM action of an operation: mostly both go by one name."""
     model = client.meta.service_model
-    return f"{model.signing_name}:{client.meta.method_to_api_mapping[operation]}"
+    action = f"{model.signing_name}:{client.meta.method_to_api_mapping[operation]}"
+    return _OTHER_NAMES.get(action, action)

@@ -73,8 +73,8 @@ def test_a_sound_deployment_keeps_every_promise(smoke, deployment):
     deployment.make()
     ran = smoke()
     assert ran.code == 0, ran.out + ran.err
-    assert "120 of 120 equal the cited lines byte for byte" in line_of(ran, "citations")
-    assert "16 of 16 questions found" in line_of(ran, "relevance")
+    assert "140 of 140 equal the cited lines byte for byte" in line_of(ran, "citations")
+    assert "20 of 20 questions found" in line_of(ran, "relevance")
     assert "0% of on-topic lost, 100% of off-topic rejected" in line_of(ran, "evidence floor")
     assert ran.out.splitlines()[-1] == f"{NAME} in us-east-1 keeps its promises."
 
@@ -167,7 +167,7 @@ def test_a_function_that_can_not_search_is_degraded(smoke, deployment, account):
     account.played.play("lambda", "Invoke", lambda *_: body)
     ran = smoke()
     assert ran.code == 3
-    assert "26 degraded: access_denied 26 times" in line_of(ran, "function")
+    assert "30 degraded: access_denied 30 times" in line_of(ran, "function")
 
 
 def test_a_bucket_that_may_not_be_read_leaves_the_citations_unknown(smoke, deployment, account):
@@ -199,6 +199,19 @@ def test_own_questions_are_asked(smoke, deployment, tmp_path):
     assert ran.code == 0, ran.out
     assert ran.json["ways"]["function"]["statuses"] == {"ok": 2, "no_match": 10}
     assert "relevance" not in verdicts(ran)
+
+
+def test_questions_about_documents_that_are_not_there_are_left_out_and_told(
+    smoke, deployment, tmp_path
+):
+    deployment.make()
+    own = tmp_path / "own.jsonl"
+    own.write_text('{"query": "Redis evicts keys"}\n{"query": "x", "source_file": "gone.md"}\n')
+    ran = smoke("--questions", own)
+    assert ran.code == 0, ran.out
+    assert line_of(ran, "questions").endswith(
+        "1 left out, their documents are not in the bucket: gone.md"
+    )
 
 
 def test_shipped_questions_are_not_asked_of_another_corpus(smoke, deployment, tmp_path):

@@ -8,10 +8,12 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
+from botocore.eventstream import ParserError
 from botocore.exceptions import BotoCoreError, ClientError
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.deployment.errors import call_failed
+from knowledge_rag.deployment.errors import CallFailed, Trouble, call_failed
 from knowledge_rag.deployment.smoke.answers import WayBroken
 from knowledge_rag.deployment.smoke.function_way import read_body
 
@@ -63,6 +65,13 @@ class AgentWay:
                     bodies.append(read_body(text, "the agent's tool"))
         except (BotoCoreError, ClientError) as error:
             raise call_failed(error, _ACTION) from error
+        except HTTPError as error:  # which botocore lets through while a stream is read
+            trouble = (
+                Trouble.TIMEOUT if isinstance(error, ReadTimeoutError) else Trouble.UNREACHABLE
+            )
+            raise CallFailed(trouble, _ACTION, type(error).__name__, str(error)) from error
+        except ParserError as error:
+            raise WayBroken(f"the agent's stream is damaged ({type(error).__name__})") from error
         if not said:
             raise WayBroken("the agent said nothing")
         if not bodies:

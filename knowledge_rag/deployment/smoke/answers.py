@@ -100,6 +100,9 @@ def _ask(way: Way, question: Question) -> Answer:
     except (CallFailed, WayBroken) as error:
         passing = isinstance(error, CallFailed) and error.trouble in _PASSING
         return Answer(question, seconds, None, failure=str(error), passing=passing)
+    except Exception as error:  # noqa: BLE001 - whatever came back, the other ways are to be tried
+        failure = f"an answer makes no sense ({type(error).__name__}: {error})"
+        return Answer(question, seconds, None, failure=failure)
 
 
 def _read(question: Question, seconds: float, body: Mapping[str, Any]) -> Answer:
@@ -116,15 +119,17 @@ def _read(question: Question, seconds: float, body: Mapping[str, Any]) -> Answer
 
 
 def _result(wire: Mapping[str, Any]) -> RetrievalResult:
-    citation = wire["citation"]
+    citation, content, score = wire["citation"], wire["content"], wire.get("relevance_score")
+    if not isinstance(content, str) or not isinstance(score, int | float | None):
+        raise TypeError("content is no text, or relevance_score no number")
     return RetrievalResult(
-        str(wire["content"]),
+        content,
         Citation(
             citation["source_file"],
             citation["start_line"],
             citation["end_line"],
             citation.get("section_header", ""),
         ),
-        wire.get("relevance_score"),
+        score,
         wire.get("metadata", {}),
     )

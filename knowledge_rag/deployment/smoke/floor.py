@@ -113,8 +113,8 @@ def judge(measured: FloorMeasure, answers: Sequence[Answer]) -> Promise:
         return Promise(FLOOR, Verdict.UNKNOWN, f"too few questions were searched; {detail}")
     if measured.configured is None and off.found == off.asked:
         return _without(measured, detail, answers)
-    lost, rejected = 1 - on.found / on.asked, 1 - off.found / off.asked
-    value = f"{measured.configured:g}" if measured.configured is not None else "of unknown value"
+    lost, rejected = (on.asked - on.found) / on.asked, (off.asked - off.found) / off.asked
+    value = "of unknown value" if measured.configured is None else f"{measured.configured:g}"
     detail = f"floor {value}: {lost:.0%} of on-topic lost, {rejected:.0%} of off-topic rejected"
     if lost <= MAX_LOST and rejected >= MIN_REJECTED:
         return Promise(FLOOR, Verdict.KEPT, detail)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int, str], None]
 
 STACKS: Final = "stacks"
+QUESTIONS: Final = "questions"
 AGENT_QUESTIONS: Final = 2
 """A model is paid for each, and takes its time."""
 GATEWAY_QUESTIONS: Final = 6
@@ -76,6 +77,8 @@ def try_deployment(
         promises.append(found)
     corpus = CorpusBucket(aws, outputs.get("CorpusBucketName", ""))
     asked = _about(corpus, questions) if "CorpusBucketName" in outputs else list(questions)
+    if left_out := [each for each in questions if each not in asked]:
+        promises.append(_note_left_out(left_out))
     ways, closed = _ways(aws, outputs, token)
     answers = _ask(ways, asked, progress)
     promises += [*(judge_way(each, found) for each, found in answers.items()), *closed]
@@ -114,6 +117,12 @@ def _about(corpus: CorpusBucket, questions: Sequence[Question]) -> list[Question
             " --questions FILE"
         )
     return kept
+
+
+def _note_left_out(questions: Sequence[Question]) -> Promise:
+    files = ", ".join(sorted({question.source_file for question in questions})[:3])
+    detail = f"{len(questions)} left out, their documents are not in the bucket: {files}"
+    return Promise(QUESTIONS, Verdict.NOTE, detail)
 
 
 def _ways(aws: Aws, outputs: Mapping[str, str], token: str) -> tuple[list[Way], list[Promise]]:

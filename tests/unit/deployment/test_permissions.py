@@ -1,0 +1,47 @@
+"""The permissions that the handbook lists are real ones, and all that are needed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import botocore.session
+import pytest
+from policy_sentry.querying.actions import get_actions_for_service
+
+from knowledge_rag.deployment.aws import action_of
+
+ROOT = Path(__file__).parents[3]
+HANDBOOK = (ROOT / "docs/operations/doctor-and-smoke.md").read_text(encoding="utf-8")
+LISTED = set(re.findall(r"`([a-z0-9-]+:[A-Z][A-Za-z]+)`", HANDBOOK))
+CALL = re.compile(
+    r'(?:\.call|_pages)\(\s*(?:aws,\s*|patient\.aws,\s*)?"([a-z0-9-]+)",\s*"([a-z_]+)"'
+)
+
+
+def calls():
+    """Every operation that the package's sources call by name."""
+    sources = sorted((ROOT / "knowledge_rag/deployment").rglob("*.py"))
+    found = {call for path in sources for call in CALL.findall(path.read_text(encoding="utf-8"))}
+    from knowledge_rag.deployment.doctor.services import SERVICES
+
+    return sorted(found | set(SERVICES.values()))
+
+
+def test_the_calls_are_found_in_the_sources():
+    assert len(calls()) >= 20
+
+
+@pytest.mark.parametrize(("service", "operation"), calls())
+def test_the_permission_of_each_call_is_listed(service, operation):
+    client = botocore.session.get_session().create_client(
+        service, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
+    )
+    action = action_of(client, operation)
+    assert action in LISTED or action == "sts:GetCallerIdentity"  # which takes none
+
+
+@pytest.mark.parametrize("action", sorted(LISTED))
+def test_each_listed_permission_exists(action):
+    known = get_actions_for_service(action.partition(":")[0])
+    assert action in known

@@ -1,0 +1,151 @@
+"""What a trial's answers come to."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.outcome import RetrievalResult, Status
+from knowledge_rag.deployment.smoke import floor
+from knowledge_rag.deployment.smoke.answers import Answer
+from knowledge_rag.deployment.smoke.promises import (
+    judge_latency,
+    judge_relevance,
+    judge_way,
+    latency_figures,
+)
+from knowledge_rag.deployment.smoke.questions import Question, Topic
+from knowledge_rag.deployment.smoke.report import Promise, Trial, Verdict
+from tests.support.played_aws import DENIED
+
+
+def found(score=0.5, *, topic=Topic.ON, file="a.md", wanted="", seconds=0.1):
+    result = RetrievalResult("text", Citation(file, 1, 1), score)
+    question = Question("q", "q", topic, wanted)
+    return Answer(question, seconds, Status.OK, results=(result,))
+
+
+def nothing(topic=Topic.ON, seconds=0.1):
+    return Answer(Question("q", "q", topic), seconds, Status.NO_MATCH)
+
+
+def degraded(seconds=0.1):
+    return Answer(Question("q", "q"), seconds, Status.DEGRADED, "timeout")
+
+
+def failed(*, passing=False):
+    return Answer(Question("q", "q"), 0.1, None, failure="dead", passing=passing)
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        ([found(), nothing()], Verdict.KEPT),
+        ([found(), degraded()], Verdict.DEGRADED),
+        ([found(), failed(passing=True)], Verdict.DEGRADED),
+        ([found(), failed()], Verdict.BROKEN),
+        ([failed(passing=True), failed()], Verdict.BROKEN),
+    ],
+)
+def test_a_way_is_as_good_as_its_worst_answer(answers, verdict):
+    assert judge_way("function", answers).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"),
+    [([5.0, 0.1, 0.2], Verdict.KEPT), ([0.1, 0.2, 2.1], Verdict.BROKEN), ([0.1], Verdict.UNKNOWN)],
+)
+def test_the_first_call_may_be_slow_and_no_other(seconds, verdict):
+    assert judge_latency([found(seconds=each) for each in seconds]).verdict is verdict
+
+
+def test_giving_up_early_does_not_look_fast():
+    answers = [found(seconds=1.0), found(seconds=1.0), degraded(seconds=0.01)]
+    assert latency_figures(answers) == {"first_ms": 1000.0, "p50_ms": 1000.0, "p95_ms": 1000.0}
+
+
+@pytest.mark.parametrize(("hits", "verdict"), [(8, Verdict.KEPT), (7, Verdict.BROKEN)])
+def test_four_of_five_named_documents_have_to_be_found(hits, verdict):
+    answers = [found(file="a.md" if n < hits else "b.md", wanted="a.md") for n in range(10)]
+    promise = judge_relevance(answers)
+    assert promise.verdict is verdict
+    assert promise.detail.startswith(f"{hits} of 10")
+
+
+def test_questions_that_name_no_document_promise_no_relevance():
+    assert judge_relevance([found()]) is None
+
+
+# the floor
+
+
+def judged(answers, configured, *, known=True):
+    return floor.judge(floor.measure(answers, configured, known=known), answers)
+
+
+def test_without_a_floor_one_between_the_topics_is_proposed():
+    answers = [found(0.6), found(0.7), found(0.2, topic=Topic.OFF), found(0.3, topic=Topic.OFF)]
+    measured = floor.measure(answers, None, known=True)
+    assert 0.3 < measured.proposed < 0.6
+    promise = floor.judge(measured, answers)
+    assert promise.verdict is Verdict.NOTE
+    assert "best scores 0.600 to 0.700" in promise.detail
+    assert f"evidence_floor={measured.proposed:g}" in promise.action
+
+
+def test_a_store_without_scores_gets_no_proposal():
+    answers = [found(None), found(None, topic=Topic.OFF)]
+    assert floor.measure(answers, None, known=True).proposed is None
+    assert judged(answers, None).verdict is Verdict.NOTE
+
+
+@pytest.mark.parametrize(
+    ("lost", "kept_off", "verdict"),
+    [(1, 1, Verdict.KEPT), (2, 1, Verdict.BROKEN), (0, 2, Verdict.BROKEN)],
+)
+def test_a_floor_may_lose_one_in_twenty_and_let_one_in_ten_through(lost, kept_off, verdict):
+    on = [nothing()] * lost + [found()] * (20 - lost)
+    off = [found(topic=Topic.OFF)] * kept_off + [nothing(Topic.OFF)] * (10 - kept_off)
+    assert judged(on + off, 0.4).verdict is verdict
+
+
+def test_degraded_answers_say_nothing_about_the_floor():
+    assert judged([degraded(), degraded()], 0.4).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("configuration", "found_floor"),
+    [
+        ({"Environment": {"Variables": {"EVIDENCE_FLOOR_HYBRID": "0.4"}}}, (0.4, True)),
+        (
+            {
+                "Environment": {
+                    "Variables": {"SEARCH_TYPE": "SEMANTIC", "EVIDENCE_FLOOR_HYBRID": "1"}
+                }
+            },
+            (None, True),
+        ),
+        ({"Environment": {"Variables": {}}}, (None, True)),
+        ({"Environment": {"Error": {"ErrorCode": "AccessDenied"}}}, (None, False)),
+        (DENIED, (None, False)),
+    ],
+)
+def test_the_configured_floor_is_that_of_the_search_type(account, aws, configuration, found_floor):
+    account.played.play("lambda", "GetFunctionConfiguration", configuration)
+    assert floor.configured_floor(aws(), "f") == found_floor
+
+
+# the verdict on all
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "broken", "doubtful"),
+    [
+        ([Verdict.KEPT, Verdict.NOTE], False, False),
+        ([Verdict.KEPT, Verdict.UNKNOWN], False, True),
+        ([Verdict.DEGRADED, Verdict.BROKEN], True, True),
+    ],
+)
+def test_a_trial_is_as_good_as_its_worst_promise(verdicts, broken, doubtful):
+    trial = Trial("d", "r", tuple(Promise("p", verdict, "") for verdict in verdicts))
+    assert (trial.broken, trial.doubtful) == (broken, doubtful)
