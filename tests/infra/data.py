@@ -1,6 +1,8 @@
 """The data stack as it is synthesized, once for each choice of settings."""
 
+import json
 from functools import cache
+from pathlib import Path
 
 import aws_cdk as cdk
 from aws_cdk.assertions import Template
@@ -13,10 +15,16 @@ def settings(**values):
     return load_settings({"knowledge-rag": values})
 
 
+def app():
+    """Give an app with the flags that users deploy with; CDK reads cdk.json for its own command only."""
+    read = json.loads((Path(__file__).parents[2] / "cdk.json").read_text(encoding="utf-8"))
+    return cdk.App(context=read["context"], analytics_reporting=False)
+
+
 @cache
 def stack(**values):
     chosen = settings(**values)
-    return DataStack(cdk.App(), f"{chosen.name}-data", settings=chosen)
+    return DataStack(app(), f"{chosen.name}-data", settings=chosen)
 
 
 @cache

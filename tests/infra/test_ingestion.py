@@ -2,7 +2,6 @@
 
 import shutil
 
-import aws_cdk as cdk
 import pytest
 from aws_cdk.assertions import Template
 
@@ -10,6 +9,7 @@ from infra import ingestion
 from infra.data_stack import DataStack
 from tests.infra.data import (
     actions,
+    app,
     before,
     only,
     resources,
@@ -58,7 +58,7 @@ def deployed(corpus, monkeypatch):
     """Give the custom resource of a deployment of another corpus."""
     monkeypatch.setattr(ingestion, "PROJECT", corpus.parent)
     chosen = settings(**DEV, corpus=corpus.name)
-    return only(Template.from_stack(DataStack(cdk.App(), "Data", settings=chosen)), CUSTOM)
+    return only(Template.from_stack(DataStack(app(), "Data", settings=chosen)), CUSTOM)
 
 
 def test_the_chunker_reads_originals_and_exchanges_batches():
