@@ -93,8 +93,8 @@ def render(value: Any) -> str:
 
 
 def logical(name: str) -> str:
-    """Strip the digest from a logical id, which changes with nothing that matters."""
-    return re.sub(r"[0-9A-F]{8}(?=$|[A-Z])", "", name)
+    """Strip the digest at the end of a logical id, which changes with nothing that matters."""
+    return re.sub(r"[0-9A-F]{32}(?=Parameter$)|[0-9A-F]{8}$", "", name)
 
 
 def listed(value: Any) -> list[Any]:

@@ -27,10 +27,16 @@ CONTEXT = ("knowledge-rag:preset=prod", "knowledge-rag:entrypoint=both")
 
 
 @pytest.fixture(scope="module")
-def deployed(tmp_path_factory):
-    with cloud():
-        stacks = deploy(CONTEXT, tmp_path_factory.mktemp("assembly"))
-        yield {stack.name.removeprefix(f"{NAME}-"): stack for stack in stacks}
+def loopback():
+    with cloud() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def deployed(loopback, tmp_path_factory):
+    assert loopback.ingestion.contents == []
+    stacks = deploy(CONTEXT, tmp_path_factory.mktemp("assembly"))
+    return {stack.name.removeprefix(f"{NAME}-"): stack for stack in stacks}
 
 
 def made(kind):
@@ -69,8 +75,17 @@ def test_the_corpus_is_in_its_bucket_byte_for_byte(deployed):
     assert stored == files
 
 
-def test_the_documents_were_ingested(deployed):
-    assert deployed["data"].outputs["LastIngestion"].startswith("COMPLETE: ")
+def test_every_document_was_cut_into_chunks_of_its_own_lines(deployed, loopback):
+    files = list(CORPUS.rglob("*.md"))
+    told = deployed["data"].outputs["LastIngestion"]
+    assert told.startswith(f"COMPLETE: {len(files)} documents indexed, 0 failed")
+    for content in loopback.ingestion.contents:
+        metadata = content["contentMetadata"]
+        lines = (CORPUS / metadata["source_file"]).read_text(encoding="utf-8").split("\n")
+        cited = "\n".join(lines[metadata["start_line"] - 1 : metadata["end_line"]])
+        assert content["contentBody"].endswith(cited)
+    cut = {content["contentMetadata"]["source_file"] for content in loopback.ingestion.contents}
+    assert cut == {path.relative_to(CORPUS).as_posix() for path in files}
 
 
 def test_the_function_knows_its_knowledge_base(deployed):

@@ -14,18 +14,21 @@ EVENTS = Path(__file__).resolve().parents[1] / "events"
 class IngestionJob:
     """Collects documents and their parser output, and gives the event for them."""
 
-    def __init__(self, s3: Any) -> None:
+    def __init__(self, s3: Any, *, corpus: str = CORPUS, intermediate: str = INTERMEDIATE) -> None:
         self.s3 = s3
+        self._corpus = corpus
+        self._intermediate = intermediate
         self.event = json.loads((EVENTS / "transformation.json").read_text())
+        self.event["bucketName"] = intermediate
         template = self.event["inputFiles"].pop()
         self._template = json.dumps(template)
 
     def add(self, key: str, data: bytes | None, *parsed: str) -> None:
         """Add a document with its bytes (``None``: gone) and the batches that the parser wrote."""
         if data is not None:
-            self.s3.put_object(Bucket=CORPUS, Key=key, Body=data)
+            self.s3.put_object(Bucket=self._corpus, Key=key, Body=data)
         entry = json.loads(self._template)
-        entry["originalFileLocation"]["s3_location"]["uri"] = f"s3://{CORPUS}/{key}"
+        entry["originalFileLocation"]["s3_location"]["uri"] = f"s3://{self._corpus}/{key}"
         entry["contentBatches"] = []
         for number, body in enumerate(parsed):
             batch = f"aws/bedrock/{self.event['knowledgeBaseId']}/{key}_{number}.JSON"
@@ -34,7 +37,9 @@ class IngestionJob:
                     {"contentBody": body, "contentType": "TEXT", "contentMetadata": {"lang": "en"}}
                 ]
             }
-            self.s3.put_object(Bucket=INTERMEDIATE, Key=batch, Body=json.dumps(contents).encode())
+            self.s3.put_object(
+                Bucket=self._intermediate, Key=batch, Body=json.dumps(contents).encode()
+            )
             entry["contentBatches"].append({"key": batch})
         self.event["inputFiles"].append(entry)
 
@@ -44,6 +49,6 @@ class IngestionJob:
             content
             for batch in output_file["contentBatches"]
             for content in json.loads(
-                self.s3.get_object(Bucket=INTERMEDIATE, Key=batch["key"])["Body"].read()
+                self.s3.get_object(Bucket=self._intermediate, Key=batch["key"])["Body"].read()
             )["fileContents"]
         ]

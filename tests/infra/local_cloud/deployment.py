@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from moto.server import ThreadedMotoServer
 
+from tests.infra.local_cloud.ingesting import IngestingCorpus
 from tests.infra.local_cloud.kinds import ACCOUNT, MADE, REGION
 from tests.infra.local_cloud.registration import FAILED, register
-from tests.support.ingestion import Ingestion, ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,22 +44,29 @@ class Deployed:
     template: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """A running cloud: where it listens, and what ingests documents in it."""
+
+    endpoint: str
+    ingestion: IngestingCorpus
+
+
 @contextlib.contextmanager
-def cloud() -> Iterator[str]:
-    """Run a server with the missing resource types; yields its address."""
+def cloud() -> Iterator[Cloud]:
+    """Run a server with the missing resource types."""
     register()
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     _, port = server.get_host_and_port()
     endpoint = f"http://localhost:{port}"
-    ingestion = Ingestion()
-    ingestion.scripts.append(["IN_PROGRESS", ended("COMPLETE", new=1)])
+    ingestion = IngestingCorpus()
     saved = dict(os.environ)
     os.environ.update(_environment(endpoint))
     os.environ["AWS_ENDPOINT_URL_BEDROCK_AGENT"] = ingestion.url  # moto has no ingestion jobs
     try:
-        yield endpoint
+        yield Cloud(endpoint, ingestion)
     finally:
         ingestion.close()
         os.environ.clear()
@@ -148,8 +155,8 @@ def _deployed(path: Path) -> Deployed:
 def main(context: Sequence[str]) -> int:
     """Deploy, and print what was created."""
     write = sys.stdout.write
-    with cloud() as endpoint:
-        write(f"deploying to a cloud of this one machine, {endpoint} ...\n")
+    with cloud() as running:
+        write(f"deploying to a cloud of this one machine, {running.endpoint} ...\n")
         for stack in deploy(context, PROJECT / "cdk.out" / "local"):
             write(f"\n{stack.name}: {stack.status}, {len(stack.resources)} resources\n")
             counted = Counter(each["Type"] for each in stack.template["Resources"].values())
