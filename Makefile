@@ -11,6 +11,8 @@ UV := $(BIN)/uv
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 PROOF_READY := $(VENV)/.proof-ready
+FUZZ_READY := $(VENV)/.fuzz-ready
+FUZZ_SECONDS ?= 60
 CDK := npx --yes aws-cdk@2.1148.1
 CONTEXT = $(foreach pair,$(SETTINGS),-c $(pair))
 
@@ -19,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # jsii tells at each start that Node 20 is past its end of life; it works, and the README names 24
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help setup demo test test-fast check format nightly bench synth deploy deploy-local bundle lock clean
+.PHONY: help setup demo test test-fast check format nightly fuzz bench synth deploy deploy-local bundle lock clean
 
 help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
@@ -81,6 +83,15 @@ bundle: $(PROOF_READY) ## build what goes into the Lambdas' zips and tell the si
 nightly: $(PROOF_READY) ## every combination of settings, synthesized and checked (long)
 	@$(BIN)/python -m pytest -q -m nightly tests/infra
 
+fuzz: $(FUZZ_READY) ## fuzz the function's events and the service's answers, FUZZ_SECONDS=60 each (Linux)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz.fuzz_event
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz.fuzz_response
+
+$(FUZZ_READY): $(READY) requirements/fuzz.txt
+	@echo "installing the fuzzer ..." >&2
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/fuzz.txt
+	@touch $(FUZZ_READY)
+
 $(BENCH_READY): $(READY) requirements/bench.txt
 	@echo "installing the peers to measure against ..." >&2
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/bench.txt
@@ -88,12 +99,15 @@ $(BENCH_READY): $(READY) requirements/bench.txt
 
 bench: $(BENCH_READY) ## measure speed against peers, in one run
 	@$(BIN)/knowledge-rag bench chunking
+	@$(BIN)/knowledge-rag bench handler
+	@$(BIN)/knowledge-rag bench coldstart
 
 lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no addresses
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.txt
 	@echo aws-lambda-powertools | $(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt - -o requirements/lambda.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra proof pyproject.toml -o requirements/proof.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra bench pyproject.toml -o requirements/bench.txt
+	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra fuzz pyproject.toml -o requirements/fuzz.txt
 
 clean: ## remove .venv and everything that tools left behind
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist

@@ -9,7 +9,7 @@ from aws_cdk import aws_ssm as ssm
 
 from infra.buckets import Buckets
 from infra.chunk_documents import ChunkDocuments
-from infra.encryption import data_key
+from infra.encryption import stack_key
 from infra.ingestion import IngestionStarter
 from infra.knowledge_base import KnowledgeBase
 from infra.s3_vectors import S3VectorsStore
@@ -49,7 +49,12 @@ class DataStack(Stack):
         **kwargs: Any,  # noqa: ANN401 - whatever a stack takes
     ) -> None:
         super().__init__(scope, construct_id, **kwargs)
-        key = data_key(self, settings)
+        key = stack_key(
+            self,
+            settings,
+            part="data",
+            protects="corpus, vectors, and logs and settings of the data stack",
+        )
         buckets = Buckets(self, "Buckets", settings=settings, encryption_key=key)
         kind: type[S3VectorsStore | OpenSearchStore] = (
             S3VectorsStore if settings.store.kind is VectorStore.S3_VECTORS else OpenSearchStore

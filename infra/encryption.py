@@ -1,4 +1,4 @@
-"""The data stack's own key, and the least that a role needs of it.
+"""A stack's own key, and the least that a role needs of it.
 
 A key's policy leaves the decision to IAM; what a role may do under it holds through one service only
 (``kms:ViaService``), so that nobody decrypts by hand with a role that was made for reading a bucket.
@@ -20,20 +20,25 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 
-def data_key(scope: Construct, settings: Settings) -> kms.Key | None:
-    """Make the key of corpus, vectors, functions and logs, or give ``None`` where none is wanted.
+def stack_key(scope: Construct, settings: Settings, *, part: str, protects: str) -> kms.Key | None:
+    """Make a stack's own key, or give ``None`` where the settings ask for the services' keys.
+
+    Each stack has one: a key policy can't name what another stack makes without the two depending on
+    each other, and whoever may read the logs of one need not be able to read the corpus of the other.
 
     Args:
-        scope: it is made in.
+        scope: the stack.
         settings: whether there is one, and what becomes of it when its stack is deleted.
+        part: of the deployment that it belongs to, the end of its alias.
+        protects: what is encrypted under it, for its description.
     """
     if not settings.customer_managed_key:
         return None
     key = kms.Key(
         scope,
         "Key",
-        alias=f"alias/{settings.name}-data",
-        description=f"{settings.name}: corpus, vectors, and logs and settings of the data stack",
+        alias=f"alias/{settings.name}-{part}",
+        description=f"{settings.name}: {protects}",
         enable_key_rotation=True,
         removal_policy=cdk.RemovalPolicy[settings.removal.name],
     )

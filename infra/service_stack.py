@@ -9,11 +9,11 @@ from aws_cdk import Annotations, CfnOutput, Stack
 from aws_cdk import aws_ssm as ssm
 
 from infra.agent import Agent
+from infra.encryption import stack_key
 from infra.gateway import Gateway
 from infra.guardrail import Guardrail
 from infra.monitoring import Monitoring
 from infra.retrieval import Retrieval
-from infra.service_key import service_key
 from infra.settings import Generation, VectorStore
 from infra.sources import load_sources
 
@@ -65,7 +65,12 @@ class ServiceStack(Stack):
         super().__init__(scope, construct_id, **kwargs)
         self._settings = settings
         self._sources = load_sources(settings)
-        self._key = service_key(self, settings)
+        self._key = stack_key(
+            self,
+            settings,
+            part="service",
+            protects="logs, alarms and settings of the service stack",
+        )
         self._guardrail = (
             Guardrail(self, "Guardrail", settings=settings)
             if settings.retrieval.guardrail

@@ -36,6 +36,9 @@ CONTEXT_KEY: Final = "knowledge-rag"
 _LOG_RETENTION_DAYS: Final = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1827)
 """What CloudWatch Logs accepts, up to five years."""
 
+_OCU: Final = (1, 2, 4, 8, 16, 32, 48, 64, 80, 96)
+"""Capacities that OpenSearch Serverless documents for the limits of a collection group."""
+
 
 class Preset(StrEnum):
     """Values for everything that is not set."""
@@ -215,8 +218,8 @@ SETTINGS: Final[dict[str, tuple[Callable[[Any], Any], Any, Any]]] = {
     "vector_store": (choice(VectorStore), VectorStore.OPENSEARCH, VectorStore.OPENSEARCH),
     "generation": (choice(Generation), Generation.NEXTGEN, Generation.NEXTGEN),
     "standby_replicas": (switch, False, True),
-    "min_search_ocu": (whole(0, 96), 0, 1),
-    "max_ocu": (whole(1, 96), 2, 4),
+    "min_search_ocu": (whole(0, 96, allowed=(0, *_OCU)), 0, 1),
+    "max_ocu": (whole(1, 96, allowed=_OCU), 2, 4),
     "network": (choice(Network), Network.PUBLIC, Network.PUBLIC),
     "embedding_model": (text, "amazon.titan-embed-text-v2:0", "amazon.titan-embed-text-v2:0"),
     "embedding_dimension": (whole(1, 4096), 1024, 1024),
