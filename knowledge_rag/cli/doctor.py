@@ -41,10 +41,11 @@ def doctor(
         DEFAULT_AGENT_MODEL,
         DEFAULT_EMBEDDING_MODEL,
     )
+    from knowledge_rag.deployment.stacks import check_name
 
     patient = Patient(
         Aws(region, profile),
-        name,
+        check_name(name),
         embedding_model or DEFAULT_EMBEDDING_MODEL,
         agent_model or DEFAULT_AGENT_MODEL,
         agent_wanted=agent_model is not None,

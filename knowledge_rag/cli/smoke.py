@@ -50,11 +50,12 @@ def smoke(
     from knowledge_rag.deployment.smoke.layout import as_text
     from knowledge_rag.deployment.smoke.questions import load_questions, shipped_questions
     from knowledge_rag.deployment.smoke.trial import try_deployment
+    from knowledge_rag.deployment.stacks import check_name
 
     asked = load_questions(questions) if questions else shipped_questions()
     aws = _located(Aws(region, profile))
     with progress_bar() as progress:
-        trial = try_deployment(aws, name, asked, progress, token=_token(token_file))
+        trial = try_deployment(aws, check_name(name), asked, progress, token=_token(token_file))
     if json:
         print_json(trial.to_dict())
     else:

@@ -9,10 +9,11 @@ from typing import Any, Final
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound
+from botocore.parsers import ResponseParserError
 from botocore.utils import validate_region_name
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.deployment.errors import call_failed
+from knowledge_rag.deployment.errors import CallFailed, Trouble, call_failed
 
 CONNECT_SECONDS: Final = 3
 READ_SECONDS: Final = 6
@@ -61,6 +62,7 @@ class Aws:
         operation: str,
         *,
         read_seconds: int = READ_SECONDS,
+        expect: str = "",
         **parameters: Any,  # noqa: ANN401 - whatever the operation takes
     ) -> dict[str, Any]:
         """Call an operation.
@@ -69,6 +71,8 @@ class Aws:
             service: as boto3 names it.
             operation: likewise, e.g. ``list_agents``.
             read_seconds: how long the service may stay silent.
+            expect: a member that the answer has to have: a page of HTML, as a hotel's network has it
+                for everything, is otherwise an answer without any.
             parameters: of the operation.
 
         Raises:
@@ -78,10 +82,15 @@ class Aws:
             client = self.client(service, read_seconds)
         except (BotoCoreError, ClientError) as error:
             raise call_failed(error, f"{service}:{operation}") from error
+        action = action_of(client, operation)
         try:
             answer: dict[str, Any] = getattr(client, operation)(**parameters)
         except (BotoCoreError, ClientError) as error:
-            raise call_failed(error, action_of(client, operation)) from error
+            raise call_failed(error, action) from error
+        except (ResponseParserError, KeyError) as error:  # the latter, where XML is of another kind
+            raise CallFailed(Trouble.REFUSED, action, "MalformedAnswer", str(error)) from error
+        if expect and expect not in answer:
+            raise CallFailed(Trouble.REFUSED, action, "MalformedAnswer", f"no {expect} in it")
         return answer
 
     def client(self, service: str, read_seconds: int = READ_SECONDS) -> Any:  # noqa: ANN401 - boto3's clients are made at run time

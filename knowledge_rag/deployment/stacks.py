@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.deployment.errors import CallFailed
 
 if TYPE_CHECKING:
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 DATA: Final = "data"
 SERVICE: Final = "service"
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 _USABLE: Final = frozenset(
     {
@@ -56,6 +60,20 @@ class StackState:
         return self.status.endswith("_IN_PROGRESS")
 
 
+def check_name(name: str) -> str:
+    """Give a deployment's name back if there can be one.
+
+    Raises:
+        InvalidRequest: the setting ``name`` takes no such value.
+    """
+    if not 3 <= len(name) <= 20 or not _NAME.fullmatch(name):
+        raise InvalidRequest(
+            f"--name {name[:40]!r}: a deployment's name has 3 to 20 lower-case letters, digits and"
+            " single hyphens"
+        )
+    return name
+
+
 def find_stack(aws: Aws, name: str) -> StackState | None:
     """Look a stack up; ``None`` where there is none, or it was deleted.
 
@@ -63,9 +81,9 @@ def find_stack(aws: Aws, name: str) -> StackState | None:
         CallFailed: CloudFormation can't be asked.
     """
     try:
-        answer = aws.call("cloudformation", "describe_stacks", StackName=name)
+        answer = aws.call("cloudformation", "describe_stacks", expect="Stacks", StackName=name)
     except CallFailed as error:
-        if error.code == "ValidationError":  # its word for "does not exist"
+        if error.code == "ValidationError" and "does not exist" in error.detail:
             return None
         raise
     stack = answer["Stacks"][0]

@@ -175,3 +175,18 @@ def _paths(service: str) -> list[tuple[str, re.Pattern[str]]]:
         pattern = re.sub(r"\\\{\w+\\\+\\\}|\\\{\w+\\\}", "[^?]+", path)
         found.append((name, re.compile(f"{http['method']} {pattern}")))
     return sorted(found, key=lambda each: -len(each[1].pattern))
+
+
+def stack_in(state: str, **outputs: str) -> Raw:
+    """Give DescribeStacks' answer for a stack in a state that moto's stacks never are in."""
+    told = "".join(
+        f"<member><OutputKey>{key}</OutputKey><OutputValue>{value}</OutputValue></member>"
+        for key, value in outputs.items()
+    )
+    stack = (
+        f"<member><StackName>knowledge-rag-dev-data</StackName><StackStatus>{state}</StackStatus>"
+        f"<Outputs>{told}</Outputs><CreationTime>2026-11-21T09:00:00Z</CreationTime></member>"
+    )
+    result = f"<DescribeStacksResult><Stacks>{stack}</Stacks></DescribeStacksResult>"
+    text = f"<DescribeStacksResponse>{result}</DescribeStacksResponse>"
+    return Raw(text.encode(), "text/xml")

@@ -78,7 +78,11 @@ def test_a_region_that_does_not_exist_is_a_problem(doctor, account):
 
 @pytest.mark.parametrize(
     ("arguments", "part"),
-    [(["--region", "not a region"], "not a region"), (["--profile", "nobody"], "nobody")],
+    [
+        (["--region", "not a region"], "not a region"),
+        (["--profile", "nobody"], "nobody"),
+        (["--name", "No Name"], "single hyphens"),
+    ],
 )
 def test_what_nobody_could_have_meant_exits_2(doctor, arguments, part):
     ran = doctor(*arguments)

@@ -26,7 +26,7 @@ _REPAIRS: Final = {
     ),
     Trouble.INVALID: (
         "AWS does not know the credentials",
-        "Check the access key, the secret and the session token; all three belong together.",
+        "Check the key, the secret and the token, and that the account has enabled the region.",
     ),
 }
 

@@ -30,6 +30,7 @@ def check_ingestion(aws: Aws, knowledge_base_id: str, data_source_id: str) -> Pr
         jobs = aws.call(
             "bedrock-agent",
             "list_ingestion_jobs",
+            expect="ingestionJobSummaries",
             **source,
             sortBy={"attribute": "STARTED_AT", "order": "DESCENDING"},
             maxResults=1,
@@ -58,7 +59,13 @@ def _judged(aws: Aws, source: Mapping[str, Any], job: Mapping[str, Any], again: 
 
 def _reasons(aws: Aws, source: Mapping[str, Any], job_id: str) -> str:
     try:
-        answer = aws.call("bedrock-agent", "get_ingestion_job", **source, ingestionJobId=job_id)
+        answer = aws.call(
+            "bedrock-agent",
+            "get_ingestion_job",
+            expect="ingestionJob",
+            **source,
+            ingestionJobId=job_id,
+        )
     except CallFailed as error:
         return f" (why is not known: {error})"
     reasons = answer["ingestionJob"].get("failureReasons", [])

@@ -13,7 +13,7 @@ from knowledge_rag.deployment.doctor.stack_states import check_stacks
 from knowledge_rag.deployment.errors import CallFailed, Trouble
 from tests.infra.local_cloud.deployment import CDK
 from tests.support.account import concurrency, retrieve_quota
-from tests.support.played_aws import DENIED, Fault
+from tests.support.played_aws import DENIED, Fault, stack_in
 
 NAME = "knowledge-rag-dev"
 
@@ -295,24 +295,10 @@ def test_half_a_deployment_is_a_warning(account, patient):
     ],
 )
 def test_the_states_of_stacks_are_judged(account, patient, state, status, said):
-    account.refuse("cloudformation", "DescribeStacks", described(state))
+    account.refuse("cloudformation", "DescribeStacks", stack_in(state))
     found = check_stacks(patient())[0]
     assert found.status is status
     assert said in found.action
-
-
-def described(state):
-    from tests.support.played_aws import Raw
-
-    inner = (
-        f"<member><StackName>{NAME}-data</StackName><StackStatus>{state}</StackStatus>"
-        "<CreationTime>2026-11-21T09:00:00Z</CreationTime></member>"
-    )
-    text = (
-        "<DescribeStacksResponse><DescribeStacksResult><Stacks>"
-        f"{inner}</Stacks></DescribeStacksResult></DescribeStacksResponse>"
-    )
-    return Raw(text.encode(), "text/xml")
 
 
 # leftovers
