@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.account import account_fixture, moto_fixture  # noqa: F401 - fixtures
+from tests.support.account import account_fixture, concurrency, moto_fixture  # noqa: F401 - fixtures
 from tests.support.cli import assert_one_line
+from tests.support.handbook import shown
 from tests.support.played_aws import DENIED, Fault
 
 
@@ -23,6 +24,21 @@ def test_a_healthy_account_exits_0(doctor):
     assert ran.out.splitlines()[0].startswith("ok       credentials")
     assert ran.out.splitlines()[-1].startswith("Nothing found that would stop a deployment")
     assert ran.err == ""
+
+
+def test_the_handbook_shows_what_a_run_prints(doctor, account):
+    play = account.played.play
+    left = [{"id": "1", "name": "knowledge-rag-dev-abc123"}]
+    play("lambda", "GetAccountSettings", concurrency(10, 10))
+    play("opensearchserverless", "ListCollections", {"collectionSummaries": left})
+    play("service-quotas", "GetServiceQuota", DENIED)
+    account.client("ssm").delete_parameter(Name="/cdk-bootstrap/hnb659fds/version")
+    of_this_machine = ("Node.js", "CDK command line")
+
+    def without_tools(text):
+        return [each for each in text.splitlines() if not each[9:].startswith(of_this_machine)]
+
+    assert without_tools(shown("knowledge-rag doctor")) == without_tools(doctor().out)
 
 
 def test_json_says_the_same(doctor, account):

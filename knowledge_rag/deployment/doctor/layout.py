@@ -22,7 +22,7 @@ _COLOURS: Final = {
     Status.UNKNOWN: "magenta",
 }
 _STATUS_WIDTH: Final = max(map(len, Status)) + 2
-_CHECK_WIDTH: Final = 26
+_GAP: Final = 2
 
 
 def as_text(diagnosis: Diagnosis) -> Text:
@@ -54,17 +54,16 @@ def _counted(count: int, one: str, several: str) -> str:
 
 def _lines(diagnosis: Diagnosis) -> Iterator[Text]:
     skipped = [finding for finding in diagnosis.findings if finding.skipped]
-    for finding in diagnosis.findings:
-        if finding.skipped:
-            continue
-        yield _line(finding.status, finding.check, finding)
+    shown = [finding for finding in diagnosis.findings if not finding.skipped]
+    width = max(len(finding.check) for finding in shown) + _GAP
+    for finding in shown:
+        yield _line(finding.check.ljust(width), finding)
         if finding.action:
             yield Text(" " * _STATUS_WIDTH + "-> " + neutralise(finding.action))
     if skipped:
-        yield _line(Status.UNKNOWN, f"{len(skipped)} others", skipped[0])
+        yield _line(f"{len(skipped)} others".ljust(width), skipped[0])
 
 
-def _line(status: Status, check: str, finding: Finding) -> Text:
-    word = Text(f"{status.value:<{_STATUS_WIDTH}}", _COLOURS[status])
-    detail = neutralise(" ".join(finding.detail.split()))
-    return Text.assemble(word, f"{check:<{_CHECK_WIDTH}}", detail)
+def _line(check: str, finding: Finding) -> Text:
+    word = Text(f"{finding.status.value:<{_STATUS_WIDTH}}", _COLOURS[finding.status])
+    return Text.assemble(word, check, neutralise(" ".join(finding.detail.split())))

@@ -29,6 +29,12 @@ def test_a_healthy_account_has_no_problem_and_every_check_was_made(patient):
     assert verdict(diagnosis).startswith("Nothing found that would stop a deployment")
 
 
+def test_names_and_what_is_told_of_them_stand_apart(patient):
+    lines = as_text(examine(patient(), quiet)).plain.split("\n")
+    for name in ORDER:
+        assert any(f"{name}  " in line for line in lines), name
+
+
 def test_one_call_that_is_denied_leaves_the_others_alone(account, patient):
     account.played.play("lambda", "GetAccountSettings", DENIED)
     found = by_check(examine(patient(), quiet))
