@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Source, retrieval_alarms
-from knowledge_rag.core.failures import PERMANENT
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.core.retrieval import UNPROVEN
+from knowledge_rag.evaluation.faults.model import PERMANENT, UNPROVEN
 from knowledge_rag.evaluation.metric_math import aggregate, evaluate
 
 if TYPE_CHECKING:

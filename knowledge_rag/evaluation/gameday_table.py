@@ -60,7 +60,8 @@ def as_comparison(days: Sequence[GameDay]) -> RenderableType:
     for rows in _side_by_side(days):
         cells = [cell for row in rows for cell in (_seconds(row), _outcome(row))]
         table.add_row(rows[0].fault.name, *cells)
-    return Group(table, *(Text(summary(day)) for day in days))
+    told = [line for day in days for line in (*problems(day), summary(day))]
+    return Group(table, Text(), *map(Text, told))
 
 
 def as_markdown(days: Sequence[GameDay]) -> str:

@@ -29,6 +29,11 @@ for line in sys.stdin:
 OLD, NEW = item("What was true before."), item("What is true now.", start=40)
 SECONDS = 60
 
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(),
+    reason="needs Linux's /proc to see that a process is stopped",
+)
+
 
 class Function:
     """The function in a process of its own."""

@@ -8,7 +8,9 @@ from rich.console import Console
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.outcome import Reason
+from knowledge_rag.evaluation.faults import crew
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
+from knowledge_rag.evaluation.faults.errors import NotPlayable
 from knowledge_rag.evaluation.faults.player import Played
 from knowledge_rag.evaluation.faults.promises import Broken
 from knowledge_rag.evaluation.faults.targets import Target
@@ -134,6 +136,24 @@ def test_targets_stand_side_by_side_and_misleading_answers_stand_out(day):
         "| fault | s | function | s | plain-boto3 |\n|---|---|---|---|---|\n"
     )
     assert f"**success, nothing found: MISLEADS, {outage}**" in markdown
+
+
+class TestCrew:
+    """Real processes, met by a client that waits for a minute."""
+
+    def test_a_client_that_waits_for_ever_is_ended_and_the_next_row_is_played(self, monkeypatch):
+        monkeypatch.setattr(crew, "WATCHED_SECONDS", 1.0)
+        monkeypatch.setitem(crew._WORKERS, Target.PLAIN_BOTO3, 1)
+        rows = [named("silent"), named("refused")]
+        waiting, refused = crew.play_all(rows, Target.PLAIN_BOTO3, lambda _: None)
+        assert waiting.answer == "still waiting after 1 s"
+        assert waiting.late
+        assert refused.answer == "EndpointConnectionError"
+
+    def test_a_process_that_can_t_be_started_is_told(self, monkeypatch):
+        monkeypatch.setattr(crew, "_MODULE", "knowledge_rag.no_such_module")
+        with pytest.raises(NotPlayable, match="no_such_module"):
+            crew.play_all([named("refused")], Target.FUNCTION, lambda _: None)
 
 
 class TestDocumentation:

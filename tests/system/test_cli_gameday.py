@@ -1,8 +1,12 @@
 """Game day, as a person runs it; ``test_budget`` plays all of its rows."""
 
+import contextlib
+import signal
+from pathlib import Path
+
 import pytest
 
-from tests.support.cli import assert_one_line
+from tests.support.cli import assert_one_line, eventually
 
 QUICK = ("--only", "refused", "--only", "access-denied", "--only", "query-blank")
 
@@ -100,3 +104,24 @@ def test_wrong_usage_is_one_line(settled, arguments, said):
 
 def test_a_terminal_sees_how_far_it_is(settled):
     assert "0/1" in settled.on_terminal("gameday", "--only", "swallowed")
+
+
+def test_ctrl_c_ends_it_at_once_and_leaves_no_process_behind(settled):
+    with settled.started("gameday", "--only", "pause") as process:
+        eventually(lambda: children(process.pid), "a process plays the row")
+        played_by = children(process.pid)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=15)
+    assert (process.returncode, err) == (130, b"error: interrupted\n")
+    assert not any(Path(f"/proc/{pid}").exists() for pid in played_by)
+
+
+def children(parent):
+    """Give the processes that a process has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            pid, _, rest = stat.read_text().partition(" (")
+            if int(rest.rpartition(") ")[2].split()[1]) == parent:
+                found.append(int(pid))
+    return found

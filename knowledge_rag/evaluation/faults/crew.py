@@ -8,6 +8,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -77,9 +78,11 @@ def _side_by_side(
     rest = deque(fault for fault in longest_first if not fault.own_network)
     count = min(_WORKERS.get(target, _WORKERS_OF_OTHERS), len(rest))
     queues = [*([rest] * count), *([own] if own else [])]
+    workers: list[_Worker] = []
 
     def work(queue: deque[Fault]) -> None:
         with _Worker(target, own_network=queue is own) as worker:
+            workers.append(worker)
             while queue:
                 try:
                     fault = queue.popleft()
@@ -89,8 +92,15 @@ def _side_by_side(
                 progress(fault.name)
 
     with ThreadPoolExecutor(max(len(queues), 1)) as pool:
-        for done in [pool.submit(work, queue) for queue in queues]:
-            done.result()
+        try:
+            for done in [pool.submit(work, queue) for queue in queues]:
+                done.result()
+        except BaseException:  # Ctrl-C above all: nobody is to wait for what is still queued
+            for queue in queues:
+                queue.clear()
+            for worker in workers:
+                worker.stop()
+            raise
     return results
 
 
@@ -110,6 +120,8 @@ class _Worker:
         self._command = [*command, OWN_NETWORK] if own_network else command
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
         self._process: subprocess.Popen[bytes] | None = None
+        self._starting = threading.Lock()
+        self._stopped = False
 
     def __enter__(self) -> Self:
         return self
@@ -117,6 +129,13 @@ class _Worker:
     def __exit__(self, *_: object) -> None:
         self._end()
         self._errors.close()
+
+    def stop(self) -> None:
+        """Kill the process, whatever it is doing; another thread may be waiting for it."""
+        with self._starting:
+            self._stopped = True
+            if self._process is not None:
+                self._process.kill()
 
     def play(self, fault: Fault) -> Played | NotPlayed:
         process = self._running()
@@ -137,12 +156,23 @@ class _Worker:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is not None:
             return self._process
-        process = self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of ours
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
-        )
+        process = self._start()
         if loaded := self._answer(process, LOADING_SECONDS):
             raise NotPlayable(f"no process to play faults in: {_last_line(loaded['failed'])}")
         return process
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._starting:
+            if self._stopped:
+                raise NotPlayable("stopped")
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of ours
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                start_new_session=True,  # a terminal's Ctrl-C is this process's to hear
+            )
+            return self._process
 
     def _ask(
         self, process: subprocess.Popen[bytes], name: str, seconds: float

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.core.outcome import DropReason, Reason, Status
 from knowledge_rag.evaluation.faults.events import Context, direct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from knowledge_rag.core.outcome import DropReason
     from knowledge_rag.evaluation.faults.stage import Stage
 
 Play = Callable[["Stage"], None]
 """Sets the stage on which the calls of a fault are made."""
+
+
+PERMANENT: Final = frozenset({Reason.ACCESS_DENIED, Reason.CONFIGURATION})
+"""Reasons that no retry mends. As FAULTS has it, and not taken from the code that is tried."""
+
+UNPROVEN: Final = frozenset({DropReason.NOT_TEXT, DropReason.NO_CITATION, DropReason.NOT_PROVEN})
+"""Drops that mean that the knowledge base holds what it should not; likewise."""
 
 
 class Group(StrEnum):

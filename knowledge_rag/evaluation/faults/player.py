@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.core.retrieval import UNPROVEN
 from knowledge_rag.evaluation.faults.events import Context, direct
+from knowledge_rag.evaluation.faults.model import UNPROVEN
 from knowledge_rag.evaluation.faults.promises import Broken, broken_by, take_apart
 from knowledge_rag.evaluation.faults.stage import HEALTHY_ANSWER, Stage
 from knowledge_rag.evaluation.faults.targets import ask_function, ask_other, other_client

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.deadline import RETRIEVAL_BUDGET_SECONDS
-from knowledge_rag.core.failures import PERMANENT
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.core.retrieval import UNPROVEN
 from knowledge_rag.evaluation.faults.events import QUERY
+from knowledge_rag.evaluation.faults.model import PERMANENT, UNPROVEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

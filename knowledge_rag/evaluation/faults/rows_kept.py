@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PAUSE_SECONDS: Final = 21.0
 """Longer than a connection is kept unused (``transport.MAX_IDLE_SECONDS``)."""
 
+_READ_SECONDS: Final = 0.3
+
 _SAYS_CLOSE: Final = HEALTHY.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
 
 
@@ -39,6 +41,13 @@ def _dies(sock: socket.socket, server: RawServer) -> None:
 
 def _resets(sock: socket.socket, server: RawServer) -> None:
     server.read_request(sock)
+    reset(sock)
+
+
+def _resets_within_answer(sock: socket.socket, server: RawServer) -> None:
+    server.read_request(sock)
+    sock.sendall(HEALTHY[: len(HEALTHY) // 2])
+    server.stopping.wait(_READ_SECONDS)  # a reset would take away what has not been read
     reset(sock)
 
 
@@ -79,6 +88,12 @@ ROWS: Final = (
         "it dies after half of an answer, which may not be asked for twice",
         _then(sending(HEALTHY[: len(HEALTHY) // 2])),
         degrades(Reason.MALFORMED_RESPONSE),
+    ),
+    _row(
+        "reset-within-answer",
+        "it is reset after half of an answer",
+        _then(_resets_within_answer),
+        degrades(Reason.UNAVAILABLE, "ConnectionResetError"),
     ),
     _row(
         "swallowed", "it takes the request and is silent", _then(silent), degrades(Reason.TIMEOUT)

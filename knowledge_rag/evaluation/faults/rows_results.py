@@ -80,6 +80,7 @@ ROWS: Final = (
         5,
         "text",
         _of_type("ROW", row=[{"columnName": "a", "columnValue": "b", "type": "STRING"}]),
+        _of_type("IMAGE", text=item()["content"]["text"]),
         _of_type("IMAGE", byteContent="data:image/png;base64,AAAA"),
         _of_type("AUDIO", audio={"s3Uri": "s3://corpus/a.mp3"}),
         _of_type("VIDEO", video={"s3Uri": "s3://corpus/a.mp4"}),
@@ -146,6 +147,20 @@ ROWS: Final = (
             )
         ),
         _restamped(item(), source_file=5),
+    ),
+    _dropped(
+        "header-unshowable",
+        "a section header with a lone surrogate, or of two lines",
+        DropReason.NO_CITATION,
+        item(section_header="Resol\ud800ution"),
+        item(section_header="Resolution\n## More"),
+        item(section_header=None),
+    ),
+    _shown(
+        "metadata-unshowable",
+        "a title with a lone surrogate, a page of NaN, tags that are none",
+        item(title="RDS \ud800", page=float("nan"), tags=[None, 5, "x\ud800"], service={"a": 1}),
+        _SOUND,
     ),
     _row(
         "duplicates",
