@@ -86,7 +86,9 @@ class GatewayWay:
     def _begin(self) -> None:
         client = {"name": "knowledge-rag smoke", "version": "1"}
         about = {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": client}
-        self._request("initialize", about)
+        begun = self._request("initialize", about)
+        # the gateway may speak an older version, which is then the one to name
+        self._session["MCP-Protocol-Version"] = str(begun.get("protocolVersion", _PROTOCOL))
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         tools = [each.get("name", "") for each in self._request("tools/list", {}).get("tools", [])]
         fitting = [name for name in tools if name.rpartition("___")[2] in TOOL_NAMES]
@@ -104,7 +106,7 @@ class GatewayWay:
         if "error" in answer:
             raise WayBroken(f"the gateway refuses {method}: {answer['error'].get('message')}")
         if "mcp-session-id" in response.headers:
-            self._session = {"Mcp-Session-Id": response.headers["mcp-session-id"]}
+            self._session["Mcp-Session-Id"] = response.headers["mcp-session-id"]
         if not isinstance(answer.get("result"), dict):
             raise WayBroken(f"the gateway answers {method} without a result")
         result: dict[str, Any] = answer["result"]
@@ -114,7 +116,6 @@ class GatewayWay:
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": _PROTOCOL,
             **self._session,
         }
         request = AWSRequest("POST", self._url, headers, json.dumps(message).encode())
