@@ -1,0 +1,125 @@
+"""The evidence of one request: all that retrieval returned, and the only place citations come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.errors import InvalidCitation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from knowledge_rag.core.outcome import RetrievalResult
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    r"""Lines that retrieval returned: a whole result, or consecutive lines of one.
+
+    Args:
+        number: of the result in its ledger, 1-based; what ``[n]`` and ``[Source n]`` refer to.
+        citation: where the lines stand.
+        content: the lines joined by ``\n``, byte for byte.
+    """
+
+    number: int
+    citation: Citation
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The distinct citations of one request, numbered 1.. by first appearance over all its queries.
+
+    Results with the same file and lines are one entry; the first one stands.
+
+    Args:
+        results: what retrieval returned, in order, query after query.
+
+    Raises:
+        InvalidCitation: a result's text has not as many lines as its citation.
+    """
+
+    results: tuple[RetrievalResult, ...] = ()
+    entries: tuple[Evidence, ...] = field(init=False)
+    _by_file: Mapping[str, tuple[Evidence, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        distinct: dict[tuple[str, int, int], RetrievalResult] = {}
+        for result in self.results:
+            _check_lines(result)
+            distinct.setdefault(_key(result.citation), result)
+        entries = tuple(
+            Evidence(number, result.citation, result.content)
+            for number, result in enumerate(distinct.values(), start=1)
+        )
+        by_file: dict[str, tuple[Evidence, ...]] = {}
+        for entry in entries:
+            name = entry.citation.source_file
+            by_file[name] = (*by_file.get(name, ()), entry)
+        object.__setattr__(self, "results", tuple(distinct.values()))
+        object.__setattr__(self, "entries", entries)
+        object.__setattr__(self, "_by_file", by_file)
+
+    @classmethod
+    def of(cls, *queries: Iterable[RetrievalResult]) -> Ledger:
+        """Give the ledger of a request from the results of its queries, in the order of asking."""
+        return cls(tuple(result for results in queries for result in results))
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def numbered(self, number: int) -> Evidence | None:
+        """Give entry ``number``, 1-based; ``None`` if there is no such entry."""
+        return self.entries[number - 1] if 1 <= number <= len(self.entries) else None
+
+    def knows(self, source_file: str) -> bool:
+        """Whether any entry is of this very file: names are compared exactly."""
+        return source_file in self._by_file
+
+    def lines(self, source_file: str, start_line: int, end_line: int) -> Evidence | None:
+        """Give the evidence for lines of a file, if one result holds them all.
+
+        An entry with exactly these lines comes before one that holds more; among those, the first.
+
+        Args:
+            source_file: compared exactly, case and all.
+            start_line: 1-based.
+            end_line: inclusive.
+
+        Returns:
+            Exactly these lines, with the number and section of the entry that holds them; ``None``
+            if no single entry does, or the range is reversed.
+        """
+        holding = [
+            entry
+            for entry in self._by_file.get(source_file, ())
+            if entry.citation.start_line <= start_line <= end_line <= entry.citation.end_line
+        ]
+        if not holding:
+            return None
+        wanted = (source_file, start_line, end_line)
+        exact = (entry for entry in holding if _key(entry.citation) == wanted)
+        return next(exact, None) or _part(holding[0], start_line, end_line)
+
+
+def _key(citation: Citation) -> tuple[str, int, int]:
+    return citation.source_file, citation.start_line, citation.end_line
+
+
+def _check_lines(result: RetrievalResult) -> None:
+    cited = result.citation.end_line - result.citation.start_line + 1
+    held = result.content.count("\n") + 1
+    if cited != held:
+        raise InvalidCitation(f"{result.citation}: cites {cited} lines, its text has {held}")
+
+
+def _part(entry: Evidence, start_line: int, end_line: int) -> Evidence:
+    first = entry.citation.start_line
+    lines = entry.content.split("\n")[start_line - first : end_line - first + 1]
+    citation = Citation(
+        entry.citation.source_file, start_line, end_line, entry.citation.section_header
+    )
+    return Evidence(entry.number, citation, "\n".join(lines))
