@@ -9,8 +9,8 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_logs as logs
 from aws_cdk.assertions import Template
 
+from infra.encryption import stack_key
 from infra.monitoring import Monitoring
-from infra.service_key import service_key
 from infra.settings import load_settings
 
 COLLECTION = "knowledge-rag"
@@ -30,7 +30,7 @@ def monitored(preset: str = "dev", collection: str = COLLECTION, **changed: Any)
         starter_function_name=f"{settings.name}-ingest",
         retrieve_log_group_name=logs.LogGroup(stack, "RetrieveLog").log_group_name,
         collection_name=collection,
-        encryption_key=service_key(stack, settings),
+        encryption_key=stack_key(stack, settings, part="service", protects="alarms"),
     )
     return Template.from_stack(stack).to_json()
 

@@ -12,9 +12,15 @@ from tests.support.local import CORPUS, PROJECT, write_files
 GROUPS = ((), ("bench",), ("model",))
 COMMANDS = (
     *GROUPS,
-    *[(name,) for name in ("demo", "ingest", "retrieve", "chunk", "serve")],
+    *[
+        (name,)
+        for name in ("demo", "ingest", "retrieve", "chunk", "serve", "gameday", "doctor", "smoke")
+    ],
     ("bench", "chunking"),
     ("bench", "floor"),
+    ("bench", "handler"),
+    ("bench", "coldstart"),
+    ("bench", "load"),
     ("model", "install"),
 )
 PEERS = ("langchain_text_splitters", "llama_index", "chonkie", "semchunk")
