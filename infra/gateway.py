@@ -16,7 +16,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.settings import GatewayAuthorizer
-from infra.tool_schema import tools_of
+from infra.tool_schema import instructions_of, tools_of
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
@@ -120,7 +120,7 @@ def _role(scope: Construct, settings: Settings, retrieve: lambda_.IAlias) -> iam
 def _protocol(sources: Sources) -> agentcore.CfnGateway.GatewayProtocolConfigurationProperty:
     return agentcore.CfnGateway.GatewayProtocolConfigurationProperty(
         mcp=agentcore.CfnGateway.MCPGatewayConfigurationProperty(
-            instructions=sources.document["info"]["description"]
+            instructions=instructions_of(sources.document)
         )
     )
 

@@ -95,7 +95,7 @@ def number(least: float, most: float, *, optional: bool = False) -> Callable[[ob
     """A number in a range, bounds included; where optional, ``null`` or nothing is ``None``."""
 
     def parse(value: object) -> float | None:
-        if optional and value in {None, ""}:
+        if optional and (value is None or value == ""):
             return None
         parsed = _number(value)
         if not least <= parsed <= most:

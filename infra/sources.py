@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.action_schema import find_problems
-from infra.tool_schema import tools_of
+from infra.tool_schema import instructions_of, tools_of
 
 if TYPE_CHECKING:
     from infra.settings import Settings
@@ -21,6 +21,10 @@ PROJECT: Final = Path(__file__).parents[1]
 
 SCHEMA: Final = Path("schemas/retrieve_knowledge.openapi.json")
 INSTRUCTION: Final = Path("prompts/knowledge-rag-agent.txt")
+
+MAX_DOCUMENT_BYTES: Final = 50 * 2**20
+"""Of a file in a data source, see "Prerequisites for your Amazon Bedrock knowledge base data". The
+starter also holds each one in memory while it copies it."""
 
 MIN_INSTRUCTION_CHARACTERS: Final = 40
 MAX_INSTRUCTION_CHARACTERS: Final = 4_000
@@ -86,9 +90,12 @@ def _read(project: Path, path: Path, problems: list[str]) -> str:
 
 def _schema_problems(schema: str) -> list[str]:
     problems = find_problems(schema)
-    if not problems:
+    if problems:
+        return problems
+    document = json.loads(schema)
+    for part in (tools_of, instructions_of):
         try:
-            tools_of(json.loads(schema))
+            part(document)
         except ValueError as error:
             problems.append(str(error))
     return problems
@@ -105,9 +112,29 @@ def _corpus_problems(corpus: str, project: Path) -> list[str]:
     folder = project / corpus
     if not folder.is_dir():
         return [f"  corpus: {corpus} is no folder; set corpus to the one with your documents"]
-    if not any(path.is_file() and not _hidden(path, folder) for path in folder.rglob("*")):
+    seen = [path for path in folder.rglob("*") if not _hidden(path, folder)]
+    if not any(path.is_file() for path in seen):
         return [f"  corpus: {corpus} has no files; there would be nothing to find"]
-    return []
+    return [
+        f"  corpus: {path.relative_to(folder)} {problem}"
+        for path in sorted(seen)
+        if (problem := _document_problem(path, folder))
+    ]
+
+
+def _document_problem(path: Path, folder: Path) -> str:
+    """Say why a file can't be deployed, ``""`` where it can."""
+    if path.is_symlink() and not _inside(path, folder):
+        return "is a link to nothing, or out of the folder; put the file itself there"
+    if path.is_file() and path.stat().st_size > MAX_DOCUMENT_BYTES:
+        return f"has over {MAX_DOCUMENT_BYTES // 2**20} MB, the most that a knowledge base takes"
+    return ""
+
+
+def _inside(link: Path, folder: Path) -> bool:
+    """Tell whether a link leads to something in the folder; what lies elsewhere is not deployed."""
+    target = link.resolve()
+    return target.exists() and target.is_relative_to(folder.resolve())
 
 
 def _hidden(path: Path, folder: Path) -> bool:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _TYPES: Final = frozenset({"string", "number", "object", "array", "boolean", "integer"})
 
+MAX_INSTRUCTIONS_CHARACTERS: Final = 2_048
+"""Of a gateway, see ``MCPGatewayConfiguration`` of the service model."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolSchema:
@@ -63,28 +66,44 @@ def tools_of(document: Mapping[str, Any]) -> tuple[Tool, ...]:
     )
 
 
-def _body(where: str, operation: Mapping[str, Any]) -> Mapping[str, Any]:
+def instructions_of(document: Mapping[str, Any]) -> str:
+    """Give what a gateway tells its clients of itself: the description of the whole schema.
+
+    Raises:
+        ValueError: there is none, or more than a gateway takes.
+    """
+    info = document.get("info")
+    text = info.get("description") if isinstance(info, dict) else None
+    if not isinstance(text, str) or not 1 <= len(text.strip()) <= MAX_INSTRUCTIONS_CHARACTERS:
+        raise ValueError(
+            "has no info.description of 1 to"
+            f" {MAX_INSTRUCTIONS_CHARACTERS} characters, which a gateway tells its clients"
+        )
+    return text.strip()
+
+
+def _body(where: str, operation: Mapping[str, Any]) -> object:
     if operation.get("parameters"):
         raise ValueError(f"{where} has parameters; a gateway's tool takes a request body only")
     try:
-        body: Mapping[str, Any] = operation["requestBody"]["content"]["application/json"]["schema"]
-    except KeyError as error:
+        return operation["requestBody"]["content"]["application/json"]["schema"]
+    except (KeyError, TypeError) as error:
         raise ValueError(f"{where} has no JSON request body to make a tool of") from error
-    return body
 
 
-def _schema(schema: Mapping[str, Any], where: str) -> ToolSchema:
-    kind = schema.get("type")
-    if kind not in _TYPES:
+def _schema(schema: object, where: str) -> ToolSchema:
+    if not isinstance(schema, dict) or schema.get("type") not in _TYPES:
         raise ValueError(f"{where} has a schema without a type, which a gateway's tool can't say")
+    properties = schema.get("properties", {})
+    if not isinstance(properties, dict):
+        raise ValueError(  # noqa: TRY004 - what is wrong is a file, like all that is refused here
+            f"{where} has properties that are no object"
+        )
     items = schema.get("items")
     return ToolSchema(
-        kind,
+        schema["type"],
         schema.get("description", ""),
-        {
-            name: _schema(value, f"{where}/{name}")
-            for name, value in schema.get("properties", {}).items()
-        },
+        {name: _schema(value, f"{where}/{name}") for name, value in properties.items()},
         tuple(schema.get("required", ())),
         None if items is None else _schema(items, f"{where}/items"),
     )

@@ -91,6 +91,7 @@ def test_texts_of_the_command_line_are_read_as_what_they_are():
         ("search_type", "VECTOR", "HYBRID or SEMANTIC"),
         ("evidence_floor", "high", "a number"),
         ("evidence_floor", "nan", "a number"),
+        ("evidence_floor", [], "a number"),
         ("min_search_ocu", 1.5, "a whole number"),
         ("min_search_ocu", True, "a whole number"),
         ("min_search_ocu", 8, "at most max_ocu"),

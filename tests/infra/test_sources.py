@@ -5,7 +5,14 @@ import shutil
 
 import pytest
 
-from infra.sources import INSTRUCTION, PROJECT, SCHEMA, SourcesError, load_sources
+from infra.sources import (
+    INSTRUCTION,
+    MAX_DOCUMENT_BYTES,
+    PROJECT,
+    SCHEMA,
+    SourcesError,
+    load_sources,
+)
 from tests.infra.service import settings
 
 
@@ -66,6 +73,14 @@ def test_a_schema_that_makes_no_tool_is_told(project):
     assert "no JSON request body" in line
 
 
+def test_a_schema_without_a_description_of_its_own_is_told(project):
+    schema = json.loads((project / SCHEMA).read_text())
+    del schema["info"]
+    (project / SCHEMA).write_text(json.dumps(schema))
+    (line,) = problems(project)
+    assert line.startswith(f"  {SCHEMA} has no info.description")
+
+
 @pytest.mark.parametrize("length", [39, 4001])
 def test_a_prompt_that_is_too_short_or_too_long_is_told(project, length):
     (project / INSTRUCTION).write_text("x" * length + "\n")
@@ -99,3 +114,25 @@ def test_all_that_is_missing_is_told_at_once(project):
     (project / SCHEMA).unlink()
     (project / INSTRUCTION).unlink()
     assert len(problems(project, corpus="runbooks")) == 3
+
+
+@pytest.mark.parametrize("target", ["gone.md", "../prompts", "/"])
+def test_a_link_that_leaves_the_corpus_is_told_by_its_name(project, target):
+    (project / "knowledge-corpus/b.md").symlink_to(target)
+    assert problems(project) == [
+        "  corpus: b.md is a link to nothing, or out of the folder; put the file itself there"
+    ]
+
+
+def test_a_link_within_the_corpus_is_a_document_like_any(project):
+    (project / "knowledge-corpus/b.md").symlink_to("a.md")
+    assert load_sources(settings(), project)
+
+
+def test_a_document_that_no_knowledge_base_takes_is_told_by_its_name(project):
+    for name, size in {"fits.pdf": MAX_DOCUMENT_BYTES, "large.pdf": MAX_DOCUMENT_BYTES + 1}.items():
+        with (project / "knowledge-corpus" / name).open("wb") as file:
+            file.truncate(size)
+    assert problems(project) == [
+        "  corpus: large.pdf has over 50 MB, the most that a knowledge base takes"
+    ]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.tool_schema import tools_of
+from infra.tool_schema import MAX_INSTRUCTIONS_CHARACTERS, instructions_of, tools_of
 from lambdas.retrieve_knowledge.arguments import ARGUMENTS
 from lambdas.retrieve_knowledge.events import TOOL_NAMES
 
@@ -51,9 +51,29 @@ def test_lists_and_objects_keep_their_shape():
         (with_schema({"type": "null"}), "a schema without a type"),
         (with_schema({"type": "object"}, parameters=[{"name": "q"}]), "has parameters"),
         (with_schema({"type": "object"}, requestBody={}), "no JSON request body"),
+        (with_schema({"type": "object"}, requestBody="x"), "no JSON request body"),
+        (with_schema("x"), "a schema without a type"),
+        (with_schema({"type": "object", "properties": {"q": "x"}}), "a schema without a type"),
+        (with_schema({"type": "object", "properties": ["q"]}), "properties that are no object"),
     ],
 )
 def test_what_a_tool_cannot_say_is_refused(document, reason):
     with pytest.raises(ValueError, match=reason) as raised:
         tools_of(document)
     assert str(raised.value).startswith("POST /look")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{}, {"info": "x"}, {"info": {}}, {"info": {"description": " "}}, {"info": {"description": 1}}],
+)
+def test_a_schema_that_says_nothing_of_itself_is_refused(document):
+    with pytest.raises(ValueError, match=r"no info\.description"):
+        instructions_of(document)
+
+
+def test_a_gateway_says_no_more_of_itself_than_the_service_takes():
+    longest = "x" * MAX_INSTRUCTIONS_CHARACTERS
+    assert instructions_of({"info": {"description": longest}}) == longest
+    with pytest.raises(ValueError, match="1 to 2048 characters"):
+        instructions_of({"info": {"description": longest + "x"}})
