@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from botocore.exceptions import ClientError
 
 from knowledge_rag.core.errors import DeadlineExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+PROPAGATION_SECONDS: Final = 90
+"""How long new rights may take to be known; what is refused later is refused for good."""
+RETRY_SECONDS: Final = 15
+
+_REFUSED: Final = frozenset({"403", "AccessDenied", "AccessDeniedException"})
+"""Codes of a call without rights; an answer to HEAD has no body and so no code but its status."""
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +52,32 @@ class Clock:
         """
         if self.left() <= 0:
             raise DeadlineExceeded(f"the function's time is up while {what}; deploy again to go on")
+
+
+def with_new_rights(work: Callable[[], _T], clock: Clock) -> _T:
+    """Do what needs rights that may have been given a second ago.
+
+    The policy names the one archive of this deployment, so it is new each time, and CloudFormation
+    goes on as soon as IAM has taken it, not when every service knows.
+
+    Args:
+        work: it may be done again from its beginning.
+        clock: how long everything may take.
+
+    Raises:
+        botocore.exceptions.ClientError: it is still refused after :data:`PROPAGATION_SECONDS`, or
+            failed for another reason.
+    """
+    patience = min(clock.now() + PROPAGATION_SECONDS, clock.end)
+    while True:
+        try:
+            return work()
+        except ClientError as error:
+            if error_code(error) not in _REFUSED or clock.now() + RETRY_SECONDS > patience:
+                raise
+        clock.sleep(RETRY_SECONDS)
+
+
+def error_code(error: ClientError) -> str:
+    """Give the service's code of an error, ``""`` where it has none."""
+    return str(error.response.get("Error", {}).get("Code", ""))

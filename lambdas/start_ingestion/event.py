@@ -16,8 +16,10 @@ from botocore.httpsession import URLLib3Session
 
 from knowledge_rag.core.errors import InvalidRequest
 
+MAX_ANSWER: Final = 4_096
+"""Bytes of a whole answer; CloudFormation refuses a longer one, and the stack waits for its timeout."""
 MAX_REASON: Final = 1_000
-"""Characters of a failure's reason: a whole answer has at most 4,096 bytes."""
+"""Bytes of a failure's reason."""
 _ANSWER_TIMEOUT: Final = 10
 """Seconds for one attempt to answer."""
 
@@ -137,7 +139,7 @@ def send(request: Request, answer: Answer) -> None:
     """
     body = {
         "Status": "FAILED" if answer.reason else "SUCCESS",
-        "Reason": answer.reason[:MAX_REASON],
+        "Reason": answer.reason.encode("utf-8", "replace")[:MAX_REASON].decode("utf-8", "ignore"),
         "PhysicalResourceId": request.physical_id,
         "StackId": request.stack_id,
         "RequestId": request.request_id,
@@ -145,7 +147,9 @@ def send(request: Request, answer: Answer) -> None:
         "Data": answer.data,
     }
     # the address is signed without a content type: none may be sent
-    put = AWSRequest("PUT", request.response_url, {"Content-Type": ""}, json.dumps(body).encode())
+    # in UTF-8: escaped, a text that is not English would be up to six times as long
+    data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    put = AWSRequest("PUT", request.response_url, {"Content-Type": ""}, data)
     response = URLLib3Session(timeout=_ANSWER_TIMEOUT).send(put.prepare())
     if response.status_code >= 300:
         raise ConnectionError(f"the answer was refused with {response.status_code}")

@@ -22,7 +22,7 @@ from botocore.exceptions import HTTPClientError
 
 from knowledge_rag.core import telemetry
 from lambdas.reporting import begin, logger, metric_record
-from lambdas.start_ingestion.clock import Clock
+from lambdas.start_ingestion.clock import Clock, with_new_rights
 from lambdas.start_ingestion.corpus import empty, mirror
 from lambdas.start_ingestion.event import Answer, Kind, read_request, send
 from lambdas.start_ingestion.jobs import IngestionJobs, Outcome
@@ -84,7 +84,7 @@ def _serve(request: Request, clock: Clock) -> Answer:
     if request.kind is Kind.DELETE:
         _tear_down(properties, s3, clock)
         return Answer()
-    _copy(properties, s3, clock)
+    with_new_rights(lambda: _copy(properties, s3, clock), clock)
     try:
         outcome = _jobs(properties, clock).run(request.request_id)
     except Exception:

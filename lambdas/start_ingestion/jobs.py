@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from botocore.exceptions import ClientError
 
+from lambdas.start_ingestion.clock import PROPAGATION_SECONDS, RETRY_SECONDS, error_code
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lambdas.start_ingestion.clock import Clock
 
-PROPAGATION_SECONDS: Final = 90
-"""How long new rights may take; a job that was started later fails for good."""
-RETRY_SECONDS: Final = 15
 POLL_SECONDS: Final = 5
 _ACTIVE: Final = frozenset({"STARTING", "IN_PROGRESS", "STOPPING"})
 _LATER: Final = frozenset(
@@ -145,7 +144,7 @@ class IngestionJobs:
                 return str(started["ingestionJob"]["ingestionJobId"])
             except ClientError as error:
                 not_yet = self._clock.now() < patience and _is_not_yet(str(error))
-                if not not_yet and _code(error) not in _LATER:
+                if not not_yet and error_code(error) not in _LATER:
                     raise
             if self._clock.left() < RETRY_SECONDS:
                 return ""
@@ -158,7 +157,7 @@ class IngestionJobs:
                 found = self._client.get_ingestion_job(**self._source, ingestionJobId=job_id)
                 outcome = _outcome(job_id, found["ingestionJob"])
             except ClientError as error:
-                if _code(error) not in _LATER:
+                if error_code(error) not in _LATER:
                     raise
             if outcome.status not in _ACTIVE or self._clock.left() < POLL_SECONDS:
                 return outcome
@@ -177,7 +176,11 @@ class IngestionJobs:
             self._client.stop_ingestion_job(**self._source, ingestionJobId=job_id)
         except ClientError as error:
             # it has just ended by itself, or is not so far that it could be stopped
-            if _code(error) not in {*_LATER, "ValidationException", "ResourceNotFoundException"}:
+            if error_code(error) not in {
+                *_LATER,
+                "ValidationException",
+                "ResourceNotFoundException",
+            }:
                 raise
 
 
@@ -201,7 +204,3 @@ def _outcome(job_id: str, job: Mapping[str, Any]) -> Outcome:
 def _is_not_yet(text: str) -> bool:
     lowered = text.lower()
     return any(sign in lowered for sign in _NOT_YET)
-
-
-def _code(error: ClientError) -> str:
-    return str(error.response.get("Error", {}).get("Code", ""))

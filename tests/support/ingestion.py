@@ -33,6 +33,7 @@ class Ingestion:
         tokens: client tokens of the starts.
         answers: bodies that were put to the answer address.
         answer_types: their content types.
+        answer_sizes: their lengths, bytes.
         refused_answers: how many puts are refused first.
     """
 
@@ -47,6 +48,7 @@ class Ingestion:
         self.tokens: list[str] = []
         self.answers: list[dict[str, Any]] = []
         self.answer_types: list[str | None] = []
+        self.answer_sizes: list[int] = []
         self.refused_answers = 0
         ingestion = self
 
@@ -56,6 +58,7 @@ class Ingestion:
                 body = self.rfile.read(length)
                 if self.path.startswith("/answer"):
                     ingestion.answer_types.append(self.headers.get("Content-Type"))
+                    ingestion.answer_sizes.append(length)
                 status, code, answer = ingestion.serve(self.command, self.path, body)
                 data = json.dumps(answer).encode()
                 self.send_response(status)

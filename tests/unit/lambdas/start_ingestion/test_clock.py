@@ -1,20 +1,46 @@
-"""The time that one invocation has."""
+"""What was refused a moment ago may be granted now."""
 
 import pytest
+from botocore.exceptions import ClientError
 
-from knowledge_rag.core.errors import DeadlineExceeded
-
-
-def test_what_is_left_shrinks_and_ends(time):
-    clock = time.clock(end=10)
-    assert clock.left() == 10
-    time.sleep(12)
-    assert clock.left() == -2
-    with pytest.raises(DeadlineExceeded, match="while emptying; deploy again"):
-        clock.check("emptying")
+from lambdas.start_ingestion.clock import PROPAGATION_SECONDS, RETRY_SECONDS, with_new_rights
 
 
-def test_an_earlier_end_is_granted_and_a_later_one_is_not(time):
-    clock = time.clock(end=10)
-    assert clock.until(4).left() == 4
-    assert clock.until(99).left() == 10
+class Work:
+    """Fails with these codes, one a try, and then succeeds."""
+
+    def __init__(self, *codes):
+        self.codes = list(codes)
+        self.tries = 0
+
+    def __call__(self):
+        self.tries += 1
+        if self.codes:
+            raise ClientError({"Error": {"Code": self.codes.pop(0)}}, "HeadObject")
+        return "done"
+
+
+@pytest.mark.parametrize("code", ["403", "AccessDenied", "AccessDeniedException"])
+def test_what_is_refused_at_first_is_done_later(time, code):
+    work = Work(code, code)
+    assert with_new_rights(work, time.clock()) == "done"
+    assert (work.tries, time.slept) == (3, [RETRY_SECONDS] * 2)
+
+
+def test_nobody_waits_longer_than_rights_take(time):
+    with pytest.raises(ClientError, match="403"):
+        with_new_rights(Work(*["403"] * 99), time.clock())
+    assert time.now == PROPAGATION_SECONDS
+
+
+def test_nobody_waits_longer_than_there_is_time(time):
+    with pytest.raises(ClientError, match="403"):
+        with_new_rights(Work("403", "403"), time.clock(end=RETRY_SECONDS))
+    assert time.now == RETRY_SECONDS
+
+
+def test_what_fails_for_another_reason_fails_at_once(time):
+    work = Work("NoSuchKey")
+    with pytest.raises(ClientError, match="NoSuchKey"):
+        with_new_rights(work, time.clock())
+    assert (work.tries, time.slept) == (1, [])

@@ -3,7 +3,8 @@
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from lambdas.start_ingestion.event import MAX_REASON, Answer, Kind, read_request, send
+from lambdas.start_ingestion.event import MAX_ANSWER, MAX_REASON, Answer, Kind, read_request, send
+from lambdas.start_ingestion.jobs import Outcome
 
 
 def request(url="https://example.invalid/", **more):
@@ -34,6 +35,17 @@ def test_a_long_reason_is_cut_to_what_an_answer_may_hold(ingestion):
     (answer,) = ingestion.answers
     assert answer["Status"] == "FAILED"
     assert len(answer["Reason"]) == MAX_REASON
+
+
+@pytest.mark.parametrize("character", ["東", "é", "\U0001f525", "\ud800"])
+def test_an_answer_in_any_script_is_short_enough_to_be_taken(ingestion, character):
+    outcome = Outcome("JOB0000000", "FAILED", reason=character * 300)
+    for answer in (Answer(character * 9_000), Answer(data={"Summary": str(outcome)})):
+        send(request(ingestion.url + "/answer", StackId="arn:" + "x" * 300), answer)
+    assert max(ingestion.answer_sizes) <= MAX_ANSWER
+    failed, done = ingestion.answers
+    assert len(failed["Reason"].encode()) in range(MAX_REASON - 3, MAX_REASON + 1)
+    assert done["Data"]["Summary"].startswith("FAILED: 0 documents")
 
 
 def test_the_answer_has_no_content_type_for_its_address_is_signed_without(ingestion):

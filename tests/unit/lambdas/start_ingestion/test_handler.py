@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import time
 import zipfile
 
 import boto3
@@ -155,6 +156,37 @@ def test_a_corpus_that_is_not_there_undoes_the_deployment(s3, ingestion, request
 
     assert ingestion.answers[0]["Status"] == "FAILED"
     assert ingestion.calls == []
+
+
+NOBODY_READS = {
+    "Statement": {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:GetObject",
+        "Resource": "arn:aws:s3:::assets/*",
+    }
+}
+
+
+def test_a_right_that_is_not_known_yet_is_waited_for(s3, ingestion, request_of, monkeypatch):
+    s3.put_bucket_policy(Bucket="assets", Policy=json.dumps(NOBODY_READS))
+    monkeypatch.setattr(time, "sleep", lambda _: s3.delete_bucket_policy(Bucket="assets"))
+    ingestion.scripts = [[ended("COMPLETE", new=1)]]
+
+    run(request_of("Create"))
+
+    assert ingestion.answers[0]["Status"] == "SUCCESS"
+    assert keys(s3, "corpus") == ["runbooks/a.md"]
+
+
+def test_a_right_that_never_comes_undoes_the_deployment(s3, ingestion, request_of, monkeypatch):
+    s3.put_bucket_policy(Bucket="assets", Policy=json.dumps(NOBODY_READS))
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+
+    run(request_of("Create"), seconds=70)
+
+    assert ingestion.answers[0]["Status"] == "FAILED"
+    assert "Forbidden" in ingestion.answers[0]["Reason"]
 
 
 @pytest.mark.usefixtures("s3")

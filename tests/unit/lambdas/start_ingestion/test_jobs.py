@@ -3,7 +3,8 @@
 import pytest
 from botocore.exceptions import ClientError
 
-from lambdas.start_ingestion.jobs import PROPAGATION_SECONDS, IngestionJobs
+from lambdas.start_ingestion.clock import PROPAGATION_SECONDS
+from lambdas.start_ingestion.jobs import IngestionJobs
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, ended
 
 DENIED = (403, "AccessDeniedException", "User is not authorized to perform the operation")
