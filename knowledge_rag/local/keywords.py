@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.context import split_words
-from knowledge_rag.local.stemming import stem
+from knowledge_rag.core.stemming import stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from knowledge_rag.local.stemming import stem
+from knowledge_rag.core.stemming import stem
 from tests.support.local import CORPUS
 
 # from the examples of Porter's paper, one or two a rule
