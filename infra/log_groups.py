@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
+
+from infra.settings import Removal
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
     from constructs import Construct
 
     from infra.settings import Settings
+
+_REMOVAL: Final = {
+    Removal.DESTROY: cdk.RemovalPolicy.DESTROY,
+    # kept, but not by a first deployment that fails: their names are fixed, and the next attempt
+    # would fail on the groups that the one before left behind
+    Removal.RETAIN: cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+}
 
 
 def log_group(
@@ -38,7 +47,7 @@ def log_group(
         construct_id,
         log_group_name=name,
         encryption_key=encryption_key,
-        removal_policy=cdk.RemovalPolicy[settings.removal.name],
+        removal_policy=_REMOVAL[settings.removal],
     )
     resource = group.node.default_child
     assert isinstance(resource, logs.CfnLogGroup)  # noqa: S101 - what a LogGroup is made of

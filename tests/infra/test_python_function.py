@@ -105,7 +105,7 @@ def test_what_is_asked_for_is_there():
 
 
 @pytest.mark.parametrize(
-    ("template", "days", "policy"), [(bare, 14, "Delete"), (encrypted, 90, "Retain")]
+    ("template", "days", "policy"), [(bare, 14, "Delete"), (encrypted, 90, "RetainExceptOnCreate")]
 )
 def test_logs_are_kept_as_the_settings_say(template, days, policy):
     ((_, group),) = template().find_resources("AWS::Logs::LogGroup").items()
