@@ -1,8 +1,11 @@
 """The cloud of one machine refuses what the services would refuse: else a deployment proves nothing."""
 
 import pytest
+from moto import mock_aws
 
-from tests.infra.local_cloud.kinds import KINDS
+from tests.infra.local_cloud import kinds
+from tests.infra.local_cloud.deployment import main
+from tests.infra.local_cloud.kinds import KINDS, make
 from tests.infra.local_cloud.shapes import InvalidPropertiesError, operation_shape, parameters
 
 
@@ -55,3 +58,31 @@ def test_what_the_service_takes_is_taken_as_it_names_it():
         "idleSessionTTLInSeconds": 600,
         "tags": {"a": "b"},
     }
+
+
+@mock_aws
+def test_a_vector_bucket_without_a_name_is_named_as_cloudformation_does(
+    aws_environment,  # noqa: ARG001 - sets the environment
+    monkeypatch,
+):
+    monkeypatch.setattr(kinds, "MADE", [])
+    bucket = make("AWS::S3Vectors::VectorBucket", {}).attributes["VectorBucketArn"]
+    index = make(
+        "AWS::S3Vectors::Index",
+        {
+            "IndexName": "knowledge",
+            "VectorBucketArn": bucket,
+            "DataType": "float32",
+            "Dimension": 1024,
+            "DistanceMetric": "cosine",
+        },
+    )
+    assert index.attributes["IndexArn"] == f"{bucket}/index/knowledge"
+
+
+def test_wrong_settings_are_told_before_anything_starts(capsys):
+    assert main(["knowledge-rag:preset=nope", "knowledge-rag:corpus"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert '  preset = "nope": allowed is dev or prod' in told.err.splitlines()
+    assert '  corpus = "": allowed is a text that is not blank' in told.err.splitlines()

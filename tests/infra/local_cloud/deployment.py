@@ -6,6 +6,7 @@ The command line is the one that users run, unmodified; only its endpoint is ano
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import logging
 import os
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from moto.server import ThreadedMotoServer
 
+from infra.settings import SettingsError, load_settings
+from infra.sources import SourcesError, load_sources
 from tests.infra.local_cloud.ingesting import IngestingCorpus
 from tests.infra.local_cloud.kinds import ACCOUNT, MADE, REGION
 from tests.infra.local_cloud.registration import FAILED, register
@@ -153,16 +156,39 @@ def _deployed(path: Path) -> Deployed:
 
 
 def main(context: Sequence[str]) -> int:
-    """Deploy, and print what was created."""
+    """Deploy, and print what was created; settings that are wrong are told before anything starts."""
     write = sys.stdout.write
-    with cloud() as running:
-        write(f"deploying to a cloud of this one machine, {running.endpoint} ...\n")
-        for stack in deploy(context, PROJECT / "cdk.out" / "local"):
-            write(f"\n{stack.name}: {stack.status}, {len(stack.resources)} resources\n")
-            counted = Counter(each["Type"] for each in stack.template["Resources"].values())
-            for kind, count in sorted(counted.items()):
-                write(f"  {count:>3} {kind}\n")
-            for key, value in sorted(stack.outputs.items()):
-                write(f"      {key} = {value}\n")
+    try:
+        _check(context)
+    except (SettingsError, SourcesError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    try:
+        stacks = _deploy_quietly(context)
+    except RuntimeError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    for stack in stacks:
+        write(f"\n{stack.name}: {stack.status}, {len(stack.resources)} resources\n")
+        counted = Counter(each["Type"] for each in stack.template["Resources"].values())
+        for kind, count in sorted(counted.items()):
+            write(f"  {count:>3} {kind}\n")
+        for key, value in sorted(stack.outputs.items()):
+            write(f"      {key} = {value}\n")
     write(f"\n{len(MADE)} of them checked against the services' own models of their requests\n")
     return 0
+
+
+def _deploy_quietly(context: Sequence[str]) -> list[Deployed]:
+    """Deploy without what the functions log and the server traces meanwhile."""
+    with cloud() as running:
+        sys.stdout.write(f"deploying to a cloud of this one machine, {running.endpoint} ...\n")
+        sys.stdout.flush()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            return deploy(context, PROJECT / "cdk.out" / "local")
+
+
+def _check(context: Sequence[str]) -> None:
+    given = json.loads((PROJECT / "cdk.json").read_text(encoding="utf-8"))["context"]
+    pairs = dict(pair.split("=", 1) if "=" in pair else (pair, "") for pair in context)
+    load_sources(load_settings(given | pairs, REGION))

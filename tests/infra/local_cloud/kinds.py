@@ -259,13 +259,19 @@ def _subscription(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[
     return answer["SubscriptionArn"], {}
 
 
-def _vector_bucket(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = answer["vectorBucketArn"]
+def _vector_bucket_properties(properties: dict[str, Any]) -> dict[str, Any]:
+    """CloudFormation names a bucket that has no name."""
+    return {"VectorBucketName": f"vectors-{identifier('vb').lower()}"} | properties
+
+
+def _vector_bucket(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    made = arn("s3vectors", f"bucket/{asked['vectorBucketName']}")  # moto's answer has none
     return made, {"VectorBucketArn": made}
 
 
-def _vector_index(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    return answer["indexArn"], {"IndexArn": answer["indexArn"]}
+def _vector_index(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    made = f"{asked['vectorBucketArn']}/index/{asked['indexName']}"
+    return made, {"IndexArn": made}
 
 
 KINDS: dict[str, Kind] = {
@@ -349,7 +355,11 @@ KINDS: dict[str, Kind] = {
     ),
     "AWS::S3Vectors::Index": Kind("s3vectors", "CreateIndex", _vector_index, played=True),
     "AWS::S3Vectors::VectorBucket": Kind(
-        "s3vectors", "CreateVectorBucket", _vector_bucket, played=True
+        "s3vectors",
+        "CreateVectorBucket",
+        _vector_bucket,
+        played=True,
+        prepare=_vector_bucket_properties,
     ),
     "AWS::SNS::Subscription": Kind(
         "sns", "Subscribe", _subscription, played=True, apart=frozenset({"Region"})
