@@ -111,7 +111,7 @@ def _send(document: bytes, address: str) -> None:
         with socket.socket(family, kind, proto) as sock:
             sock.settimeout(0)
             sock.sendto(document, where)
-    except OSError:  # no daemon, a full buffer: a trace is not worth a delay
+    except (OSError, UnicodeError):  # no daemon or no name, a full buffer: not worth a delay
         return
 
 

@@ -78,7 +78,9 @@ def test_a_trace_that_is_not_sampled_costs_nothing(daemon, trace):
         daemon.recv(1)
 
 
-@pytest.mark.parametrize("address", ["", "127.0.0.1", "no-address:2000", "127.0.0.1:no-port", ":"])
+@pytest.mark.parametrize(
+    "address", ["", "127.0.0.1", "no-address:2000", "127.0.0.1:no-port", ":", "a..b:2000"]
+)
 def test_a_daemon_that_is_not_there_is_no_failure(address):
     with subsegment(
         "Retrieve", "x", {"_X_AMZN_TRACE_ID": TRACE, "AWS_XRAY_DAEMON_ADDRESS": address}
