@@ -11,6 +11,7 @@ from __future__ import annotations
 import http.client
 import io
 import select
+import ssl
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -150,9 +151,16 @@ class DeadlineSocket:
 
     def is_stale(self) -> bool:
         """Tell whether the peer has closed, or sent what nobody asked for, since the last use."""
+        if self._unasked or self._holds_decrypted():
+            return True
         poll = select.poll()
         poll.register(self._sock, select.POLLIN)
-        return self._unasked or bool(poll.poll(0))
+        return bool(poll.poll(0))
+
+    def _holds_decrypted(self) -> bool:
+        # TLS takes whole records from the network: the rest of one that ended behind a response
+        # shows neither in the reader's buffer nor in a poll, and would answer the next request.
+        return isinstance(self._sock, ssl.SSLSocket) and self._sock.pending() > 0
 
     def _note_unasked(self) -> None:
         self._unasked = True

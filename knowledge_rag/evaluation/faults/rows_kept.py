@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import socket
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.outcome import Reason
+from knowledge_rag.evaluation.faults.items import item, retrieved
 from knowledge_rag.evaluation.faults.model import Fault, Group, degrades
 from knowledge_rag.evaluation.faults.scripts import answering, http, reset, sending, silent
-from knowledge_rag.evaluation.faults.stage import HEALTHY, HEALTHY_ANSWER, healthy, wire
+from knowledge_rag.evaluation.faults.stage import HEALTHY, HEALTHY_ANSWER, healthy, over_tls, wire
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -20,6 +22,8 @@ PAUSE_SECONDS: Final = 21.0
 """Longer than a connection is kept unused (``transport.MAX_IDLE_SECONDS``)."""
 
 _READ_SECONDS: Final = 0.3
+
+_ANOTHER: Final = http(retrieved(item("The answer to another question.", start=70)))
 
 _SAYS_CLOSE: Final = HEALTHY.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
 
@@ -61,6 +65,20 @@ def _speaks_unasked(sock: socket.socket, server: RawServer) -> None:
     server.stopping.wait(PAUSE_SECONDS)
 
 
+def _answers_twice(sock: socket.socket, server: RawServer) -> None:
+    """Send two answers as one TLS record, the first of which fills a reader's buffer exactly.
+
+    What is left is then neither in that buffer nor to be seen at the socket.
+    """
+    server.read_request(sock)
+    head, _, body = HEALTHY.partition(b"\r\n\r\n")
+    lines = [line for line in head.split(b"\r\n") if not line.startswith(b"Content-Length")]
+    blank = b"\r\n".join([*lines, b"Content-Length: %d", b"", b""])
+    room = io.DEFAULT_BUFFER_SIZE - len(blank % io.DEFAULT_BUFFER_SIZE)
+    sock.sendall(blank % room + body.ljust(room) + _ANOTHER)
+    server.stopping.wait(PAUSE_SECONDS)
+
+
 def _row(
     name: str, what: str, play: Play, expected: Expected = HEALTHY_ANSWER, **more: Unpack[Details]
 ) -> Fault:
@@ -82,6 +100,11 @@ ROWS: Final = (
     _row("reset-on-request", "it is reset when the request comes", _then(_resets)),
     _row("half-closed", "the peer has closed its own side only", _then(_half_closes)),
     _row("unasked", "the peer sent a 408 that nobody asked for", _then(_speaks_unasked)),
+    _row(
+        "answers-twice",
+        "the peer sent a second answer behind the first, in the same TLS record",
+        over_tls(_answers_twice),
+    ),
     _row("says-close", "each answer says Connection: close", wire(answering(_SAYS_CLOSE))),
     _row(
         "dies-within-answer",

@@ -1,10 +1,11 @@
 import http.client
+import io
 import threading
 from types import SimpleNamespace
 
 import pytest
 
-from knowledge_rag.core.connect import Connector, Proxy
+from knowledge_rag.core.connect import Connector, Proxy, tls_context
 from knowledge_rag.core.deadline import MAX_RESPONSE_BYTES, Deadline, ResponseTooLarge
 from knowledge_rag.core.dns import Resolver
 from knowledge_rag.core.transport import (
@@ -12,6 +13,7 @@ from knowledge_rag.core.transport import (
     MAX_IDLE_SECONDS,
     Transport,
 )
+from knowledge_rag.evaluation.faults.certificates import self_signed
 from knowledge_rag.evaluation.faults.scripts import answering, resetting, sending, silent
 from knowledge_rag.evaluation.faults.scripts import http as response
 from knowledge_rag.evaluation.faults.server import serving
@@ -101,6 +103,24 @@ def test_a_connection_is_not_kept_longer_than_it_is_sure_to_live():
         now[0] -= 100  # a clock set back says nothing of the age
         send(transport, server)
         assert server.connections == 3
+        transport.close()
+
+
+def test_an_answer_that_nobody_asked_for_is_not_read_as_the_next_one(tmp_path):
+    certificate = self_signed(tmp_path)
+    first = b"HTTP/1.1 200 OK\r\nContent-Length: 8000\r\nPad: "
+    first += b"x" * (io.DEFAULT_BUFFER_SIZE - len(first) - 4 - 8000) + b"\r\n\r\n" + b"1" * 8000
+
+    def twice(sock, server):
+        server.read_request(sock)
+        sock.sendall(first + response("of another"))  # one TLS record
+        server.stopping.wait(5)
+
+    tls = tls_context(certificate.bundle)
+    transport = Transport(lambda endpoint: Connector(endpoint, Resolver(), tls))
+    with serving(twice, answering(OK), tls=certificate.tls) as server:
+        assert send(transport, server).content == b"1" * 8000
+        assert send(transport, server).content == b'{"answer": 1}'
         transport.close()
 
 
