@@ -104,7 +104,7 @@ def create_client(region: str) -> BedrockClient:
         api = session.create_client(SERVICE_NAME, region_name=region, config=_CONFIG)
         credentials = TimelyCredentials(session.get_credentials())
         bundle = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
-    except (BotoCoreError, ValueError) as error:
+    except (BotoCoreError, OSError, ValueError) as error:  # OSError: a token's file is not there
         raise InvalidSettings(f"AWS client: {error}") from error
     transport = Transport(_connectors(bundle))
     # The stubs know no event whose handlers answer something.

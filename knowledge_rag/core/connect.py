@@ -39,8 +39,17 @@ class Endpoint(NamedTuple):
 
     @classmethod
     def of(cls, url: SplitResult) -> Endpoint:
-        """Give the endpoint of a URL."""
-        return cls(url.scheme, url.hostname or "", url.port or _DEFAULT_PORTS[url.scheme])
+        """Give the endpoint of a URL.
+
+        Raises:
+            InvalidSettings: its port is none, or it is neither ``http`` nor ``https``.
+        """
+        try:
+            return cls(url.scheme, url.hostname or "", url.port or _DEFAULT_PORTS[url.scheme])
+        except (KeyError, ValueError) as error:
+            raise InvalidSettings(
+                "endpoint URL: must be http://host:port or https://host:port"
+            ) from error
 
     @property
     def authority(self) -> str:
@@ -75,12 +84,16 @@ def proxy_from_environment(endpoint: Endpoint) -> Proxy | None:
     url = getproxies().get(endpoint.scheme)
     if not url or _is_loopback(endpoint.host) or proxy_bypass(endpoint.authority):
         return None
-    parts = urlsplit(url if "://" in url else f"http://{url}")
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        port = parts.port or 80
+    except ValueError:  # a port or an address that is none
+        parts, port = urlsplit(""), 0
     if parts.scheme != "http" or not parts.hostname:
         raise InvalidSettings(
             f"{endpoint.scheme.upper()}_PROXY: only http://host:port proxies are supported"
         )
-    return Proxy(parts.hostname, parts.port or 80, _authorization(parts))
+    return Proxy(parts.hostname, port, _authorization(parts))
 
 
 def _authorization(parts: SplitResult) -> str:

@@ -37,6 +37,16 @@ def test_wrong_surroundings_are_wrong_settings(monkeypatch, name, value):
 
 
 @pytest.mark.usefixtures("aws_environment")
+def test_a_token_file_that_is_not_there_is_a_wrong_setting(monkeypatch, tmp_path):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:1/")
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(tmp_path / "absent"))
+    with pytest.raises(InvalidSettings, match=r"AWS client: .*absent"):
+        create_client("eu-west-1")
+
+
+@pytest.mark.usefixtures("aws_environment")
 def test_a_wrong_bundle_is_told_before_the_first_call(monkeypatch, tmp_path):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "absent.pem"))
     client = create_client("eu-west-1")

@@ -66,11 +66,23 @@ def test_loopback_is_never_proxied(no_proxies, host):
     assert proxy_from_environment(Endpoint("http", host, 80)) is None
 
 
-@pytest.mark.parametrize("url", ["https://proxy.example", "socks5://proxy.example", "http://"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://proxy.example", "socks5://proxy.example", "http://", "http://[::1",
+        "http://proxy.example:99999", "http://proxy.example:port",
+    ],
+)  # fmt: skip
 def test_other_proxies_are_refused(no_proxies, url):
     no_proxies.setenv("HTTPS_PROXY", url)
     with pytest.raises(InvalidSettings, match="HTTPS_PROXY"):
         proxy_from_environment(Endpoint("https", "kb.example", 443))
+
+
+@pytest.mark.parametrize("url", ["http://kb.example:99999", "https://kb.example:port", "ftp://kb"])
+def test_an_endpoint_that_can_t_be_called_is_a_wrong_setting(url):
+    with pytest.raises(InvalidSettings, match="endpoint URL"):
+        Endpoint.of(urlsplit(url))
 
 
 def test_a_bundle_may_be_a_file_or_a_folder(tmp_path):
