@@ -51,7 +51,7 @@ class Clock:
             DeadlineExceeded: there is none left; says what was being done.
         """
         if self.left() <= 0:
-            raise DeadlineExceeded(f"the function's time is up while {what}; deploy again to go on")
+            raise DeadlineExceeded(f"the function's time is up while {what}")
 
 
 def with_new_rights(work: Callable[[], _T], clock: Clock) -> _T:

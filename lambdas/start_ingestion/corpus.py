@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 _FINGERPRINT: Final = "fingerprint"
 """Object metadata: what the object was written from."""
+_WORKERS: Final = 4
+"""Files that are copied at a time. A request takes tens of milliseconds, nearly all of it waiting, and
+who has thousands of files must not run out of the function's time: what was copied is then undone. Each
+worker holds one file in memory, of at most 50 MB."""
 _MAX_DELETED: Final = 1000
 """Keys that one DeleteObjects request takes."""
 
@@ -50,14 +55,19 @@ def mirror(s3: S3Client, archive: ZipFile, bucket: str, chunker: str, clock: Clo
     """
     there = set(_keys(s3, bucket))
     files = {entry.filename: entry for entry in _files(archive)}
-    written = 0
-    for key, entry in files.items():
+
+    def bring(key: str) -> bool:
+        """Write one file where that is needed; tell whether it was."""
         clock.check(f"copying {key}")
-        data = archive.read(entry)
+        data = archive.read(files[key])
         fingerprint = hashlib.sha256(chunker.encode() + b"\n" + data).hexdigest()
-        if key not in there or _fingerprint(s3, bucket, key) != fingerprint:
-            s3.put_object(Bucket=bucket, Key=key, Body=data, Metadata={_FINGERPRINT: fingerprint})
-            written += 1
+        if key in there and _fingerprint(s3, bucket, key) == fingerprint:
+            return False
+        s3.put_object(Bucket=bucket, Key=key, Body=data, Metadata={_FINGERPRINT: fingerprint})
+        return True
+
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        written = sum(pool.map(bring, files))
     gone = sorted(there - set(files))
     _delete(s3, bucket, ({"Key": key} for key in gone), clock)
     return Mirrored(written, len(files) - written, len(gone))

@@ -1,10 +1,12 @@
 """The corpus bucket mirrors the corpus, on moto's S3."""
 
 import io
+import json
 import zipfile
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from knowledge_rag.core.errors import DeadlineExceeded
@@ -25,7 +27,7 @@ def s3(aws_environment):  # noqa: ARG001 - sets the environment
 
 def archive(files, links=()):
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as written:
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as written:
         written.writestr("runbooks/", "")
         for name, text in files.items():
             written.writestr(name, text)
@@ -89,6 +91,32 @@ def test_a_symbolic_link_is_no_document(s3, time):
     mirror(s3, archive(FILES, links=["runbooks/link.md"]), BUCKET, "1", time.clock())
 
     assert set(objects(s3)) == set(FILES)
+
+
+def test_files_that_are_copied_at_a_time_do_not_mix(s3, time):
+    files = {f"runbooks/{number}.md": f"{number}\n" * 5_000 for number in range(100)}
+
+    assert mirror(s3, archive(files), BUCKET, "1", time.clock()).written == len(files)
+
+    assert objects(s3) == files
+
+
+def test_a_bucket_that_refuses_a_file_ends_the_copying(s3, time):
+    refusal = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:PutObject",
+        "Resource": f"arn:aws:s3:::{BUCKET}/*",
+    }
+    s3.put_bucket_policy(Bucket=BUCKET, Policy=json.dumps({"Statement": refusal}))
+    files = {f"{number}.md": "x" for number in range(100)}
+    tried = []
+    s3.meta.events.register("before-send.s3.PutObject", lambda **_: tried.append(1))
+
+    with pytest.raises(ClientError, match="Forbidden"):
+        mirror(s3, archive(files), BUCKET, "1", time.clock())
+
+    assert len(tried) < len(files)
 
 
 def test_copying_ends_with_the_time(s3, time):
