@@ -13,8 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.deadline import Deadline
-from knowledge_rag.core.errors import InvalidRequest, InvalidSettings, RetrievalFailed
+from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS, Deadline
+from knowledge_rag.core.errors import (
+    DeadlineExceeded,
+    InvalidRequest,
+    InvalidSettings,
+    RetrievalFailed,
+)
+from knowledge_rag.core.failures import as_failure
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.core.tracing import subsegment
@@ -32,6 +38,9 @@ if TYPE_CHECKING:
 QUERY_LIMIT_NOTICE: Final = (
     "This turn has made all the knowledge base queries it may; answer from what they returned."
 )
+
+WARM_UP_SECONDS: Final = 5.0
+"""How long the function's start waits for its client, and so for the first credentials."""
 
 UNPROVEN_CODE: Final = "NoProvenResults"
 """The log's code where results came back and none of them can be shown; no exception names it."""
@@ -87,7 +96,7 @@ def _serve(run: _Run, event: object, context: object) -> dict[str, Any]:
 
 def _search(run: _Run, query: Query) -> report.End:
     try:
-        current = service()
+        current = _service(run)
         run.settings = current.settings
         retrieval = _ask(current, run, query)
     except RetrievalFailed as error:
@@ -107,6 +116,13 @@ def _failed(run: _Run, failure: RetrievalFailed) -> report.End:
     return report.End(outcome, run.settings, failure.request_id, failure.code, failure.permanent)
 
 
+def _service(run: _Run) -> Service:
+    try:
+        return service(Deadline(run.started + DEFAULT_DEADLINE_SECONDS))
+    except DeadlineExceeded as error:
+        raise as_failure(error) from error
+
+
 def _ask(current: Service, run: _Run, query: Query) -> Retrieval:
     settings = current.settings
     if 0 < settings.max_queries_per_turn <= run.call.queries_before:
@@ -121,8 +137,9 @@ def _ask(current: Service, run: _Run, query: Query) -> Retrieval:
 def _warm_up() -> None:
     # Lambda's init has more CPU and does not count towards the first query's budget. What is wrong
     # with the settings is said at the first call, when there is somebody to answer.
-    with suppress(InvalidSettings):
-        service().client.prepare()
+    # So is what keeps the client from being made: init has 10 s, after which Lambda starts anew.
+    with suppress(InvalidSettings, DeadlineExceeded):
+        service(Deadline.after(WARM_UP_SECONDS)).client.prepare()
 
 
 if "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ:

@@ -12,6 +12,8 @@ import lambdas
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.evaluation.faults.events import QUERY
 from knowledge_rag.evaluation.faults.model import Expected, Fault, Group, degrades
+from knowledge_rag.evaluation.faults.scripts import mute
+from knowledge_rag.evaluation.faults.server import RawServer
 from knowledge_rag.evaluation.faults.stage import ENDPOINT, KNOWLEDGE_BASE_ID
 from lambdas.retrieve_knowledge.service import service
 
@@ -73,6 +75,15 @@ def _failing(stage: Stage) -> None:
     config = stage.folder / "config"
     config.write_text("[default]\ncredential_process = false\n")
     stage.environment["AWS_CONFIG_FILE"] = str(config)
+
+
+def _never_first(stage: Stage) -> None:
+    """Let the source of the very first credentials be silent from the function's start on."""
+    _no_credentials(stage)
+    source = RawServer(mute)
+    stage.exit.callback(source.close)
+    stage.environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = source.url
+    stage.command = (sys.executable, "-m", INIT)
 
 
 def _credentials(path: Path, expiration: str) -> None:
@@ -171,6 +182,13 @@ ROWS: Final = (
         "credentials-slow",
         "a credential_process that takes 5 s to renew them",
         _slow,
+        degrades(Reason.TIMEOUT, "DeadlineExceeded"),
+        healthy_after=False,
+    ),
+    _row(
+        "credentials-never",
+        "a container's endpoint for credentials that is silent from the start",
+        _never_first,
         degrades(Reason.TIMEOUT, "DeadlineExceeded"),
         healthy_after=False,
     ),
