@@ -7,6 +7,7 @@ lets this module do the exchange. ``docs/decisions/0002-deadline-at-the-socket.m
 from __future__ import annotations
 
 import http.client
+import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -118,11 +119,16 @@ class Transport:
                 connection = self._idle.pop()
             except IndexError:  # another thread took the last one
                 return None
-            young = 0 <= self._clock() - connection.idle_since <= MAX_IDLE_SECONDS
-            if young and connection.endpoint == endpoint and not connection.sock.is_stale():
+            if self._can_serve(connection, endpoint):
                 return connection
             connection.sock.shut()
         return None
+
+    def _can_serve(self, connection: _Connection, endpoint: Endpoint) -> bool:
+        young = 0 <= self._clock() - connection.idle_since <= MAX_IDLE_SECONDS
+        # A forked process shares its parent's connections: either could read the other's answer.
+        own = connection.process == os.getpid()
+        return young and own and connection.endpoint == endpoint and not connection.sock.is_stale()
 
 
 class _Connection:
@@ -130,6 +136,7 @@ class _Connection:
 
     def __init__(self, connector: Connector, sock: DeadlineSocket) -> None:
         self.endpoint = connector.endpoint
+        self.process = os.getpid()
         self.sock = sock
         self.idle_since = 0.0
         self._forwarded = connector.proxy is not None and connector.tls is None

@@ -124,6 +124,15 @@ def test_an_answer_that_nobody_asked_for_is_not_read_as_the_next_one(tmp_path):
         transport.close()
 
 
+def test_a_kept_connection_is_not_used_by_a_forked_process(transport, monkeypatch):
+    with serving(answering(OK)) as server:
+        send(transport, server)
+        monkeypatch.setattr("os.getpid", lambda: -1)  # as a child sees it
+        send(transport, server)
+        send(transport, server)
+        assert server.connections == 2
+
+
 def test_a_kept_connection_is_used_for_its_own_endpoint_only(transport):
     with serving(answering(OK)) as one, serving(answering(OK)) as two:
         send(transport, one)
