@@ -123,10 +123,14 @@ class Resolver:
         if newest is not None and (not stuck or len(name.flights) >= MAX_LOOKUPS):
             return newest
         flight = _Flight(self._clock())
-        name.flights.append(flight)
-        threading.Thread(
+        thread = threading.Thread(
             target=self._run, args=(name, flight, host, port), name="dns", daemon=True
-        ).start()
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:  # no more threads; a flight that never starts never ends
+            raise OSError("no thread for name resolution") from error
+        name.flights.append(flight)  # before it can end: that takes the lock which is held here
         return flight
 
     def _run(self, name: _Name, flight: _Flight, host: str, port: int) -> None:

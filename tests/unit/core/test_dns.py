@@ -133,3 +133,15 @@ def test_a_name_that_can_t_be_one_is_an_os_error():
     resolver = Resolver()
     with pytest.raises(OSError, match="is no host name"):
         resolver.resolve("a" * 70 + ".example", 443, Deadline.after(1))
+
+
+def test_a_lookup_that_could_not_start_keeps_nobody_from_the_next(monkeypatch):
+    def no_more_threads(_thread):
+        raise RuntimeError("can't start new thread")
+
+    resolver = Resolver(Names(ONE))
+    with monkeypatch.context() as machine:
+        machine.setattr(threading.Thread, "start", no_more_threads)
+        with pytest.raises(OSError, match="no thread"):
+            resolve(resolver)
+    assert resolve(resolver) == ONE
