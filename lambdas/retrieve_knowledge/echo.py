@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_NAME_CHARACTERS: Final = 1_000
-"""Cut of a name, path or method; the service's own are far shorter."""
+MAX_NAME_CHARACTERS: Final = 200
+"""Cut of a name, path or method; the service's own are no longer."""
 
-MAX_ATTRIBUTE_BYTES: Final = 20_000
-"""Attributes that take more are not repeated: they would leave an answer no room in its 25 KB."""
+MAX_ATTRIBUTE_BYTES: Final = 16_000
+"""Attributes beyond it are not repeated, the turn's before the conversation's: both together would
+leave an answer no room in its 25 KB."""
 
 _NAMES: Final = ("actionGroup", "apiPath", "httpMethod")
 
@@ -42,8 +43,9 @@ class Echo:
 def echo_of(event: Mapping[str, Any]) -> Echo:
     """Take from an event what its answer repeats; there is none that it fails on."""
     names = {name: _clean(event.get(name))[:MAX_NAME_CHARACTERS] for name in _NAMES}
-    session, prompt = event.get("sessionAttributes"), event.get("promptSessionAttributes")
-    return Echo(names, _attributes(session), _attributes(prompt))
+    session = _attributes(event.get("sessionAttributes"), MAX_ATTRIBUTE_BYTES)
+    left = MAX_ATTRIBUTE_BYTES - wire_bytes(session)
+    return Echo(names, session, _attributes(event.get("promptSessionAttributes"), left))
 
 
 def wire_bytes(answer: object) -> int:
@@ -55,7 +57,7 @@ def wire_bytes(answer: object) -> int:
     return len(text.encode())
 
 
-def _attributes(value: object) -> dict[str, str]:
+def _attributes(value: object, most_bytes: int) -> dict[str, str]:
     if not isinstance(value, dict):
         return {}
     texts = {
@@ -63,7 +65,7 @@ def _attributes(value: object) -> dict[str, str]:
         for name, text in value.items()
         if isinstance(name, str) and isinstance(text, str)
     }
-    return texts if wire_bytes(texts) <= MAX_ATTRIBUTE_BYTES else {}
+    return texts if wire_bytes(texts) <= most_bytes else {}
 
 
 def _clean(value: object) -> str:

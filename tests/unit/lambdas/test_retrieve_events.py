@@ -115,6 +115,21 @@ class TestAgent:
         assert answer["sessionAttributes"] == {"k?": "v?"}
         assert answer["promptSessionAttributes"] == {"knowledgeRagQueries": "1"}
 
+    @pytest.mark.parametrize("path", ["/retrieve", "\U0001f600" * 2000])
+    def test_an_answer_has_room_for_itself_beside_all_that_it_echoes(self, path):
+        for session, prompt in ((12_000, 12_000), (15_900, 15_900), (15_900, 50), (0, 15_900)):
+            event = load("agent_request_body") | {
+                "actionGroup": "\U0001f600" * 2000,
+                "apiPath": path,
+                "httpMethod": "\U0001f600" * 2000,
+                "sessionAttributes": {"a": "x" * session},
+                "promptSessionAttributes": {"b": "y" * prompt},
+            }
+            call = recognise(event, None)
+            assert call.answer(found())["sessionAttributes"] == {"a": "x" * session}
+            for answer in (call.answer(found()), call.refuse(InvalidRequest("x" * 500))):
+                assert len(json.dumps(answer).encode()) <= 25_000
+
     @pytest.mark.parametrize("name", ["messageVersion", "apiPath", "httpMethod"])
     @pytest.mark.parametrize("value", [[[]], {"a": 1}, 5, math.nan, True, "x\ud800" * 99])
     def test_what_names_no_operation_is_told_briefly(self, name, value):
