@@ -3,15 +3,17 @@
 import contextlib
 import io
 import json
-import time
 import zipfile
+from types import SimpleNamespace
 
 import boto3
 import pytest
 from moto import mock_aws
 
 from knowledge_rag.core.errors import InvalidRequest
-from lambdas.start_ingestion.handler import lambda_handler
+from lambdas.start_ingestion import handler
+from lambdas.start_ingestion.handler import DRAIN_SECONDS, lambda_handler
+from lambdas.start_ingestion.jobs import POLL_SECONDS
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, ended
 
 STACK = "arn:aws:cloudformation:us-east-1:123456789012:stack/knowledge-rag-dev-data/1"
@@ -170,7 +172,7 @@ NOBODY_READS = {
 
 def test_a_right_that_is_not_known_yet_is_waited_for(s3, ingestion, request_of, monkeypatch):
     s3.put_bucket_policy(Bucket="assets", Policy=json.dumps(NOBODY_READS))
-    monkeypatch.setattr(time, "sleep", lambda _: s3.delete_bucket_policy(Bucket="assets"))
+    monkeypatch.setattr(handler.time, "sleep", lambda _: s3.delete_bucket_policy(Bucket="assets"))
     ingestion.scripts = [[ended("COMPLETE", new=1)]]
 
     run(request_of("Create"))
@@ -181,7 +183,7 @@ def test_a_right_that_is_not_known_yet_is_waited_for(s3, ingestion, request_of, 
 
 def test_a_right_that_never_comes_undoes_the_deployment(s3, ingestion, request_of, monkeypatch):
     s3.put_bucket_policy(Bucket="assets", Policy=json.dumps(NOBODY_READS))
-    monkeypatch.setattr(time, "sleep", lambda _: None)
+    monkeypatch.setattr(handler.time, "sleep", lambda _: None)
 
     run(request_of("Create"), seconds=70)
 
@@ -205,6 +207,21 @@ def test_deletion_drains_and_empties(s3, ingestion, request_of):
 
     assert ingestion.calls == ["list"]
     assert keys(s3, "corpus") == keys(s3, "intermediate") == []
+    assert ingestion.answers[0]["Status"] == "SUCCESS"
+
+
+def test_a_job_that_never_stops_leaves_time_to_empty_the_buckets(
+    s3, ingestion, request_of, monkeypatch, time
+):
+    passing = SimpleNamespace(monotonic=lambda: time.now, sleep=time.sleep)
+    monkeypatch.setattr(handler, "time", passing)
+    s3.put_object(Bucket="corpus", Key="x", Body=b"")
+    ingestion.jobs = {"JOBSTUCK01": ["STOPPING"]}
+
+    run(request_of("Delete"))
+
+    assert DRAIN_SECONDS - POLL_SECONDS <= time.now <= DRAIN_SECONDS
+    assert keys(s3, "corpus") == []
     assert ingestion.answers[0]["Status"] == "SUCCESS"
 
 
