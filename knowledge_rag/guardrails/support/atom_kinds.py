@@ -1,0 +1,65 @@
+"""Tells what kind of atom a name is, if it is one."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knowledge_rag.guardrails.support.report import AtomKind
+
+_COMMAND_TEXT: Final = (
+    "aws az ansible argocd awk chmod chown curl dig docker dmesg etcdctl gcloud git gitlab-ctl grep"
+    " gsutil helm iptables istioctl journalctl jq kubectl kafka-topics knife kustomize lsof mysql"
+    " netstat nslookup npm oc openssl pip promtool psql pg_dump redis-cli rsync scp sed ssh sudo"
+    " systemctl tar tcpdump terraform traceroute wget yarn"
+)
+COMMANDS: Final = frozenset(_COMMAND_TEXT.split())
+"""Programs whose name is no English word: an atom outside code too."""
+
+_SHAPES: Final = (
+    (AtomKind.ARN, re.compile(r"arn:")),
+    (AtomKind.URL, re.compile(r"[A-Za-z][\w+.-]{0,30}://")),
+    (AtomKind.FLAG, re.compile(r"--?[A-Za-z]")),
+    (
+        AtomKind.HOST,
+        re.compile(
+            r"(?:(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|localhost|(?:[\w-]{1,63}\.){2,30}[A-Za-z]{2,24}"
+            r"|[\w-]{1,63}\.(?:com|org|net|io|dev|internal|local|uk|eu|cloud))(?::\d+)?$"
+        ),
+    ),
+)
+_NO_ATOMS: Final = frozenset({"e.g", "i.e", "etc", "vs", "a.k.a", "n/a", "w/o", "c.f", "and/or"})
+
+
+def kind_of(name: str, *, in_code: bool, opens: bool) -> AtomKind | None:
+    """Tell the kind of a name; ``None`` if it is words of prose.
+
+    Args:
+        name: without punctuation around it.
+        in_code: whether it stands in code, where a plain word is an atom too.
+        opens: whether it is the first in its code, where a command stands.
+    """
+    if name.casefold() in _NO_ATOMS:
+        return None
+    for kind, shape in _SHAPES:
+        if shape.match(name):
+            return kind
+    if "/" in name and (in_code or _is_path(name)):
+        return AtomKind.PATH
+    if name in COMMANDS or (in_code and opens):
+        return AtomKind.COMMAND
+    return AtomKind.IDENTIFIER if in_code or not _is_prose(name) else None
+
+
+def is_plain_word(lexeme: str) -> bool:
+    """Whether it is spelled like a word, an acronym or a name of prose: ``pod``, ``CPU``, ``Redis``."""
+    return lexeme.isalpha() and (lexeme[1:].islower() or lexeme.isupper() or len(lexeme) == 1)
+
+
+def _is_path(name: str) -> bool:
+    return name[0] in "/~." or name.count("/") > 2 or not _is_prose(name)
+
+
+def _is_prose(name: str) -> bool:
+    """Whether it is words and hyphens: ``read-only``, ``on/off``."""
+    return all(is_plain_word(word) for word in name.replace("/", "-").split("-") if word)

@@ -1,0 +1,182 @@
+"""Where names, numbers and dates stand in some lines, for one pass over the lines.
+
+Each table is made when it is first asked for: most claims need one or two of them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.guardrails.support.dates import iso_date_at, written_dates
+from knowledge_rag.guardrails.support.lexemes import (
+    LEXEME,
+    PLACEHOLDER,
+    SEPARATORS,
+    folded,
+    holds_placeholder,
+    trimmed,
+)
+from knowledge_rag.guardrails.support.markup import plain
+from knowledge_rag.guardrails.support.quantities import (
+    NUMBER_WORDS,
+    quantity_at,
+    quantity_of_word,
+)
+from knowledge_rag.guardrails.support.wording import STOP_WORDS, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
+
+    from knowledge_rag.guardrails.support.dates import Date
+    from knowledge_rag.guardrails.support.quantities import (
+        Measured,
+    )
+
+_PARTS: Final = re.compile(r"[/:@=T-]+")
+_NUMBER_PART: Final = re.compile(r"\d{1,40}(?:\.\d{1,40})?$")
+_HAS_DIGIT: Final = re.compile(r"\d")
+_ONE_NUMBER_WORD: Final = re.compile(
+    rf"\b(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})\b"
+)
+
+
+class EvidenceIndex:
+    """The lines that a claim cites.
+
+    Args:
+        lines: as they stand in the file.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        # a line is one line here, whatever it holds: only its own start may be a list mark
+        self.lines = [plain(line.replace("\n", " ")) for line in lines]
+
+    @cached_property
+    def names(self) -> Mapping[str, int]:
+        """Every lexeme, case kept, with the first line that holds it."""
+        first: dict[str, int] = {}
+        for number, line in enumerate(self.lines):
+            for lexeme in LEXEME.findall(line):
+                first.setdefault(lexeme, number)
+        trimmed_ones = {trimmed(lexeme): number for lexeme, number in reversed(first.items())}
+        return {**first, **trimmed_ones}
+
+    @cached_property
+    def parts(self) -> Mapping[str, int]:
+        """What stands between separators in lexemes, case kept: a file's name, a key, a host."""
+        first: dict[str, int] = {}
+        for name, number in self.names.items():
+            if "/" in name or ":" in name or "@" in name or "=" in name:
+                for part in SEPARATORS.split(name):
+                    if part:
+                        first.setdefault(trimmed(part), number)
+        return first
+
+    @cached_property
+    def folded(self) -> Mapping[str, int]:
+        """Names and parts with case ignored."""
+        first: dict[str, int] = {}
+        for table in (self.names, self.parts):
+            for name, number in table.items():
+                first.setdefault(folded(name), number)
+        return first
+
+    @cached_property
+    def _measured(self) -> Sequence[tuple[Measured, int]]:
+        return [
+            (found, number) for number, line in enumerate(self.lines) for found in _measured(line)
+        ]
+
+    @cached_property
+    def quantities(self) -> Mapping[tuple[Fraction, str], Mapping[str, int]]:
+        """Numbers with units, the comparisons that they stand in, and the first line of each."""
+        first: dict[tuple[Fraction, str], dict[str, int]] = {}
+        for measured, number in self._measured:
+            for quantity in measured.quantities:
+                first.setdefault(quantity.key, {}).setdefault(measured.direction, number)
+        return first
+
+    @cached_property
+    def written_numbers(self) -> Mapping[Fraction, int]:
+        """Numbers as written, whatever unit stands behind them."""
+        first: dict[Fraction, int] = {}
+        for measured, number in self._measured:
+            for quantity in measured.quantities:
+                first.setdefault(quantity.written, number)
+        return first
+
+    @cached_property
+    def dates(self) -> Mapping[Date, int]:
+        """Dates, and all that says less of the same."""
+        first: dict[Date, int] = {}
+        for number, line in enumerate(self.lines):
+            for date in _dates(line):
+                for less in date.less_exact():
+                    first.setdefault(less, number)
+        return first
+
+    @cached_property
+    def words(self) -> set[str]:
+        """All words, in lower case."""
+        return set(words("\n".join(self.lines)))
+
+    @cached_property
+    def slots(self) -> Mapping[str, tuple[int, str]]:
+        """Names that a placeholder stands behind (``--region <region>``): its line and itself."""
+        behind: dict[str, tuple[int, str]] = {}
+        for number, line in enumerate(self.lines):
+            before = ""
+            for lexeme in LEXEME.findall(line) if holds_placeholder(line) else ():
+                if before and before not in STOP_WORDS and holds_placeholder(lexeme):
+                    behind.setdefault(before, (number, lexeme))
+                before = folded(lexeme)
+        return behind
+
+    @cached_property
+    def templates(self) -> Sequence[tuple[str, str, int, str]]:
+        """Names with placeholders: what stands before and behind, the line, the name."""
+        templates = []
+        for name, number in self.names.items():
+            if holds_placeholder(name):
+                first, *_, last = [*(found := list(PLACEHOLDER.finditer(name))), found[-1]]
+                before, behind = name[: first.start()], name[last.end() :]
+                if len(before) + len(behind) >= 2:
+                    templates.append((before, behind, number, name))
+        return templates
+
+    def line_with(self, text: str) -> int | None:
+        """Give the first line that holds a text, letter for letter."""
+        return next((number for number, line in enumerate(self.lines) if text in line), None)
+
+
+def _dates(line: str) -> Iterator[Date]:
+    for _, _, date in written_dates(line):
+        yield date
+    if "-" in line:
+        for found in LEXEME.finditer(line):
+            if dated := iso_date_at(line, found.start()):
+                yield dated[1]
+
+
+def _measured(line: str) -> Iterator[Measured]:
+    if _HAS_DIGIT.search(line):
+        end = 0
+        for found in LEXEME.finditer(line):
+            if found.start() >= end and _HAS_DIGIT.search(found[0]):
+                if measured := quantity_at(line, found.start()):
+                    end = measured.end
+                    yield measured
+                else:
+                    yield from _numbers_within(found[0])
+    for found in _ONE_NUMBER_WORD.finditer(line):
+        yield quantity_of_word(line, found.start(), found.end())
+
+
+def _numbers_within(lexeme: str) -> Iterator[Measured]:
+    """Give the numbers of a name, ``9090`` in ``host:9090``."""
+    for part in _PARTS.split(trimmed(lexeme)):
+        if _NUMBER_PART.match(part) and (measured := quantity_at(part, 0)):
+            yield measured

@@ -1,0 +1,59 @@
+"""Cuts text into the pieces that atoms are made of: words, names, numbers, paths.
+
+One pattern for claims and for evidence: what is cut the same way is found again.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+LEXEME: Final = re.compile(
+    r"(?:[^\s()\[\]{}\"'`,;|&=<>*!?…$]+"
+    r"|(?<=\d),(?=\d{3}(?!\d))"  # a thousands separator
+    r"|<[A-Za-z][\w .-]{0,60}>"  # placeholders stay whole, and part of what they stand in
+    r"|\{\{[^{}]{1,60}\}\}|\{[A-Za-z][\w-]{0,60}\}"
+    r"|\$(?:\{[^{}\s]{1,60}\})?"
+    r")+"
+)
+
+_EDGES: Final = ".,:;!?_~^#+@"
+_TRAILING: Final = "/-"
+_ESCAPE: Final = re.compile(r"\\(?=[^\w\s\\])")
+
+PLACEHOLDER: Final = re.compile(
+    r"<[A-Za-z][\w .-]{0,60}>|\{\{[^{}]{1,60}\}\}|\$?\{[A-Za-z_][\w.:-]{0,60}\}|\$[A-Za-z_]\w{0,60}"
+    r"|(?<![A-Za-z])(?:[Yy][Oo][Uu][Rr])[-_][\w-]{1,60}|[xX]{3,60}(?![A-Za-z])|\.\.\."
+)
+_MAY_HOLD_PLACEHOLDER: Final = re.compile(r"[<{$]|[yY][oO][uU][rR][-_]|[xX]{3}|\.\.\.")
+
+SEPARATORS: Final = re.compile(r"[/:@=]+")
+"""Inside a lexeme: what stands between them may be referred to alone, as a file's name is."""
+
+
+def trimmed(lexeme: str) -> str:
+    """Take off punctuation around a lexeme, and the backslashes of Markdown within."""
+    if "\\" in lexeme:
+        lexeme = _ESCAPE.sub("", lexeme)
+    lexeme = lexeme.lstrip(_EDGES) if lexeme[0] in _EDGES else lexeme
+    while lexeme and lexeme[-1] in _EDGES:
+        lexeme = lexeme.rstrip(_EDGES)
+    return lexeme.rstrip(_TRAILING) if lexeme.endswith(("/", "-")) else lexeme
+
+
+def folded(lexeme: str) -> str:
+    """Give the form in which two spellings of a name are equal: case and width ignored."""
+    if not lexeme.isascii():
+        lexeme = unicodedata.normalize("NFKC", lexeme)
+    return lexeme.casefold()
+
+
+def holds_placeholder(lexeme: str) -> bool:
+    """Whether any part of it is to be filled in: ``<db-id>``, ``$NAME``, ``{id}``, ``YOUR-NAME``."""
+    return bool(_MAY_HOLD_PLACEHOLDER.search(lexeme) and PLACEHOLDER.search(lexeme))
+
+
+def literals(lexeme: str) -> list[str]:
+    """Give what stands around its placeholders, as far as it holds a letter or digit."""
+    return [part for part in PLACEHOLDER.split(lexeme) if any(map(str.isalnum, part))]

@@ -1,0 +1,139 @@
+"""Numbers with their units, in one form: ``60s``, ``60 seconds`` and ``1 min`` are the same.
+
+Times, sizes in bytes and percentages are converted, since a converted value is still the documented
+one; whatever follows any other number (``3 replicas``) is a word, not a unit.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+_UNITS: Final[dict[str, tuple[str, Fraction]]] = {}
+
+
+def _define(dimension: str, factor: int | Fraction, *names: str) -> None:
+    _UNITS.update(dict.fromkeys(names, (dimension, Fraction(factor))))
+
+
+_define("s", Fraction(1, 10**9), "ns", "nanosecond", "nanoseconds")
+_define("s", Fraction(1, 10**6), "us", "microsecond", "microseconds")
+_define("s", Fraction(1, 1000), "ms", "msec", "msecs", "millis", "millisecond", "milliseconds")
+_define("s", 1, "s", "sec", "secs", "second", "seconds")
+_define("s", 60, "m", "min", "mins", "minute", "minutes")
+_define("s", 3600, "h", "hr", "hrs", "hour", "hours")
+_define("s", 86_400, "d", "day", "days")
+_define("s", 604_800, "w", "wk", "week", "weeks")
+_define("month", 1, "month", "months")
+_define("month", 12, "year", "years", "yr", "yrs")
+_define("%", 1, "%", "percent", "pct")
+for _power, _letter in enumerate("KMGTP", start=1):
+    _define("B", 1000**_power, _letter + "B")
+    _define("B", 1024**_power, _letter + "i", _letter + "iB")
+_define("B", 1000, "kB")
+_define("B", 1, "byte", "bytes")
+
+_NUMBER: Final = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:\.\d+)?"
+_UNIT: Final = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
+_QUANTITY: Final = re.compile(
+    rf"[-+~]?(?P<low>{_NUMBER})(?P<unit>\s?-?(?:{_UNIT})(?![\w%]))?"
+    rf"(?:\s?-\s?(?P<high>{_NUMBER})(?P<both>\s?-?(?:{_UNIT})(?![\w%]))?)?"
+    r"(?:-(?=[A-Za-z]+(?![\w.-]))|(?![\w%]|[.:/@+-]\w))"
+)
+_COMPOUND: Final = re.compile(r"(?:\d{1,9}(?:ms|[wdhms])){2,6}(?!\w)")
+_PART: Final = re.compile(r"(\d+)([a-z]+)")
+_WORDS_FROM_TWO: Final = "two three four five six seven eight nine ten eleven twelve"
+_WORDS: Final = {
+    **{word: Fraction(n) for n, word in enumerate(_WORDS_FROM_TWO.split(), start=2)},
+    "fifteen": Fraction(15),
+    "twenty": Fraction(20),
+    "thirty": Fraction(30),
+}
+NUMBER_WORDS: Final = frozenset({*_WORDS, *map(str.capitalize, _WORDS)})
+"""``one`` and ``a hundred`` are left out: they are seldom meant as numbers."""
+_UNIT_BEHIND: Final = re.compile(rf"[ -]({_UNIT})(?![\w%])")
+_MORE: Final = re.compile(
+    r"(?:>=?|\b(?:above|over|exceed(?:s|ed|ing)?|(?:more|greater|higher|longer|larger) than"
+    r"|at least))\s*$",
+    re.IGNORECASE,
+)
+_LESS: Final = re.compile(
+    r"(?:<=?|\b(?:below|under|(?:less|fewer|lower|shorter|smaller) than|at most|up to))\s*$",
+    re.IGNORECASE,
+)
+_LOOK_BACK: Final = 16
+
+
+class Quantity(NamedTuple):
+    """A number with its unit.
+
+    Args:
+        value: in the dimension's base unit: seconds, bytes, months, percent; else as written.
+        dimension: ``s``, ``B``, ``month``, ``%``, or ``""`` for a bare number.
+        written: the number that was written; a compound has none of its own and gives its value.
+    """
+
+    value: Fraction
+    dimension: str
+    written: Fraction
+
+    @property
+    def key(self) -> tuple[Fraction, str]:
+        """What equal quantities have in common, however they are written."""
+        return self.value, self.dimension
+
+
+class Measured(NamedTuple):
+    """Quantities as they stand in a text.
+
+    Args:
+        end: offset behind them.
+        quantities: one, or the two ends of a range.
+        direction: ``>`` or ``<`` for a stated comparison, else ``""``.
+    """
+
+    end: int
+    quantities: tuple[Quantity, ...]
+    direction: str
+
+
+def quantity_at(text: str, start: int) -> Measured | None:
+    """Read what begins at an offset as a quantity; ``None`` if it is none.
+
+    A range gives both its ends, in the unit that stands behind the second one.
+    """
+    if found := _COMPOUND.match(text, start):
+        parts = _PART.findall(found[0])
+        total = sum((int(number) * _UNITS[unit][1] for number, unit in parts), Fraction())
+        return Measured(found.end(), (Quantity(total, "s", total),), _direction(text, start))
+    found = _QUANTITY.match(text, start)
+    if found is None or max(len(found["low"]), len(found["high"] or "")) > 40:
+        return None
+    unit = found["unit"] or found["both"]
+    quantities = [_quantity(found["low"], unit)]
+    if found["high"]:
+        quantities.append(_quantity(found["high"], found["both"] or found["unit"]))
+    return Measured(found.end(), tuple(quantities), _direction(text, start))
+
+
+def quantity_of_word(text: str, start: int, end: int) -> Measured:
+    """Read a number written as one of :data:`NUMBER_WORDS`, with the unit behind it."""
+    unit = _UNIT_BEHIND.match(text, end)
+    value = _WORDS[text[start:end].casefold()]
+    dimension, factor = _UNITS[unit[1]] if unit else ("", Fraction(1))
+    quantity = Quantity(value * factor, dimension, value)
+    return Measured(unit.end() if unit else end, (quantity,), _direction(text, start))
+
+
+def _quantity(number: str, unit: str | None) -> Quantity:
+    value = Fraction(number.replace(",", ""))
+    dimension, factor = _UNITS[unit.lstrip(" \t\n-")] if unit else ("", Fraction(1))
+    return Quantity(value * factor, dimension, value)
+
+
+def _direction(text: str, start: int) -> str:
+    before = text[max(start - _LOOK_BACK, 0) : start]
+    if _MORE.search(before):
+        return ">"
+    return "<" if _LESS.search(before) else ""

@@ -1,0 +1,170 @@
+"""What a support check says about a claim."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MIN_COVERAGE: Final = 0.6
+"""Chosen on one half of the mutated guidance, see docs/guardrails.md."""
+
+
+class AtomKind(StrEnum):
+    """What must be in the cited lines as it stands in the claim."""
+
+    COMMAND = "command"
+    FLAG = "flag"
+    PATH = "path"
+    URL = "url"
+    ARN = "arn"
+    HOST = "host"
+    IDENTIFIER = "identifier"
+    NUMBER = "number"
+    DATE = "date"
+
+
+class Verdict(StrEnum):
+    """What came of a claim."""
+
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+    NOTHING_TO_CHECK = "nothing to check"
+
+
+class WarningKind(StrEnum):
+    """What a person should look at, and what does not decide the verdict."""
+
+    NEGATION = "negation"
+    """The claim denies what the lines say, or says what they deny."""
+    FILLED_PLACEHOLDER = "filled placeholder"
+    """The lines leave the value open; the claim fills it in."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupportSettings:
+    """How strictly claims are judged.
+
+    Args:
+        min_coverage: a claim is unsupported if a smaller share of its content words is in the cited
+            lines, 0..1; 0 turns the check off.
+        min_words: content words from which coverage is judged at all, >= 1: of two words one may
+            well be the writer's own.
+        kinds: of atoms that are judged; others are not looked at.
+        max_templates: placeholders with text around them (``pod/<name>``) that are tried for one
+            claim, >= 0; it bounds the time for hostile evidence.
+    """
+
+    min_coverage: float = MIN_COVERAGE
+    min_words: int = 3
+    kinds: frozenset[AtomKind] = frozenset(AtomKind)
+    max_templates: int = 32
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_coverage <= 1:
+            raise ValueError(f"min_coverage is {self.min_coverage}: give 0 to 1")
+        if self.min_words < 1 or self.max_templates < 0:
+            raise ValueError("give min_words of at least 1 and max_templates of at least 0")
+
+
+@dataclass(frozen=True, slots=True)
+class AtomCheck:
+    """One atom of a claim and where it was found.
+
+    Args:
+        kind: what it is.
+        text: as it stands in the claim.
+        start: offset of its first character in the claim.
+        end: offset behind its last one.
+        line: index of the first cited line that holds it; ``None`` if none does.
+        elsewhere: for a missing one, indices of the other given lines that hold it, ascending.
+        placeholder: of the cited line, which it fills in; ``""`` if it stands there itself.
+    """
+
+    kind: AtomKind
+    text: str
+    start: int
+    end: int
+    line: int | None
+    elsewhere: tuple[int, ...] = ()
+    placeholder: str = ""
+
+    @property
+    def found(self) -> bool:
+        """Whether the cited lines hold it."""
+        return self.line is not None
+
+
+@dataclass(frozen=True, slots=True)
+class SupportWarning:
+    """Something to look at.
+
+    Args:
+        kind: what.
+        text: the words of the claim.
+        start: their offset in the claim.
+        end: offset behind them.
+        line: index of the cited line in question.
+    """
+
+    kind: WarningKind
+    text: str
+    start: int
+    end: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class SupportReport:
+    """Whether the cited lines hold what a claim says.
+
+    Args:
+        verdict: supported, unsupported or nothing to check.
+        atoms: in the order of the claim.
+        coverage: share of the claim's content words that are in the cited lines, 0..1; ``None`` if
+            it has fewer than are judged.
+        missing_words: content words that are not there, in order, each once.
+        warnings: in the order of the claim.
+    """
+
+    verdict: Verdict
+    atoms: tuple[AtomCheck, ...]
+    coverage: float | None
+    missing_words: tuple[str, ...]
+    warnings: tuple[SupportWarning, ...]
+
+    @property
+    def missing(self) -> tuple[AtomCheck, ...]:
+        """The atoms that the cited lines do not hold."""
+        return tuple(atom for atom in self.atoms if not atom.found)
+
+
+def describe(atom: AtomCheck, line_number: Callable[[int], int]) -> str:
+    """Say in one line what is wrong with a missing atom.
+
+    Args:
+        atom: a missing one.
+        line_number: gives the number in its file of a line of ``elsewhere``, by its index.
+
+    >>> lost = AtomCheck(AtomKind.FLAG, "--force", 4, 11, None, (0, 1, 5))
+    >>> describe(lost, lambda index: index + 30)
+    'flag --force is in lines 30-31, 35, not in the cited ones'
+    """
+    if not atom.elsewhere:
+        return f"{atom.kind} {atom.text} is not in the cited lines"
+    numbers = sorted(map(line_number, atom.elsewhere))
+    plural = "s" if len(numbers) > 1 else ""
+    return f"{atom.kind} {atom.text} is in line{plural} {_ranges(numbers)}, not in the cited ones"
+
+
+def _ranges(numbers: list[int]) -> str:
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)

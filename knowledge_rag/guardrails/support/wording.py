@@ -1,0 +1,130 @@
+"""Content words: how many of a claim's are in the cited lines, and which are denied.
+
+Words are compared by their stems. This catches a citation of another section; it can't tell a
+sentence from another one of the same words, which is what atoms and negation are for.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from knowledge_rag.core.stemming import stem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_STOP_TEXT: Final = (
+    "a about above after again all also although always am an and any are as at be because been"
+    " before being below between both but by can could did do does doing done during each either"
+    " else etc ever every few finally first following for from further had has have having he her"
+    " here hers him his how however if in into is it its itself just least less let may me might"
+    " more most much must my need needs next no nor not now of off often on once one only onto or"
+    " other our out over own per please same second she should since so some such sure than that"
+    " the their them then there these they third this those through thus to too under until up"
+    " upon us use used using very via was we were what when where whether which while who whom"
+    " whose why will with within without would yes yet you your according documented runbook"
+    " guidance document make step steps don doesn didn isn aren wasn won cannot never didn t s re"
+    " ve ll d e g i"
+)
+STOP_WORDS: Final = frozenset(_STOP_TEXT.split())
+
+_WORD: Final = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"  # no spaces there: each character
+    r"|[^\W\d_]+"
+)
+_ANY_WORD: Final = re.compile(r"[^\W\d_]+")
+_ASCII_WORD: Final = re.compile(r"[a-z]+")
+
+_NEGATION_TEXT: Final = (
+    "no not never cannot without avoid don doesn didn isn aren wasn won can couldn shouldn mustn"
+    " hasn haven dont doesnt didnt isnt arent wasnt wont cant"
+)
+_NEGATIONS: Final = frozenset(_NEGATION_TEXT.split())
+_NEGATOR: Final = re.compile(
+    r"\b(?:no|not|never|cannot|without|avoid|no longer|(?:don|doesn|didn|isn|aren|wasn|won|can|couldn"
+    r"|shouldn|mustn|hasn|haven)'?t)\b(?P<scope>(?:[\s`*_\"]+[\w.-]+){1,4})",
+    re.IGNORECASE,
+)
+
+
+def words(text: str) -> list[str]:
+    """Give a text's words in lower case, in order, the stop words too."""
+    lowered = text.casefold()
+    return (_ASCII_WORD if lowered.isascii() else _WORD).findall(lowered)
+
+
+def content_words(text: str) -> set[str]:
+    """Give a text's words that say what it is about."""
+    return set(words(text)) - STOP_WORDS
+
+
+def uncovered(claimed: set[str], given: set[str]) -> set[str]:
+    """Give the claimed words of which no form is among the given ones."""
+    unmatched = claimed - given
+    if not unmatched:
+        return unmatched
+    stems = set(map(stem, given))
+    return {word for word in unmatched if stem(word) not in stems}
+
+
+class Denied(NamedTuple):
+    """A negation in a text, or a word: its offsets, and the stem in question."""
+
+    start: int
+    end: int
+    stem: str
+
+
+def denials(text: str) -> list[Denied]:
+    """Find what a text denies: the first content word behind each negation."""
+    denied = []
+    for found in _NEGATOR.finditer(text):
+        behind = [word for word in words(found["scope"]) if word not in STOP_WORDS]
+        if behind:
+            denied.append(Denied(found.start(), found.end(), stem(behind[0])))
+    return denied
+
+
+def may_deny(all_words: set[str]) -> bool:
+    """Whether a text of these words can deny anything: a cheap look before :func:`denials`."""
+    return not _NEGATIONS.isdisjoint(all_words)
+
+
+class Stance(NamedTuple):
+    """How lines use a word.
+
+    Args:
+        line: index of the first line that holds it.
+        denied: whether any line denies it.
+        always_denied: whether every line that holds it does.
+    """
+
+    line: int
+    denied: bool
+    always_denied: bool
+
+
+def stances_of(lines: Sequence[str]) -> dict[str, Stance]:
+    """Give how the lines use each word, by its stem."""
+    stances: dict[str, Stance] = {}
+    for number, line in enumerate(lines):
+        said = words(line)
+        denied = {found.stem for found in denials(line)} if may_deny(set(said)) else set()
+        for word in set(map(stem, said)):
+            first, any_denied, all_denied = stances.get(word, (number, False, True))
+            denies = word in denied
+            stances[word] = Stance(first, any_denied or denies, all_denied and denies)
+    return stances
+
+
+def occurrences(text: str, stems: set[str]) -> list[Denied]:
+    """Find where a text says words of these stems, the first time each."""
+    left, found_all = set(stems), []
+    if left:
+        for found in _ANY_WORD.finditer(text):
+            word = stem(found[0].casefold())
+            if word in left:
+                left.discard(word)
+                found_all.append(Denied(found.start(), found.end(), word))
+    return found_all
