@@ -14,7 +14,7 @@ from knowledge_rag.evaluation.faults.events import QUERY
 from knowledge_rag.evaluation.faults.model import Expected, Fault, Group, degrades
 from knowledge_rag.evaluation.faults.scripts import mute
 from knowledge_rag.evaluation.faults.server import RawServer
-from knowledge_rag.evaluation.faults.stage import ENDPOINT, KNOWLEDGE_BASE_ID
+from knowledge_rag.evaluation.faults.stage import ENDPOINT, HEALTHY_ANSWER, KNOWLEDGE_BASE_ID
 from lambdas.retrieve_knowledge.service import service
 
 if TYPE_CHECKING:
@@ -74,6 +74,22 @@ def _failing(stage: Stage) -> None:
     _no_credentials(stage)
     config = stage.folder / "config"
     config.write_text("[default]\ncredential_process = false\n")
+    stage.environment["AWS_CONFIG_FILE"] = str(config)
+
+
+def _short_lived(stage: Stage) -> None:
+    """Give credentials for 12 minutes twice, and take longer than a query has from then on."""
+    _no_credentials(stage)
+    soon = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=12)
+    script = stage.folder / "credentials.sh"
+    lines = []
+    for name in ("first.json", "second.json"):
+        _credentials(stage.folder / name, soon.isoformat())
+        path = stage.folder / name
+        lines.append(f'if [ -e "{path}" ]; then cat "{path}"; rm "{path}"; exit; fi')
+    script.write_text("\n".join([*lines, f"exec sleep {_SLOW_SECONDS}", ""]))
+    config = stage.folder / "config"
+    config.write_text(f"[default]\ncredential_process = sh {script}\n")
     stage.environment["AWS_CONFIG_FILE"] = str(config)
 
 
@@ -184,6 +200,12 @@ ROWS: Final = (
         _slow,
         degrades(Reason.TIMEOUT, "DeadlineExceeded"),
         healthy_after=False,
+    ),
+    _row(
+        "credentials-short",
+        "a credential_process that gives them for 12 minutes, and then takes 5 s",
+        _short_lived,
+        HEALTHY_ANSWER,
     ),
     _row(
         "credentials-never",

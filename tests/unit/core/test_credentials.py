@@ -43,8 +43,10 @@ class Source:
 
 
 def renew(timely, seconds):
+    context = {}
     with Deadline.after(seconds).applied():
-        timely.renew()
+        timely.renew(context=context)
+    return context.get("signing", {}).get("request_credentials")
 
 
 @pytest.fixture
@@ -55,8 +57,8 @@ def source():
 
 
 def test_credentials_that_never_expire_are_left_alone():
-    TimelyCredentials(Credentials("key", "secret")).renew()
-    TimelyCredentials(None).renew()
+    renew(TimelyCredentials(Credentials("key", "secret")), 1)
+    renew(TimelyCredentials(None), 1)
 
 
 def test_fresh_ones_are_not_renewed(source):
@@ -104,3 +106,19 @@ def test_what_keeps_them_from_being_renewed_is_told():
     source.released.set()
     with pytest.raises(CredentialRetrievalError):
         renew(TimelyCredentials(source.credentials(MINUTE)), 30)
+
+
+def test_what_a_renewal_found_is_signed_with_even_if_it_will_not_last():
+    source = Source(seconds=MUST_RENEW_SECONDS + MINUTE)
+    source.released.set()
+    found = renew(TimelyCredentials(source.credentials(MINUTE)), 30)
+    assert found.get_frozen_credentials().access_key == "new"
+    assert source.asked == 1
+
+
+def test_old_ones_that_could_not_be_renewed_are_signed_with_while_they_do():
+    source = Source(error=CredentialRetrievalError(provider="test", error_msg="no"))
+    source.released.set()
+    found = renew(TimelyCredentials(source.credentials(MUST_RENEW_SECONDS + MINUTE)), 30)
+    assert found.get_frozen_credentials().access_key == "old"
+    assert source.asked == 1
