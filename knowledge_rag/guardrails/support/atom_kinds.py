@@ -52,8 +52,11 @@ def kind_of(name: str, *, in_code: bool, opens: bool) -> AtomKind | None:
 
 
 def is_plain_word(lexeme: str) -> bool:
-    """Whether it is spelled like a word, an acronym or a name of prose: ``pod``, ``CPU``, ``Redis``."""
-    return lexeme.isalpha() and (lexeme[1:].islower() or lexeme.isupper() or len(lexeme) == 1)
+    """Whether it is spelled like a word or acronym of prose: ``pod``, ``Redis``, ``CPU``, ``VMs``."""
+    if not lexeme.isalpha():
+        return False
+    stem = lexeme.removesuffix("s")
+    return lexeme[1:].islower() or stem.isupper() or len(lexeme) == 1
 
 
 def _is_path(name: str) -> bool:

@@ -1,0 +1,293 @@
+"""How well the support checks tell what a source says from what it does not.
+
+On guidance that was changed in one place (flags, hosts, numbers, ...) and cited wrongly, made from
+documents by seeds; and on labelled claims, where a file of them is given. Settings were chosen on
+one half of the documents; what is reported is the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.evaluation.claim_sets import load_claims
+from knowledge_rag.evaluation.guardrails_timing import time_answers
+from knowledge_rag.evaluation.guidance_cases import CHUNK_CITED, Case, build_cases
+from knowledge_rag.guardrails.support.check import check_support
+from knowledge_rag.guardrails.support.report import (
+    MIN_COVERAGE,
+    AtomKind,
+    SupportReport,
+    Verdict,
+    WarningKind,
+)
+from knowledge_rag.local.corpus import find_documents, read_bytes
+from knowledge_rag.local.errors import UnusableCorpus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from knowledge_rag.core.chunks import Document
+    from knowledge_rag.evaluation.guardrails_timing import Timing
+
+MIN_RECALL: Final = 0.95
+"""At least this share of changed and misplaced guidance must be found unsupported."""
+MAX_FALSE_ALARMS: Final = 0.01
+"""At most this share of true guidance may be."""
+
+NEGATION: Final = "negation"
+_COVERAGES: Final = tuple(step / 20 for step in range(21))
+
+_Judged = tuple[Case, SupportReport]
+_Fires = Callable[[SupportReport], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyRow:
+    """What became of claims that were made in one way.
+
+    Args:
+        family: how.
+        supported: whether their lines say them.
+        cases: how many.
+        alarms: share found unsupported, 0..1.
+        warned: share with a warning of negation, 0..1.
+    """
+
+    family: str
+    supported: bool
+    cases: int
+    alarms: float
+    warned: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """What one check alone finds.
+
+    Args:
+        check: a kind of atom, ``coverage``, ``negation`` or ``any``.
+        caught: unsupported claims at which it fires.
+        false: supported claims at which it fires.
+        unsupported: claims that it was made for.
+        supported: all supported claims.
+    """
+
+    check: str
+    caught: int
+    false: int
+    unsupported: int
+    supported: int
+
+    @property
+    def precision(self) -> float | None:
+        """Share of its alarms that are right; ``None`` if there is none."""
+        fired = self.caught + self.false
+        return self.caught / fired if fired else None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the claims it was made for; ``None`` if there is none."""
+        return self.caught / self.unsupported if self.unsupported else None
+
+    @property
+    def false_alarms(self) -> float | None:
+        """Share of the supported claims; ``None`` if there is none."""
+        return self.false / self.supported if self.supported else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        shares = {"precision": self.precision, "recall": self.recall}
+        return asdict(self) | shares | {"false_alarms": self.false_alarms}
+
+
+@dataclass(frozen=True, slots=True)
+class GuardrailsReport:
+    """A run of the benchmark.
+
+    Args:
+        documents: how many gave guidance.
+        min_coverage: the setting in use.
+        best_coverage: what the choosing half would choose.
+        families: on the reported half, the supported ones first.
+        checks: on the reported half.
+        claims: for each file of claims, its rows.
+        timing: of the checks.
+    """
+
+    documents: int
+    min_coverage: float
+    best_coverage: float
+    families: tuple[FamilyRow, ...]
+    checks: tuple[CheckRow, ...]
+    claims: Mapping[str, tuple[CheckRow, ...]]
+    timing: Timing
+
+    @property
+    def recall(self) -> float:
+        """Share of changed and misplaced guidance found unsupported, 0..1; negation apart."""
+        return _share(row for row in self.families if not row.supported and _counts(row.family))
+
+    @property
+    def false_alarms(self) -> float:
+        """Share of true guidance found unsupported, 0..1."""
+        return _share(row for row in self.families if row.supported and _counts(row.family))
+
+    @property
+    def reached(self) -> bool:
+        """Whether both targets are met."""
+        return self.recall >= MIN_RECALL and self.false_alarms <= MAX_FALSE_ALARMS
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {
+            "documents": self.documents,
+            "settings": {"min_coverage": self.min_coverage, "best_coverage": self.best_coverage},
+            "recall": self.recall,
+            "false_alarms": self.false_alarms,
+            "reached": self.reached,
+            "families": [asdict(row) for row in self.families],
+            "checks": [row.to_dict() for row in self.checks],
+            "claims": {name: [row.to_dict() for row in rows] for name, rows in self.claims.items()},
+            "timing": asdict(self.timing),
+        }
+
+
+def run_guardrails_bench(folders: Sequence[Path], claims: Sequence[Path] = ()) -> GuardrailsReport:
+    """Measure the support checks.
+
+    Args:
+        folders: of documents to make guidance from.
+        claims: files of labelled claims, JSON Lines.
+
+    Raises:
+        UnusableCorpus: a folder has no documents, or they hold no guidance for both halves.
+        InvalidRequest: a file of claims can't be read as such.
+    """
+    sets = {path.name: load_claims(path) for path in claims}
+    documents = [document for folder in folders for document in _documents(folder)]
+    cases = build_cases(documents)
+    chosen_on = _judged(case for case in cases if case.chooses)
+    reported = _judged(case for case in cases if not case.chooses)
+    if not chosen_on or not reported:
+        raise UnusableCorpus("too little guidance: give folders with more documents")
+    return GuardrailsReport(
+        documents=len({case.document for case in cases}),
+        min_coverage=MIN_COVERAGE,
+        best_coverage=_best_coverage(chosen_on),
+        families=_families(reported),
+        checks=_checks(reported),
+        claims={name: _claim_rows(_judged(found)) for name, found in sets.items()},
+        timing=time_answers([case for case, _ in reported if case.supported]),
+    )
+
+
+def _documents(folder: Path) -> list[tuple[Document, str]]:
+    documents = []
+    for file in find_documents(folder):
+        try:
+            documents.append(read_document(file.source_file, read_bytes(file)))
+        except UnreadableDocument:
+            continue  # the benchmark is about claims; `ingest` is where such a file is reported
+    return documents
+
+
+def _judged(cases: Iterable[Case]) -> list[_Judged]:
+    return [(case, check_support(case.claim, case.lines)) for case in cases]
+
+
+def _counts(family: str) -> bool:
+    """Whether a family counts for the targets: its claims cite their own lines, or a wrong section."""
+    return family != NEGATION and not family.endswith(CHUNK_CITED)
+
+
+def _share(rows: Iterable[FamilyRow]) -> float:
+    listed = list(rows)
+    return sum(row.alarms * row.cases for row in listed) / max(sum(row.cases for row in listed), 1)
+
+
+def _alarm(report: SupportReport) -> bool:
+    return report.verdict is Verdict.UNSUPPORTED
+
+
+def _denies(report: SupportReport) -> bool:
+    return any(warning.kind is WarningKind.NEGATION for warning in report.warnings)
+
+
+def _families(judged: Sequence[_Judged]) -> tuple[FamilyRow, ...]:
+    cases = Counter((not case.supported, case.family) for case, _ in judged)
+    alarms = Counter((not case.supported, case.family) for case, it in judged if _alarm(it))
+    warned = Counter((not case.supported, case.family) for case, it in judged if _denies(it))
+    return tuple(
+        FamilyRow(key[1], not key[0], count, alarms[key] / count, warned[key] / count)
+        for key, count in sorted(cases.items())
+    )
+
+
+def _best_coverage(judged: Sequence[_Judged]) -> float:
+    """Choose the coverage that finds most wrong citations at few enough false alarms."""
+    counted = [(case, it) for case, it in judged if _counts(case.family)]
+
+    def rate(supported: bool, coverage: float) -> float:  # noqa: FBT001 - local, two calls
+        reports = [it for case, it in counted if case.supported is supported]
+        return sum(bool(it.missing) or _below(it, coverage) for it in reports) / max(
+            len(reports), 1
+        )
+
+    allowed = [it for it in _COVERAGES if rate(True, it) <= MAX_FALSE_ALARMS]  # noqa: FBT003
+    return max(allowed, key=lambda it: (rate(False, it), -it), default=0.0)  # noqa: FBT003
+
+
+def _below(report: SupportReport, coverage: float) -> bool:
+    return report.coverage is not None and report.coverage < coverage
+
+
+def _fires_for(kind: AtomKind) -> _Fires:
+    return lambda report: any(atom.kind is kind for atom in report.missing)
+
+
+_CHECKS: Final[Mapping[str, _Fires]] = {
+    **{kind.value: _fires_for(kind) for kind in AtomKind},
+    "coverage": lambda report: _below(report, MIN_COVERAGE),
+    NEGATION: _denies,
+}
+_MADE_FOR: Final[Mapping[str, frozenset[str]]] = {
+    **{kind.value: frozenset({kind.value}) for kind in AtomKind},
+    "number": frozenset({"number", "unit", "comparison"}),
+    "coverage": frozenset({"wrong section"}),
+    NEGATION: frozenset({NEGATION}),
+}
+
+
+def _checks(judged: Sequence[_Judged]) -> tuple[CheckRow, ...]:
+    own = [(case, it) for case, it in judged if not case.family.endswith(CHUNK_CITED)]
+    rows = [
+        _check_row(name, fires, own, families)
+        for name, fires in _CHECKS.items()
+        if (families := _MADE_FOR[name]) & {case.family for case, _ in own}
+    ]
+    return tuple(rows)
+
+
+def _claim_rows(judged: Sequence[_Judged]) -> tuple[CheckRow, ...]:
+    rows = [_check_row(name, fires, judged) for name, fires in _CHECKS.items()]
+    fired = [row for row in rows if row.caught or row.false]
+    return (_check_row("any", _alarm, judged), *fired)
+
+
+def _check_row(
+    name: str, fires: _Fires, judged: Sequence[_Judged], families: frozenset[str] | None = None
+) -> CheckRow:
+    """Count at what a check fires; of unsupported claims, those of some families or all."""
+    wrong = [
+        it
+        for case, it in judged
+        if not case.supported and (families is None or case.family in families)
+    ]
+    right = [it for case, it in judged if case.supported]
+    return CheckRow(name, sum(map(fires, wrong)), sum(map(fires, right)), len(wrong), len(right))
