@@ -9,6 +9,7 @@ import pytest
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import DropReason, Reason
+from knowledge_rag.evaluation.faults import promises
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
 from knowledge_rag.evaluation.faults.events import (
     agent,
@@ -103,6 +104,10 @@ class TestBrokenPromises:
         expected = answers(evidence(item(score=0.51)), *HEALTHY_ANSWER.evidence[1:])
         assert "the proven results and no other" in broken("kept", surroundings, expected=expected)
 
+    def test_an_answer_logged_without_the_service_s_id_of_the_request_is_told(self, surroundings):
+        surroundings.setattr(promises, "REQUEST_ID", "another")
+        assert "the request id in the log" in broken("kept", surroundings)
+
     def test_a_row_that_leaves_its_successor_sick_is_told(self, surroundings):
         told = broken("no-credentials", surroundings, healthy_after=True)
         assert "the next call is healthy: status" in told
@@ -123,6 +128,10 @@ class TestBrokenPromises:
             Heard(
                 0.1, {"error": "query is missing"}, output=f'{{"message": "{direct()["query"]}"}}'
             ),
+            "no query text in the log",
+        ),
+        (
+            Heard(0.1, {"error": "query is missing"}, output='{"message": "rds-7q4z"}'),
             "no query text in the log",
         ),
     ],

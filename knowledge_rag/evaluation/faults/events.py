@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-QUERY: Final = "How do we fail over the RDS-7Q4Z cluster?"
-"""What every fault is asked; odd enough to be found in a log that should not hold it."""
+QUERY_MARK: Final = "RDS-7Q4Z"
+"""A word of the query, odd enough to be found in a log that should not hold any part of it."""
+
+QUERY: Final = f"How do we fail over the {QUERY_MARK} cluster?"
+"""What every fault is asked."""
 
 _AGENT: Final[dict[str, Any]] = {
     "messageVersion": "1.0",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.evaluation.faults.events import QUERY
+from knowledge_rag.evaluation.faults.events import QUERY, QUERY_MARK
 from knowledge_rag.evaluation.faults.model import PERMANENT, UNPROVEN
+from knowledge_rag.evaluation.faults.scripts import REQUEST_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -126,7 +127,7 @@ def _answer(told: Told, expected: Expected) -> Iterator[Broken]:
 
 
 def _told(told: Told, expected: Expected, output: str) -> Iterator[Broken]:
-    if QUERY in output:
+    if QUERY_MARK.casefold() in output.casefold():
         yield Broken("no query text in the log", "none", QUERY)
     if expected.status is None:
         yield from _differ("log lines", ["WARNING"], [log.get("level") for log in told.logs])
@@ -143,6 +144,8 @@ def _told(told: Told, expected: Expected, output: str) -> Iterator[Broken]:
 
 
 def _line(line: Mapping[str, Any], expected: Expected, *, failed: bool) -> Iterator[Broken]:
+    if expected.status is Status.OK:  # an answer of the service's has its id of the request
+        yield from _differ("the request id in the log", REQUEST_ID, line.get("request_id"))
     if failed and not line.get("code"):
         yield Broken("a code in the log", "the failure's own name", "none")
     if expected.code:

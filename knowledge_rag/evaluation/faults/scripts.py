@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.evaluation.faults.server import PATIENCE_SECONDS
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import ssl
 
     from knowledge_rag.evaluation.faults.server import RawServer, Script
+
+REQUEST_ID: Final = "11111111-2222-3333-4444-555555555555"
+"""The service's id of every request."""
 
 
 def http(
@@ -39,7 +42,7 @@ def http(
         f"HTTP/1.1 {status}",
         f"Content-Type: {content_type}",
         f"Content-Length: {len(body) if length is None else length}",
-        "x-amzn-requestid: 11111111-2222-3333-4444-555555555555",
+        f"x-amzn-requestid: {REQUEST_ID}",
         *headers,
     ]
     return "\r\n".join([*head, "", ""]).encode() + body
