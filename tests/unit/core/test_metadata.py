@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.chunks import chunk_id
 from knowledge_rag.core.context import context_prefix
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata, whole_number
@@ -114,6 +115,14 @@ def test_tags_are_a_list_or_are_not_shown():
     result = prove(stored_text(chunk()), to_metadata(chunk()) | {"tags": "rds"})
     assert isinstance(result, RetrievalResult)
     assert "tags" not in result.metadata
+
+
+def test_an_id_made_for_another_number_of_lines_than_the_text_has_is_no_proof():
+    whole = chunk()
+    for end in (whole.end_line - 1, whole.end_line + 1):
+        stamped = chunk_id(whole.document.source_file, whole.start_line, end, whole.content)
+        metadata = to_metadata(whole) | {"end_line": end, "chunk_id": stamped}
+        assert prove(stored_text(whole), metadata) is DropReason.NOT_PROVEN
 
 
 def test_one_changed_character_is_no_proof():
