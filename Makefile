@@ -47,7 +47,7 @@ demo: $(READY) ## ask the sample runbooks a question, through the real Lambda
 	@$(BIN)/knowledge-rag demo
 
 test: $(PROOF_READY) ## run the whole test-suite
-	@$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --cov --cov-report=term:skip-covered
 
 test-fast: $(READY) ## run the unit tests only
 	@$(BIN)/python -m pytest -q tests/unit
