@@ -18,6 +18,7 @@ CONTEXT = $(foreach pair,$(SETTINGS),-c $(pair))
 
 export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export NPM_CONFIG_UPDATE_NOTIFIER := false
 # jsii tells at each start that Node 20 is past its end of life; it works, and the README names 24
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 

@@ -235,7 +235,7 @@ def _function(thresholds: Thresholds) -> tuple[Alarm, ...]:
             Metric(telemetry.RETRIEVAL_INIT_FAILURES, "Sum", Source.RETRIEVE_LOG),
             MINUTE,
             summary="The retrieval function could not start or be restored, so it emits no metrics.",
-            action="Point the alias at the version before, then read the error in the log.",
+            action="Deploy the commit before, then read the error in the log.",
         ),
         Alarm.on_first(
             "throttles",
