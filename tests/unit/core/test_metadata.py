@@ -125,6 +125,11 @@ def test_an_id_made_for_another_number_of_lines_than_the_text_has_is_no_proof():
         assert prove(stored_text(whole), metadata) is DropReason.NOT_PROVEN
 
 
+def test_a_missing_section_header_stays_missing():
+    metadata = {k: v for k, v in to_metadata(chunk()).items() if k != "section_header"}
+    assert prove(stored_text(chunk()), metadata).citation.section_header == ""
+
+
 def test_one_changed_character_is_no_proof():
     text = stored_text(chunk())
     assert prove(text.replace("ReplicaLag", "ReplicaLog"), to_metadata(chunk())) is (

@@ -31,6 +31,12 @@ def search_of(query, settings=SETTINGS):
     return request["retrievalConfiguration"]["vectorSearchConfiguration"]
 
 
+def test_the_longest_query_is_asked_whole():
+    text = "x" * 19_999 + "y"
+    request = retrieve_request(Query(text), SearchSettings("TESTKB0001"))
+    assert request["retrievalQuery"] == {"text": text}
+
+
 class TestRequest:
     def test_it_asks_the_knowledge_base_for_a_few_more_than_wanted(self):
         assert retrieve_request(Query("failover", 3), SETTINGS) == {
