@@ -12,10 +12,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from aws_lambda_powertools.metrics.functions import is_metrics_disabled
+from lambdas.powertools import is_metrics_disabled
 
 if TYPE_CHECKING:
-    from aws_lambda_powertools.metrics import MetricUnit
+    from lambdas.powertools import MetricUnit
 
 
 class MetricRecord:

@@ -10,11 +10,10 @@ import os
 from functools import lru_cache
 from typing import Final
 
-from aws_lambda_powertools import Logger
-
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.log_output import StandardOutput, ascii_json, log_level
 from lambdas.metric_record import MetricRecord
+from lambdas.powertools import IGNORED, Logger
 
 _LEVEL: Final = log_level(os.environ)
 
@@ -34,9 +33,11 @@ logger: Final = Logger(
 
 @lru_cache(maxsize=1)
 def begin() -> None:
-    """Say what is wrong with the log's own level: once, and when there is a call to say it at."""
+    """Say what is wrong with the log's own settings: once, and when there is a call to say it at."""
     if _LEVEL.problem:
         logger.warning("log level is wrong", problems=_LEVEL.problem)
+    if IGNORED:
+        logger.warning("settings of the log are wrong", problems="; ".join(IGNORED))
 
 
 def metric_record() -> MetricRecord:

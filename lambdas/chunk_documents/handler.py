@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
-from aws_lambda_powertools.metrics import MetricUnit
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import UnreadableDocument
@@ -21,6 +20,7 @@ from lambdas.chunk_documents.job import read_job
 from lambdas.chunk_documents.settings import load_settings
 from lambdas.chunk_documents.storage import Storage
 from lambdas.chunk_documents.transform import transform
+from lambdas.powertools import MetricUnit
 from lambdas.reporting import begin, logger, metric_record
 
 if TYPE_CHECKING:

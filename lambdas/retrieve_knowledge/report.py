@@ -11,11 +11,10 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aws_lambda_powertools.metrics import MetricUnit
-
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import unproven_count
+from lambdas.powertools import MetricUnit
 from lambdas.reporting import logger, metric_record
 
 if TYPE_CHECKING:
@@ -56,19 +55,17 @@ def refused(call: Call, error: InvalidRequest) -> None:
     logger.warning("request refused", **fields, **_ids(call))
 
 
-def defect(error: Exception, query: Query | None) -> None:
-    """Log what nobody foresaw and where it came from, without the query that met it.
+def defect(error: Exception) -> None:
+    """Log what nobody foresaw and where it came from, without its message.
+
+    A message can quote anything: the query, or a header with the credentials that signed it.
 
     Args:
-        error: with its traceback.
-        query: whose text the message may quote; ``None`` where it could not be read, so that the
-            message may quote anything and is left out.
+        error: with its traceback; of a frame only the line of code is written.
     """
-    message = str(error).replace(query.text, "<query>")[:200] if query else ""
     logger.error(
         "unforeseen error",
         error=type(error).__name__,
-        error_message=message,
         frames=[line.strip() for line in traceback.format_tb(error.__traceback__)],
     )
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 from zipfile import ZipFile
 
 import boto3
-from aws_lambda_powertools.metrics import MetricUnit
 from botocore.config import Config
 from botocore.exceptions import HTTPClientError
 
 from knowledge_rag.core import telemetry
+from lambdas.powertools import MetricUnit
 from lambdas.reporting import begin, logger, metric_record
 from lambdas.start_ingestion.clock import Clock, with_new_rights
 from lambdas.start_ingestion.corpus import empty, mirror

@@ -46,3 +46,27 @@ def test_of_one_that_exists_nothing_is_told(function, level):
     records = told(function, LOG_LEVEL=level)
     assert not [record for record in records if record.get("message") == "log level is wrong"]
     assert level != "CRITICAL" or not [record for record in records if "level" in record]
+
+
+@pytest.mark.parametrize("function", CALLS)
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "POWERTOOLS_DEV",
+        "POWERTOOLS_DEBUG",
+        "POWERTOOLS_LOG_DEDUPLICATION_DISABLED",
+        "POWERTOOLS_LOGGER_SAMPLE_RATE",
+    ],
+)
+def test_a_switch_of_powertools_that_means_nothing_is_ignored_and_told_once(function, variable):
+    records = told(function, **{variable: "maybe"})
+    (problem,) = [
+        each for each in records if each.get("message", "").startswith("settings of the log")
+    ]
+    assert problem["problems"] == f"{variable}='maybe' means nothing and is ignored"
+
+
+@pytest.mark.parametrize("function", CALLS)
+def test_a_switch_of_powertools_that_means_something_is_left_alone(function):
+    records = told(function, POWERTOOLS_LOGGER_SAMPLE_RATE="0.5", POWERTOOLS_DEV="off")
+    assert [each for each in records if "settings of the log" in str(each)] == []

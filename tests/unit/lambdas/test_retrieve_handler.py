@@ -241,6 +241,14 @@ class TestDefects:
         assert "SECRET-DB" not in invocation.output
         assert invocation.metrics[0][telemetry.RETRIEVAL_ERRORS] == [1.0]
 
+    def test_credentials_that_fit_no_header_are_in_no_log(self, knowledge_base, aws_environment):
+        knowledge_base(answering(OK))
+        aws_environment.setenv("AWS_SESSION_TOKEN", "TOKEN-OF-SOMEBODY\r\nX: y")
+        service.reset()
+        invocation = invoke({"query": QUERY})
+        assert invocation.answer["status"] == "degraded"
+        assert "TOKEN-OF-SOMEBODY" not in invocation.output
+
     @pytest.mark.parametrize("name", ["unread", "recognise"])
     def test_one_in_reading_the_event_degrades_in_the_caller_s_form(
         self, knowledge_base, monkeypatch, name
