@@ -12,6 +12,7 @@ from knowledge_rag.cli.options import JsonOption, KbOption, Search
 from knowledge_rag.cli.terminal import out, print_json
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
 
 bench = typer.Typer(help="Measure speed against peers, all in one run.", no_args_is_help=True)
@@ -115,7 +116,33 @@ def load(
     _show(report.to_dict() if json else as_table(report), passed=report.sound)
 
 
-def _show(report: dict[str, Any] | Table, *, passed: bool = True) -> None:
+@bench.command()
+def guardrails(
+    docs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR", help="Guidance to change; repeatable.  [default: the sample runbooks]"
+        ),
+    ] = None,
+    claims: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Labelled claims, JSON Lines with evidence; repeatable."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure whether the support checks tell guidance from guidance changed in one place.
+
+    Exits 1 if they find under 95 % of what was changed, or over 1 % of what is true.
+    """
+    from knowledge_rag.evaluation.guardrails_bench import run_guardrails_bench
+    from knowledge_rag.evaluation.guardrails_tables import as_tables
+    from knowledge_rag.local.resources import shipped
+
+    report = run_guardrails_bench(docs or [shipped("knowledge-corpus")], claims or [])
+    _show(report.to_dict() if json else as_tables(report), passed=report.reached)
+
+
+def _show(report: dict[str, Any] | Table | Group, *, passed: bool = True) -> None:
     if isinstance(report, dict):
         print_json(report)
     else:

@@ -40,7 +40,11 @@ MIN_RECALL: Final = 0.95
 MAX_FALSE_ALARMS: Final = 0.01
 """At most this share of true guidance may be."""
 
+AIMED_RECALL: Final = 0.97
+"""Aimed at on the choosing half, stricter than required, since the other half differs."""
+
 NEGATION: Final = "negation"
+MISPLACED: Final = "wrong section"
 _COVERAGES: Final = tuple(step / 20 for step in range(21))
 
 _Judged = tuple[Case, SupportReport]
@@ -113,7 +117,7 @@ class GuardrailsReport:
     Args:
         documents: how many gave guidance.
         min_coverage: the setting in use.
-        best_coverage: what the choosing half would choose.
+        chosen_coverage: what the choosing half gives; ``None`` if none is enough.
         families: on the reported half, the supported ones first.
         checks: on the reported half.
         claims: for each file of claims, its rows.
@@ -122,7 +126,7 @@ class GuardrailsReport:
 
     documents: int
     min_coverage: float
-    best_coverage: float
+    chosen_coverage: float | None
     families: tuple[FamilyRow, ...]
     checks: tuple[CheckRow, ...]
     claims: Mapping[str, tuple[CheckRow, ...]]
@@ -147,7 +151,10 @@ class GuardrailsReport:
         """Give the JSON form."""
         return {
             "documents": self.documents,
-            "settings": {"min_coverage": self.min_coverage, "best_coverage": self.best_coverage},
+            "settings": {
+                "min_coverage": self.min_coverage,
+                "chosen_coverage": self.chosen_coverage,
+            },
             "recall": self.recall,
             "false_alarms": self.false_alarms,
             "reached": self.reached,
@@ -179,7 +186,7 @@ def run_guardrails_bench(folders: Sequence[Path], claims: Sequence[Path] = ()) -
     return GuardrailsReport(
         documents=len({case.document for case in cases}),
         min_coverage=MIN_COVERAGE,
-        best_coverage=_best_coverage(chosen_on),
+        chosen_coverage=_least_coverage(chosen_on),
         families=_families(reported),
         checks=_checks(reported),
         claims={name: _claim_rows(_judged(found)) for name, found in sets.items()},
@@ -229,18 +236,18 @@ def _families(judged: Sequence[_Judged]) -> tuple[FamilyRow, ...]:
     )
 
 
-def _best_coverage(judged: Sequence[_Judged]) -> float:
-    """Choose the coverage that finds most wrong citations at few enough false alarms."""
-    counted = [(case, it) for case, it in judged if _counts(case.family)]
+def _least_coverage(judged: Sequence[_Judged]) -> float | None:
+    """Choose the least coverage that finds enough of the wrong citations.
 
-    def rate(supported: bool, coverage: float) -> float:  # noqa: FBT001 - local, two calls
-        reports = [it for case, it in counted if case.supported is supported]
-        return sum(bool(it.missing) or _below(it, coverage) for it in reports) / max(
-            len(reports), 1
-        )
-
-    allowed = [it for it in _COVERAGES if rate(True, it) <= MAX_FALSE_ALARMS]  # noqa: FBT003
-    return max(allowed, key=lambda it: (rate(False, it), -it), default=0.0)  # noqa: FBT003
+    The least, because these rewordings keep their content words, as people's do not: whatever is
+    asked for beyond need costs false alarms that the benchmark can't show.
+    """
+    wrong = [it for case, it in judged if case.family == MISPLACED]
+    for coverage in _COVERAGES:
+        found = sum(bool(it.missing) or _below(it, coverage) for it in wrong)
+        if found >= AIMED_RECALL * len(wrong):
+            return coverage
+    return None
 
 
 def _below(report: SupportReport, coverage: float) -> bool:
@@ -259,7 +266,7 @@ _CHECKS: Final[Mapping[str, _Fires]] = {
 _MADE_FOR: Final[Mapping[str, frozenset[str]]] = {
     **{kind.value: frozenset({kind.value}) for kind in AtomKind},
     "number": frozenset({"number", "unit", "comparison"}),
-    "coverage": frozenset({"wrong section"}),
+    "coverage": frozenset({MISPLACED}),
     NEGATION: frozenset({NEGATION}),
 }
 

@@ -36,7 +36,7 @@ class Timing:
 
 def time_answers(cases: Sequence[Case]) -> Timing:
     """Time supported claims, put together to answers of 1,000 words."""
-    narrow = _answers([case for case in cases if case.family == "as it stands"])
+    narrow = _answers([case for case in cases if case.family == "prefixed"])
     wide = _answers([case for case in cases if case.family == CHUNK_CITED])
     words = [sum(len(line.split()) for case in answer for line in case.lines) for answer in wide]
     return Timing(

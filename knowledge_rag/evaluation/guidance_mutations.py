@@ -119,7 +119,8 @@ def negate(text: str) -> str | None:
 def _occurs(new: str, text: str, kind: Mutation) -> bool:
     if kind in {"comparison", "unit"}:
         return False  # what counts is whose it is
-    return bool(re.search(rf"(?<![\w]){re.escape(new)}(?!\w)", text))
+    inside = r"\d" if kind == "number" else r"\w"
+    return bool(re.search(rf"(?<!{inside}){re.escape(new)}(?!{inside})", text))
 
 
 def _other_number(old: str, rng: Random) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from knowledge_rag.guardrails.support.report import AtomKind
@@ -16,17 +17,9 @@ _COMMAND_TEXT: Final = (
 COMMANDS: Final = frozenset(_COMMAND_TEXT.split())
 """Programs whose name is no English word: an atom outside code too."""
 
-_SHAPES: Final = (
-    (AtomKind.ARN, re.compile(r"arn:")),
-    (AtomKind.URL, re.compile(r"[A-Za-z][\w+.-]{0,30}://")),
-    (AtomKind.FLAG, re.compile(r"--?[A-Za-z]")),
-    (
-        AtomKind.HOST,
-        re.compile(
-            r"(?:(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|localhost|(?:[\w-]{1,63}\.){2,30}[A-Za-z]{2,24}"
-            r"|[\w-]{1,63}\.(?:com|org|net|io|dev|internal|local|uk|eu|cloud))(?::\d+)?$"
-        ),
-    ),
+_HOST: Final = re.compile(
+    r"(?:(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|(?:[\w-]{1,63}\.){2,30}[A-Za-z]{2,24}"
+    r"|[\w-]{1,63}\.(?:com|org|net|io|dev|internal|local|uk|eu|cloud))(?::\d+)?$"
 )
 _NO_ATOMS: Final = frozenset({"e.g", "i.e", "etc", "vs", "a.k.a", "n/a", "w/o", "c.f", "and/or"})
 
@@ -39,18 +32,29 @@ def kind_of(name: str, *, in_code: bool, opens: bool) -> AtomKind | None:
         in_code: whether it stands in code, where a plain word is an atom too.
         opens: whether it is the first in its code, where a command stands.
     """
-    if name.casefold() in _NO_ATOMS:
-        return None
-    for kind, shape in _SHAPES:
-        if shape.match(name):
-            return kind
+    if not name.isalnum() and (kind := _kind_by_marks(name, in_code=in_code)):
+        return kind
+    if in_code:
+        return AtomKind.COMMAND if opens or name in COMMANDS else AtomKind.IDENTIFIER
+    if name in COMMANDS:
+        return AtomKind.COMMAND
+    return None if _is_prose(name) or name.casefold() in _NO_ATOMS else AtomKind.IDENTIFIER
+
+
+def _kind_by_marks(name: str, *, in_code: bool) -> AtomKind | None:
+    """Tell what a name's signs tell."""
+    if name.startswith("-"):
+        return AtomKind.FLAG
+    if ":" in name and ("://" in name or name.startswith("arn:")):
+        return AtomKind.URL if "://" in name else AtomKind.ARN
+    if "." in name and _HOST.match(name):
+        return AtomKind.HOST
     if "/" in name and (in_code or _is_path(name)):
         return AtomKind.PATH
-    if name in COMMANDS or (in_code and opens):
-        return AtomKind.COMMAND
-    return AtomKind.IDENTIFIER if in_code or not _is_prose(name) else None
+    return None
 
 
+@lru_cache(maxsize=32_768)
 def is_plain_word(lexeme: str) -> bool:
     """Whether it is spelled like a word or acronym of prose: ``pod``, ``Redis``, ``CPU``, ``VMs``."""
     if not lexeme.isalpha():
@@ -60,7 +64,9 @@ def is_plain_word(lexeme: str) -> bool:
 
 
 def _is_path(name: str) -> bool:
-    return name[0] in "/~." or name.count("/") > 2 or not _is_prose(name)
+    if name.casefold() in _NO_ATOMS:
+        return False
+    return name[0] in "/~" or name.count("/") > 2 or not _is_prose(name)
 
 
 def _is_prose(name: str) -> bool:

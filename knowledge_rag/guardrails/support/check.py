@@ -7,7 +7,6 @@ docs/guardrails.md.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.support.atoms import find_atoms
@@ -63,19 +62,21 @@ def check_support(
         is a quotation (the cited lines hold it, white space aside) is always supported.
     """
     text, index = plain(claim), EvidenceIndex(lines)
-    atoms = [atom for atom in find_atoms(claim, text) if atom.kind in settings.kinds]
+    atoms = [atom for atom in find_atoms(text) if atom.kind in settings.kinds]
     said = words(text)
-    quoted = _quoted(claim, lines) if atoms or said else None
     matcher = Matcher(index, settings)
-    checks = tuple(_check(atom, matcher, quoted) for atom in atoms)
+    checks = [_check(claim, atom, matcher) for atom in atoms]
+    in_atoms = words(" ".join([check.text for check in checks]))
+    content = set(said).difference(STOP_WORDS, in_atoms)
+    missing = uncovered(content, index.words)
+    if missing or not all(check.found for check in checks):
+        checks, missing = _unless_quoted(claim, lines, checks, missing)
     if elsewhere and not all(check.found for check in checks):
         checks = _with_places(atoms, checks, elsewhere, settings)
-    content = set(said) - STOP_WORDS - set(words(" ".join(atom.text for atom in atoms)))
-    missing = uncovered(content, index.words) if quoted is None else set()
     coverage = 1 - len(missing) / len(content) if len(content) >= settings.min_words else None
     return SupportReport(
         _verdict(checks, coverage, settings),
-        checks,
+        tuple(checks),
         coverage,
         tuple(word for word in dict.fromkeys(said) if word in missing),
         (*_filled(checks), *_flipped(text, set(said), index)),
@@ -89,6 +90,16 @@ def _verdict(
         return Verdict.NOTHING_TO_CHECK
     enough = coverage is None or coverage >= settings.min_coverage
     return Verdict.SUPPORTED if enough and all(c.found for c in checks) else Verdict.UNSUPPORTED
+
+
+def _unless_quoted(
+    claim: str, lines: Sequence[str], checks: list[AtomCheck], missing: set[str]
+) -> tuple[list[AtomCheck], set[str]]:
+    """Take for found whatever a claim holds that is quoted from the lines, letter for letter."""
+    line = _quoted(claim, lines)
+    if line is None:
+        return checks, missing
+    return [it if it.found else it._replace(line=line) for it in checks], set()
 
 
 def _quoted(claim: str, lines: Sequence[str]) -> int | None:
@@ -106,13 +117,13 @@ def _quoted(claim: str, lines: Sequence[str]) -> int | None:
     return None
 
 
-def _check(atom: Atom, matcher: Matcher, quoted: int | None) -> AtomCheck:
-    line, placeholder = matcher.line_of(atom), ""
-    if line is None:
-        line, placeholder = (
-            (quoted, "") if quoted is not None else matcher.filled_by(atom) or (None, "")
-        )
-    return AtomCheck(atom.kind, atom.text, atom.start, atom.end, line, placeholder=placeholder)
+def _check(claim: str, atom: Atom, matcher: Matcher) -> AtomCheck:
+    text = claim[atom.start : atom.end]
+    line = matcher.line_of(atom)
+    if line is None and (filled := matcher.filled_by(atom)):
+        line, placeholder = filled
+        return AtomCheck(atom.kind, text, atom.start, atom.end, line, placeholder=placeholder)
+    return AtomCheck(atom.kind, text, atom.start, atom.end, line)
 
 
 def _with_places(
@@ -120,7 +131,7 @@ def _with_places(
     checks: Sequence[AtomCheck],
     elsewhere: Sequence[str],
     settings: SupportSettings,
-) -> tuple[AtomCheck, ...]:
+) -> list[AtomCheck]:
     """Add to missing atoms the other lines that hold them."""
     others = [Matcher(EvidenceIndex([line]), settings) for line in elsewhere]
     placed, left = [], _MAX_PLACED
@@ -129,11 +140,9 @@ def _with_places(
             placed.append(check)
             continue
         left -= 1
-        where = tuple(
-            number for number, matcher in enumerate(others) if matcher.line_of(atom) is not None
-        )
-        placed.append(replace(check, elsewhere=where))
-    return tuple(placed)
+        where = [number for number, other in enumerate(others) if other.line_of(atom) is not None]
+        placed.append(check._replace(elsewhere=tuple(where)))
+    return placed
 
 
 def _filled(checks: Sequence[AtomCheck]) -> list[SupportWarning]:
@@ -149,17 +158,18 @@ def _filled(checks: Sequence[AtomCheck]) -> list[SupportWarning]:
 def _flipped(text: str, said: set[str], index: EvidenceIndex) -> list[SupportWarning]:
     """Find what is denied on one side only."""
     denied = denials(text) if may_deny(said) else []
-    given_denies = may_deny(index.words)
-    if not denied and not given_denies:
+    if not denied and not may_deny(index.words):
         return []
-    stances = stances_of(index.lines)
-    if given_denies:
-        told = {found.stem for found in denied}
-        doubtful = {word for word, it in stances.items() if it.always_denied} - told
-        flipped = occurrences(text, doubtful)
-    else:
-        flipped = []
-    flipped += [it for it in denied if it.stem in stances and not stances[it.stem].denied]
+    denied_by_line = [
+        {found.stem for found in denials(line)} if may_deny(there) else set()
+        for line, there in zip(index.lines, index.words_by_line, strict=True)
+    ]
+    told = {found.stem for found in denied}
+    asserted = occurrences(text, set().union(*denied_by_line) - told)
+    wanted = told | {found.stem for found in asserted}
+    stances = stances_of(wanted, index.words_by_line, denied_by_line) if wanted else {}
+    flipped = [it for it in denied if it.stem in stances and not stances[it.stem].denied]
+    flipped += [it for it in asserted if stances[it.stem].always_denied]
     return [
         SupportWarning(
             WarningKind.NEGATION, text[it.start : it.end], it.start, it.end, stances[it.stem].line

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.support.dates import iso_date_at, written_dates
@@ -16,7 +17,9 @@ from knowledge_rag.guardrails.support.lexemes import (
     SEPARATORS,
     folded,
     holds_placeholder,
+    literals,
     trimmed,
+    unescaped,
 )
 from knowledge_rag.guardrails.support.markup import plain
 from knowledge_rag.guardrails.support.quantities import (
@@ -52,17 +55,20 @@ class EvidenceIndex:
 
     def __init__(self, lines: Sequence[str]) -> None:
         # a line is one line here, whatever it holds: only its own start may be a list mark
-        self.lines = [plain(line.replace("\n", " ")) for line in lines]
+        joined = "\n".join([line.replace("\n", " ") for line in lines])
+        self._text = unescaped(plain(joined))
+        self.lines = self._text.split("\n") if lines else []
 
     @cached_property
     def names(self) -> Mapping[str, int]:
-        """Every lexeme, case kept, with the first line that holds it."""
+        """Every lexeme with and without the punctuation around it, and the first line of each."""
         first: dict[str, int] = {}
-        for number, line in enumerate(self.lines):
-            for lexeme in LEXEME.findall(line):
-                first.setdefault(lexeme, number)
-        trimmed_ones = {trimmed(lexeme): number for lexeme, number in reversed(first.items())}
-        return {**first, **trimmed_ones}
+        for number in range(len(self.lines) - 1, -1, -1):
+            first.update(dict.fromkeys(LEXEME.findall(self.lines[number]), number))
+        for lexeme in [*filterfalse(str.isalpha, first)]:
+            bare = trimmed(lexeme)
+            first[bare] = min(first[lexeme], first.get(bare, first[lexeme]))
+        return first
 
     @cached_property
     def parts(self) -> Mapping[str, int]:
@@ -87,7 +93,9 @@ class EvidenceIndex:
     @cached_property
     def _measured(self) -> Sequence[tuple[Measured, int]]:
         return [
-            (found, number) for number, line in enumerate(self.lines) for found in _measured(line)
+            (found, number)
+            for number, (line, said) in enumerate(zip(self.lines, self.words_by_line, strict=True))
+            for found in _measured(line, spelled=not NUMBER_WORDS.isdisjoint(said))
         ]
 
     @cached_property
@@ -121,7 +129,12 @@ class EvidenceIndex:
     @cached_property
     def words(self) -> set[str]:
         """All words, in lower case."""
-        return set(words("\n".join(self.lines)))
+        return set().union(*self.words_by_line)
+
+    @cached_property
+    def words_by_line(self) -> Sequence[set[str]]:
+        """The words of each line."""
+        return [set(words(line)) for line in self.lines]
 
     @cached_property
     def slots(self) -> Mapping[str, tuple[int, str]]:
@@ -130,7 +143,8 @@ class EvidenceIndex:
         for number, line in enumerate(self.lines):
             before = ""
             for lexeme in LEXEME.findall(line) if holds_placeholder(line) else ():
-                if before and before not in STOP_WORDS and holds_placeholder(lexeme):
+                open_value = holds_placeholder(lexeme) and not literals(lexeme)
+                if open_value and before and before not in STOP_WORDS:
                     behind.setdefault(before, (number, lexeme))
                 before = folded(lexeme)
         return behind
@@ -161,17 +175,18 @@ def _dates(line: str) -> Iterator[Date]:
                 yield dated[1]
 
 
-def _measured(line: str) -> Iterator[Measured]:
+def _measured(line: str, *, spelled: bool) -> Iterator[Measured]:
     if _HAS_DIGIT.search(line):
         end = 0
         for found in LEXEME.finditer(line):
-            if found.start() >= end and _HAS_DIGIT.search(found[0]):
+            digits = not found[0].isalpha() and _HAS_DIGIT.search(found[0])
+            if digits and found.start() >= end:
                 if measured := quantity_at(line, found.start()):
                     end = measured.end
                     yield measured
                 else:
                     yield from _numbers_within(found[0])
-    for found in _ONE_NUMBER_WORD.finditer(line):
+    for found in _ONE_NUMBER_WORD.finditer(line) if spelled else ():
         yield quantity_of_word(line, found.start(), found.end())
 
 

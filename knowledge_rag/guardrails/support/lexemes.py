@@ -9,17 +9,16 @@ import re
 import unicodedata
 from typing import Final
 
-LEXEME: Final = re.compile(
-    r"(?:[^\s()\[\]{}\"'`,;|&=<>*!?…$]+"
-    r"|(?<=\d),(?=\d{3}(?!\d))"  # a thousands separator
-    r"|<[A-Za-z][\w .-]{0,60}>"  # placeholders stay whole, and part of what they stand in
-    r"|\{\{[^{}]{1,60}\}\}|\{[A-Za-z][\w-]{0,60}\}"
-    r"|\$(?:\{[^{}\s]{1,60}\})?"
-    r")+"
+_URL: Final = r"https?://[^\s()\[\]{}\"'`<>|$]+"  # with its query
+_NAME: Final = r"[^\s()\[\]{}\"'`,;|&=<>*!?…$]+"
+_OPEN: Final = (  # placeholders stay whole, and part of what they stand in
+    r"<[A-Za-z][\w .-]{0,60}>|\{\{[^{}]{1,60}\}\}|\{[A-Za-z][\w-]{0,60}\}|\$(?:\{[^{}\s]{1,60}\})?"
 )
+_THOUSANDS: Final = r"(?<=\d),(?=\d{3}(?!\d))"
+LEXEME: Final = re.compile(f"(?:{_URL}|{_NAME}|{_OPEN})(?:{_THOUSANDS}|{_OPEN}|{_NAME})*")
 
-_EDGES: Final = ".,:;!?_~^#+@"
-_TRAILING: Final = "/-"
+_LEADING: Final = ".,:;!?_~^#+@\\"
+_TRAILING: Final = ".,:;!?_~^#+@/\\-"
 _ESCAPE: Final = re.compile(r"\\(?=[^\w\s\\])")
 
 PLACEHOLDER: Final = re.compile(
@@ -32,14 +31,14 @@ SEPARATORS: Final = re.compile(r"[/:@=]+")
 """Inside a lexeme: what stands between them may be referred to alone, as a file's name is."""
 
 
+def unescaped(text: str) -> str:
+    """Take out the backslashes by which Markdown says that a mark is no markup."""
+    return _ESCAPE.sub("", text) if "\\" in text else text
+
+
 def trimmed(lexeme: str) -> str:
-    """Take off punctuation around a lexeme, and the backslashes of Markdown within."""
-    if "\\" in lexeme:
-        lexeme = _ESCAPE.sub("", lexeme)
-    lexeme = lexeme.lstrip(_EDGES) if lexeme[0] in _EDGES else lexeme
-    while lexeme and lexeme[-1] in _EDGES:
-        lexeme = lexeme.rstrip(_EDGES)
-    return lexeme.rstrip(_TRAILING) if lexeme.endswith(("/", "-")) else lexeme
+    """Take off punctuation around a lexeme."""
+    return lexeme if lexeme.isalnum() else lexeme.lstrip(_LEADING).rstrip(_TRAILING)
 
 
 def folded(lexeme: str) -> str:

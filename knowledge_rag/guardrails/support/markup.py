@@ -16,7 +16,9 @@ _LINE_MARK: Final = re.compile(
 _REFERENCE: Final = re.compile(
     r"\[(?i:source)[^\[\]\n]{0,300}\]|(?<![\w\]])\[\d{1,4}(?:\s?[,\-–]\s?\d{1,4}){0,20}\](?![(\[])"
 )
-_STEP: Final = re.compile(r"\b[Ss]teps? \d{1,3}\b")
+_STEP: Final = re.compile(
+    r"^[ \t*_]*[Ss]tep \d{1,3}(?=[:.)*_])|\b[Ss]tep \d{1,3}(?=:)", re.MULTILINE
+)
 _TAG: Final = re.compile(
     r"</?(?:a|b|br|code|details|div|em|hr|i|img|kbd|li|ol|p|pre|span|strong|sub|summary|sup|table|td"
     r"|th|tr|ul)(?:\s[^<>]{0,500})?/?>|<!--|-->"

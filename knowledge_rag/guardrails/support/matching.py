@@ -69,7 +69,7 @@ class Matcher:
         if self._open_names > self._max_templates:
             return None
         lines = [self._index.line_with(part) for part in literals(name)]
-        return None if None in lines else lines[0]
+        return lines[0] if lines and None not in lines else None
 
     def _quantity(self, quantity: Quantity, direction: str) -> int | None:
         """Find a number with its unit, or a number of which one side leaves the unit out."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 _UNITS: Final[dict[str, tuple[str, Fraction]]] = {}
@@ -53,15 +54,14 @@ _WORDS: Final = {
 NUMBER_WORDS: Final = frozenset({*_WORDS, *map(str.capitalize, _WORDS)})
 """``one`` and ``a hundred`` are left out: they are seldom meant as numbers."""
 _UNIT_BEHIND: Final = re.compile(rf"[ -]({_UNIT})(?![\w%])")
-_MORE: Final = re.compile(
-    r"(?:>=?|\b(?:above|over|exceed(?:s|ed|ing)?|(?:more|greater|higher|longer|larger) than"
-    r"|at least))\s*$",
-    re.IGNORECASE,
-)
-_LESS: Final = re.compile(
-    r"(?:<=?|\b(?:below|under|(?:less|fewer|lower|shorter|smaller) than|at most|up to))\s*$",
-    re.IGNORECASE,
-)
+_MORE: Final = (
+    ">", ">=", " above", " over", " exceed", " exceeds", " exceeding", " exceeded", " more than",
+    " greater than", " higher than", " longer than", " larger than", " at least",
+)  # fmt: skip
+_LESS: Final = (
+    "<", "<=", " below", " under", " less than", " fewer than", " lower than", " shorter than",
+    " smaller than", " at most", " up to",
+)  # fmt: skip
 _LOOK_BACK: Final = 16
 
 
@@ -126,6 +126,7 @@ def quantity_of_word(text: str, start: int, end: int) -> Measured:
     return Measured(unit.end() if unit else end, (quantity,), _direction(text, start))
 
 
+@lru_cache(maxsize=4096)
 def _quantity(number: str, unit: str | None) -> Quantity:
     value = Fraction(number.replace(",", ""))
     dimension, factor = _UNITS[unit.lstrip(" \t\n-")] if unit else ("", Fraction(1))
@@ -133,7 +134,7 @@ def _quantity(number: str, unit: str | None) -> Quantity:
 
 
 def _direction(text: str, start: int) -> str:
-    before = text[max(start - _LOOK_BACK, 0) : start]
-    if _MORE.search(before):
+    before = " " + text[max(start - _LOOK_BACK, 0) : start].rstrip().lower()
+    if before.endswith(_MORE):
         return ">"
-    return "<" if _LESS.search(before) else ""
+    return "<" if before.endswith(_LESS) else ""

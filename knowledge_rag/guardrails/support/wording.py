@@ -36,14 +36,12 @@ _WORD: Final = re.compile(
 _ANY_WORD: Final = re.compile(r"[^\W\d_]+")
 _ASCII_WORD: Final = re.compile(r"[a-z]+")
 
-_NEGATION_TEXT: Final = (
-    "no not never cannot without avoid don doesn didn isn aren wasn won can couldn shouldn mustn"
-    " hasn haven dont doesnt didnt isnt arent wasnt wont cant"
-)
-_NEGATIONS: Final = frozenset(_NEGATION_TEXT.split())
+_NEGATIONS: Final = frozenset({"no", "not", "never", "cannot", "without", "avoid", "t"})
+"""Without one of these words (``t`` is what ``don't`` ends in) a text denies nothing."""
+
 _NEGATOR: Final = re.compile(
     r"\b(?:no|not|never|cannot|without|avoid|no longer|(?:don|doesn|didn|isn|aren|wasn|won|can|couldn"
-    r"|shouldn|mustn|hasn|haven)'?t)\b(?P<scope>(?:[\s`*_\"]+[\w.-]+){1,4})",
+    r"|shouldn|mustn|hasn|haven)'t)\b(?P<scope>(?:[\s`*_\"]+[\w.-]+){1,4})",
     re.IGNORECASE,
 )
 
@@ -105,13 +103,19 @@ class Stance(NamedTuple):
     always_denied: bool
 
 
-def stances_of(lines: Sequence[str]) -> dict[str, Stance]:
-    """Give how the lines use each word, by its stem."""
+def stances_of(
+    wanted: set[str], words_by_line: Sequence[set[str]], denied_by_line: Sequence[set[str]]
+) -> dict[str, Stance]:
+    """Give how lines use some words.
+
+    Args:
+        wanted: stems of the words.
+        words_by_line: the words of each line.
+        denied_by_line: stems of what each line denies.
+    """
     stances: dict[str, Stance] = {}
-    for number, line in enumerate(lines):
-        said = words(line)
-        denied = {found.stem for found in denials(line)} if may_deny(set(said)) else set()
-        for word in set(map(stem, said)):
+    for number, (said, denied) in enumerate(zip(words_by_line, denied_by_line, strict=True)):
+        for word in wanted.intersection(map(stem, said)):
             first, any_denied, all_denied = stances.get(word, (number, False, True))
             denies = word in denied
             stances[word] = Stance(first, any_denied or denies, all_denied and denies)
