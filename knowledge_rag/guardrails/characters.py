@@ -1,0 +1,91 @@
+"""What a bracket, a digit and a letter of a reference may be disguised as.
+
+A reader, or the program that renders an answer, takes ``［１］`` and ``&#91;1&#93;`` for ``[1]``; so
+does this package. Text is normalised one character at a time, so that every position in the
+normalised text leads back to the text as written.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from typing import Final, NamedTuple
+
+# NFKC's own equivalents of the square brackets, and those that pass for them
+OPENING: Final = "[\uff3b\ufe47\u3010\u3014\u3016\u3018\u301a\ufe39\ufe3b\ufe5d\u2045\u27e6\u2772\u298b\u298d\u298f"
+CLOSING: Final = "]\uff3d\ufe48\u3011\u3015\u3017\u3019\u301b\ufe3a\ufe3c\ufe5e\u2046\u27e7\u2773\u298c\u298e\u2990"
+OPENING_PATTERN: Final = (
+    rf"[{re.escape(OPENING)}]|&(?:\#0{{0,5}}91|\#[xX]0{{0,4}}5[bB]|lsqb|lbrack);"
+)
+CLOSING_PATTERN: Final = (
+    rf"[{re.escape(CLOSING)}]|&(?:\#0{{0,5}}93|\#[xX]0{{0,4}}5[dD]|rsqb|rbrack);"
+)
+
+_DIRECTION: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_INVISIBLE: Final = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u061c\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff\\\\\u0300-\u036f]"
+)
+"""Characters without a shape of their own, among them Markdown's backslash before a mark."""
+_LOOK_ALIKE: Final = str.maketrans(
+    {
+        character: letter
+        for letter, characters in {
+            "s": "\u0455\u0405\u057d\ua731",
+            "o": "\u043e\u041e\u03bf\u039f\u0585\u1d0f",
+            "u": "\u03c5\u1d1c",
+            "r": "\u0433\u0280",
+            "c": "\u0441\u0421\u03f2\u03f9\u1d04",
+            "e": "\u0435\u0415\u0395\u1d07",
+            "l": "\u04cf\u04c0",
+            "i": "\u0456\u0406\u03b9\u0399\u0131",
+            "n": "\u0578\u0274",
+        }.items()
+        for character in characters
+    }
+)
+"""Letters of other scripts with the shape of the letters in "source" and "line"."""
+
+
+class Normalised(NamedTuple):
+    """A text as it would be read.
+
+    Args:
+        text: normalised.
+        origin: for each of its characters, the index of the one as written that it stems from;
+            ``None`` where nothing had to be changed.
+        disguised: whether direction marks or character references made it read so; nobody writes
+            a reference like that in good faith.
+    """
+
+    text: str
+    origin: tuple[int, ...] | None
+    disguised: bool
+
+    def written(self, raw: str, start: int, end: int) -> str:
+        """Give the part of ``raw`` that characters ``start`` to ``end`` stem from."""
+        if self.origin is None:
+            return raw[start:end]
+        return raw[self.origin[start] : self.origin[end - 1] + 1] if start < end else ""
+
+    @property
+    def look(self) -> str:
+        """The text with letters of other scripts as the ones that they look like."""
+        return self.text if self.text.isascii() else self.text.translate(_LOOK_ALIKE)
+
+
+def normalise(raw: str) -> Normalised:
+    """Normalise what stands between two brackets: NFKC, without what has no shape."""
+    if "&" in raw and (plain := html.unescape(raw)) != raw:
+        return Normalised(normalise(plain).text, None, disguised=True)
+    if raw.isascii() and "\\" not in raw:
+        return Normalised(raw, None, disguised=False)
+    text: list[str] = []
+    origin: list[int] = []
+    for index, character in enumerate(raw):
+        if not _INVISIBLE.match(character):
+            read = unicodedata.normalize("NFKC", character)
+            text.append(read)
+            origin.extend([index] * len(read))
+    return Normalised("".join(text), tuple(origin), disguised=bool(_DIRECTION.search(raw)))

@@ -1,0 +1,222 @@
+"""Checks of what an answer says without citing: each a function of its own, none stops an answer.
+
+They look at wording and distances, so they are hints for a reader; what they cost in false alarms
+is measured by ``knowledge_rag.evaluation.guardrails_checks_bench``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.guardrails.draft import Kind, Warned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from knowledge_rag.guardrails.draft import Draft
+
+ADMISSIONS: Final = (
+    "I don't have",
+    "I do not have",
+    "no information",
+    "no documented guidance",
+    "nothing documented",
+    "not in the sources",
+    "not available in the database",
+    "could not be reached",
+    "could not be searched",
+)
+"""Phrases by which an answer owns that it has no source."""
+
+CONFIDENT: Final = (
+    "definitely",
+    "certainly",
+    "without a doubt",
+    "it is clear that",
+    "obviously",
+    "undoubtedly",
+)
+"""Phrases that claim more than a citation backs."""
+
+NUMBERS: Final = (
+    r"\d{1,15}(?:[.,]\d{1,15}){0,5}[ \u00a0]?(?:%|percent\b|per cent\b)",
+    r"\d{1,15}(?:[.,]\d{1,15}){0,5}[ \u00a0]?(?:thousand|million|billion|trillion)\b",
+    r"(?:US\$|[$\u20ac\u00a3])[ \u00a0]?\d{1,15}(?:[.,]\d{1,15}){0,5}",
+    r"\d{1,15}(?:[.,]\d{1,15}){0,5}[ \u00a0]?(?:dollars|euros|pounds|USD|EUR|GBP)\b",
+)
+"""Numbers that state something: shares, large numbers, sums of money. Regular expressions."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """Thresholds and wordings of the checks.
+
+    Args:
+        confident_distance: characters before and after a confident phrase in which a reference
+            backs it.
+        number_distance: characters after a number in which a reference backs it.
+        min_density: references per 100 words below which an answer is too thinly cited.
+        min_words: of an answer whose density is looked at.
+        admissions: phrases by which an answer owns that it has no source; any case.
+        confident: phrases that need a reference close by; any case.
+        numbers: regular expressions of numbers that need one.
+
+    Raises:
+        InvalidSettings: a threshold is negative, or a pattern is no regular expression.
+    """
+
+    confident_distance: int = 50
+    number_distance: int = 100
+    min_density: float = 1.0
+    min_words: int = 60
+    admissions: tuple[str, ...] = ADMISSIONS
+    confident: tuple[str, ...] = CONFIDENT
+    numbers: tuple[str, ...] = NUMBERS
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if isinstance(value, int | float) and not value >= 0:
+                raise InvalidSettings(f"{setting.name} is {value}, allowed: 0 and more")
+        for pattern in self.numbers:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise InvalidSettings(f"numbers: {pattern!r} is no pattern: {error}") from error
+
+
+def check(draft: Draft, settings: CheckSettings) -> tuple[Warned, ...]:
+    """Give the warnings of all checks, in the order of the text."""
+    found = (warned for one in CHECKS for warned in one(draft, settings))
+    return tuple(sorted(found, key=lambda warned: (warned.start, warned.end, warned.kind)))
+
+
+def missing_citations(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
+    """Warn of an answer that cites nothing though there are sources."""
+    if draft.sources and not draft.references and draft.words and not _admits(draft, settings):
+        message = f"The answer cites none of its {draft.sources} sources."
+        yield Warned(Kind.MISSING_CITATIONS, message, 0, len(draft.text))
+
+
+def non_existent_sources(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noqa: ARG001 - one shape for all checks
+    """Warn of each reference to what retrieval did not return; it has been taken out."""
+    for offset, reference in draft.removed:
+        message = f"{' '.join(reference.split())} refers to nothing that retrieval returned."
+        yield Warned(Kind.NON_EXISTENT_SOURCE, message, offset, offset)
+
+
+def unsourced_information(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
+    """Warn of an answer that informs without any source and does not own up to it."""
+    if not draft.sources and draft.words and not _admits(draft, settings):
+        message = "The answer gives information though retrieval returned no source."
+        yield Warned(Kind.UNSOURCED_INFORMATION, message, 0, len(draft.text))
+
+
+def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
+    """Warn of confident phrases without a reference close by."""
+    reach = settings.confident_distance
+    for found in _phrases(settings.confident).finditer(draft.text):
+        if not draft.is_code(found.start()) and not draft.is_cited(
+            found.span(), before=reach, after=reach
+        ):
+            message = f'"{found[0]}" stands without a citation within {reach} characters.'
+            yield Warned(Kind.CONFIDENT_WORDING, message, *found.span())
+
+
+def uncited_numbers(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
+    """Warn of numbers without a reference close behind; not of numbers in code and identifiers."""
+    reach = settings.number_distance
+    for found in _numbers(settings.numbers).finditer(draft.text):
+        if not draft.is_code(found.start()) and not draft.is_cited(
+            found.span(), before=0, after=reach
+        ):
+            message = f'"{found[0]}" stands without a citation within {reach} characters after it.'
+            yield Warned(Kind.UNCITED_NUMBER, message, *found.span())
+
+
+def low_density(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
+    """Warn of a long answer with few references; of one with none, another check does."""
+    words = draft.words
+    if words < settings.min_words or not draft.references:
+        return
+    density = 100 * len(draft.references) / words
+    if density < settings.min_density:
+        message = f"{density:.1f} references per 100 words, wanted: {settings.min_density:g}."
+        yield Warned(Kind.LOW_DENSITY, message, 0, len(draft.text))
+
+
+def placeholders(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noqa: ARG001 - one shape for all checks
+    """Warn of references that say themselves that there is nothing behind them."""
+    ends = [end for _, end in draft.references] + [offset for offset, _ in draft.removed]
+    for end in ends:
+        if found := _NOT_THERE.match(draft.text, end):
+            message = f'A reference is followed by "{found[0].strip()}".'
+            yield Warned(Kind.PLACEHOLDER, message, end, found.end())
+    for found in _WANTED.finditer(draft.text):
+        if not draft.is_code(found.start()):
+            yield Warned(Kind.PLACEHOLDER, f"{found[0]} stands for a citation.", *found.span())
+
+
+def unchecked(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noqa: ARG001 - one shape for all checks
+    """Warn of what a hurried reader may take for a reference and nobody has resolved."""
+    for start, end in draft.unchecked:
+        message = f"{draft.text[start:end]} is read as a link or an index, not as a reference."
+        yield Warned(Kind.UNCHECKED, message, start, end)
+    for found in _UNBRACKETED.finditer(draft.text):
+        if not draft.is_code(found.start()) and not _is_in_reference(draft, found.start()):
+            message = "Reads like a reference, but stands in no square brackets."
+            yield Warned(Kind.UNCHECKED, message, *found.span())
+
+
+CHECKS: Final[tuple[Callable[[Draft, CheckSettings], Iterator[Warned]], ...]] = (
+    missing_citations,
+    non_existent_sources,
+    unsourced_information,
+    confident_wording,
+    uncited_numbers,
+    low_density,
+    placeholders,
+    unchecked,
+)
+"""All checks: the five that every answer goes through, and those beyond them."""
+
+_NOT_THERE: Final = re.compile(
+    r"[ \t]{0,4}(?:\.{2,8}|\u2026)?[ \t]{0,4}\((?:not?\b|un(?:available|known|specified)|missing|omitted|n/a)"
+    r"[^()\n]{0,60}\)",
+    re.IGNORECASE,
+)
+_WANTED: Final = re.compile(
+    r"\[(?:citation|source|reference)s? (?:needed|missing|required|unknown|not \w{1,20})\]",
+    re.IGNORECASE,
+)
+_UNBRACKETED: Final = re.compile(r"\bsources?:\s?[^\s,\[\]]{1,200},\s?lines?\s\d+", re.IGNORECASE)
+
+
+def _is_in_reference(draft: Draft, offset: int) -> bool:
+    return any(start <= offset < end for start, end in draft.references)
+
+
+def _admits(draft: Draft, settings: CheckSettings) -> bool:
+    return _phrases(settings.admissions).search(draft.text) is not None
+
+
+@lru_cache(maxsize=64)
+def _phrases(phrases: tuple[str, ...]) -> re.Pattern[str]:
+    """Give the pattern of any of the phrases, whatever its case, white space and apostrophes."""
+    ways = (
+        r"\s+".join(re.escape(word).replace("'", "['\u2019]") for word in phrase.split())
+        for phrase in phrases
+        if phrase.strip()
+    )
+    return re.compile(rf"\b(?:{'|'.join(ways) or '(?!)'})\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=64)
+def _numbers(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Give the pattern of any of the numbers, where it is no part of an identifier."""
+    ways = "|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)"
+    return re.compile(rf"(?<![\w./:=-])(?:{ways})", re.IGNORECASE)

@@ -1,0 +1,193 @@
+r"""Which lines of an answer are code, decided line by line, from the first to the last.
+
+A model's text is taken for code only where every reading of Markdown agrees that it is. Where
+readings part (a fence inside raw HTML, a list item that ends inside its fence, ...) everything from
+there on counts as text, so that what some reader sees as text has always been checked.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+HEAD: Final = 160
+"""Characters at the start of a line that decide what it is."""
+
+
+class Kind(Enum):
+    """What a line is."""
+
+    BLANK = auto()
+    CODE = auto()
+    """Of a fenced or an indented code block, fences included."""
+    BLOCK = auto()
+    """Text that begins a block: a list item, a quote, a heading."""
+    TEXT = auto()
+
+
+class Blocks(NamedTuple):
+    """What the lines so far leave open for the next one.
+
+    Args:
+        trusted: false once readings have parted: no code from there on.
+        fence: the marks of the open fence, "" outside one.
+        floor: columns that every line in the fence is indented by at least, or its list item ends.
+        quotes: how many ``>`` every line in the fence begins with.
+        list_offset: column of the content of the last list item, 0 outside lists.
+        after_blank: whether indented code may begin on the next line.
+        in_code: whether the last line was indented code.
+        in_html: whether the last lines are an HTML block, which a blank line ends.
+    """
+
+    trusted: bool = True
+    fence: str = ""
+    floor: int = 0
+    quotes: int = 0
+    list_offset: int = 0
+    after_blank: bool = True
+    in_code: bool = False
+    in_html: bool = False
+
+
+_EARLY: Final = re.compile(
+    r"[ \t]{0,40}(?:(?:[-+*]|\d{1,9}[.)])[ \t]{1,40})?(?:[^\s`~<>+*!?:\d.)\[-]|\[[^^])"
+)
+_MARKER: Final = re.compile(
+    r"(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$)[ \t]*|\[\^[^\]]*\]:[ \t]*|(?:!!!|\?\?\?|:)[ \t]+"
+)
+_QUOTES: Final = re.compile(r"(?: {0,3}>[ \t]?)+")
+_FENCE: Final = re.compile(r"(`{3,})[^`]*$|(~{3,})")
+_FENCE_LIKE: Final = re.compile(r"[\s>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*(?:`{3}|~{3})")
+_ENDLESS: Final = re.compile(
+    r"<(?:!--|\?|!\[CDATA\[|![a-z]|(?:pre|script|style|textarea)\b)", re.IGNORECASE
+)
+"""Opens HTML that a blank line does not end."""
+
+
+def is_decided(head: str) -> bool:
+    """Whether a line that begins like this is what it is, whatever follows."""
+    return len(head) >= HEAD or _EARLY.match(head) is not None
+
+
+def next_line(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
+    """Tell what a line is, and what it leaves open for the next one.
+
+    Args:
+        blocks: what the lines before leave open.
+        line: its first HEAD characters, without its end.
+    """
+    if blocks.fence:
+        return _in_fence(blocks, line)
+    if not line.strip():
+        return Kind.BLANK, blocks._replace(after_blank=True, in_html=False)
+    if not blocks.trusted:
+        return Kind.TEXT, blocks
+    if blocks.in_html or line.lstrip(" \t")[0] == "<":
+        return _html(blocks, line)
+    return _outside(blocks, line)
+
+
+def _in_fence(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
+    inner = line
+    for _ in range(blocks.quotes):
+        quote = re.match(r" {0,3}>[ \t]?", inner)
+        if not quote:
+            return _parted(blocks)
+        inner = inner[quote.end() :]
+    body = inner.strip()
+    if not body:
+        return Kind.CODE, blocks
+    indent = _columns(inner)
+    if indent < blocks.floor:
+        return _parted(blocks)
+    mark = blocks.fence[0]
+    if body.startswith(blocks.fence) and not body.strip(mark):
+        if indent >= blocks.floor + 4 or len(line) >= HEAD:
+            return _parted(blocks)
+        return Kind.CODE, blocks._replace(fence="", after_blank=False, in_code=False)
+    return Kind.CODE, blocks
+
+
+def _parted(blocks: Blocks) -> tuple[Kind, Blocks]:
+    return Kind.TEXT, blocks._replace(trusted=False, fence="", after_blank=False, in_code=False)
+
+
+def _html(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
+    if _FENCE_LIKE.match(line) or (_ENDLESS.match(line.strip()) and ">" not in line):
+        return _parted(blocks)
+    if _ENDLESS.match(line.strip()) and not re.search(
+        r"-->|</(?:pre|script|style|textarea)>", line
+    ):
+        return _parted(blocks)
+    return Kind.TEXT, blocks._replace(after_blank=False, in_code=False, in_html=True)
+
+
+def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
+    indent = _columns(line)
+    if (blocks.after_blank or blocks.in_code) and indent >= blocks.list_offset + 4:
+        return Kind.CODE, blocks._replace(after_blank=False, in_code=True)
+    blocks = blocks._replace(in_code=False)
+    if quotes := _QUOTES.match(line):
+        return _quoted(blocks, line, quotes.end())
+    position, offset = _past_markers(line)
+    if offset:
+        blocks = blocks._replace(list_offset=offset, after_blank=False)
+        return _fenced(blocks, line[position:], offset, offset) or (Kind.BLOCK, blocks)
+    if indent == 0 and blocks.after_blank:
+        blocks = blocks._replace(list_offset=0)
+    body = line.lstrip(" \t")
+    kind = Kind.BLOCK if body[0] in "#|" else Kind.TEXT
+    fenced = _fenced(
+        blocks, body, indent, blocks.list_offset if indent >= blocks.list_offset else 0
+    )
+    return fenced or (kind, blocks._replace(after_blank=False))
+
+
+def _fenced(blocks: Blocks, body: str, indent: int, floor: int) -> tuple[Kind, Blocks] | None:
+    """Give the state inside the fence that ``body`` opens, if it opens one."""
+    fence = _FENCE.match(body)
+    if not fence or indent >= floor + 4:
+        return None
+    if len(body) >= HEAD - 80 and fence[1]:  # its info may go on, and hold a backtick
+        return _parted(blocks)
+    marks = fence[1] or fence[2]
+    list_offset = blocks.list_offset if floor else 0
+    return Kind.CODE, blocks._replace(
+        fence=marks, floor=floor, quotes=0, list_offset=list_offset, after_blank=False
+    )
+
+
+def _quoted(blocks: Blocks, line: str, end: int) -> tuple[Kind, Blocks]:
+    blocks = blocks._replace(after_blank=False)
+    inner = line[end:]
+    fenced = _fenced(blocks._replace(list_offset=0), inner.lstrip(" "), _columns(inner), 0)
+    if fenced and fenced[1].fence and _columns(line) < 4 and not blocks.list_offset:
+        return Kind.CODE, fenced[1]._replace(quotes=line[:end].count(">"))
+    return _parted(blocks) if _FENCE_LIKE.match(inner) else (Kind.BLOCK, blocks)
+
+
+def _past_markers(line: str) -> tuple[int, int]:
+    """Give the index and the column of a list item's content, column 0 if it is none."""
+    position = len(line) - len(line.lstrip(" \t"))
+    offset = 0
+    while marker := _MARKER.match(line, position):
+        width = len(marker[0].rstrip(" \t"))
+        spaces = _columns(marker[0][width:])
+        offset = (offset or _columns(line)) + width
+        offset += spaces if 1 <= spaces <= 4 else 1
+        position = marker.end()
+    return position, offset
+
+
+def _columns(text: str) -> int:
+    """Count the columns of the white space that a text begins with."""
+    column = 0
+    for character in text:
+        if character == "\t":
+            column += 4 - column % 4
+        elif character == " ":
+            column += 1
+        else:
+            break
+    return column

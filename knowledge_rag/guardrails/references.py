@@ -1,0 +1,205 @@
+r"""The notations in which a text refers to evidence; the grammar is in docs/decisions/0010.
+
+What stands between two brackets is read as one of three things: a reference with its parts, no
+reference at all, or something that resembles a reference but can't be parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.guardrails.characters import normalise
+
+if TYPE_CHECKING:
+    from knowledge_rag.guardrails.characters import Normalised
+
+MAX_REFERENCE: Final = 2_048
+"""Characters between the brackets of a reference at most: twice the longest path, with its lines."""
+
+_DASH = r"[-\u2010-\u2015\u2212\u2043\ufe58\u30fc\u301c~]"
+_NUMBER = r"[0-9]{1,10}"
+_RANGE = rf"({_NUMBER})(?:\s*(?:{_DASH}|\bto\b)\s*({_NUMBER}))?(?![\w/]|\.\w)"
+_AND = r"\s*(?:[,;&]|\band\b)+\s*"
+_MARKS = " \t\r\n*_`\"'"
+"""Characters that may stand around what is referred to: white space, emphasis, quotes."""
+
+_A_RANGE: Final = re.compile(_RANGE)
+_KEYWORD: Final = re.compile(
+    r"[\s*_`]*+sources?(?![\w/.-])[\s*_`]*+(?P<colon>[:=]?)[\s*_`]*+", re.IGNORECASE
+)
+_NUMBERS: Final = re.compile(
+    rf"(?:{_RANGE})(?:{_AND}(?:sources?\s*[:#]?\s*)?(?:{_RANGE}))*", re.IGNORECASE
+)
+_LINES: Final = re.compile(
+    rf"(?<=[\s,;:])[(]?lines?\s*:?\s*(?P<ranges>(?:{_RANGE})(?:{_AND}(?:lines?\s+)?(?:{_RANGE}))*)[)]?",
+    re.IGNORECASE,
+)
+_BETWEEN: Final = re.compile(rf"(?:{_AND})?(?:sources?\s*:\s*)?", re.IGNORECASE)
+
+_COLON: Final = r"[:=#\u2116]"
+_LIKE_SOURCE: Final = re.compile(
+    rf"[\W_]*+sources?(?:[\W_]*+$|[\s*_`]*+{_COLON}|[\W_]*+\d"
+    r"|\s++(?:no|id|nr|[nx])?[\W_]*+[\dnx]*+[\W_]*+$)",
+    re.IGNORECASE,
+)
+_SOURCE_HEAD: Final = re.compile(rf"[^\w`]*+sources?[\s*_]*+{_COLON}", re.IGNORECASE)
+_LIKE_KEYWORD: Final = re.compile(
+    r"[\W_]*+(?:refs?|references?|citations?|cite|docs?|documents?)[.:#\s_]*+\d++[\W_]*+$",
+    re.IGNORECASE,
+)
+_LIKE_NUMBERS: Final = re.compile(rf"(?:\d|\s|[,;&*_`\"']|{_DASH}|\.\.+|\u2026|\band\b|\bto\b)+$")
+_LIKE_LINES: Final = re.compile(r"\s*+(?:sources?\s++)?\S++\s++[(]?lines?[\s:#]*+\d", re.IGNORECASE)
+_LIKE_DAGGER: Final = re.compile(r"\d+(?::\d+)?\u2020")
+"""How some models mark the sources of their own search."""
+_LIKE: Final = (_LIKE_SOURCE, _LIKE_KEYWORD, _LIKE_LINES, _LIKE_DAGGER)
+_DATE: Final = re.compile(r"\s*[12]\d{3}-(?:0[1-9]|1[0-2])(?:-[0-3]\d)?\s*$")
+_CLASS: Final = re.compile(r"0-\d+$")
+_INDEX: Final = re.compile(r"\s*-\s*\d+\s*$")
+
+_LINES_BEGUN: Final = r"\s*+$|\s*+\S++(?:\s++[(]?(?:l(?:i(?:n(?:e.*)?)?)?)?)?$"
+_PREFIX: Final = re.compile(
+    rf"[\W_]*+(?:"
+    rf"$|(?:s|so|sou|sour|sourc)$|sources?(?:[\W_]*+$|[\s*_`]*+{_COLON}|[\W_]*+\d"
+    rf"|\s++(?:no|id|nr|[nx])?[\W_]*+[\dnx]*+[\W_]*+$|\s++(?:{_LINES_BEGUN}))"
+    r"|[a-z]{1,10}[.:#\s_]*+\d*+[\W_]*+$"
+    r")"
+    rf"|(?:\d|\s|[,;&*_`\"'.andto]|{_DASH}|\u2026)+$"
+    rf"|{_LINES_BEGUN}|\d+(?::\d+)?\u2020",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Entries ``first`` to ``last`` of the ledger."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of a file.
+
+    Args:
+        names: the file as written; then, if Markdown marks stand around or in it, without them.
+        first: first line.
+        last: last line, inclusive.
+    """
+
+    names: tuple[str, ...]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unparsable:
+    """What resembles a reference and can't be parsed.
+
+    Args:
+        bare: whether it is the keyword alone, which may as well be a link's text.
+    """
+
+    bare: bool = False
+
+
+Reference = tuple[Numbers | Lines, ...]
+"""What one bracket refers to, in its order; never empty."""
+
+
+def parse(raw: str) -> Reference | Unparsable | None:
+    """Read what stands between two brackets.
+
+    Args:
+        raw: as written, without brackets.
+
+    Returns:
+        What it refers to; :class:`Unparsable`; or ``None`` if it is no reference.
+    """
+    if len(raw) > MAX_REFERENCE:
+        return None
+    text = normalise(raw)
+    reference = None if text.disguised else _parse(raw, text)
+    if reference is not None and all(part.first <= part.last for part in reference):
+        return None if _CLASS.fullmatch(text.text.strip()) else reference
+    if _resembles(text.look):
+        return Unparsable(bare=not re.search(r"[\d:=#?]", text.text))
+    return None
+
+
+def may_become(raw: str) -> bool:
+    """Whether ``raw``, read behind an opening bracket, may still become a reference.
+
+    True wherever more characters could make :func:`parse` give anything but ``None``.
+    """
+    if len(raw) > MAX_REFERENCE:
+        return False
+    return "&" in raw or _PREFIX.match(normalise(raw).look) is not None
+
+
+def source_head(raw: str) -> int:
+    """Give the length of the ``Source:`` that ``raw`` begins with, 0 if it doesn't.
+
+    So begun, even a bracket that is never closed passes for a reference.
+    """
+    text = normalise(raw[:_HEAD])
+    head = _SOURCE_HEAD.match(text.look)
+    return len(text.written(raw, 0, head.end())) if head else 0
+
+
+_HEAD: Final = 64
+
+
+def _parse(raw: str, text: Normalised) -> Reference | None:
+    keyword = _KEYWORD.match(text.text)
+    start = keyword.end() if keyword else 0
+    if not keyword or not keyword["colon"] or text.text[start : start + 1].isdigit():
+        end = len(text.text.rstrip(_MARKS))
+        number_marks = _MARKS + "#" if keyword else _MARKS
+        start += len(text.text[start:]) - len(text.text[start:].lstrip(number_marks))
+        if _NUMBERS.fullmatch(text.text, start, end):
+            return _numbers(text.text[start:end])
+    if not (keyword and keyword["colon"]) and not _LIKE_LINES.match(text.text):
+        return None
+    return _lines(raw, text, start)
+
+
+def _numbers(text: str) -> Reference | None:
+    parts = [(found[1], found[2] or found[1]) for found in _A_RANGE.finditer(text)]
+    if any(number[0] == "0" and len(number) > 1 for part in parts for number in part):
+        return None
+    return tuple(Numbers(int(first), int(last)) for first, last in parts)
+
+
+def _lines(raw: str, text: Normalised, start: int) -> Reference | None:
+    parts: list[Numbers | Lines] = []
+    for found in _LINES.finditer(text.text, start):
+        if parts and (between := _BETWEEN.match(text.text, start, found.start())):
+            start = between.end()
+        names = _names(text.written(raw, start, found.start()))
+        if not names:
+            return None
+        parts.extend(
+            Lines(names, int(lines[1]), int(lines[2] or lines[1]))
+            for lines in _A_RANGE.finditer(found["ranges"])
+        )
+        start = found.end()
+    rest = text.text[start:].strip(_MARKS)
+    return tuple(parts) if parts and rest in ("", ".", ";") else None
+
+
+def _names(written: str) -> tuple[str, ...]:
+    """Give the ways to read a file's name: as written, then without Markdown's marks."""
+    name = written.strip().rstrip(",;:").rstrip()
+    plain = re.sub(r"\\(?=[!-/:-@\[-`{-~])", "", name).strip(_MARKS)
+    return tuple(dict.fromkeys(way for way in (name, plain) if way))
+
+
+def _resembles(look: str) -> bool:
+    if any(like.match(look) for like in _LIKE):
+        return True
+    if not re.search(r"\d", look) or not _LIKE_NUMBERS.match(look):
+        return False
+    return not (_DATE.match(look) or _CLASS.fullmatch(look.strip()) or _INDEX.match(look))

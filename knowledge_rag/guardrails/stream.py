@@ -1,0 +1,44 @@
+"""Verifies an answer while it is written: nothing unverified is ever given out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from knowledge_rag.guardrails.scanner import Scanner
+from knowledge_rag.guardrails.verify import Settings, conclude
+
+if TYPE_CHECKING:
+    from knowledge_rag.guardrails.ledger import Ledger
+    from knowledge_rag.guardrails.verify import Verified
+
+
+class VerifiedStream:
+    """Takes the fragments of an answer and gives what may be shown of it.
+
+    What it gives, put together, is what :func:`~knowledge_rag.guardrails.verify.verify` gives for
+    the whole. Text without brackets comes out at once; an opening bracket is held back until it is
+    closed, or can't become a reference any more, at the latest after MAX_REFERENCE characters.
+
+    Args:
+        ledger: all that retrieval returned for this request.
+        settings: what to do with what is wrong.
+    """
+
+    def __init__(self, ledger: Ledger, settings: Settings | None = None) -> None:
+        self._ledger = ledger
+        self._settings = settings or Settings()
+        self._scanner = Scanner(ledger, mark=self._settings.mark)
+        self._sent: list[str] = []
+
+    def feed(self, fragment: str) -> str:
+        """Take the next fragment, of any length; give what may be shown now."""
+        return self._show(self._scanner.feed(fragment))
+
+    def close(self) -> tuple[str, Verified]:
+        """End the answer; give the rest of what may be shown, and the result for the whole."""
+        rest = self._show(self._scanner.close())
+        return rest, conclude("".join(self._sent), self._scanner, self._ledger, self._settings)
+
+    def _show(self, text: str) -> str:
+        self._sent.append(text)
+        return text

@@ -1,0 +1,128 @@
+"""An answer as a model wrote it, and as it may be shown: with citations from the ledger alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from knowledge_rag.guardrails.checks import CheckSettings, check
+from knowledge_rag.guardrails.draft import Draft
+from knowledge_rag.guardrails.metrics import measure
+from knowledge_rag.guardrails.scanner import Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from knowledge_rag.core.citations import Citation
+    from knowledge_rag.guardrails.draft import Warned
+    from knowledge_rag.guardrails.ledger import Ledger
+    from knowledge_rag.guardrails.metrics import Metrics
+    from knowledge_rag.guardrails.scanner import Kept, Taken
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to verify.
+
+    Args:
+        mark: whether ``[unverified]`` replaces each reference that is taken out, so that a reader
+            sees where one was; else nothing does, where nothing can.
+        checks: of what the answer says without citing.
+    """
+
+    mark: bool = False
+    checks: CheckSettings = field(default_factory=CheckSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """One citation of an answer.
+
+    Args:
+        start: offset, in the answer that may be shown, of the reference that it stems from.
+        end: offset behind that reference.
+        number: of the ledger's entry.
+        citation: the lines, all of them retrieved for this request.
+        content: the lines' text, byte for byte.
+    """
+
+    start: int
+    end: int
+    number: int
+    citation: Citation
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What is left of an answer, and what was found in it.
+
+    Args:
+        text: the answer that may be shown.
+        citations: what its references refer to, in their order; one with several parts gives several.
+        removed: the references taken out, with offsets in the answer as the model wrote it.
+        warnings: what a person should look at, with offsets in ``text``, in their order.
+        metrics: the figures of this answer.
+    """
+
+    text: str
+    citations: tuple[Cited, ...]
+    removed: tuple[Taken, ...]
+    warnings: tuple[Warned, ...]
+    metrics: Metrics
+
+
+def verify(answer: str, ledger: Ledger, settings: Settings | None = None) -> Verified:
+    """Verify an answer against the evidence of its request.
+
+    Every reference that stays resolves to lines of the ledger; the others are taken out, and no
+    other character is touched. Deterministic, and linear in the answer's length.
+
+    Args:
+        answer: as the model wrote it.
+        ledger: all that retrieval returned for this request.
+        settings: what to do with what is wrong.
+    """
+    settings = settings or Settings()
+    scanner = Scanner(ledger, mark=settings.mark)
+    return conclude(scanner.close(answer), scanner, ledger, settings)
+
+
+def conclude(text: str, scanner: Scanner, ledger: Ledger, settings: Settings) -> Verified:
+    """Give the result of a scan that is over.
+
+    Args:
+        text: all that went out.
+        scanner: as it is after its end.
+        ledger: that it resolved against.
+        settings: that it was made with.
+    """
+    citations = tuple(cited for kept in scanner.kept for cited in _cited(kept))
+    removed = tuple(sorted(scanner.taken, key=lambda taken: taken.start))
+    draft = Draft(
+        text,
+        references=tuple((kept.start - kept.shift, kept.end - kept.shift) for kept in scanner.kept),
+        unchecked=tuple(scanner.unchecked),
+        code=tuple(scanner.code),
+        removed=tuple(_where_removed(removed)),
+        sources=len(ledger),
+    )
+    warnings = check(draft, settings.checks)
+    return Verified(
+        text, citations, removed, warnings, measure(draft, warnings, {c.number for c in citations})
+    )
+
+
+def _cited(kept: Kept) -> tuple[Cited, ...]:
+    start, end = kept.start - kept.shift, kept.end - kept.shift
+    return tuple(
+        Cited(start, end, evidence.number, evidence.citation, evidence.content)
+        for evidence in kept.evidence
+    )
+
+
+def _where_removed(removed: Iterable[Taken]) -> Iterator[tuple[int, str]]:
+    shift = 0
+    for taken in removed:
+        yield taken.start - shift, taken.text
+        shift += taken.end - taken.start - len(taken.mark)

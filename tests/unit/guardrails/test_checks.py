@@ -1,0 +1,124 @@
+"""What an answer says without citing: each check on its own, with its thresholds."""
+
+import pytest
+
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.guardrails import checks
+from knowledge_rag.guardrails.checks import ADMISSIONS, CONFIDENT, CheckSettings
+from knowledge_rag.guardrails.draft import Draft, Kind
+from knowledge_rag.guardrails.metrics import summarise
+from knowledge_rag.guardrails.verify import Settings, verify
+from tests.unit.guardrails.evidence import LEDGER
+
+DEFAULTS = CheckSettings()
+
+
+def draft(text, sources=2):
+    """Give an answer whose references are its ``[1]``."""
+    starts = [index for index in range(len(text)) if text.startswith("[1]", index)]
+    return Draft(text, references=tuple((start, start + 3) for start in starts), sources=sources)
+
+
+def found(check, text, settings=DEFAULTS, sources=2):
+    given = draft(text, sources)
+    return [given.text[warned.start : warned.end] for warned in check(given, settings)]
+
+
+def test_an_answer_without_citations_is_warned_of_if_there_are_sources():
+    assert found(checks.missing_citations, "Reboot it.") == ["Reboot it."]
+    assert not found(checks.missing_citations, "Reboot it [1].")
+    assert not found(checks.missing_citations, "Reboot it.", sources=0)
+
+
+def test_an_answer_that_owns_to_knowing_nothing_needs_no_citation():
+    assert not found(checks.missing_citations, "No documented guidance found for this scenario")
+
+
+def test_each_reference_that_was_taken_out_is_warned_of_where_it_stood():
+    warnings = verify("Reboot [9] it [1].", LEDGER).warnings
+    assert [(warned.kind, warned.start) for warned in warnings] == [(Kind.NON_EXISTENT_SOURCE, 7)]
+
+
+@pytest.mark.parametrize("phrase", ADMISSIONS)
+def test_an_answer_without_sources_owns_to_it(phrase):
+    assert found(checks.unsourced_information, "Reboot it.", sources=0)
+    assert not found(checks.unsourced_information, f"Sorry, {phrase.upper()} it.", sources=0)
+
+
+def test_a_typographic_apostrophe_is_an_apostrophe():
+    assert not found(checks.unsourced_information, "I don’t have that.", sources=0)
+
+
+@pytest.mark.parametrize("phrase", CONFIDENT)
+def test_a_confident_phrase_needs_a_citation_within_fifty_characters(phrase):
+    assert found(checks.confident_wording, f"It {phrase} helps.") == [phrase]
+    assert not found(checks.confident_wording, f"It {phrase}{'.' * 50}[1]")
+    assert found(checks.confident_wording, f"It {phrase}{'.' * 51}[1]")
+    assert not found(checks.confident_wording, f"[1]{'.' * 49} {phrase}")
+    assert found(checks.confident_wording, f"[1]{'.' * 50} {phrase}")
+
+
+def test_the_distance_of_a_confident_phrase_is_a_setting():
+    assert found(checks.confident_wording, "obviously so [1]", CheckSettings(confident_distance=3))
+
+
+@pytest.mark.parametrize(
+    "number", ["45%", "99.9 percent", "5 million", "2 billion", "100 dollars", "$1,200", "30 USD"]
+)
+def test_a_number_needs_a_citation_within_a_hundred_characters_after_it(number):
+    assert found(checks.uncited_numbers, f"About {number} of it.") == [number]
+    assert not found(checks.uncited_numbers, f"{number}{'.' * 100}[1]")
+    assert found(checks.uncited_numbers, f"{number}{'.' * 101}[1]")
+    assert found(checks.uncited_numbers, f"[1] {number} of it")
+
+
+@pytest.mark.parametrize("text", ["db-45%", "v1.45%", "http://x/45%", "path/5 million", "t=45%"])
+def test_a_number_in_an_identifier_needs_none(text):
+    assert not found(checks.uncited_numbers, text)
+
+
+def test_numbers_and_phrases_in_code_need_no_citation():
+    text = "Run `alarm --at 45% obviously` now [1]\n\n```\necho 45% certainly\n```\n"
+    kinds = {warned.kind for warned in verify(text, LEDGER).warnings}
+    assert not kinds
+
+
+def test_patterns_can_be_added():
+    settings = CheckSettings(numbers=(r"\d+ minutes\b",), confident=("trust me",))
+    assert found(checks.uncited_numbers, "wait 5 minutes", settings) == ["5 minutes"]
+    assert found(checks.confident_wording, "Trust  me", settings) == ["Trust  me"]
+
+
+@pytest.mark.parametrize(
+    "setting", [{"number_distance": -1}, {"numbers": ("(",)}, {"min_density": float("nan")}]
+)
+def test_a_setting_that_makes_no_sense_is_refused(setting):
+    with pytest.raises(InvalidSettings):
+        CheckSettings(**setting)
+
+
+def test_a_long_answer_with_few_references_is_warned_of():
+    assert found(checks.low_density, "word " * 150 + "[1]")
+    assert not found(checks.low_density, "word " * 50 + "[1]")
+    assert not found(checks.low_density, "word " * 100 + "[1]")
+
+
+@pytest.mark.parametrize(
+    "text", ["[1]... (not provided)", "[9]... (not provided)", "[citation needed]"]
+)
+def test_a_placeholder_is_warned_of(text):
+    assert Kind.PLACEHOLDER in {warned.kind for warned in verify(text, LEDGER).warnings}
+
+
+@pytest.mark.parametrize("text", ["[9](https://x.y)", "word[9]", "Source: evil.md, lines 1-2"])
+def test_what_passes_for_a_reference_and_is_none_is_warned_of(text):
+    assert Kind.UNCHECKED in {warned.kind for warned in verify(text, LEDGER).warnings}
+
+
+def test_figures_of_many_answers():
+    metrics = [verify(text, LEDGER, Settings()).metrics for text in ("Do [1]", "Do it")]
+    summary = summarise(metrics)
+    assert (summary.answers, summary.citation_rate, summary.warning_rate) == (2, 0.5, 0.5)
+    assert (summary.coverage, summary.density) == (0.25, 50.0)
+    assert summary.warnings == {Kind.MISSING_CITATIONS: 1}
+    assert summarise([]).citation_rate == 0.0

@@ -1,0 +1,92 @@
+"""The notations of a reference, and what only looks like one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_rag.guardrails.references import (
+    Lines,
+    Numbers,
+    Unparsable,
+    may_become,
+    parse,
+)
+
+A_1_2 = Lines(("a.md",), 1, 2)
+PIECES = [
+    "Source", "Sources", "s", ":", "1", "12", ",", "-", "lines", "line", "a.md", "and", "to", "–", "\u200b", "Ѕource", "１", "*", "`", "cite", "doc", "#", "0", "(", ")", ".", "†", "_", "&", "=", "id", "\\", "ref", " ", "\n", " lines 1-2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("raw", "reference"),
+    [
+        ("Source: a.md, lines 1-2", (A_1_2,)),
+        ("SOURCE: a.md, line 3", (Lines(("a.md",), 3, 3),)),
+        ("Source: a.md, lines 1–2", (A_1_2,)),
+        ("Source: a.md, lines 1—2", (A_1_2,)),
+        ("Source: a.md, lines 1-2; b.md, line 3", (A_1_2, Lines(("b.md",), 3, 3))),
+        ("Source: a.md, lines 1-2, Source: b.md, line 3", (A_1_2, Lines(("b.md",), 3, 3))),
+        ("Source: a.md, lines 1-2, 5-6", (A_1_2, Lines(("a.md",), 5, 6))),
+        ("Source: a.md,\nlines 1-2", (A_1_2,)),
+        ("Source: my notes.md, lines 1-2", (Lines(("my notes.md",), 1, 2),)),
+        ("Source 1", (Numbers(1, 1),)),
+        ("source 1, 2", (Numbers(1, 1), Numbers(2, 2))),
+        ("Source 1, Source 2", (Numbers(1, 1), Numbers(2, 2))),
+        ("1", (Numbers(1, 1),)),
+        ("1, 2", (Numbers(1, 1), Numbers(2, 2))),
+        ("14-18", (Numbers(14, 18),)),
+        ("１４－１８", (Numbers(14, 18),)),
+        ("1\u200b2", (Numbers(12, 12),)),
+        ("**1**", (Numbers(1, 1),)),
+    ],
+)
+def test_a_notation_is_understood(raw, reference):
+    assert parse(raw) == reference
+
+
+def test_a_file_between_marks_is_tried_as_written_too():
+    (lines,) = parse("Source: `a.md`, lines 1-2")
+    assert "a.md" in lines.names
+
+
+def test_a_file_keeps_the_characters_that_normalisation_would_change():
+    (lines,) = parse("Source: ﬁle.md, lines 1-2")
+    assert lines.names == ("ﬁle.md",)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "Source", "Source N", "Source: a.md", "Source: a.md:1-2", "Source: a.md, lines 2-1", "3-1", "01",
+        "1..3", "1 2", "٣", "\u202e21", "&#57;", "cite: 1", "doc 2", "4:0†source", "Source: ?",
+    ],
+)  # fmt: skip
+def test_what_resembles_a_reference_is_told_from_text(raw):
+    assert isinstance(parse(raw), Unparsable)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "", " ", "x", "X", "WARN", "0-9", "2024-05-01", "2024-05", "12:30", "10.0.0.1", "-1", "^1", "1a",
+        "see 1", "source code", "source, ini", "sourced/a", "user@example.com", "a-z", "1/2", "99%",
+    ],
+)  # fmt: skip
+def test_other_brackets_are_text(raw):
+    assert parse(raw) is None
+
+
+def test_letters_of_another_script_make_no_known_file():
+    assert parse("Ѕource: a.md, lines 1-2") == Unparsable()
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join), st.data())
+def test_whatever_is_a_reference_may_become_one_at_every_character(raw, data):
+    if parse(raw) is not None:
+        assert may_become(raw[: data.draw(st.integers(0, len(raw)))])
+
+
+@pytest.mark.parametrize("raw", ["see the", "a b", "x: y", "source code in"])
+def test_what_can_be_no_reference_any_more_is_known_at_once(raw):
+    assert not may_become(raw)

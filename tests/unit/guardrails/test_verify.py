@@ -1,0 +1,224 @@
+"""Nothing a model writes can make a citation appear, and nothing else is touched."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knowledge_rag.guardrails.resolve import Why
+from knowledge_rag.guardrails.scanner import MARK
+from knowledge_rag.guardrails.stream import VerifiedStream
+from knowledge_rag.guardrails.verify import Settings, verify
+from tests.unit.guardrails.evidence import LEDGER
+
+LONG = "[Source: runbooks/rds.md, lines 5-10]"
+PIECES = [
+    "[", "]", "(", ")", "[1]", "[99]", "[1, 2]", "[2-9]", LONG, "[Source: runbooks/rds.md, lines 6-7]",
+    "[Source: evil.md, lines 5-6]", "[Source 9]", "[Source", "Source: ", "rds.md", ", lines 5-6", "1", "9",
+    ",", "-", " ", "    ", "\n", "\n\n", "`", "``", "```", "~~~", "```\n", "- ", "1. ", "> ", "# ", "word ",
+    "<", "<a ", "<!--", "-->", "&#91;", "&", "#", "\\", "[99](http://x.y)", ": http://x", "!", "<b t='",
+    "［", "］", "【", "】", "Sou", "rce", "\t", "\u200b", "<div>\n", "\r\n", "[^1]: ", "[99", "é",
+]  # fmt: skip
+ANSWERS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=25).map(
+    "".join
+)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"Reboot it {LONG}.",
+        "Reboot it [Source: runbooks/rds.md, line 7].",
+        "Both [Source: runbooks/rds.md, lines 5-6; b.md, lines 1-3] hold.",
+        "One [1], two [1, 2], three [1-2], four [Source 1], five [Source 1, Source 2].",
+        "1. Step [1]\n\n   ```bash\n   echo a[9] [9]\n   ```\n2. Step\t[2]  \n",
+    ],
+)
+def test_an_honest_answer_keeps_every_reference_and_every_character(answer):
+    verified = verify(answer, LEDGER)
+    assert verified.text == answer
+    assert verified.citations
+    assert not verified.removed
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        ("[Source: runbooks/RDS.md, lines 5-10]", Why.UNKNOWN_FILE),
+        ("[Source: rds.md, lines 5-10]", Why.UNKNOWN_FILE),
+        ("[Source: runbooks/rds.md, lines 4-10]", Why.LINES_NOT_RETRIEVED),
+        ("[Source: runbooks/rds.md, lines 5-11]", Why.LINES_NOT_RETRIEVED),
+        ("[3]", Why.UNKNOWN_NUMBER),
+        ("[0]", Why.UNKNOWN_NUMBER),
+        ("[1, 3]", Why.UNKNOWN_NUMBER),
+        ("[14-18]", Why.UNKNOWN_NUMBER),
+        ("[Source 1, Source 9]", Why.UNKNOWN_NUMBER),
+        ("［９］", Why.UNKNOWN_NUMBER),
+        ("&#91;9&#93;", Why.UNKNOWN_NUMBER),
+        (r"\[9\]", Why.UNKNOWN_NUMBER),
+        ("[Source: runbooks/rds.md]", Why.UNPARSABLE),
+        ("[Source N]", Why.UNPARSABLE),
+    ],
+)
+def test_a_reference_without_evidence_goes_and_nothing_else(reference, why):
+    verified = verify(f"It  helps {reference} .\n\tYes", LEDGER)
+    assert verified.text == "It  helps  .\n\tYes"
+    (removed,) = verified.removed
+    assert (removed.text, removed.why, removed.start) == (reference, why, 10)
+    assert removed.end == 10 + len(reference)
+
+
+def test_a_citation_says_where_it_stands_and_what_it_cites():
+    text = "x [9] y [Source: runbooks/rds.md, lines 6-7]"
+    (cited,) = verify(text, LEDGER).citations
+    assert (cited.number, cited.citation.start_line, cited.content) == (1, 6, "six\nseven")
+    assert (cited.start, cited.end) == (5, 41)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`[99]` and ``[98] ` x``",
+        "```\n[99]\n```",
+        "~~~ python\nrows[9] = [99]\n~~~\n",
+        "text\n\n    [99]\n    [98]\n",
+        "> ```\n> [99]\n> ```\n",
+        "a[1] and args[9][7]",
+        "[0-9]+",
+        "- [ ] open\n- [x] done",
+        "[WARN] disk",
+        "[99](https://example.com) ![9](a.png)",
+        "[docs](https://example.com/[9])",
+        "[7]: https://example.com\n\nSee [docs][7].",
+        "[^1]: a footnote",
+        "<ops@[10.0.0.1]>",
+    ],
+)
+def test_what_is_no_reference_stays(text):
+    verified = verify(text, LEDGER)
+    assert verified.text == text
+    assert not verified.removed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "``\n[99]`x`",
+        "`a\nb` see [99] `c`",
+        "<b t='`'> [99] `x`",
+        r"\`[99]\`",
+        "> ```\ntext [99]",
+        "- ```\ntext [99]",
+        "1. a\n\n    [99]",
+        "<!--\n```\n-->\n[99]",
+        "<div>\n```\n[99]",
+        "x    [99]",
+    ],
+)
+def test_what_some_reader_sees_as_text_is_no_hiding_place(text):
+    assert "[99]" not in verify(text, LEDGER).text
+
+
+@pytest.mark.parametrize(
+    "text", ["[Sour[Source 9]ce: evil.md, lines 1-2]", "&#[99]91;1]", "`x`[99]`y`", "[[99]1]"]
+)
+def test_a_mark_stands_where_the_text_around_would_get_another_meaning(text):
+    assert MARK in verify(text, LEDGER).text
+
+
+def test_an_unclosed_reference_loses_what_makes_it_one():
+    assert "[Source" not in verify("See [Source: evil.md, lines 1-2", LEDGER).text
+
+
+def test_marking_shows_where_a_reference_was():
+    assert verify("a [9] b", LEDGER, Settings(mark=True)).text == f"a {MARK} b"
+
+
+def test_the_figures_of_an_answer():
+    metrics = verify("Reboot the [9] primary [1].", LEDGER).metrics
+    assert (metrics.words, metrics.references, metrics.removed) == (3, 1, 1)
+    assert (metrics.sources, metrics.sources_cited, metrics.coverage) == (2, 1, 0.5)
+    assert metrics.density == pytest.approx(33.3, abs=0.1)
+
+
+@given(ANSWERS, st.booleans())
+@settings(max_examples=400)
+def test_every_citation_is_from_the_ledger_and_its_text_is_the_lines(answer, mark):
+    for cited in verify(answer, LEDGER, Settings(mark=mark)).citations:
+        lines = (cited.citation.source_file, cited.citation.start_line, cited.citation.end_line)
+        assert cited.content == LEDGER.lines(*lines).content
+
+
+@given(ANSWERS, st.booleans())
+@settings(max_examples=400)
+def test_nothing_is_left_to_take_out_of_a_verified_answer(answer, mark):
+    verified = verify(answer, LEDGER, Settings(mark=mark))
+    again = verify(verified.text, LEDGER, Settings(mark=mark))
+    assert again.text == verified.text
+    assert not again.removed
+
+
+@given(ANSWERS)
+@settings(max_examples=400)
+def test_characters_outside_what_was_taken_out_are_the_same(answer):
+    verified = verify(answer, LEDGER)
+    expected, position = "", 0
+    for removed in verified.removed:
+        assert answer[removed.start : removed.end] == removed.text
+        expected += answer[position : removed.start] + removed.mark
+        position = removed.end
+    assert verified.text == expected + answer[position:]
+
+
+@given(ANSWERS, st.lists(st.integers(1, 12), min_size=1))
+@settings(max_examples=400)
+def test_a_stream_gives_what_the_whole_gives(answer, sizes):
+    stream, shown, position = VerifiedStream(LEDGER), [], 0
+    while position < len(answer):
+        size = sizes[len(shown) % len(sizes)]
+        shown.append(stream.feed(answer[position : position + size]))
+        position += size
+    rest, verified = stream.close()
+    assert verified == verify(answer, LEDGER)
+    assert "".join([*shown, rest]) == verified.text
+
+
+@given(st.text(st.characters(exclude_characters="[]&\\［﹇【〔〖〘〚⁅⟦❲⦋⦍⦏︹︻﹝")))
+def test_text_without_brackets_is_not_held_back(text):
+    assert VerifiedStream(LEDGER).feed(text) == text
+
+
+@pytest.mark.parametrize(
+    ("fragment", "shown"),
+    [("a [", "a "), ("a [see the", "a [see the"), ("a [Source: x", "a "), ("a [1", "a "), ("a [x]", "a [x]")],
+)  # fmt: skip
+def test_an_opening_bracket_is_held_back_while_it_may_become_a_reference(fragment, shown):
+    assert VerifiedStream(LEDGER).feed(fragment) == shown
+
+
+def test_what_is_held_back_is_bounded():
+    stream = VerifiedStream(LEDGER)
+    shown = "".join(stream.feed("x") for _ in range(3_000)) if stream.feed("[") == "" else ""
+    assert len(shown) > 500
+
+
+@pytest.mark.parametrize(
+    "hostile", ["[", "[9]", "[Source: ", "[[1]", "`", "``x`", "\\[", "- [9]", "<a ", "[9]("]
+)
+def test_steps_grow_with_the_length_of_a_hostile_answer_and_no_faster(hostile, monkeypatch):
+    from knowledge_rag.guardrails import scanner
+
+    steps = 0
+    step = scanner.Scanner._step
+
+    def counted(self, *, final):
+        nonlocal steps
+        steps += 1
+        return step(self, final=final)
+
+    monkeypatch.setattr(scanner.Scanner, "_step", counted)
+    taken = []
+    for times in (500, 2_000):
+        steps = 0
+        verify(hostile * times, LEDGER)
+        taken.append(steps)
+    assert taken[1] <= 4 * taken[0] + 10
