@@ -56,6 +56,7 @@ _EARLY: Final = re.compile(
 _MARKER: Final = re.compile(
     r"(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$)[ \t]*|\[\^[^\]]*\]:[ \t]*|(?:!!!|\?\?\?|:)[ \t]+"
 )
+_ITEM: Final = re.compile(r"[ \t]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+(?!\[\^|!!!|\?\?\?|:[ \t])")
 _QUOTES: Final = re.compile(r"(?: {0,3}>[ \t]?)+")
 _FENCE: Final = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _FENCE_LIKE: Final = re.compile(r"[\s>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*(?:`{3}|~{3})")
@@ -114,11 +115,9 @@ def _parted(blocks: Blocks) -> tuple[Kind, Blocks]:
 
 
 def _html(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
-    if _FENCE_LIKE.match(line) or (_ENDLESS.match(line.strip()) and ">" not in line):
-        return _parted(blocks)
-    if _ENDLESS.match(line.strip()) and not re.search(
-        r"-->|</(?:pre|script|style|textarea)>", line
-    ):
+    body = line.strip()
+    closed = body.startswith("<!--") and "-->" in body[5:]
+    if _FENCE_LIKE.match(line) or (_ENDLESS.search(body) and not closed):
         return _parted(blocks)
     return Kind.TEXT, blocks._replace(after_blank=False, in_code=False, in_html=True)
 
@@ -133,7 +132,13 @@ def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     position, offset = _past_markers(line)
     if offset:
         blocks = blocks._replace(list_offset=offset, after_blank=False)
-        return _fenced(blocks, line[position:], offset, offset) or (Kind.BLOCK, blocks)
+        body = line[position:]
+        if body.startswith("<"):
+            return _html(blocks, body)
+        wide = "\t" in line[:position] or "     " in line[:position].lstrip()
+        if wide or not _ITEM.match(line):  # an extension's, in which not everybody sees a fence
+            return _parted(blocks) if _FENCE_LIKE.match(body) else (Kind.BLOCK, blocks)
+        return _fenced(blocks, body, offset, offset) or (Kind.BLOCK, blocks)
     if indent == 0 and blocks.after_blank:
         blocks = blocks._replace(list_offset=0)
     body = line.lstrip(" \t")
@@ -161,6 +166,9 @@ def _fenced(blocks: Blocks, body: str, indent: int, floor: int) -> tuple[Kind, B
 def _quoted(blocks: Blocks, line: str, end: int) -> tuple[Kind, Blocks]:
     blocks = blocks._replace(after_blank=False)
     inner = line[end:]
+    body = inner.lstrip(" ")
+    if body.startswith("<") or ("<" in body and _MARKER.match(body)):
+        return _html(blocks, body)
     fenced = _fenced(blocks._replace(list_offset=0), inner.lstrip(" "), _columns(inner), 0)
     if fenced and fenced[1].fence and _columns(line) < 4 and not blocks.list_offset:
         return Kind.CODE, fenced[1]._replace(quotes=line[:end].count(">"))

@@ -53,6 +53,8 @@ _TOKEN: Final = re.compile(
     rf"|(?P<tag><[A-Za-z/!?][^<>`\"'&\n{re.escape(OPENING + CLOSING)}]{{0,{_LONG_RUN}}}+)"
     rf"|(?P<open>{OPENING_PATTERN})|(?P<close>{CLOSING_PATTERN})"
 )
+_SPECIAL: Final = re.compile(rf"[\n`<&{re.escape(OPENING + CLOSING)}]")
+"""What every token begins with: one class of characters is found faster than the tokens are."""
 _OPENING: Final = re.compile(rf"\\?(?:{OPENING_PATTERN})")
 _PARTIAL: Final = re.compile(r"\\?&#?[0-9A-Za-z]{0,9}\Z|\\\Z")
 _ENTITY: Final = 12
@@ -198,7 +200,11 @@ class Scanner:
         """Go on to behind the next token; false at the text's end, or to wait for more of it."""
         if self._kind is Kind.CODE:
             return self._pass_code_line()
-        found = _TOKEN.search(self._buffer, self._at)
+        special = _SPECIAL.search(self._buffer, self._at)
+        found = special and _TOKEN.match(self._buffer, special.start())
+        while special and not found:
+            special = _SPECIAL.search(self._buffer, special.end())
+            found = special and _TOKEN.match(self._buffer, special.start())
         if not found:
             self._at = len(self._buffer) if final else self._partial()
             return False
@@ -240,6 +246,8 @@ class Scanner:
             self._break()
         if self._kind in (Kind.BLANK, Kind.CODE):
             self._spans = True
+        if not self._blocks.trusted or self._blocks.in_html:
+            self._spans = False
         return True
 
     def _pass_code_line(self) -> bool:
