@@ -24,7 +24,7 @@ MONTH_NAMES: Final = frozenset(_MONTHS) | {f"{name}." for name in _MONTHS}
 _MONTH: Final = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY: Final = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
 _WRITTEN: Final = re.compile(
-    rf"(?<![\w.])(?:(?P<before>{_DAY})(?:\s+of)?\s+)?(?P<month>{_MONTH})\b\.?"
+    rf"(?<![^\s(\[\"'`*|])(?:(?P<before>{_DAY})(?:\s+of)?\s+)?(?P<month>{_MONTH})\b\.?"
     rf"(?:\s+(?P<after>{_DAY})(?![\w:]))?(?:,?\s+(?P<year>(?:19|20)\d\d)(?!\w))?"
 )
 _ISO: Final = re.compile(

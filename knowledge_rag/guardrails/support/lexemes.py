@@ -12,17 +12,17 @@ from typing import Final
 _URL: Final = r"https?://[^\s()\[\]{}\"'`<>|$]+"  # with its query
 _NAME: Final = r"[^\s()\[\]{}\"'`,;|&=<>*!?…$]+"
 _OPEN: Final = (  # placeholders stay whole, and part of what they stand in
-    r"<[A-Za-z][\w .-]{0,60}>|\{\{[^{}]{1,60}\}\}|\{[A-Za-z][\w-]{0,60}\}|\$(?:\{[^{}\s]{1,60}\})?"
+    r"<[A-Za-z][\w .-]{0,60}>|\{\{[^{}\n]{1,60}\}\}|\{[A-Za-z][\w-]{0,60}\}|\$(?:\{[^{}\s]{1,60}\})?"
 )
 _THOUSANDS: Final = r"(?<=\d),(?=\d{3}(?!\d))"
 LEXEME: Final = re.compile(f"(?:{_URL}|{_NAME}|{_OPEN})(?:{_THOUSANDS}|{_OPEN}|{_NAME})*")
 
-_LEADING: Final = ".,:;!?_~^#+@\\"
+_LEADING: Final = ".,:;!?_^#+@\\"
 _TRAILING: Final = ".,:;!?_~^#+@/\\-"
-_ESCAPE: Final = re.compile(r"\\(?=[^\w\s\\])")
+_ESCAPE: Final = re.compile(r"\\(?=[!-/:-@\[\]-`{-~])")
 
 PLACEHOLDER: Final = re.compile(
-    r"<[A-Za-z][\w .-]{0,60}>|\{\{[^{}]{1,60}\}\}|\$?\{[A-Za-z_][\w.:-]{0,60}\}|\$[A-Za-z_]\w{0,60}"
+    r"<[A-Za-z][\w .-]{0,60}>|\{\{[^{}\n]{1,60}\}\}|\$?\{[A-Za-z_][\w.:-]{0,60}\}|\$[A-Za-z_]\w{0,60}"
     r"|(?<![A-Za-z])(?:[Yy][Oo][Uu][Rr])[-_][\w-]{1,60}|[xX]{3,60}(?![A-Za-z])|\.\.\."
 )
 _MAY_HOLD_PLACEHOLDER: Final = re.compile(r"[<{$]|[yY][oO][uU][rR][-_]|[xX]{3}|\.\.\.")

@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 _LINE_MARK: Final = re.compile(
-    r"^[ \t]*(?:>[ \t]*(?![\d=]))*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[[ xX]\][ \t]+)?"
+    r"^[ \t]*(?:>[ \t]*+(?![\d=]))*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[[ xX]\][ \t]+)?"
     r"(?:#{1,6}[ \t]+)?",
     re.MULTILINE,
 )
@@ -21,7 +21,7 @@ _STEP: Final = re.compile(
 )
 _TAG: Final = re.compile(
     r"</?(?:a|b|br|code|details|div|em|hr|i|img|kbd|li|ol|p|pre|span|strong|sub|summary|sup|table|td"
-    r"|th|tr|ul)(?:\s[^<>]{0,500})?/?>|<!--|-->"
+    r"|th|tr|ul)(?:[ \t][^<>\n]{0,500})?/?>|<!--|-->"
 )
 _RUN: Final = re.compile(r"`+")
 _TYPOGRAPHY: Final = {
@@ -40,7 +40,7 @@ def plain(text: str) -> str:
     """Give the text with markup blanked and typographic marks as ASCII; of the same length."""
     if not text.isascii():
         text = text.translate(_TYPOGRAPHY)
-    text = _LINE_MARK.sub(_blank, text)
+    text = _LINE_MARK.sub(_blank, text).replace("~~", "  ")
     if "[" in text:
         text = _REFERENCE.sub(_blank, text)
     if "<" in text or "-->" in text:

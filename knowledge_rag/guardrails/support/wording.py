@@ -41,7 +41,7 @@ _NEGATIONS: Final = frozenset({"no", "not", "never", "cannot", "without", "avoid
 
 _NEGATOR: Final = re.compile(
     r"\b(?:no|not|never|cannot|without|avoid|no longer|(?:don|doesn|didn|isn|aren|wasn|won|can|couldn"
-    r"|shouldn|mustn|hasn|haven)'t)\b(?P<scope>(?:[\s`*_\"]+[\w.-]+){1,4})",
+    r"|shouldn|mustn|hasn|haven)'t)\b(?P<scope>(?:[\s`*_\"]+[\w-]+(?:\.[\w-]+)*){1,4})",
     re.IGNORECASE,
 )
 

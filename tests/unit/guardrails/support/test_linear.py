@@ -1,0 +1,29 @@
+"""Hostile text of a quarter of a megabyte comes to an end: were the time quadratic, it would not."""
+
+import pytest
+
+from knowledge_rag.guardrails.support.check import check_support
+
+SIZE = 250_000
+HOSTILE = {
+    "backticks of all lengths": " ".join("`" * (i % 50 + 1) + "a" for i in range(SIZE // 27)),
+    "open tags": "<a " * (SIZE // 3),
+    "open references": "[source [1," * (SIZE // 11),
+    "thousands": "1,000," * (SIZE // 6),
+    "one long number": "1" * SIZE,
+    "ranges": "1-" * (SIZE // 2),
+    "negations": "not a." * (SIZE // 6),
+    "months": "5 March " * (SIZE // 8),
+    "slots": "--a <b> " * (SIZE // 8),
+    "names with placeholders": " ".join(f"a{i}/<b>/c{i}" for i in range(SIZE // 16)),
+    "open braces": "{{ ${" * (SIZE // 5),
+    "one long name": "a-" * (SIZE // 2) + ".com",
+    "block quotes": "> - 1. # \n" * (SIZE // 10),
+    "lines": "\n".join(f"not a{i}x b_{i}" for i in range(SIZE // 16)),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_text_comes_to_an_end(text):
+    check_support(text, (text + "q").split("\n")[::-1])
+    check_support("b " + text, ["other"], elsewhere=text.split("\n")[:100])
