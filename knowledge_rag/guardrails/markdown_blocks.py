@@ -79,6 +79,8 @@ def next_line(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
         line: its first HEAD characters, without its end.
     """
     if blocks.fence:
+        if not (blocks.floor or blocks.quotes or blocks.fence in line):
+            return Kind.CODE, blocks
         return _in_fence(blocks, line)
     if not line.strip():
         return Kind.BLANK, blocks._replace(after_blank=True, in_html=False)
@@ -126,7 +128,8 @@ def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     indent = _columns(line)
     if (blocks.after_blank or blocks.in_code) and indent >= blocks.list_offset + 4:
         return Kind.CODE, blocks._replace(after_blank=False, in_code=True)
-    blocks = blocks._replace(in_code=False)
+    if blocks.in_code:
+        blocks = blocks._replace(in_code=False)
     if quotes := _QUOTES.match(line):
         return _quoted(blocks, line, quotes.end())
     position, offset = _past_markers(line)
