@@ -45,7 +45,7 @@ def test_five_hundred_faults_leave_nothing_behind_and_every_healthy_call_between
     assert max(threads for _, threads in during) <= before[1] + THREADS
     descriptors, threads = counted()
     assert descriptors <= before[0] + MAX_IDLE_CONNECTIONS
-    assert threads == before[1]
+    assert threads <= before[1]
     assert megabytes() - memory < 3
     assert_healthy("the next one")
 

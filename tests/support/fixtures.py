@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.evaluation.faults.server import RawServer
 from lambdas.retrieve_knowledge import service
-from lambdas.retrieve_knowledge.handler import lambda_handler
+from lambdas.retrieve_knowledge.handler import WARM_UP_SECONDS, lambda_handler
 
 if TYPE_CHECKING:
     import ssl
@@ -45,7 +46,12 @@ class Invocation:
 
 
 def invoke(event: Any, context: Any = None) -> Invocation:
-    """Call the real handler and read its output as Lambda would: a JSON object a line."""
+    """Call the real handler and read its output as Lambda would: a JSON object a line.
+
+    The client is made before, as Lambda's initialisation does: it is no part of a call's time.
+    """
+    with contextlib.suppress(Exception):  # what is wrong with the environment, the call tells
+        service.service(Deadline.after(WARM_UP_SECONDS))
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         answer = lambda_handler(event, context)

@@ -18,6 +18,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.request import Request, urlopen
 
 import boto3
 from moto.server import ThreadedMotoServer
@@ -64,6 +65,7 @@ def cloud() -> Iterator[Cloud]:
     server.start()
     _, port = server.get_host_and_port()
     endpoint = f"http://localhost:{port}"
+    _forget(endpoint)
     ingestion = IngestingCorpus()
     saved = dict(os.environ)
     os.environ.update(_environment(endpoint))
@@ -75,6 +77,13 @@ def cloud() -> Iterator[Cloud]:
         os.environ.clear()
         os.environ.update(saved)
         server.stop()
+
+
+def _forget(endpoint: str) -> None:
+    """Begin with nothing: moto keeps what it made for as long as its process lives."""
+    MADE.clear()
+    FAILED.clear()
+    urlopen(Request(f"{endpoint}/moto-api/reset", method="POST"), timeout=10).close()
 
 
 def _environment(endpoint: str) -> dict[str, str]:
