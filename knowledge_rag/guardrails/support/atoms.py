@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _TELLING_WORDS: Final = COMMANDS | NUMBER_WORDS
 """Plain words that are atoms outside code too."""
 
+_DIGIT: Final = re.compile(r"\d")
 _WORD_ENDS: Final = re.compile(r"[\s,]+")
 _NOWHERE: Final = 1 << 62
 _SIGNS: Final = "+-~"
@@ -79,7 +80,7 @@ def find_atoms(plain: str) -> list[Atom]:
     Args:
         plain: the claim with markup blanked, as :func:`markup.plain` gives it.
     """
-    dates = [] if MONTH_NAMES.isdisjoint(_WORD_ENDS.split(plain)) else written_dates(plain)
+    dates = written_dates(plain) if _may_hold_dates(plain) else []
     atoms = [Atom(AtomKind.DATE, start, end, it, "") for start, end, it in dates]
     inside = iter([*dates, (_NOWHERE, _NOWHERE, None)])
     date_start, date_end, _ = next(inside)
@@ -93,6 +94,10 @@ def find_atoms(plain: str) -> list[Atom]:
             consumed = atom.end
             atoms.append(atom)
     return sorted(atoms, key=lambda atom: atom.start) if dates else atoms
+
+
+def _may_hold_dates(plain: str) -> bool:
+    return bool(_DIGIT.search(plain)) and not MONTH_NAMES.isdisjoint(_WORD_ENDS.split(plain))
 
 
 def _places(plain: str) -> Iterator[_Place]:

@@ -22,7 +22,7 @@ from knowledge_rag.guardrails.support.report import (
     WarningKind,
 )
 from knowledge_rag.guardrails.support.wording import (
-    STOP_WORDS,
+    OWN_WORDS,
     denials,
     may_deny,
     occurrences,
@@ -67,13 +67,13 @@ def check_support(
     matcher = Matcher(index, settings)
     checks = [_check(claim, atom, matcher) for atom in atoms]
     in_atoms = words(" ".join([check.text for check in checks]))
-    content = set(said).difference(STOP_WORDS, in_atoms)
+    content = set(said).difference(OWN_WORDS, in_atoms)
     missing = uncovered(content, index.words)
     if missing or not all(check.found for check in checks):
         checks, missing = _unless_quoted(claim, lines, checks, missing)
     if elsewhere and not all(check.found for check in checks):
         checks = _with_places(atoms, checks, elsewhere, settings)
-    coverage = 1 - len(missing) / len(content) if len(content) >= settings.min_words else None
+    coverage = _coverage(len(content), len(missing), checks, settings)
     return SupportReport(
         _verdict(checks, coverage, settings),
         tuple(checks),
@@ -81,6 +81,16 @@ def check_support(
         tuple(word for word in dict.fromkeys(said) if word in missing),
         (*_filled(checks), *_flipped(text, set(said), index)),
     )
+
+
+def _coverage(
+    words_said: int, words_missing: int, checks: Sequence[AtomCheck], settings: SupportSettings
+) -> float | None:
+    if words_said < settings.min_words:
+        return None
+    found = sum(check.found for check in checks) * settings.atom_weight
+    said = words_said + len(checks) * settings.atom_weight
+    return (words_said - words_missing + found) / said
 
 
 def _verdict(

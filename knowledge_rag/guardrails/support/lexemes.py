@@ -25,7 +25,7 @@ PLACEHOLDER: Final = re.compile(
     r"<[A-Za-z][\w .-]{0,60}>|\{\{[^{}\n]{1,60}\}\}|\$?\{[A-Za-z_][\w.:-]{0,60}\}|\$[A-Za-z_]\w{0,60}"
     r"|(?<![A-Za-z])(?:[Yy][Oo][Uu][Rr])[-_][\w-]{1,60}|[xX]{3,60}(?![A-Za-z])|\.\.\."
 )
-_MAY_HOLD_PLACEHOLDER: Final = re.compile(r"[<{$]|[yY][oO][uU][rR][-_]|[xX]{3}|\.\.\.")
+_MARKS_OF_PLACEHOLDERS: Final = ("<", "{", "$", "...", "your-", "your_", "xxx")
 
 SEPARATORS: Final = re.compile(r"[/:@=]+")
 """Inside a lexeme: what stands between them may be referred to alone, as a file's name is."""
@@ -50,7 +50,10 @@ def folded(lexeme: str) -> str:
 
 def holds_placeholder(lexeme: str) -> bool:
     """Whether any part of it is to be filled in: ``<db-id>``, ``$NAME``, ``{id}``, ``YOUR-NAME``."""
-    return bool(_MAY_HOLD_PLACEHOLDER.search(lexeme) and PLACEHOLDER.search(lexeme))
+    lowered = lexeme.lower()  # a look for the marks is quicker than the pattern, and mostly in vain
+    if not any(mark in lowered for mark in _MARKS_OF_PLACEHOLDERS):
+        return False
+    return PLACEHOLDER.search(lexeme) is not None
 
 
 def literals(lexeme: str) -> list[str]:

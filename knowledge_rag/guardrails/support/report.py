@@ -49,25 +49,30 @@ class SupportSettings:
     """How strictly claims are judged.
 
     Args:
-        min_coverage: a claim is unsupported if a smaller share of its content words is in the cited
-            lines, 0..1; 0 turns the check off.
-        min_words: content words from which coverage is judged at all, >= 1: of two words one may
-            well be the writer's own.
+        min_coverage: a claim is unsupported if a smaller share of its content words and atoms is
+            in the cited lines, 0..1; 0 turns the check off.
+        atom_weight: how many words a found atom counts for in coverage, >= 0: who gets three names
+            right may say the rest in words of their own.
+        min_words: content words from which coverage is judged at all, >= 1: a single one may well
+            be the writer's own.
         kinds: of atoms that are judged; others are not looked at.
         max_templates: placeholders with text around them (``pod/<name>``) that are tried for one
             claim, >= 0; it bounds the time for hostile evidence.
     """
 
     min_coverage: float = MIN_COVERAGE
-    min_words: int = 3
+    atom_weight: int = 2
+    min_words: int = 2
     kinds: frozenset[AtomKind] = frozenset(AtomKind)
     max_templates: int = 32
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_coverage <= 1:
             raise ValueError(f"min_coverage is {self.min_coverage}: give 0 to 1")
-        if self.min_words < 1 or self.max_templates < 0:
-            raise ValueError("give min_words of at least 1 and max_templates of at least 0")
+        if self.min_words < 1 or min(self.atom_weight, self.max_templates) < 0:
+            raise ValueError(
+                "give min_words of at least 1, atom_weight and max_templates of 0 or more"
+            )
 
 
 class AtomCheck(NamedTuple):
@@ -123,8 +128,8 @@ class SupportReport:
     Args:
         verdict: supported, unsupported or nothing to check.
         atoms: in the order of the claim.
-        coverage: share of the claim's content words that are in the cited lines, 0..1; ``None`` if
-            it has fewer than are judged.
+        coverage: share of the claim's content words and atoms that are in the cited lines, 0..1;
+            ``None`` if it has fewer words than are judged.
         missing_words: content words that are not there, in order, each once.
         warnings: in the order of the claim.
     """

@@ -28,6 +28,14 @@ _STOP_TEXT: Final = (
     " ve ll d e g i"
 )
 STOP_WORDS: Final = frozenset(_STOP_TEXT.split())
+"""Words that say nothing of what a text is about."""
+
+_AROUND_STEPS: Final = (
+    "already another check confirm determine ensure execute follow instead look open run see verify"
+    " well"
+)
+OWN_WORDS: Final = STOP_WORDS | frozenset(_AROUND_STEPS.split())
+"""Words that whoever retells guidance puts around its steps: coverage leaves them out."""
 
 _WORD: Final = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"  # no spaces there: each character
@@ -50,11 +58,6 @@ def words(text: str) -> list[str]:
     """Give a text's words in lower case, in order, the stop words too."""
     lowered = text.casefold()
     return (_ASCII_WORD if lowered.isascii() else _WORD).findall(lowered)
-
-
-def content_words(text: str) -> set[str]:
-    """Give a text's words that say what it is about."""
-    return set(words(text)) - STOP_WORDS
 
 
 def uncovered(claimed: set[str], given: set[str]) -> set[str]:

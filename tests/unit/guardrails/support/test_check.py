@@ -72,6 +72,15 @@ def test_without_a_demanded_coverage_words_decide_nothing():
     assert report.verdict is Verdict.SUPPORTED
 
 
+def test_who_gets_the_names_right_may_say_the_rest_in_own_words():
+    line = "Look at `ReplicaLag` and `CPUUtilization` of both readers."
+    own = "Candidates whose `ReplicaLag` and `CPUUtilization` look healthy take over."
+    assert check_support(own, [line]).verdict is Verdict.SUPPORTED
+    by_words_alone = check_support(own, [line], SupportSettings(atom_weight=0))
+    assert by_words_alone.coverage == 0
+    assert by_words_alone.verdict is Verdict.UNSUPPORTED
+
+
 def test_kinds_that_are_not_asked_for_are_not_looked_at():
     settings = SupportSettings(kinds=frozenset({AtomKind.PATH}))
     assert check_support("Use `--force`.", GUIDANCE, settings).atoms == ()
