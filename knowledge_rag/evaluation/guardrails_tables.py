@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.table import Table
 
-from knowledge_rag.evaluation.guardrails_bench import MAX_FALSE_ALARMS, MIN_RECALL
+from knowledge_rag.evaluation.guardrails_report import MAX_FALSE_ALARMS, MIN_RECALL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from knowledge_rag.evaluation.guardrails_bench import CheckRow, GuardrailsReport
+    from knowledge_rag.evaluation.guardrails_report import CheckRow, GuardrailsReport
 
 
 def as_tables(report: GuardrailsReport) -> Group:
