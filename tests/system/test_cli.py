@@ -21,6 +21,7 @@ COMMANDS = (
     ("bench", "handler"),
     ("bench", "coldstart"),
     ("bench", "load"),
+    ("bench", "guardrails"),
     ("model", "install"),
 )
 PEERS = ("langchain_text_splitters", "llama_index", "chonkie", "semchunk")
