@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.credentials import Credentials, RefreshableCredentials
 
+from knowledge_rag.core.background import Background
 from knowledge_rag.core.deadline import current_deadline
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.outcome import Reason
@@ -31,24 +32,6 @@ EARLY_WAIT_SECONDS: Final = 0.25
 EXPIRED_CODE: Final = "ExpiredCredentials"
 
 
-class _Renewal:
-    """One renewal under way."""
-
-    def __init__(self, credentials: RefreshableCredentials) -> None:
-        self._credentials = credentials
-        self.over = threading.Event()
-        self.found: ReadOnlyCredentials | None = None
-        self.error: Exception | None = None
-        threading.Thread(target=self._run, name="credentials", daemon=True).start()
-
-    def _run(self) -> None:
-        try:
-            self.found = self._credentials.get_frozen_credentials()
-        except Exception as error:  # noqa: BLE001 - raised again by whoever waits for it
-            self.error = error
-        self.over.set()
-
-
 class TimelyCredentials:
     """Renews a client's credentials; :meth:`renew` is a ``before-call`` handler.
 
@@ -59,7 +42,7 @@ class TimelyCredentials:
     def __init__(self, credentials: Credentials | None) -> None:
         self._credentials = credentials
         self._lock = threading.Lock()
-        self._renewal: _Renewal | None = None
+        self._renewal: Background[ReadOnlyCredentials] | None = None
 
     def renew(self, context: dict[str, Any], **_: object) -> None:
         """See to it that signing finds credentials that it need not renew.
@@ -92,10 +75,10 @@ class TimelyCredentials:
             raise RetrievalFailed(Reason.ACCESS_DENIED, code=EXPIRED_CODE, permanent=True)
         if renewal.error is not None:
             raise renewal.error
-        return renewal.found
+        return renewal.result
 
-    def _under_way(self, credentials: RefreshableCredentials) -> _Renewal:
+    def _under_way(self, credentials: RefreshableCredentials) -> Background[ReadOnlyCredentials]:
         with self._lock:
             if self._renewal is None or self._renewal.over.is_set():
-                self._renewal = _Renewal(credentials)
+                self._renewal = Background("credentials", credentials.get_frozen_credentials)
             return self._renewal

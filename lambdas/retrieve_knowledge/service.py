@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from knowledge_rag.core.background import Background
 from knowledge_rag.core.bedrock import create_client
 from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.retrieval import Retriever
@@ -27,39 +28,15 @@ class Service:
     retriever: Retriever
 
 
-class _Making:
-    """The service in the making, on a thread of its own.
-
-    botocore fetches the first credentials while it makes a client, from wherever they come and with
-    timeouts of its own (a container's endpoint that is silent: 9 s), and can't be told to stop.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self.over = threading.Event()
-        self.service: Service | None = None
-        self.error: Exception | None = None
-        threading.Thread(target=self._run, name="service", daemon=True).start()
-
-    def made(self) -> Service:
-        """Give the service, once it is over, or raise what kept it from being made."""
-        if self.service is None:
-            raise self.error or RuntimeError("not over yet")
-        return self.service
-
-    def _run(self) -> None:
-        try:
-            client = create_client(self._settings.region)
-            self.service = Service(
-                self._settings, client, Retriever(client.api, self._settings.search)
-            )
-        except Exception as error:  # noqa: BLE001 - raised again by whoever waits for it
-            self.error = error
-        self.over.set()
+def _make(settings: Settings) -> Service:
+    client = create_client(settings.region)
+    return Service(settings, client, Retriever(client.api, settings.search))
 
 
 _lock = threading.Lock()
-_making: _Making | None = None
+_making: Background[Service] | None = None
+"""The service in the making, or made. botocore fetches the first credentials while it makes a client,
+from wherever they come and with timeouts of its own (a container's endpoint that is silent: 9 s)."""
 
 
 def service(deadline: Deadline | None = None) -> Service:
@@ -73,11 +50,13 @@ def service(deadline: Deadline | None = None) -> Service:
         DeadlineExceeded: it could not be made in time.
     """
     making = _making
-    if making is None or making.service is None:
+    if making is None or making.result is None:
         making = _under_way()
         if not making.over.wait(None if deadline is None else deadline.remaining()):
             raise DeadlineExceeded("making the AWS client took too long")
-    return making.made()
+    if making.result is None:
+        raise making.error or RuntimeError("not over yet")
+    return making.result
 
 
 def reset() -> None:
@@ -85,13 +64,14 @@ def reset() -> None:
     global _making
     with _lock:
         making, _making = _making, None
-    if making is not None and making.service is not None:
-        making.service.client.close()
+    if making is not None and making.result is not None:
+        making.result.client.close()
 
 
-def _under_way() -> _Making:
+def _under_way() -> Background[Service]:
     global _making  # noqa: PLW0603 - one a process
     with _lock:
         if _making is None or _making.error is not None:
-            _making = _Making(load_settings(os.environ))
+            settings = load_settings(os.environ)
+            _making = Background("service", lambda: _make(settings))
         return _making

@@ -42,11 +42,9 @@ def test_what_cfn_lint_does_not_see_is_right(check, settings):
 
 @pytest.mark.parametrize("settings", DEPLOYMENTS, ids=json.dumps)
 def test_cdk_nag_found_nothing_that_is_not_acknowledged_with_a_reason(settings):
+    # a finding would have raised at synth already; test_app.py shows that it does
     report = json.loads((synthesized(**settings).folder / "validation-report.json").read_text())
-    assert (
-        "cdk-nag-AwsSolutions" in {each["pluginName"].strip() for each in report["pluginReports"]}
-        or report
-    )
+    assert {each["conclusion"] for each in report["pluginReports"]} <= {"success"}
     assert [each for each in violations(report) if each["severity"] == "error"] == []
 
 
