@@ -39,7 +39,69 @@ if TYPE_CHECKING:
 _MAX_PLACED: Final = 20
 """Missing atoms of one claim that are looked for elsewhere, so that time stays linear."""
 
+_MAX_KEPT: Final = 1024
+"""Indices that a checker keeps at most, so that its memory is bounded."""
+
 DEFAULTS: Final = SupportSettings()
+
+
+class SupportChecker:
+    """Checks the claims of an answer, and keeps what it learned of the lines that they cite.
+
+    Claims that cite the same lines share one index of them. A checker is for one thread.
+
+    Args:
+        settings: how strictly.
+    """
+
+    def __init__(self, settings: SupportSettings = DEFAULTS) -> None:
+        self._settings = settings
+        self._indices: dict[tuple[str, ...], EvidenceIndex] = {}
+
+    def check(
+        self, claim: str, lines: Sequence[str], *, elsewhere: Sequence[str] = ()
+    ) -> SupportReport:
+        """Check a claim against the lines that it cites.
+
+        Args:
+            claim: what is said, as Markdown, with or without its reference; offsets count in it.
+            lines: the cited lines, in order; indices count in them.
+            elsewhere: other lines, of the same file say: a missing atom is looked for there, too.
+
+        Returns:
+            The verdict, each atom with where it was found, the coverage and the warnings. A claim
+            that is a quotation (the cited lines hold it, white space aside) is always supported.
+        """
+        settings = self._settings
+        text, index = plain(claim), self._index(tuple(lines))
+        atoms = [atom for atom in find_atoms(text) if atom.kind in settings.kinds]
+        said = words(text)
+        matcher = Matcher(index, settings)
+        checks = [_check(claim, atom, matcher) for atom in atoms]
+        in_atoms = words(" ".join([check.text for check in checks]))
+        content = set(said).difference(OWN_WORDS, in_atoms)
+        missing = uncovered(content, index.words)
+        if missing or not all(check.found for check in checks):
+            checks, missing = _unless_quoted(claim, lines, checks, missing)
+        if elsewhere and not all(check.found for check in checks):
+            others = [Matcher(self._index((line,)), settings) for line in elsewhere]
+            checks = _with_places(atoms, checks, others)
+        coverage = _coverage(len(content), len(missing), checks, settings)
+        return SupportReport(
+            _verdict(checks, coverage, settings),
+            tuple(checks),
+            coverage,
+            tuple(word for word in dict.fromkeys(said) if word in missing),
+            (*_filled(checks), *_flipped(text, set(said), index)),
+        )
+
+    def _index(self, lines: tuple[str, ...]) -> EvidenceIndex:
+        """Give the index of some lines, made anew only if it is not among those used last."""
+        index = self._indices.pop(lines, None) or EvidenceIndex(lines)
+        self._indices[lines] = index
+        if len(self._indices) > _MAX_KEPT:
+            del self._indices[next(iter(self._indices))]
+        return index
 
 
 def check_support(
@@ -49,38 +111,8 @@ def check_support(
     *,
     elsewhere: Sequence[str] = (),
 ) -> SupportReport:
-    """Check a claim against the lines that it cites.
-
-    Args:
-        claim: what is said, as Markdown, with or without its reference; offsets count in it.
-        lines: the cited lines, in order; indices count in them.
-        settings: how strictly.
-        elsewhere: other lines, of the same file say: a missing atom is looked for there, too.
-
-    Returns:
-        The verdict, each atom with where it was found, the coverage and the warnings. A claim that
-        is a quotation (the cited lines hold it, white space aside) is always supported.
-    """
-    text, index = plain(claim), EvidenceIndex(lines)
-    atoms = [atom for atom in find_atoms(text) if atom.kind in settings.kinds]
-    said = words(text)
-    matcher = Matcher(index, settings)
-    checks = [_check(claim, atom, matcher) for atom in atoms]
-    in_atoms = words(" ".join([check.text for check in checks]))
-    content = set(said).difference(OWN_WORDS, in_atoms)
-    missing = uncovered(content, index.words)
-    if missing or not all(check.found for check in checks):
-        checks, missing = _unless_quoted(claim, lines, checks, missing)
-    if elsewhere and not all(check.found for check in checks):
-        checks = _with_places(atoms, checks, elsewhere, settings)
-    coverage = _coverage(len(content), len(missing), checks, settings)
-    return SupportReport(
-        _verdict(checks, coverage, settings),
-        tuple(checks),
-        coverage,
-        tuple(word for word in dict.fromkeys(said) if word in missing),
-        (*_filled(checks), *_flipped(text, set(said), index)),
-    )
+    """Check a single claim: :meth:`SupportChecker.check`, with nothing kept for the next one."""
+    return SupportChecker(settings).check(claim, lines, elsewhere=elsewhere)
 
 
 def _coverage(
@@ -139,11 +171,9 @@ def _check(claim: str, atom: Atom, matcher: Matcher) -> AtomCheck:
 def _with_places(
     atoms: Sequence[Atom],
     checks: Sequence[AtomCheck],
-    elsewhere: Sequence[str],
-    settings: SupportSettings,
+    others: Sequence[Matcher],
 ) -> list[AtomCheck]:
     """Add to missing atoms the other lines that hold them."""
-    others = [Matcher(EvidenceIndex([line]), settings) for line in elsewhere]
     placed, left = [], _MAX_PLACED
     for atom, check in zip(atoms, checks, strict=True):
         if check.found or left == 0:

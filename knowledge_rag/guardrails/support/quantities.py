@@ -129,7 +129,7 @@ def quantity_of_word(text: str, start: int, end: int) -> Measured:
 @lru_cache(maxsize=4096)
 def _quantity(number: str, unit: str | None) -> Quantity:
     value = Fraction(number.replace(",", ""))
-    dimension, factor = _UNITS[unit.lstrip(" \t\n-")] if unit else ("", Fraction(1))
+    dimension, factor = _UNITS[unit.lstrip().lstrip("-")] if unit else ("", Fraction(1))
     return Quantity(value * factor, dimension, value)
 
 

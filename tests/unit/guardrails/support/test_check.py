@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge_rag.guardrails.support.check import check_support
+from knowledge_rag.guardrails.support.check import SupportChecker, check_support
 from knowledge_rag.guardrails.support.report import (
     AtomKind,
     SupportSettings,
@@ -166,3 +166,21 @@ def test_settings_out_of_range_are_refused():
         SupportSettings(min_coverage=2)
     with pytest.raises(ValueError, match="min_words"):
         SupportSettings(min_words=0)
+
+
+def test_a_checker_gives_each_claim_the_report_that_it_gets_alone():
+    checker = SupportChecker()
+    claims = ("Use `--wait`.", "Use `--force`.", "Never restart the primary.", "Use `--wait`.")
+    for claim in claims:
+        for lines in (GUIDANCE, ["Use `--force`."], list(GUIDANCE)):
+            alone = check_support(claim, lines, elsewhere=("`--wait`", "x"))
+            assert checker.check(claim, lines, elsewhere=("`--wait`", "x")) == alone
+
+
+def test_a_checker_that_has_seen_many_lines_still_tells_them_apart():
+    checker = SupportChecker()
+    for number in (*range(2000), *range(5)):
+        (atom,) = checker.check(f"Use `--x{number}`.", [f"use --x{number}"]).atoms
+        assert atom.found
+        (atom,) = checker.check(f"Use `--x{number}`.", [f"use --x{number + 1}"]).atoms
+        assert not atom.found

@@ -70,3 +70,8 @@ def test_not_the_same(claim, line):
 
 def test_a_modal_verb_is_no_month():
     assert check_support("It may 5 fail", ["it may fail 5"]).atoms[0].kind == "number"
+
+
+@pytest.mark.parametrize("space", ["\x0b", "\x0c", "\x85", "\u2028", "\u3000"])
+def test_whatever_white_space_stands_before_a_unit_is_taken_for_one(space):
+    assert same(f"60{space}seconds", "1 minute")
