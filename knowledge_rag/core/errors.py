@@ -7,6 +7,8 @@
     ├── UnreadableDocument            a document that yields no chunks; has a name and a reason
     ├── InvalidSettings               a setting with a value that is not allowed
     ├── InvalidRequest                the caller's request is wrong: a 4xx, never a call to AWS
+    ├── RequestRefused                an answer that refuses this side's request; has its words
+    ├── UnreadableResponse            an answer that is no response of the retrieval function
     ├── DeadlineExceeded              the time for a call is up; a TimeoutError like a socket's own
     └── RetrievalFailed               retrieval could not be carried out; has a coarse reason
 """
@@ -56,6 +58,14 @@ class InvalidRequest(KnowledgeRagError, ValueError):  # noqa: N818
     def __init__(self, message: str, *, status: int = 400) -> None:
         super().__init__(message)
         self.status = status
+
+
+class RequestRefused(KnowledgeRagError):  # noqa: N818
+    """The retrieval function did not serve the request; the message is what it found wrong."""
+
+
+class UnreadableResponse(KnowledgeRagError, ValueError):  # noqa: N818
+    """What should be a response of the retrieval function is none; the message says why."""
 
 
 class DeadlineExceeded(KnowledgeRagError, TimeoutError):  # noqa: N818

@@ -1,0 +1,173 @@
+"""Reads the body that ``retrieve_knowledge`` answers with, where evidence enters another process.
+
+What comes over a wire, or out of a file, is proven again: the passage's id binds its file, its lines
+and their bytes together, so evidence that was altered on its way is dropped and counted, and never
+shown. Shape is strict, since a body that contradicts itself is no answer; members that this version
+does not know are passed over, because a newer function may have added them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.errors import RequestRefused, UnreadableResponse
+from knowledge_rag.core.metadata import (
+    END_LINE,
+    SECTION_HEADER,
+    SHOWN_FIELDS,
+    SOURCE_FILE,
+    START_LINE,
+    prove,
+)
+from knowledge_rag.core.outcome import (
+    DropReason,
+    Reason,
+    RetrievalOutcome,
+    RetrievalResult,
+    Status,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from knowledge_rag.core.citations import Citation
+
+MAX_NOTICE_CHARACTERS: Final = 500
+"""A notice is a sentence; our longest has a hundred characters."""
+
+_SHOWN_CHARACTERS: Final = 200
+_CITATION: Final = frozenset({SOURCE_FILE, START_LINE, END_LINE, SECTION_HEADER})
+
+
+def read_outcome(body: object, *, max_results: int | None = None) -> RetrievalOutcome:
+    """Turn a response's body into an outcome, its results proven again.
+
+    A result is dropped, and counted in ``dropped``, when it has no text or no citation, when text
+    and citation are not what the passage's id and sha256 say, when its score is no finite number,
+    and when it repeats another one. An ``ok`` of which nothing is left becomes ``degraded`` with
+    ``unverifiable_results``. A reason that this version does not know becomes ``internal``: a newer
+    function's outage stays an outage.
+
+    Args:
+        body: the decoded JSON of a 200: ``results``, ``status``, and ``reason`` and ``notice``
+            where present.
+        max_results: how many were asked for; further ones are dropped. ``None`` takes all.
+
+    Raises:
+        RequestRefused: it is the body of a request that was not served, ``{"error": "..."}``.
+        UnreadableResponse: it is no body of this function; the message says why.
+    """
+    if not isinstance(body, dict):
+        raise UnreadableResponse(f"a response is a JSON object, not {_kind(body)}")
+    if "error" in body:
+        raise RequestRefused(_shown(body["error"]))
+    status = _status(body.get("status"))
+    items = body.get("results")
+    if not isinstance(items, list):
+        raise UnreadableResponse(f"results must be a list, not {_kind(items)}")
+    if bool(items) != (status is Status.OK):
+        raise UnreadableResponse(f"status {status} with {len(items)} results")
+    reason, notice = _reason(body, status), _notice(body.get("notice"))
+    if status is not Status.OK:
+        return RetrievalOutcome(status, reason=reason, notice=notice)
+    return _proven(items, max_results, notice)
+
+
+def read_json(data: bytes | str) -> Any:  # noqa: ANN401 - JSON is of any type
+    """Decode JSON that came from elsewhere.
+
+    Raises:
+        UnreadableResponse: it is not UTF-8, not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(data if isinstance(data, str) else data.decode())
+    except (ValueError, RecursionError) as error:
+        raise UnreadableResponse(f"{len(data)} bytes that are no JSON") from error
+
+
+def _proven(items: list[Any], max_results: int | None, notice: str | None) -> RetrievalOutcome:
+    dropped: Counter[DropReason] = Counter()
+    kept: dict[tuple[str, int, int], RetrievalResult] = {}
+    for index, item in enumerate(items):
+        if max_results is not None and len(kept) == max_results:
+            dropped[DropReason.OVER_LIMIT] = len(items) - index
+            break
+        result = _result(item)
+        if isinstance(result, DropReason):
+            dropped[result] += 1
+        elif (lines := _lines(result.citation)) in kept:
+            dropped[DropReason.DUPLICATE] += 1
+        else:
+            kept[lines] = result
+    if not kept:
+        reason = Reason.UNVERIFIABLE_RESULTS
+        return RetrievalOutcome(Status.DEGRADED, (), reason, dict(dropped), notice)
+    return RetrievalOutcome(Status.OK, tuple(kept.values()), None, dict(dropped), notice)
+
+
+def _result(item: object) -> RetrievalResult | DropReason:
+    if not isinstance(item, dict):
+        return DropReason.NOT_TEXT
+    citation, metadata = item.get("citation"), item.get("metadata")
+    if not isinstance(citation, dict) or not isinstance(metadata, dict):
+        return DropReason.NO_CITATION
+    if not citation.keys() >= _CITATION:
+        return DropReason.NO_CITATION
+    if isinstance(citation[START_LINE], str) or isinstance(citation[END_LINE], str):
+        return DropReason.NO_CITATION  # a knowledge base may store digits; this body has numbers
+    # Nothing else of the metadata: a context prefix, for one, has been taken off long before.
+    known = {name: metadata[name] for name in SHOWN_FIELDS if name in metadata}
+    where = {name: citation[name] for name in _CITATION}
+    score = item.get("relevance_score")
+    result = prove(item.get("content"), known | where, score)
+    if isinstance(result, RetrievalResult) and "relevance_score" in item:
+        return DropReason.NOT_PROVEN if result.relevance_score is None else result
+    return result
+
+
+def _lines(citation: Citation) -> tuple[str, int, int]:
+    return citation.source_file, citation.start_line, citation.end_line
+
+
+def _status(value: object) -> Status:
+    try:
+        return Status(value)  # type: ignore[arg-type] # what is no text is no status either
+    except ValueError as error:
+        raise UnreadableResponse(
+            f"status must be {', '.join(Status)}; it is {_shown(value)}"
+        ) from error
+
+
+def _reason(body: Mapping[str, object], status: Status) -> Reason | None:
+    value = body.get("reason")
+    if status is not Status.DEGRADED:
+        if value is not None:
+            raise UnreadableResponse(f"status {status} with a reason, {_shown(value)}")
+        return None
+    if not isinstance(value, str):
+        raise UnreadableResponse(f"degraded for a reason that is no text, but {_kind(value)}")
+    try:
+        return Reason(value)
+    except ValueError:
+        return Reason.INTERNAL
+
+
+def _notice(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > MAX_NOTICE_CHARACTERS or not value.isprintable():
+        raise UnreadableResponse(
+            f"notice must be one printable line of at most {MAX_NOTICE_CHARACTERS} characters"
+        )
+    return value
+
+
+def _kind(value: object) -> str:
+    kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
+    return "nothing" if value is None else kinds.get(type(value), "a number")
+
+
+def _shown(value: object) -> str:
+    return repr(value[:_SHOWN_CHARACTERS]) if isinstance(value, str) else _kind(value)
