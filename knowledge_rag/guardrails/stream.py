@@ -37,7 +37,9 @@ class VerifiedStream:
     def close(self) -> tuple[str, Verified]:
         """End the answer; give the rest of what may be shown, and the result for the whole."""
         rest = self._show(self._scanner.close())
-        return rest, conclude("".join(self._sent), self._scanner, self._ledger, self._settings)
+        return rest, conclude(
+            "".join(self._sent), self._scanner.found, self._ledger, self._settings
+        )
 
     def _show(self, text: str) -> str:
         self._sent.append(text)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.guardrails.draft import Warned
+    from knowledge_rag.guardrails.findings import Findings, Kept, Taken
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.guardrails.metrics import Metrics
-    from knowledge_rag.guardrails.scanner import Kept, Taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +85,25 @@ def verify(answer: str, ledger: Ledger, settings: Settings | None = None) -> Ver
     """
     settings = settings or Settings()
     scanner = Scanner(ledger, mark=settings.mark)
-    return conclude(scanner.close(answer), scanner, ledger, settings)
+    return conclude(scanner.close(answer), scanner.found, ledger, settings)
 
 
-def conclude(text: str, scanner: Scanner, ledger: Ledger, settings: Settings) -> Verified:
+def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> Verified:
     """Give the result of a scan that is over.
 
     Args:
         text: all that went out.
-        scanner: as it is after its end.
+        found: in it, once it is over.
         ledger: that it resolved against.
         settings: that it was made with.
     """
-    citations = tuple(cited for kept in scanner.kept for cited in _cited(kept))
-    removed = tuple(sorted(scanner.taken, key=lambda taken: taken.start))
+    citations = tuple(cited for kept in found.kept for cited in _cited(kept))
+    removed = tuple(sorted(found.taken, key=lambda taken: taken.start))
     draft = Draft(
         text,
-        references=tuple((kept.start - kept.shift, kept.end - kept.shift) for kept in scanner.kept),
-        unchecked=tuple(scanner.unchecked),
-        code=tuple(scanner.code),
+        references=tuple((kept.start - kept.shift, kept.end - kept.shift) for kept in found.kept),
+        unchecked=tuple(found.unchecked),
+        code=tuple(found.code),
         removed=tuple(_where_removed(removed)),
         sources=len(ledger),
     )

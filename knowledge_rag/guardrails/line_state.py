@@ -1,0 +1,130 @@
+"""The line of an answer that is being read: what it is, and what it would be without a part of it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.guardrails import markdown_blocks
+from knowledge_rag.guardrails.markdown_blocks import HEAD, Blocks, Kind
+from knowledge_rag.guardrails.outlet import CONTEXT
+
+if TYPE_CHECKING:
+    from knowledge_rag.guardrails.outlet import Outlet
+
+_ORDINARY: Final = re.compile(r"[^ \t>*+\-\d.)`~#|\r]")
+"""A character that is no part of what a line may begin with."""
+_JOINING: Final = re.compile(
+    r"(?:<\0[A-Za-z/!?]|&#?[0-9A-Za-z]{0,9}\0[#0-9A-Za-z;]|`\0`|~\0~|[\]\uff3d]\0[(:])\Z"
+)
+"""What must not come to stand side by side; the NUL is where something is taken out."""
+
+
+class LineState:
+    """Follows an answer line by line, as it goes out.
+
+    Args:
+        outlet: holds the text.
+    """
+
+    def __init__(self, outlet: Outlet) -> None:
+        self.kind = Kind.BLANK
+        self.spans = True
+        """Whether code spans are recognised in this paragraph."""
+        self.begun = False
+        """Whether the line has begun; else what follows begins the next one."""
+        self._outlet = outlet
+        self._start = 0  # where the line starts, or what follows the last cut in it
+        self._before = ""  # the line as it goes out, up to there, while it is but a prefix
+        self._prefix = True
+        self._cut = False
+        self._blocks = Blocks()
+        self._entered = Blocks()  # as it was when the line began
+
+    def begin(self, start: int, *, final: bool) -> bool:
+        """Tell what the line from ``start`` on is; false to wait for more of it."""
+        text = self._outlet.text
+        end = text.find("\n", start, start + HEAD)
+        head = text[start : end if end >= 0 else start + HEAD]
+        if end < 0 and not final and not markdown_blocks.is_decided(head):
+            return False
+        self._entered = self._blocks
+        self.kind, self._blocks = markdown_blocks.next_line(self._blocks, head)
+        self._start, self._before = start, ""
+        self.begun, self._prefix, self._cut = True, True, False
+        if self.kind in (Kind.BLANK, Kind.CODE):
+            self.spans = True
+        if not self._blocks.trusted or self._blocks.in_html:
+            self.spans = False
+        return True
+
+    def end(self, end: int) -> bool:
+        """End the line; whether nothing is left of it, so that its paragraph ends too."""
+        self.begun = False
+        if not self._cut:
+            return False
+        prefix = self.prefix(end)
+        if prefix is None or prefix.strip():
+            return False
+        self._blocks = self._entered._replace(after_blank=True, in_html=False)
+        self.spans = True
+        return True
+
+    def prefix(self, end: int) -> str | None:
+        """Give the line as it goes out, up to ``end``, if that is but white space and marks."""
+        if not self._prefix or _ORDINARY.search(self._outlet.text, self._start, end):
+            return None
+        return self._before + self._outlet.text[self._start : end]
+
+    def is_decided(self, prefix: str | None, end: int) -> bool:
+        """Whether the line is what it is, if ``prefix`` and then what follows ``end`` is left of it.
+
+        With no prefix, ordinary text stands before.
+        """
+        rest = self._outlet.text[end : end + HEAD]
+        return bool(rest) and (prefix is None or markdown_blocks.is_decided(prefix + rest))
+
+    def needs_mark(self, start: int, end: int, *, inline: bool, whole: bool) -> bool:
+        """Whether a mark must stand where something is taken out.
+
+        Args:
+            start: of what is taken out.
+            end: behind it.
+            inline: whether ordinary text of the line goes out before it.
+            whole: whether what follows it has been looked at.
+        """
+        left, right = self._outlet.before(start), self._outlet.text[end : end + 1]
+        if left and right and _JOINING.search(left + "\0" + right):
+            return True
+        if inline:
+            return False
+        prefix = self.prefix(start)
+        if not whole or prefix is None or len(prefix) > CONTEXT:
+            return True
+        return self._would_change(prefix, end)
+
+    def cut(self, start: int, end: int, mark: str) -> None:
+        """Note that ``mark`` goes out instead of a part of the text that ends on this line."""
+        if start < self._start and "\n" not in self._outlet.text[start:end]:
+            return
+        prefix = None if mark or start < self._start else self.prefix(start)
+        self._prefix, self._before = prefix is not None, prefix or ""
+        self._start, self._cut = end, True
+
+    def forget(self, count: int) -> None:
+        """Follow the outlet in forgetting its first ``count`` characters."""
+        if self._start < count:
+            prefix = self.prefix(count)
+            self._prefix, self._before = prefix is not None, (prefix or "")[: CONTEXT + 1]
+            self._start = count
+        self._start -= count
+
+    def _would_change(self, prefix: str, end: int) -> bool:
+        """Whether the line would be code, or make readings part, without what stands there."""
+        line = prefix + self._outlet.text[end : end + HEAD].partition("\n")[0]
+        kind, blocks = markdown_blocks.next_line(self._entered, line[:HEAD])
+        if kind is Kind.CODE or blocks.trusted != self._blocks.trusted:
+            return True
+        if kind is not Kind.BLANK:
+            self._blocks = blocks
+        return False

@@ -1,0 +1,88 @@
+r"""What a scan stops at: line ends, backticks, tags and brackets.
+
+Where text may go on, each question here has an answer "not yet": a token that could still grow.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knowledge_rag.guardrails.characters import (
+    CLOSING,
+    CLOSING_PATTERN,
+    OPENING,
+    OPENING_PATTERN,
+)
+
+MAX_SPAN: Final = 1_000
+"""Characters of a code span at most."""
+LONG_RUN: Final = 200
+"""No code span begins with so many backticks, nor is a harmless tag so long."""
+
+_TOKEN: Final = re.compile(
+    rf"(?P<line>\n)|(?P<ticks>`{{1,{LONG_RUN}}}+)"
+    rf"|(?P<tag><[A-Za-z/!?][^<>`\"'&\n{re.escape(OPENING + CLOSING)}]{{0,{LONG_RUN}}}+)"
+    rf"|(?P<open>{OPENING_PATTERN})|(?P<close>{CLOSING_PATTERN})"
+)
+_SPECIAL: Final = re.compile(rf"[\n`<&{re.escape(OPENING + CLOSING)}]")
+"""What every token begins with: one class of characters is found faster than the tokens are."""
+_OPENING: Final = re.compile(rf"\\?(?:{OPENING_PATTERN})")
+_PARTIAL: Final = re.compile(r"\\?&#?[0-9A-Za-z]{0,9}\Z|\\\Z")
+_ENTITY: Final = 12
+"""Characters of a bracket written as a character reference at most, with a backslash before it."""
+_TICKS_OR_LINE: Final = re.compile(r"`+|\n")
+
+
+def find_token(text: str, start: int) -> re.Match[str] | None:
+    """Find the first token from ``start`` on; its ``lastgroup`` says which one it is."""
+    special = _SPECIAL.search(text, start)
+    while special:
+        if token := _TOKEN.match(text, special.start()):
+            return token
+        special = _SPECIAL.search(text, special.end())
+    return None
+
+
+def begun_token(text: str, start: int) -> int:
+    """Give where a token may have begun at the end of a text that holds none from ``start`` on.
+
+    Returns:
+        Its index, or the text's end.
+    """
+    start = max(start, len(text) - _ENTITY)
+    partial = _PARTIAL.search(text, start)
+    return partial.start() if partial else len(text) - text.endswith("<", start)
+
+
+def possible_bracket(text: str, start: int) -> int:
+    """Give the index of the first opening bracket from ``start`` on, begun at the end or whole.
+
+    Returns:
+        Its index, or the text's end.
+    """
+    found = _OPENING.search(text, start)
+    found = found or _PARTIAL.search(text, max(start, len(text) - _ENTITY))
+    return found.start() if found else len(text)
+
+
+def span_end(text: str, start: int, end: int, *, final: bool) -> int | None:
+    """Find the end of the code span that begins with the backticks from ``start`` to ``end``.
+
+    Returns:
+        The index behind it; 0 if it does not end on its line; ``None`` if that is not yet known.
+    """
+    limit = end + MAX_SPAN
+    for run in _TICKS_OR_LINE.finditer(text, end, limit):
+        if run[0] == "\n" or run.end() == limit:
+            return 0
+        if run.end() == len(text) and not final:
+            return None
+        if len(run[0]) == end - start:
+            return run.end()
+    return 0 if final or len(text) >= limit else None
+
+
+def odd_backslashes(text: str) -> bool:
+    """Whether a text ends with a backslash that belongs to what follows."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
