@@ -1,0 +1,140 @@
+"""What is known of an incident when its handling begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.orchestrator.state import (
+    ALERT_KEYS,
+    MAX_ITEMS,
+    MAX_NAME,
+    MAX_TEXT,
+    StateReader,
+    flattened,
+    one_line,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NAMES: Final = ("incident_id", "alert_name", "service", "severity")
+_TEXTS: Final = ("title", "description")
+_LISTS: Final = ("signals", "evidence", "history")
+
+Source = tuple[str, Mapping[object, object]]
+"""A mapping of the state, and where it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """An incident as those who handle it see it; every text is one line, ``""`` where unknown.
+
+    Args:
+        incident_id: its name in the incident management, at most MAX_NAME characters.
+        title: what it is about, at most MAX_TEXT characters.
+        alert_name: of the alert that told of it, exactly as written.
+        service: that is affected.
+        severity: as those who declared it write it.
+        description: a few sentences, at most MAX_TEXT characters.
+        signals: what was noticed, at most MAX_ITEMS texts.
+        evidence: what has been found out since, likewise.
+        history: what is known of earlier ones, likewise.
+        labels: of the alert.
+        problems: what could not be read of the state it was made from, for a log or a warning.
+
+    Raises:
+        ValueError: a text or a list is longer than it may be, or a text has several lines.
+    """
+
+    incident_id: str = ""
+    title: str = ""
+    alert_name: str = ""
+    service: str = ""
+    severity: str = ""
+    description: str = ""
+    signals: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, limit in (*((n, MAX_NAME) for n in _NAMES), *((n, MAX_TEXT) for n in _TEXTS)):
+            _check(name, getattr(self, name), limit)
+        for name in _LISTS:
+            texts = getattr(self, name)
+            if len(texts) > MAX_ITEMS:
+                raise ValueError(f"{len(texts)} {name}, allowed: {MAX_ITEMS}")
+            for text in texts:
+                _check(name, text, MAX_TEXT)
+
+    @classmethod
+    def from_state(cls, state: object) -> Incident:
+        """Read an incident from a graph's state; never raises for what stands in it.
+
+        Understood are ``incident`` (a mapping, or a text that describes it), ``signals``,
+        ``evidence`` and ``history`` (lists of texts or mappings, such as alerts of Prometheus or
+        CloudWatch, or mappings of them), ``labels`` and ``annotations``; what ``incident`` has may
+        also stand beside it. Other keys are ignored.
+
+        Args:
+            state: a mapping; anything else gives an empty incident with a problem.
+        """
+        reader = StateReader(state)
+        sources = list(_sources(reader))
+        told = reader.state.get("incident")
+        described = (one_line(told) or "") if isinstance(told, str) else ""
+        return cls(
+            incident_id=reader.name(sources, "incident_id", "id"),
+            title=reader.text(sources[:_OWN], "title", "name", "summary"),
+            alert_name=reader.name(sources, *ALERT_KEYS),
+            service=reader.name(sources, "service", "service_name", "job"),
+            severity=reader.name(sources, "severity", "priority"),
+            description=reader.text(sources[:_OWN], "description", "details", "AlarmDescription")
+            or described,
+            **{name: reader.texts(name) for name in _LISTS},
+            labels=_labels(reader, sources),
+            problems=tuple(reader.problems),
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known that could be asked about."""
+        return not any((self.title, self.alert_name, self.service, self.description, self.signals))
+
+
+_OWN: Final = 6
+"""How many of the sources are about the incident itself; the others are its signals."""
+
+
+def _sources(reader: StateReader) -> Iterator[Source]:
+    """Give the mappings that facts are taken from, the ones that know best first."""
+    told = reader.state.get("incident")
+    incident = {} if isinstance(told, str) else reader.mapping(told, "incident")
+    for where, source in (("incident", incident), ("state", reader.state)):
+        yield where, source
+        for nested in ("labels", "annotations"):
+            inner = source.get(nested)
+            yield f"{where}.{nested}", inner if isinstance(inner, Mapping) else {}
+    for where, member in reader.members("signals"):
+        if isinstance(member, Mapping):
+            # a signal's id is its own, not the incident's
+            facts = {key: value for key, value in flattened(member).items() if key != "id"}
+            yield where, facts
+
+
+def _labels(reader: StateReader, sources: list[Source]) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for where, source in reversed(sources[:_OWN]):
+        if where.endswith(".labels"):
+            labels.update(reader.labels(source, where))
+    return dict(list(labels.items())[:MAX_ITEMS])
+
+
+def _check(name: str, text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise ValueError(f"{name} has {len(text)} characters, allowed: {limit}")
+    if "\n" in text:
+        raise ValueError(f"{name} has several lines")

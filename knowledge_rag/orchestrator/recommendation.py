@@ -1,0 +1,238 @@
+"""What a recommendation is: the advisory format, and what must hold of it.
+
+``schemas/recommendation.schema.json`` describes what :meth:`Recommendation.to_dict` gives, and
+docs/recommendation.md says what each field means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.guardrails.support.report import Verdict
+from knowledge_rag.orchestrator.wording import NO_MATCH
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.citations import Citation
+    from knowledge_rag.core.outcome import Reason
+    from knowledge_rag.guardrails.draft import Kind
+
+AGENT_ID: Final = "knowledge-rag"
+"""Under which an orchestrator finds this agent's output."""
+
+MAX_STEPS: Final = 30
+"""Steps of a recommendation at most, and similar incidents; no one follows more at 3 a.m."""
+
+
+class Shortfall(StrEnum):
+    """Why there is no recommendation though the knowledge base could be searched."""
+
+    UNVERIFIED_ADVICE = "unverified_advice"
+    """The advisor gave steps, and none of them cites what retrieval returned."""
+    ADVICE_FAILED = "advice_failed"
+    """No advisor could write an answer."""
+
+
+class Concern(StrEnum):
+    """What a warning is about, beyond what the checks of an answer's wording warn of."""
+
+    UNCITED_STEPS = "uncited_steps"
+    """Steps were left out, since no reference of theirs stands for anything."""
+    UNSUPPORTED = "unsupported"
+    """The cited lines do not say what the step says."""
+    NEGATION = "negation"
+    """The step denies what the cited lines say, or says what they deny."""
+    FILLED_PLACEHOLDER = "filled_placeholder"
+    """The cited lines leave a value open that the step fills in."""
+    INCOMPLETE_SEARCH = "incomplete_search"
+    """A query could not be answered: more may be documented."""
+    NOTICE = "notice"
+    """Retrieval has something to say, such as that all dates found are past."""
+    UNREADABLE_STATE = "unreadable_state"
+    """Part of the incident's state could not be read."""
+    TRUNCATED = "truncated"
+    """There was more than a recommendation holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something that a person should look at.
+
+    Args:
+        kind: what it is about.
+        message: one sentence.
+        step: the number of the step that it is about; ``None`` if it is about no single one.
+    """
+
+    kind: Concern | Kind
+    message: str
+    step: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the wire form; ``step`` is absent where there is none."""
+        wire: dict[str, Any] = {"kind": self.kind.value, "message": self.message}
+        return wire if self.step is None else {**wire, "step": self.step}
+
+
+@dataclass(frozen=True, slots=True)
+class CitedLines:
+    """A citation with what proves it later.
+
+    Args:
+        citation: lines that retrieval returned for this incident.
+        text_sha256: of the lines' text as UTF-8, in hexadecimal.
+        document_sha256: of the whole document when it was ingested; ``""`` if retrieval gave none.
+    """
+
+    citation: Citation
+    text_sha256: str
+    document_sha256: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the wire form: the citation's four keys and the hashes that are known."""
+        wire = {**self.citation.to_dict(), "text_sha256": self.text_sha256}
+        return wire | ({"document_sha256": self.document_sha256} if self.document_sha256 else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to do.
+
+    Args:
+        action: what to do, in Markdown, without references.
+        citations: the lines that say so, at least one; the first is the one that counts.
+        commands: what to run or to look at, one text a code block, as it stands there.
+        support: whether the cited lines hold what the step says.
+
+    Raises:
+        ValueError: there is no action or no citation.
+    """
+
+    action: str
+    citations: tuple[CitedLines, ...]
+    commands: tuple[str, ...] = ()
+    support: Verdict = Verdict.NOTHING_TO_CHECK
+
+    def __post_init__(self) -> None:
+        if not self.action.strip():
+            raise ValueError("a step without an action")
+        if not self.citations:
+            raise ValueError(f"a step without a citation: {self.action[:60]!r}")
+
+    def to_dict(self, number: int) -> dict[str, Any]:
+        """Give the wire form.
+
+        Args:
+            number: of the step, 1-based.
+        """
+        wire: dict[str, Any] = {"step": number, "action": self.action}
+        if self.commands:
+            wire["commands"] = list(self.commands)
+        return wire | _cited(self.citations) | {"support": _wire_verdict(self.support)}
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarIncident:
+    """An earlier incident like this one.
+
+    Args:
+        resolution: what resolved it, in Markdown, without references.
+        citations: the lines that say so, at least one; the first is the one that counts.
+        incident_id: as its document names it; ``""`` if it names none.
+        support: whether the cited lines hold what the resolution says.
+
+    Raises:
+        ValueError: there is no resolution or no citation.
+    """
+
+    resolution: str
+    citations: tuple[CitedLines, ...]
+    incident_id: str = ""
+    support: Verdict = Verdict.NOTHING_TO_CHECK
+
+    def __post_init__(self) -> None:
+        if not self.resolution.strip():
+            raise ValueError("a similar incident without a resolution")
+        if not self.citations:
+            raise ValueError(f"a similar incident without a citation: {self.incident_id!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the wire form; ``incident_id`` is null where none is known."""
+        wire = {"incident_id": self.incident_id or None, "resolution": self.resolution}
+        return wire | _cited(self.citations) | {"support": _wire_verdict(self.support)}
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What is recommended for an incident, and what that rests on.
+
+    Args:
+        status: ``ok`` with guidance or a similar incident; ``no_match`` if nothing is documented;
+            ``degraded`` if that could not be found out or nothing of the advice could be proven.
+        summary: a sentence or two.
+        guidance: the steps, in the order in which to take them.
+        similar_incidents: earlier ones.
+        analysis: what the advisor makes of it, in its own words and without any source; ``""`` if
+            it said nothing.
+        confidence: 0..1, computed from the evidence, see docs/recommendation.md; 0 unless ok.
+        reasoning: what the confidence rests on.
+        warnings: what a person should look at.
+        advisor: who wrote it; ``""`` where nobody had to.
+        reason: why it is degraded; else ``None``.
+
+    Raises:
+        ValueError: these do not agree.
+    """
+
+    status: Status
+    summary: str
+    reasoning: str
+    guidance: tuple[Step, ...] = ()
+    similar_incidents: tuple[SimilarIncident, ...] = ()
+    analysis: str = ""
+    confidence: float = 0.0
+    warnings: tuple[Warned, ...] = ()
+    advisor: str = ""
+    reason: Reason | Shortfall | None = None
+
+    def __post_init__(self) -> None:
+        given = bool(self.guidance or self.similar_incidents)
+        if given != (self.status is Status.OK):
+            raise ValueError(f"{self.status} with {len(self.guidance)} steps")
+        if (self.reason is not None) != (self.status is Status.DEGRADED):
+            raise ValueError(f"{self.status} with reason {self.reason}")
+        if not 0.0 <= self.confidence <= (1.0 if given else 0.0):
+            raise ValueError(f"{self.status} with confidence {self.confidence}")
+        if max(len(self.guidance), len(self.similar_incidents)) > MAX_STEPS:
+            raise ValueError(f"more than {MAX_STEPS} steps or similar incidents")
+        if not self.summary.strip() or not self.reasoning.strip():
+            raise ValueError("a recommendation without a summary or reasoning")
+        if (self.summary == NO_MATCH) != (self.status is Status.NO_MATCH):
+            raise ValueError(f"{self.status} with summary {self.summary!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the advisory format, as ``schemas/recommendation.schema.json`` describes it."""
+        wire: dict[str, Any] = {"agent_id": AGENT_ID, "status": self.status.value}
+        if self.reason is not None:
+            wire["reason"] = self.reason.value
+        wire["recommendation"] = {
+            "summary": self.summary,
+            "guidance": [step.to_dict(number) for number, step in enumerate(self.guidance, 1)],
+            "similar_incidents": [similar.to_dict() for similar in self.similar_incidents],
+        }
+        if self.analysis:
+            wire["analysis"] = self.analysis
+        wire |= {"confidence": self.confidence, "reasoning": self.reasoning}
+        wire["warnings"] = [warned.to_dict() for warned in self.warnings]
+        return wire | ({"advisor": self.advisor} if self.advisor else {})
+
+
+def _cited(citations: tuple[CitedLines, ...]) -> dict[str, Any]:
+    first, *further = (lines.to_dict() for lines in citations)
+    return {"citation": first} | ({"further_citations": further} if further else {})
+
+
+def _wire_verdict(verdict: Verdict) -> str:
+    return verdict.value.replace(" ", "_")

@@ -1,0 +1,41 @@
+"""The sentences in which a recommendation speaks for itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NO_MATCH: Final = "No documented guidance found for this scenario"
+"""The whole summary where a search found nothing; the agent's prompt demands the same."""
+
+UNREACHABLE: Final = (
+    "The knowledge base could not be reached, which says nothing about what is documented."
+)
+"""The summary where it could not be searched."""
+
+UNVERIFIED: Final = (
+    "The knowledge base returned passages, but none of the advice could be verified against them."
+)
+"""The summary where nothing of an advisor's answer is left."""
+
+NO_ADVICE: Final = "The knowledge base returned passages, but no advice could be written from them."
+"""The summary where no advisor answered."""
+
+
+def counted(number: int, noun: str) -> str:
+    """Give a number with its noun, in the plural where it has to be.
+
+    >>> counted(1, "query"), counted(3, "query"), counted(0, "step")
+    ('1 query', '3 queries', '0 steps')
+    """
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
+
+
+def listed(names: list[str]) -> str:
+    """Join names as a sentence does.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

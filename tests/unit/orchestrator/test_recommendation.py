@@ -1,0 +1,171 @@
+"""A recommendation is what its schema says, and can't be built otherwise."""
+
+import hashlib
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.guardrails.draft import Kind
+from knowledge_rag.guardrails.support.report import Verdict
+from knowledge_rag.orchestrator.recommendation import (
+    MAX_STEPS,
+    CitedLines,
+    Concern,
+    Recommendation,
+    Shortfall,
+    SimilarIncident,
+    Step,
+    Warned,
+)
+from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
+from tests.unit.orchestrator.schema import SCHEMA, VALIDATOR
+
+DIGEST = hashlib.sha256(b"lines").hexdigest()
+LINES = CitedLines(Citation("runbooks/rds.md", 5, 10, "Diagnosis"), DIGEST, DIGEST)
+STEP = Step("Check the lag", (LINES,), ("aws rds x",), Verdict.SUPPORTED)
+OK = {"status": Status.OK, "summary": "Fail over.", "reasoning": "One runbook says so."}
+NOTHING = {"status": Status.NO_MATCH, "summary": NO_MATCH, "reasoning": "Nothing was found."}
+DEGRADED = {
+    "status": Status.DEGRADED,
+    "summary": UNREACHABLE,
+    "reasoning": "No query was answered.",
+    "reason": Reason.TIMEOUT,
+}
+
+
+def test_the_schema_is_a_schema():
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_schema_knows_every_kind_of_warning_and_every_reason():
+    kinds = SCHEMA["$defs"]["warning"]["properties"]["kind"]["enum"]
+    assert set(kinds) == {*map(str, Concern), *map(str, Kind)}
+    assert set(SCHEMA["properties"]["reason"]["enum"]) == {*map(str, Reason), *map(str, Shortfall)}
+
+
+def test_no_object_of_the_schema_takes_what_it_does_not_name():
+    objects = [SCHEMA, SCHEMA["properties"]["recommendation"], *SCHEMA["$defs"].values()]
+    described = [it for it in objects if it.get("type") == "object"]
+    assert len(described) == 6
+    assert all(it["additionalProperties"] is False for it in described)
+
+
+@pytest.mark.parametrize(
+    "recommendation",
+    [
+        Recommendation(**OK, guidance=(STEP,)),
+        Recommendation(**OK, similar_incidents=(SimilarIncident("Failed over", (LINES,)),)),
+        Recommendation(
+            **OK,
+            guidance=(STEP, Step("Wait", (LINES, LINES))),
+            similar_incidents=(SimilarIncident("Failed over", (LINES, LINES), "INC-1"),),
+            analysis="It looks like a stall.",
+            confidence=0.85,
+            warnings=tuple(Warned(kind, "Look.", 2) for kind in (*Concern, *Kind)),
+            advisor="converse",
+        ),
+        Recommendation(**NOTHING),
+        *(Recommendation(**{**DEGRADED, "reason": why}) for why in (*Reason, *Shortfall)),
+    ],
+)
+def test_every_recommendation_is_valid(recommendation):
+    VALIDATOR.validate(recommendation.to_dict())
+
+
+def test_the_whole_form():
+    citation = {
+        "source_file": "runbooks/rds.md",
+        "start_line": 5,
+        "end_line": 10,
+        "section_header": "Diagnosis",
+        "text_sha256": DIGEST,
+        "document_sha256": DIGEST,
+    }
+    given = Recommendation(
+        **OK,
+        guidance=(STEP,),
+        similar_incidents=(SimilarIncident("Failed over", (LINES,)),),
+        confidence=0.5,
+        warnings=(Warned(Concern.UNSUPPORTED, "flag --x is not in the cited lines", 1),),
+    )
+    assert given.to_dict() == {
+        "agent_id": "knowledge-rag",
+        "status": "ok",
+        "recommendation": {
+            "summary": "Fail over.",
+            "guidance": [
+                {
+                    "step": 1,
+                    "action": "Check the lag",
+                    "commands": ["aws rds x"],
+                    "citation": citation,
+                    "support": "supported",
+                }
+            ],
+            "similar_incidents": [
+                {
+                    "incident_id": None,
+                    "resolution": "Failed over",
+                    "citation": citation,
+                    "support": "nothing_to_check",
+                }
+            ],
+        },
+        "confidence": 0.5,
+        "reasoning": "One runbook says so.",
+        "warnings": [
+            {"kind": "unsupported", "message": "flag --x is not in the cited lines", "step": 1}
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        OK,
+        {**OK, "guidance": (STEP,), "reason": Reason.TIMEOUT},
+        {**OK, "guidance": (STEP,), "confidence": 1.01},
+        {**OK, "guidance": (STEP,), "summary": NO_MATCH},
+        {**OK, "guidance": (STEP,), "summary": " "},
+        {**OK, "guidance": (STEP,) * (MAX_STEPS + 1)},
+        {**NOTHING, "guidance": (STEP,)},
+        {**NOTHING, "confidence": 0.1},
+        {**NOTHING, "summary": "Nothing."},
+        {**NOTHING, "reason": Reason.TIMEOUT},
+        {**DEGRADED, "reason": None},
+        {**DEGRADED, "summary": NO_MATCH},
+        {**DEGRADED, "confidence": 0.1},
+        {**DEGRADED, "similar_incidents": (SimilarIncident("x", (LINES,)),)},
+    ],
+)
+def test_what_does_not_agree_cannot_be_built(arguments):
+    with pytest.raises(ValueError, match=r"with|more than"):
+        Recommendation(**arguments)
+
+
+@pytest.mark.parametrize("part", [Step, SimilarIncident])
+def test_nothing_is_guidance_without_a_citation_or_without_words(part):
+    with pytest.raises(ValueError, match="without a citation"):
+        part("Reboot", ())
+    with pytest.raises(ValueError, match="without a"):
+        part(" ", (LINES,))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"agent_id": "other"},
+        {"extra": 1},
+        {"confidence": 1.5},
+        {"status": "no_match"},
+        {"status": "degraded"},
+        {"reason": "timeout"},
+        {"warnings": [{"kind": "invented", "message": "x"}]},
+    ],
+)
+def test_the_schema_refuses_what_does_not_agree(change):
+    given = Recommendation(**OK, guidance=(STEP,), confidence=0.5).to_dict()
+    assert VALIDATOR.is_valid(given)
+    assert not VALIDATOR.is_valid(given | change)
