@@ -1,38 +1,23 @@
 """The Bedrock runtime client: botocore's own, with the exchange and the response made safe.
 
-botocore resolves the endpoint (``AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME`` included), signs, and
-turns errors into ``ClientError``. Three of its public events are used: ``before-call`` to renew
-credentials and ``before-send`` for a transport, both of which keep the deadline, and ``before-parse``
-because botocore takes a truncated, empty or foreign 200 for a success without results.
+:mod:`clients` keeps the deadline. The response is read here, because botocore takes a truncated, empty
+or foreign 200 for a success without results.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-import botocore.session
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError
-from botocore.httpsession import get_cert_path
-
-from knowledge_rag.core.connect import Connector, proxy_from_environment, tls_context
-from knowledge_rag.core.credentials import TimelyCredentials
-from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS, current_deadline
-from knowledge_rag.core.dns import Resolver
-from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings, RetrievalFailed
+from knowledge_rag.core import clients
+from knowledge_rag.core.clients import AwsClient
+from knowledge_rag.core.deadline import current_deadline
+from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.core.transport import Transport
 
 if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable
-
-    from knowledge_rag.core.connect import Endpoint
+    from knowledge_rag.core.deadline import Deadline
 
 SERVICE_NAME: Final = "bedrock-agent-runtime"
 
@@ -51,43 +36,8 @@ _ERROR_KEYS: Final = ("__type", "code", "Code", "message", "Message")
 
 _RESPONSE_KEYS: Final = ("retrievalResults", "guardrailAction", "nextToken")
 
-_CONFIG: Final = Config(
-    # The transport alone retries, and only what cost no time; see its `send`.
-    retries={"total_max_attempts": 1, "mode": "standard"},
-    # Never reached while `before-send` answers; they bound the call should that event ever go.
-    connect_timeout=DEFAULT_DEADLINE_SECONDS,
-    read_timeout=DEFAULT_DEADLINE_SECONDS,
-    # A fixed string: botocore otherwise rebuilds its own twice a request (a tenth of the call).
-    user_agent=f"knowledge-rag botocore/{botocore.__version__}",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class BedrockClient:
-    """A botocore client and what to close when it is no longer needed.
-
-    Args:
-        api: the ``bedrock-agent-runtime`` client.
-        transport: does its HTTP.
-        region: that it calls.
-    """
-
-    api: Any
-    transport: Transport
-    region: str
-
-    def prepare(self) -> None:
-        """Do what takes time and no network: load the certificate bundle.
-
-        Raises:
-            InvalidSettings: the bundle or the proxy setting is wrong.
-        """
-        self.transport.prepare(self.api.meta.endpoint_url)
-
-    def close(self) -> None:
-        """Close every connection."""
-        self.transport.close()
-        self.api.close()
+BedrockClient = AwsClient
+"""A ``bedrock-agent-runtime`` client whose Retrieve keeps deadlines."""
 
 
 def create_client(region: str) -> BedrockClient:
@@ -99,34 +49,7 @@ def create_client(region: str) -> BedrockClient:
     Raises:
         InvalidSettings: the AWS settings around us (endpoint URL, profile, config file) are wrong.
     """
-    session = botocore.session.get_session()
-    try:
-        api = session.create_client(SERVICE_NAME, region_name=region, config=_CONFIG)
-        credentials = TimelyCredentials(session.get_credentials())
-        bundle = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
-    except (BotoCoreError, OSError, ValueError) as error:  # OSError: a token's file is not there
-        raise InvalidSettings(f"AWS client: {error}") from error
-    transport = Transport(_connectors(bundle))
-    # The stubs know no event whose handlers answer something.
-    events = cast("Any", api.meta.events)
-    events.register(f"before-call.{SERVICE_NAME}.Retrieve", credentials.renew)
-    events.register(f"before-send.{SERVICE_NAME}.Retrieve", transport.send)
-    events.register(f"before-parse.{SERVICE_NAME}.Retrieve", check_response)
-    return BedrockClient(api, transport, region)
-
-
-def _connectors(ca_bundle: str | None) -> Callable[[Endpoint], Connector]:
-    resolver = Resolver()
-
-    @lru_cache(maxsize=1)
-    def tls() -> ssl.SSLContext:
-        return tls_context(ca_bundle or str(get_cert_path(verify=True)))
-
-    def connector(endpoint: Endpoint) -> Connector:
-        context = tls() if endpoint.scheme == "https" else None
-        return Connector(endpoint, resolver, context, proxy_from_environment(endpoint))
-
-    return connector
+    return clients.create_client(SERVICE_NAME, "Retrieve", region, check_response)
 
 
 def check_response(
@@ -143,11 +66,9 @@ def check_response(
     """
     data = response_dict["body"]
     if response_dict["status_code"] >= 300:
-        if len(data) > MAX_ERROR_BODY_BYTES or not _is_error_body(_json_object(data)):
-            response_dict["body"] = b"{}"
+        check_error(response_dict)
         return
-    if current_deadline().remaining() < _parse_seconds(data):
-        raise DeadlineExceeded("the response came too late to be parsed in time")
+    leave_time_to_parse(data, current_deadline())
     body = _json_object(data)
     if body is None or not isinstance(body.get("retrievalResults"), list):
         request_id = response_dict["headers"].get("x-amzn-requestid", "")[:MAX_CODE_CHARACTERS]
@@ -157,9 +78,28 @@ def check_response(
     response_dict["body"] = b"{}"
 
 
-def _parse_seconds(data: bytes) -> float:
+def check_error(response_dict: dict[str, Any], **_: object) -> None:
+    """Keep the body of an error only if botocore can read it; a ``before-parse`` handler.
+
+    Without one, the status becomes the code. A 2xx is left alone.
+    """
+    if response_dict["status_code"] < 300:
+        return
+    data = response_dict["body"]
+    if len(data) > MAX_ERROR_BODY_BYTES or not _is_error_body(_json_object(data)):
+        response_dict["body"] = b"{}"
+
+
+def leave_time_to_parse(data: bytes, deadline: Deadline) -> None:
+    """Give up a body that could not be parsed and proven before the deadline.
+
+    Raises:
+        DeadlineExceeded: too little time is left.
+    """
     brackets = data.count(b"[") + data.count(b"{")
-    return len(data) * PARSE_SECONDS_PER_BYTE + brackets * PARSE_SECONDS_PER_BRACKET
+    needed = len(data) * PARSE_SECONDS_PER_BYTE + brackets * PARSE_SECONDS_PER_BRACKET
+    if deadline.remaining() < needed:
+        raise DeadlineExceeded("the response came too late to be parsed in time")
 
 
 def _is_error_body(body: dict[str, Any] | None) -> bool:

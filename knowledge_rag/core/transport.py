@@ -7,6 +7,7 @@ lets this module do the exchange. ``docs/decisions/0002-deadline-at-the-socket.m
 from __future__ import annotations
 
 import http.client
+import io
 import os
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -184,14 +185,11 @@ class _Http(http.client.HTTPConnection):
         return data
 
 
-class _Body:
-    """What botocore reads a response's body from."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
+class _Body(io.BytesIO):
+    """What botocore reads a response's body from, or hands on where it is itself the answer."""
 
     def stream(self) -> Iterator[bytes]:
-        yield self._body
+        yield self.getvalue()
 
 
 def _target(url: str) -> str:

@@ -1,0 +1,120 @@
+"""Clients of AWS services that keep one absolute deadline a call.
+
+botocore resolves the endpoint (``AWS_ENDPOINT_URL_...`` included), signs, and turns errors into
+``ClientError``. Three of its public events are used: ``before-call`` to renew credentials and
+``before-send`` for a transport, both of which keep the deadline, and ``before-parse`` because
+botocore can't read every body that a peer may send.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError
+from botocore.httpsession import get_cert_path
+
+from knowledge_rag.core.connect import Connector, proxy_from_environment, tls_context
+from knowledge_rag.core.credentials import TimelyCredentials
+from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS
+from knowledge_rag.core.dns import Resolver
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.transport import Transport
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+
+    from knowledge_rag.core.connect import Endpoint
+
+_CONFIG: Final = Config(
+    # The transport alone retries, and only what cost no time; see its `send`.
+    retries={"total_max_attempts": 1, "mode": "standard"},
+    # Never reached while `before-send` answers; they bound the call should that event ever go.
+    connect_timeout=DEFAULT_DEADLINE_SECONDS,
+    read_timeout=DEFAULT_DEADLINE_SECONDS,
+    # A fixed string: botocore otherwise rebuilds its own twice a request (a tenth of the call).
+    user_agent=f"knowledge-rag botocore/{botocore.__version__}",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AwsClient:
+    """A botocore client and what to close when it is no longer needed.
+
+    Args:
+        api: the client; one of its operations keeps deadlines.
+        transport: does that operation's HTTP.
+        region: that it calls.
+    """
+
+    api: Any
+    transport: Transport
+    region: str
+
+    def prepare(self) -> None:
+        """Do what takes time and no network: load the certificate bundle.
+
+        Raises:
+            InvalidSettings: the bundle or the proxy setting is wrong.
+        """
+        self.transport.prepare(self.api.meta.endpoint_url)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.transport.close()
+        self.api.close()
+
+
+def create_client(
+    service: str, operation: str, region: str, check_response: Callable[..., None]
+) -> AwsClient:
+    """Make the client of a service for one operation; nothing is sent.
+
+    Args:
+        service: as botocore names it, e.g. ``lambda``.
+        operation: as the service names it, e.g. ``Invoke``.
+        region: an AWS region's name.
+        check_response: a ``before-parse`` handler.
+
+    Raises:
+        InvalidSettings: the AWS settings around us (endpoint URL, profile, config file) are wrong.
+    """
+    session = botocore.session.get_session()
+    try:
+        api = session.create_client(service, region_name=region, config=_CONFIG)
+        credentials = TimelyCredentials(session.get_credentials())
+        transport = create_transport(session)
+    except (BotoCoreError, OSError, ValueError) as error:  # OSError: a token's file is not there
+        raise InvalidSettings(f"AWS client: {error}") from error
+    # The stubs know no event whose handlers answer something.
+    events = cast("Any", api.meta.events)
+    service_id = api.meta.service_model.service_id.hyphenize()
+    events.register(f"before-call.{service_id}.{operation}", credentials.renew)
+    events.register(f"before-send.{service_id}.{operation}", transport.send)
+    events.register(f"before-parse.{service_id}.{operation}", check_response)
+    return AwsClient(api, transport, region)
+
+
+def create_transport(session: botocore.session.Session) -> Transport:
+    """Make a transport with the certificate bundle and the proxies that the environment names."""
+    bundle = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
+    return Transport(_connectors(bundle))
+
+
+def _connectors(ca_bundle: str | None) -> Callable[[Endpoint], Connector]:
+    resolver = Resolver()
+
+    @lru_cache(maxsize=1)
+    def tls() -> ssl.SSLContext:
+        return tls_context(ca_bundle or str(get_cert_path(verify=True)))
+
+    def connector(endpoint: Endpoint) -> Connector:
+        context = tls() if endpoint.scheme == "https" else None
+        return Connector(endpoint, resolver, context, proxy_from_environment(endpoint))
+
+    return connector
