@@ -1,0 +1,269 @@
+"""Whether a citation still holds: its lines against the file as it is now.
+
+A citation is never corrected. Where its text went is reported beside it, for a person to follow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Protocol
+
+from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
+from knowledge_rag.core.lines import decode, split_lines
+from knowledge_rag.core.metadata import DOCUMENT_SHA256
+from knowledge_rag.guardrails.resemblance import (
+    LineRange,
+    nearest,
+    places_of,
+    resembling,
+    says_something,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from knowledge_rag.core.citations import Citation
+    from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.guardrails.ledger import Evidence, Ledger
+    from knowledge_rag.guardrails.resemblance import Resembling
+    from knowledge_rag.guardrails.verify import Cited
+
+MAX_ELSEWHERE: Final = 3
+"""Other files that are named at most for a text that its own file no longer holds."""
+
+WORDLESS: Final = "no letter or digit in it to find it by"
+"""Why a text of blank lines, fences or braces is not looked for: it stands in every file."""
+
+
+class State(StrEnum):
+    """What became of cited lines."""
+
+    SAME = "same"
+    """They hold the cited text byte for byte, whatever happened around them."""
+    MOVED = "moved"
+    """They don't, and other lines of the file do."""
+    CHANGED = "changed"
+    """The text is nowhere in the file; or has no letter or digit to find it by, or the file can't be
+    read: what can't be confirmed is not the same."""
+    GONE = "gone"
+    """There is no such file."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitedLines:
+    r"""A citation, with what proves it.
+
+    Args:
+        citation: where the lines stood.
+        content: the lines joined by ``\n``, byte for byte.
+        document_sha256: of the file that they were read from; ``None`` where it isn't known.
+
+    Raises:
+        InvalidCitation: the text has not as many lines as the citation.
+    """
+
+    citation: Citation
+    content: str
+    document_sha256: str | None = None
+
+    def __post_init__(self) -> None:
+        cited = self.citation.end_line - self.citation.start_line + 1
+        held = self.content.count("\n") + 1
+        if cited != held:
+            raise InvalidCitation(f"{self.citation}: cites {cited} lines, its text has {held}")
+
+    @classmethod
+    def of(cls, result: RetrievalResult) -> CitedLines:
+        """Give the lines of a retrieval result."""
+        sha256 = result.metadata.get(DOCUMENT_SHA256)
+        return cls(result.citation, result.content, sha256 if isinstance(sha256, str) else None)
+
+    @classmethod
+    def part(cls, cited: Evidence | Cited, ledger: Ledger) -> CitedLines:
+        """Give lines of an answer or a ledger, with the hash of the result that holds them."""
+        whole = cls.of(ledger.results[cited.number - 1])
+        return cls(cited.citation, cited.content, whole.document_sha256)
+
+
+@dataclass(frozen=True, slots=True)
+class FileNow:
+    """A file as it is now.
+
+    Args:
+        sha256: of its bytes, 64 hex digits; ``None`` if they could not be had.
+        text: as the lines are counted in it; ``None`` if it can't be read.
+        unreadable: why not, ``""`` if it can.
+    """
+
+    sha256: str | None
+    text: str | None
+    unreadable: str = ""
+
+    @classmethod
+    def of(cls, source_file: str, data: bytes) -> FileNow:
+        """Read a file's bytes as ingest does; what it would refuse is unreadable here too."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        try:
+            return cls(sha256, decode(data, source_file))
+        except UnreadableDocument as error:
+            return cls(sha256, None, error.reason)
+
+
+class Corpus(Protocol):
+    """The documents as they are now, wherever they are kept."""
+
+    def files(self) -> Iterable[str]:
+        """Give the path of every document, relative to the root, each once."""
+        ...
+
+    def now(self, source_file: str) -> FileNow | None:
+        """Give a document, ``None`` if there is none of that path.
+
+        A path may come from anyone: nothing outside the corpus is read. Never raises for one bad file.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Lines of another file that hold the cited text.
+
+    Args:
+        source_file: path relative to the corpus root.
+        lines: those there that hold it, the nearest to the cited numbers.
+        same_document: whether that file is the cited one, byte for byte, by another name.
+    """
+
+    source_file: str
+    lines: LineRange
+    same_document: bool
+
+    def __str__(self) -> str:
+        """Give the human form, ``runbooks/rds-failover.md, lines 5-10``."""
+        return f"{self.source_file}, {self.lines}"
+
+
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """What became of a citation.
+
+    Args:
+        citation: as it was given.
+        state: what became of its lines.
+        document_changed: whether any byte of the file changed; ``None`` if that can't be told.
+        moved_to: the lines that hold the text now, the nearest ones, if it moved.
+        others: in how many further places of the file the text stands, if it moved.
+        resembling: the lines most like the cited ones, if they changed and any are like them.
+        not_searched: why the file was not searched for the text, ``""`` if it was.
+        now_in: other files that hold the text, if its own does not; MAX_ELSEWHERE at most, a renamed
+            one first.
+    """
+
+    citation: Citation
+    state: State
+    document_changed: bool | None = None
+    moved_to: LineRange | None = None
+    others: int = 0
+    resembling: Resembling | None = None
+    not_searched: str = ""
+    now_in: tuple[Place, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.moved_to is not None) != (self.state is State.MOVED):
+            raise ValueError(f"{self.state} to {self.moved_to}")
+        if self.resembling is not None and self.state is not State.CHANGED:
+            raise ValueError(f"{self.state} with {self.resembling}")
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether the file never held the text at these lines: it is unchanged, and does not."""
+        return self.document_changed is False and self.state is not State.SAME
+
+
+def compare(cited: CitedLines, now: FileNow | None) -> Staleness:
+    """Hold cited lines against their file as it is now.
+
+    Args:
+        cited: what was cited.
+        now: the file of the citation's path; ``None`` if there is none.
+    """
+    citation, content = cited.citation, cited.content
+    if now is None:
+        return Staleness(citation, State.GONE)
+    changed = _differ(cited.document_sha256, now.sha256)
+    if now.text is None:
+        return Staleness(citation, State.CHANGED, changed, not_searched=now.unreadable)
+    lines = split_lines(now.text)
+    first, length = citation.start_line, content.count("\n") + 1
+    if lines[first - 1 : citation.end_line] == content.split("\n"):
+        return Staleness(citation, State.SAME, changed)
+    if not says_something(content):
+        return Staleness(citation, State.CHANGED, changed, not_searched=WORDLESS)
+    places = places_of(content, lines) if content in now.text else []
+    if not places:
+        like = resembling(content, lines, first)
+        return Staleness(citation, State.CHANGED, changed, resembling=like)
+    at = nearest(places, first)
+    moved_to = LineRange(at, at + length - 1)
+    return Staleness(citation, State.MOVED, changed, moved_to, len(places) - 1)
+
+
+def compare_all(cited: Sequence[CitedLines], corpus: Corpus) -> tuple[Staleness, ...]:
+    """Hold citations against a corpus; look in its other files for what their own no longer hold.
+
+    A cited file is read once, and the corpus at most once more, however many citations there are.
+
+    Returns:
+        One for each of ``cited``, in their order.
+    """
+    files = {
+        name: corpus.now(name) for name in dict.fromkeys(c.citation.source_file for c in cited)
+    }
+    found = [compare(one, files[one.citation.source_file]) for one in cited]
+    lost = {
+        number: one
+        for number, (one, was) in enumerate(zip(cited, found, strict=True))
+        if was.state in (State.CHANGED, State.GONE) and says_something(one.content)
+    }
+    for number, places in _elsewhere(lost, corpus).items():
+        found[number] = replace(found[number], now_in=places)
+    return tuple(found)
+
+
+def _differ(then: str | None, now: str | None) -> bool | None:
+    return None if then is None or now is None else then != now
+
+
+def _elsewhere(lost: Mapping[int, CitedLines], corpus: Corpus) -> dict[int, tuple[Place, ...]]:
+    places: defaultdict[int, list[Place]] = defaultdict(list)
+    for name in corpus.files() if lost else ():
+        now = corpus.now(name)
+        if now is None or now.text is None:
+            continue
+        for number, one in lost.items():
+            place = _place(one, name, now)
+            if place and name != one.citation.source_file:
+                places[number].append(place)
+    return {
+        number: tuple(sorted(found, key=_likeliest)[:MAX_ELSEWHERE])
+        for number, found in places.items()
+    }
+
+
+def _place(cited: CitedLines, source_file: str, now: FileNow) -> Place | None:
+    if now.text is None or cited.content not in now.text:
+        return None
+    lines = split_lines(now.text)
+    places = places_of(cited.content, lines)
+    if not places:
+        return None
+    at = nearest(places, cited.citation.start_line)
+    where = LineRange(at, at + cited.content.count("\n"))
+    return Place(source_file, where, _differ(cited.document_sha256, now.sha256) is False)
+
+
+def _likeliest(place: Place) -> tuple[bool, str]:
+    return not place.same_document, place.source_file
