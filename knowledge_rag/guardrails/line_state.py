@@ -46,7 +46,7 @@ class LineState:
         text = self._outlet.text
         end = text.find("\n", start, start + HEAD)
         head = text[start : end if end >= 0 else start + HEAD]
-        if end < 0 and not final and not markdown_blocks.is_decided(head):
+        if end < 0 and not final and not markdown_blocks.is_decided(self._blocks, head):
             return False
         self._entered = self._blocks
         self.kind, self._blocks = markdown_blocks.next_line(self._blocks, head)
@@ -82,7 +82,9 @@ class LineState:
         With no prefix, ordinary text stands before.
         """
         rest = self._outlet.text[end : end + HEAD]
-        return bool(rest) and (prefix is None or markdown_blocks.is_decided(prefix + rest))
+        if prefix is None or not rest:
+            return bool(rest)
+        return markdown_blocks.is_decided(self._entered, prefix + rest)
 
     def needs_mark(self, start: int, end: int, *, inline: bool, whole: bool) -> bool:
         """Whether a mark must stand where something is taken out.

@@ -66,9 +66,14 @@ _ENDLESS: Final = re.compile(
 """Opens HTML that a blank line does not end."""
 
 
-def is_decided(head: str) -> bool:
-    """Whether a line that begins like this is what it is, whatever follows."""
-    return len(head) >= HEAD or _EARLY.match(head) is not None
+def is_decided(blocks: Blocks, head: str) -> bool:
+    """Whether a line that begins like this is what it is, whatever follows.
+
+    Args:
+        blocks: what the lines before leave open; a line of HTML is looked at as a whole.
+        head: what is known of the line, without its end.
+    """
+    return len(head) >= HEAD or (not blocks.in_html and _EARLY.match(head) is not None)
 
 
 def next_line(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:

@@ -182,6 +182,15 @@ def test_a_stream_gives_what_the_whole_gives(answer, sizes):
     assert "".join([*shown, rest]) == verified.text
 
 
+@pytest.mark.parametrize("answer", ["<div>\n[9]<!--", "<div>\nb <?\n\n    [9]"])
+def test_a_line_of_html_is_read_to_its_end_before_a_reference_on_it_goes(answer):
+    stream = VerifiedStream(LEDGER)
+    shown = "".join(map(stream.feed, answer))
+    rest, verified = stream.close()
+    assert verified == verify(answer, LEDGER)
+    assert shown + rest == verified.text
+
+
 @given(st.text(st.characters(exclude_characters="[]&\\［﹇【〔〖〘〚⁅⟦❲⦋⦍⦏︹︻﹝")))
 def test_text_without_brackets_is_not_held_back(text):
     assert VerifiedStream(LEDGER).feed(text) == text
