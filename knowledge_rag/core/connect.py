@@ -82,7 +82,7 @@ def proxy_from_environment(endpoint: Endpoint) -> Proxy | None:
         InvalidSettings: the proxy is itself to be spoken to over TLS or SOCKS, or is no URL.
     """
     url = getproxies().get(endpoint.scheme)
-    if not url or _is_loopback(endpoint.host) or proxy_bypass(endpoint.authority):
+    if not url or is_loopback(endpoint.host) or proxy_bypass(endpoint.authority):
         return None
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
@@ -103,7 +103,8 @@ def _authorization(parts: SplitResult) -> str:
     return "Basic " + base64.b64encode(pair.encode()).decode()
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Tell whether a host, by name or address, is this machine itself."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

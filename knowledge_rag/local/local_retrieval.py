@@ -1,0 +1,89 @@
+"""The orchestrator's way to the local knowledge base: the real function, in this process."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from knowledge_rag.core.errors import DeadlineExceeded
+from knowledge_rag.core.response import read_outcome
+from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.local.action_group import local_action_group
+from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.orchestrator.backends.arguments import current_ids, to_arguments
+from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.outcome import RetrievalOutcome
+    from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.local.action_group import ActionGroup
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
+    from knowledge_rag.orchestrator.retrieval import Budget
+
+
+class LocalFunction:
+    """Calls the function as a direct caller would.
+
+    One query at a time: the function writes its records to the process's standard output, which is
+    collected meanwhile. A local query takes some milliseconds, and waiting counts to the budget.
+
+    Args:
+        function: the function.
+    """
+
+    name = "local"
+
+    def __init__(self, function: ActionGroup) -> None:
+        self._function = function
+        self._turn = threading.Lock()
+
+    def prepare(self, deadline: Deadline) -> None:
+        """Do nothing: all is made when the block is entered."""
+
+    def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
+        """Invoke it; see ``Way``. The function keeps a deadline of its own."""
+        if not self._turn.acquire(timeout=deadline.remaining()):
+            raise DeadlineExceeded("other queries took too long")
+        try:
+            answer = self._function.invoke({**to_arguments(query), **current_ids()})
+        finally:
+            self._turn.release()
+        return read_outcome(answer.body, max_results=query.max_results)
+
+    def close(self) -> None:
+        """Do nothing: the function belongs to whoever made it."""
+
+
+@contextmanager
+def local_retrieval(
+    knowledge_base: KnowledgeBase,
+    *,
+    search_type: SearchType = SearchType.HYBRID,
+    budget: Budget | None = None,
+) -> Iterator[BoundedRetrieval]:
+    """Ask a local knowledge base for as long as the block runs.
+
+    The process's environment is changed meanwhile and put back afterwards, so one block at a time.
+
+    Args:
+        knowledge_base: the one that is searched; the caller closes it.
+        search_type: what the function asks for.
+        budget: of each query.
+
+    Raises:
+        ServerFailed: on entering, when the local server does not start.
+        ModelUnavailable: on entering, when the embedding model can't be had.
+    """
+    with (
+        LocalBedrock(knowledge_base) as bedrock,
+        local_action_group(bedrock.endpoint_url, search_type=search_type) as function,
+    ):
+        retrieval = BoundedRetrieval(LocalFunction(function), budget)
+        try:
+            yield retrieval
+        finally:
+            retrieval.close()

@@ -1,0 +1,152 @@
+"""From a blocking question that may fail to the interface: bounded, cancellable, never raising."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from knowledge_rag.core.deadline import Deadline
+from knowledge_rag.core.errors import (
+    InvalidSettings,
+    RequestRefused,
+    RetrievalFailed,
+    UnreadableResponse,
+)
+from knowledge_rag.core.failures import FORESEEN, as_failure
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
+from knowledge_rag.orchestrator.retrieval import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from knowledge_rag.core.retrieval import Query
+
+MAX_THREADS: Final = 16
+"""Queries of one back end in flight at once; further ones wait, and their budget runs meanwhile."""
+
+PREPARATION_SECONDS: Final = 10.0
+"""Credentials may come slowly when a machine has just started."""
+
+_REASONS: Final[tuple[tuple[type[Exception], Reason], ...]] = (
+    (UnreadableResponse, Reason.MALFORMED_RESPONSE),
+    (RequestRefused, Reason.CONFIGURATION),
+    (InvalidSettings, Reason.CONFIGURATION),
+)
+
+_Result = TypeVar("_Result")
+
+_logger = logging.getLogger(__name__)
+
+
+class Way(Protocol):
+    """One way to ask, as a thread does.
+
+    Attributes:
+        name: for the log.
+    """
+
+    name: str
+
+    def prepare(self, deadline: Deadline) -> None:
+        """Do beforehand what the first question would have to wait for.
+
+        Raises:
+            Exception: as :meth:`ask`.
+        """
+
+    def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
+        """Ask one question; called by several threads at once.
+
+        Args:
+            query: the question.
+            deadline: by which this has returned or raised, whatever the other side does.
+
+        Raises:
+            RetrievalFailed: it could not be searched.
+            Exception: any of :data:`FORESEEN`, ``UnreadableResponse``, ``RequestRefused`` or
+                ``InvalidSettings``; all else is a defect.
+        """
+
+    def close(self) -> None:
+        """Close every connection; nobody asks any more."""
+
+
+class BoundedRetrieval:
+    """A way, behind the interface ``Retrieval``.
+
+    The way works on a thread of this object's own, since asyncio's are few and shared. A thread
+    can't be stopped, and need not be: it ends by the query's deadline, which holds at the socket.
+
+    Args:
+        way: whom to ask; closed by :meth:`close`.
+        budget: of each query.
+    """
+
+    def __init__(self, way: Way, budget: Budget | None = None) -> None:
+        self._way = way
+        self._budget = budget or Budget()
+        self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix=way.name)
+
+    async def retrieve(self, query: Query) -> RetrievalOutcome:
+        """Ask one question; see the interface."""
+        deadline = self._budget.deadline()
+        try:
+            async with asyncio.timeout(self._budget.seconds):
+                return await self._in_thread(lambda: self._way.ask(query, deadline))
+        except Exception as error:  # noqa: BLE001 - the boundary: every fault becomes an outcome
+            return self._degraded(error)
+
+    async def prepare(self, seconds: float = PREPARATION_SECONDS) -> None:
+        """Spare the first question what takes time once: credentials, certificates, a session.
+
+        Whatever fails here is told in the log, and by the first question.
+
+        Args:
+            seconds: how long to wait for it; what is ready later serves later questions.
+        """
+        deadline = Deadline.after(seconds)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._in_thread(lambda: self._way.prepare(deadline))
+        except Exception as error:  # noqa: BLE001 - likewise
+            self._degraded(error)
+
+    def close(self) -> None:
+        """Let queries under way end, which takes no longer than their budget, and close the way."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        self._way.close()
+
+    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
+        context = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work)
+
+    def _degraded(self, error: Exception) -> RetrievalOutcome:
+        failure = _failure(error)
+        _logger.warning(
+            "backend=%s reason=%s code=%s request_id=%s | retrieval degraded",
+            self._way.name,
+            failure.reason,
+            neutralise(failure.code),
+            neutralise(failure.request_id),
+        )
+        return RetrievalOutcome(Status.DEGRADED, reason=failure.reason)
+
+
+def _failure(error: Exception) -> RetrievalFailed:
+    if isinstance(error, RetrievalFailed):
+        return error
+    if isinstance(error, FORESEEN):
+        return as_failure(error)
+    code = type(error).__name__
+    for kind, reason in _REASONS:
+        if isinstance(error, kind):
+            return RetrievalFailed(reason, code=code)
+    # Without its message: that can quote the query, or a header with what signed it.
+    frames = [line.strip() for line in traceback.format_tb(error.__traceback__)]
+    _logger.error("error=%s frames=%s | unforeseen error", code, frames)
+    return RetrievalFailed(Reason.INTERNAL, code=code)

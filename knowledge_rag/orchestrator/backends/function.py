@@ -1,0 +1,90 @@
+"""Asks the retrieval function, by Lambda's Invoke."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.bedrock import check_error, leave_time_to_parse
+from knowledge_rag.core.clients import create_client
+from knowledge_rag.core.errors import InvalidSettings, RetrievalFailed, UnreadableResponse
+from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
+from knowledge_rag.core.outcome import Reason
+from knowledge_rag.core.response import read_json, read_outcome
+from knowledge_rag.orchestrator.backends.arguments import current_ids, to_arguments
+from knowledge_rag.orchestrator.backends.lazily import Lazily
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.clients import AwsClient
+    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.outcome import RetrievalOutcome
+    from knowledge_rag.core.retrieval import Query
+
+_FUNCTION: Final = re.compile(r"[a-zA-Z0-9:_-]{1,170}")
+_QUALIFIER: Final = re.compile(r"\$LATEST|[a-zA-Z0-9_-]{1,128}")
+_TIMED_OUT: Final = "Sandbox.Timedout"
+"""Lambda's own name for a function that it stopped."""
+
+
+class RetrievalFunction:
+    """A direct invocation; needs ``lambda:InvokeFunction`` on the function's alias.
+
+    Args:
+        function: its name, or an ARN, with or without a qualifier.
+        region: of the function.
+        qualifier: alias or version, ``""`` where the name has it.
+
+    Raises:
+        InvalidSettings: no function or alias can have such a name.
+    """
+
+    name = "function"
+
+    def __init__(self, function: str, region: str, *, qualifier: str = "") -> None:
+        if not _FUNCTION.fullmatch(function):
+            raise InvalidSettings(f"function {function[:80]!r} is neither a name nor an ARN")
+        if qualifier and not _QUALIFIER.fullmatch(qualifier):
+            raise InvalidSettings(f"qualifier {qualifier[:80]!r} is neither an alias nor a version")
+        self._target = {"FunctionName": function, "InvocationType": "RequestResponse"}
+        if qualifier:
+            self._target["Qualifier"] = qualifier
+        self._client: Lazily[AwsClient] = Lazily(
+            "AWS client", lambda: create_client("lambda", "Invoke", region, check_error)
+        )
+
+    def prepare(self, deadline: Deadline) -> None:
+        """Make the client and load its certificates; see ``Way``."""
+        self._client.get(deadline).prepare()
+
+    def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
+        """Invoke it with the flat arguments of a direct caller; see ``Way``."""
+        payload = json.dumps({**to_arguments(query), **current_ids()}).encode()
+        client = self._client.get(deadline)
+        with deadline.applied():
+            answer = client.api.invoke(**self._target, Payload=payload)
+        data: bytes = answer["Payload"].read()  # in memory: the transport has read it to its end
+        leave_time_to_parse(data, deadline)
+        if "FunctionError" in answer:
+            raise _function_error(data, answer)
+        return read_outcome(read_json(data), max_results=query.max_results)
+
+    def close(self) -> None:
+        """Close every connection."""
+        client = self._client.made()
+        if client is not None:
+            client.close()
+
+
+def _function_error(data: bytes, answer: dict[str, Any]) -> RetrievalFailed:
+    body: object = None
+    with suppress(UnreadableResponse):
+        body = read_json(data)
+    kind = body.get("errorType") if isinstance(body, dict) else None
+    code = kind if isinstance(kind, str) else "FunctionError"
+    reason = Reason.TIMEOUT if code == _TIMED_OUT else Reason.UNAVAILABLE
+    request_id = str(answer.get("ResponseMetadata", {}).get("RequestId", ""))
+    return RetrievalFailed(
+        reason, code=code[:MAX_CODE_CHARACTERS], request_id=request_id[:MAX_CODE_CHARACTERS]
+    )
