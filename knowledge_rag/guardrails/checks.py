@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.guardrails.draft import Kind, Warned
+from knowledge_rag.guardrails.searches import matches_at, phrases, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -119,7 +120,7 @@ def unsourced_information(draft: Draft, settings: CheckSettings) -> Iterator[War
 def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
     """Warn of confident phrases without a reference close by."""
     reach = settings.confident_distance
-    for found in _phrases(settings.confident).finditer(draft.text):
+    for found in phrases(settings.confident).find(draft.text, draft.folded):
         if not draft.is_code(found.start()) and not draft.is_cited(
             found.span(), before=reach, after=reach
         ):
@@ -130,7 +131,7 @@ def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]
 def uncited_numbers(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
     """Warn of numbers without a reference close behind; not of numbers in code and identifiers."""
     reach = settings.number_distance
-    for found in _numbers(settings.numbers).finditer(draft.text):
+    for found in _numbers(settings.numbers, draft):
         if not draft.is_code(found.start()) and not draft.is_cited(
             found.span(), before=0, after=reach
         ):
@@ -166,8 +167,8 @@ def unchecked(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noq
     for start, end in draft.unchecked:
         message = f"{draft.text[start:end]} is read as a link or an index, not as a reference."
         yield Warned(Kind.UNCHECKED, message, start, end)
-    for found in _UNBRACKETED.finditer(draft.text):
-        if not draft.is_code(found.start()) and not _is_in_reference(draft, found.start()):
+    for found in _unbracketed(draft):
+        if not draft.is_code(found.start()) and not draft.is_in_reference(found.start()):
             message = "Reads like a reference, but stands in no square brackets."
             yield Warned(Kind.UNCHECKED, message, *found.span())
 
@@ -196,27 +197,51 @@ _WANTED: Final = re.compile(
 _UNBRACKETED: Final = re.compile(r"\bsources?:\s?[^\s,\[\]]{1,200},\s?lines?\s\d+", re.IGNORECASE)
 
 
-def _is_in_reference(draft: Draft, offset: int) -> bool:
-    return any(start <= offset < end for start, end in draft.references)
+_NUMBER_BEGINS: Final = re.compile(r"[\d$\u20ac\u00a3Uu](?<![\w./:=-].)")
+"""What each of NUMBERS begins with, where it is no part of an identifier."""
+_NUMBER_LENGTH: Final = 100
+"""Characters of one of NUMBERS before its unit at most."""
+_UNITS: Final = (
+    *(b"%", b"percent", b"per cent", b"thousand", b"million", b"billion", b"trillion"),
+    *(b"$", b"dollars", b"euros", b"pounds", b"usd", b"eur", b"gbp"),
+)
+"""What one of NUMBERS ends with or, a symbol, begins with; in a folded text."""
+_SYMBOLS: Final = re.compile("[\u20ac\u00a3]")
+"""Those that a folded text does not hold."""
+
+
+def _unbracketed(draft: Draft) -> Iterator[re.Match[str]]:
+    if draft.folded is None:
+        return _UNBRACKETED.finditer(draft.text)
+    return matches_at(_UNBRACKETED, draft.text, places(b"source", draft.folded))
 
 
 def _admits(draft: Draft, settings: CheckSettings) -> bool:
-    return _phrases(settings.admissions).search(draft.text) is not None
+    return any(phrases(settings.admissions).find(draft.text, draft.folded))
+
+
+def _numbers(patterns: tuple[str, ...], draft: Draft) -> Iterator[re.Match[str]]:
+    """Find numbers that state something; those that begin like NUMBERS are found faster."""
+    pattern = _number_pattern(patterns)
+    if draft.folded is None or not set(patterns) <= set(NUMBERS):
+        return pattern.finditer(draft.text)
+    return matches_at(pattern, draft.text, _number_begins(draft.text, draft.folded))
+
+
+def _number_begins(text: str, folded: bytes) -> Iterator[int]:
+    """Give where one of NUMBERS may begin: close before each of the units."""
+    units = [place for unit in _UNITS for place in places(unit, folded)]
+    if not text.isascii():
+        units.extend(found.start() for found in _SYMBOLS.finditer(text))
+    seen = 0
+    for unit in sorted(units):
+        for begun in _NUMBER_BEGINS.finditer(text, max(seen, unit - _NUMBER_LENGTH), unit + 1):
+            yield begun.start()
+        seen = unit + 1
 
 
 @lru_cache(maxsize=64)
-def _phrases(phrases: tuple[str, ...]) -> re.Pattern[str]:
-    """Give the pattern of any of the phrases, whatever its case, white space and apostrophes."""
-    ways = (
-        r"\s+".join(re.escape(word).replace("'", "['\u2019]") for word in phrase.split())
-        for phrase in phrases
-        if phrase.strip()
-    )
-    return re.compile(rf"\b(?:{'|'.join(ways) or '(?!)'})\b", re.IGNORECASE)
-
-
-@lru_cache(maxsize=64)
-def _numbers(patterns: tuple[str, ...]) -> re.Pattern[str]:
+def _number_pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
     """Give the pattern of any of the numbers, where it is no part of an identifier."""
     ways = "|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)"
     return re.compile(rf"(?<![\w./:=-])(?:{ways})", re.IGNORECASE)

@@ -6,6 +6,8 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from knowledge_rag.guardrails.searches import fold
+
 Span = tuple[int, int]
 """Offset of the first character, and behind the last one."""
 
@@ -63,15 +65,23 @@ class Draft:
     sources: int = 0
     words: int = field(init=False)
     """How many words the answer has, references not counted."""
+    folded: bytes | None = field(init=False, repr=False, compare=False)
+    """The text as the checks search it."""
 
     def __post_init__(self) -> None:
         referring = sum(_count_words(self.text[start:end]) for start, end in self.references)
         object.__setattr__(self, "words", _count_words(self.text) - referring)
+        object.__setattr__(self, "folded", fold(self.text))
 
     def is_code(self, offset: int) -> bool:
         """Whether the character at ``offset`` is code."""
         before = bisect_right(self.code, (offset, len(self.text) + 1)) - 1
         return before >= 0 and offset < self.code[before][1]
+
+    def is_in_reference(self, offset: int) -> bool:
+        """Whether the character at ``offset`` is part of a reference."""
+        before = bisect_right(self.references, (offset, len(self.text) + 1)) - 1
+        return before >= 0 and offset < self.references[before][1]
 
     def is_cited(self, span: Span, *, before: int, after: int) -> bool:
         """Whether a reference is within so many characters before or after a span."""

@@ -9,7 +9,7 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidCitation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from knowledge_rag.core.outcome import RetrievalResult
 
@@ -44,7 +44,10 @@ class Ledger:
 
     results: tuple[RetrievalResult, ...] = ()
     entries: tuple[Evidence, ...] = field(init=False)
-    _by_file: Mapping[str, tuple[Evidence, ...]] = field(init=False, repr=False, compare=False)
+    _by_file: Mapping[str, Sequence[Evidence]] = field(init=False, repr=False, compare=False)
+    _by_lines: Mapping[tuple[str, int, int], Evidence] = field(
+        init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         distinct: dict[tuple[str, int, int], RetrievalResult] = {}
@@ -55,13 +58,13 @@ class Ledger:
             Evidence(number, result.citation, result.content)
             for number, result in enumerate(distinct.values(), start=1)
         )
-        by_file: dict[str, tuple[Evidence, ...]] = {}
+        by_file: dict[str, list[Evidence]] = {}
         for entry in entries:
-            name = entry.citation.source_file
-            by_file[name] = (*by_file.get(name, ()), entry)
+            by_file.setdefault(entry.citation.source_file, []).append(entry)
         object.__setattr__(self, "results", tuple(distinct.values()))
         object.__setattr__(self, "entries", entries)
         object.__setattr__(self, "_by_file", by_file)
+        object.__setattr__(self, "_by_lines", dict(zip(distinct, entries, strict=True)))
 
     @classmethod
     def of(cls, *queries: Iterable[RetrievalResult]) -> Ledger:
@@ -93,16 +96,12 @@ class Ledger:
             Exactly these lines, with the number and section of the entry that holds them; ``None``
             if no single entry does, or the range is reversed.
         """
-        holding = [
-            entry
-            for entry in self._by_file.get(source_file, ())
-            if entry.citation.start_line <= start_line <= end_line <= entry.citation.end_line
-        ]
-        if not holding:
-            return None
-        wanted = (source_file, start_line, end_line)
-        exact = (entry for entry in holding if _key(entry.citation) == wanted)
-        return next(exact, None) or _part(holding[0], start_line, end_line)
+        if exact := self._by_lines.get((source_file, start_line, end_line)):
+            return exact
+        for entry in self._by_file.get(source_file, ()):
+            if entry.citation.start_line <= start_line <= end_line <= entry.citation.end_line:
+                return _part(entry, start_line, end_line)
+        return None
 
 
 def _key(citation: Citation) -> tuple[str, int, int]:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.guardrails import markdown_blocks
-from knowledge_rag.guardrails.markdown_blocks import HEAD, Blocks, Kind
+from knowledge_rag.guardrails.markdown_blocks import (
+    HEAD,
+    Blocks,
+    Kind,
+    behind_blank,
+    is_decided,
+    next_line,
+    plain_code_end,
+)
 from knowledge_rag.guardrails.outlet import CONTEXT
 
 if TYPE_CHECKING:
     from knowledge_rag.guardrails.outlet import Outlet
 
+_BLANK, _CODE = Kind.BLANK, Kind.CODE
 _ORDINARY: Final = re.compile(r"[^ \t>*+\-\d.)`~#|\r]")
 """A character that is no part of what a line may begin with."""
 _JOINING: Final = re.compile(
@@ -43,20 +51,24 @@ class LineState:
 
     def begin(self, start: int, *, final: bool) -> bool:
         """Tell what the line from ``start`` on is; false to wait for more of it."""
-        text = self._outlet.text
+        text, entered = self._outlet.text, self._blocks
         end = text.find("\n", start, start + HEAD)
         head = text[start : end if end >= 0 else start + HEAD]
-        if end < 0 and not final and not markdown_blocks.is_decided(self._blocks, head):
+        if end < 0 and not final and not is_decided(entered, head):
             return False
-        self._entered = self._blocks
-        self.kind, self._blocks = markdown_blocks.next_line(self._blocks, head)
+        kind, blocks = next_line(entered, head)
+        self._entered, self.kind, self._blocks = entered, kind, blocks
         self._start, self._before = start, ""
         self.begun, self._prefix, self._cut = True, True, False
-        if self.kind in (Kind.BLANK, Kind.CODE):
-            self.spans = True
-        if not self._blocks.trusted or self._blocks.in_html:
+        if not blocks.trusted or blocks.in_html:
             self.spans = False
+        elif kind is _BLANK or kind is _CODE:
+            self.spans = True
         return True
+
+    def plain_code_end(self, start: int) -> int:
+        """Give the index behind whole lines of code from ``start`` on, behind one that is code."""
+        return plain_code_end(self._blocks, self._outlet.text, start)
 
     def end(self, end: int) -> bool:
         """End the line; whether nothing is left of it, so that its paragraph ends too."""
@@ -66,7 +78,7 @@ class LineState:
         prefix = self.prefix(end)
         if prefix is None or prefix.strip():
             return False
-        self._blocks = self._entered._replace(after_blank=True, in_html=False)
+        self._blocks = behind_blank(self._entered)
         self.spans = True
         return True
 
@@ -84,7 +96,7 @@ class LineState:
         rest = self._outlet.text[end : end + HEAD]
         if prefix is None or not rest:
             return bool(rest)
-        return markdown_blocks.is_decided(self._entered, prefix + rest)
+        return is_decided(self._entered, prefix + rest)
 
     def needs_mark(self, start: int, end: int, *, inline: bool, whole: bool) -> bool:
         """Whether a mark must stand where something is taken out.
@@ -124,9 +136,9 @@ class LineState:
     def _would_change(self, prefix: str, end: int) -> bool:
         """Whether the line would be code, or make readings part, without what stands there."""
         line = prefix + self._outlet.text[end : end + HEAD].partition("\n")[0]
-        kind, blocks = markdown_blocks.next_line(self._entered, line[:HEAD])
-        if kind is Kind.CODE or blocks.trusted != self._blocks.trusted:
+        kind, blocks = next_line(self._entered, line[:HEAD])
+        if kind is _CODE or blocks.trusted != self._blocks.trusted:
             return True
-        if kind is not Kind.BLANK:
+        if kind is not _BLANK:
             self._blocks = blocks
         return False

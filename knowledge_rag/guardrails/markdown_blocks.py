@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 HEAD: Final = 160
@@ -60,10 +61,18 @@ _ITEM: Final = re.compile(r"[ \t]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+(?!\[\^|!!!
 _QUOTES: Final = re.compile(r"(?: {0,3}>[ \t]?)+")
 _FENCE: Final = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _FENCE_LIKE: Final = re.compile(r"[\s>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*(?:`{3}|~{3})")
+_PLAIN: Final = re.compile(
+    r"(?P<indent> {0,3})(?:(?P<marker>[-+*]|\d{1,9}[.)]) )?(?:(?P<block>[#|])|[^\W\d_]|[\"'(_]|\*\*|`(?!``))"
+)
+"""How most lines begin: neither a fence nor HTML, with one list marker at most."""
 _ENDLESS: Final = re.compile(
     r"<(?:!--|\?|!\[CDATA\[|![a-z]|(?:pre|script|style|textarea)\b)", re.IGNORECASE
 )
 """Opens HTML that a blank line does not end."""
+
+
+# an enumeration's members take time to look up, and lines are many
+_BLANK, _CODE, _BLOCK, _TEXT = Kind.BLANK, Kind.CODE, Kind.BLOCK, Kind.TEXT
 
 
 def is_decided(blocks: Blocks, head: str) -> bool:
@@ -84,16 +93,59 @@ def next_line(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
         line: its first HEAD characters, without its end.
     """
     if blocks.fence:
-        if not (blocks.floor or blocks.quotes or blocks.fence in line):
-            return Kind.CODE, blocks
         return _in_fence(blocks, line)
+    if blocks.trusted and not blocks.in_html and (plain := _PLAIN.match(line)):
+        return _plain(blocks, plain)
     if not line.strip():
-        return Kind.BLANK, blocks._replace(after_blank=True, in_html=False)
+        return _BLANK, behind_blank(blocks)
     if not blocks.trusted:
-        return Kind.TEXT, blocks
+        return _TEXT, blocks
     if blocks.in_html or line.lstrip(" \t")[0] == "<":
         return _html(blocks, line)
     return _outside(blocks, line)
+
+
+def plain_code_end(blocks: Blocks, text: str, start: int) -> int:
+    """Give the index behind whole lines from ``start`` on that go on as code like the last one.
+
+    There may be more of them; those that are passed over leave open what ``blocks`` does.
+    """
+    if not blocks.fence or blocks.quotes:
+        return start
+    lines = _plain_code(blocks.fence[0], blocks.floor).match(text, start)
+    return lines.end() if lines else start
+
+
+@lru_cache(maxsize=64)
+def _plain_code(mark: str, floor: int) -> re.Pattern[str]:
+    """Give the pattern of lines in a fence that neither end it nor the list item that it is in."""
+    return re.compile(rf"(?:(?: {{{floor}}}[^{mark}\n]*+|[ \t\r]*+)\n)*+")
+
+
+def behind_blank(blocks: Blocks) -> Blocks:
+    """Give what is left open by a line on which nothing is left."""
+    if blocks.after_blank and not blocks.in_html:
+        return blocks
+    return _behind_blank(blocks)
+
+
+@lru_cache(maxsize=256)
+def _behind_blank(blocks: Blocks) -> Blocks:
+    return blocks._replace(after_blank=True, in_html=False)
+
+
+@lru_cache(maxsize=256)
+def _behind_text(list_offset: int) -> Blocks:
+    return Blocks(list_offset=list_offset, after_blank=False)
+
+
+def _plain(blocks: Blocks, found: re.Match[str]) -> tuple[Kind, Blocks]:
+    """Tell of a line that begins as most do what :func:`_outside` would, only faster."""
+    indent, marker, mark = found.groups()
+    if marker:
+        return _BLOCK, _behind_text(len(indent) + len(marker) + 1)
+    list_offset = 0 if blocks.after_blank and not indent else blocks.list_offset
+    return _BLOCK if mark else _TEXT, _behind_text(list_offset)
 
 
 def _in_fence(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
@@ -105,7 +157,7 @@ def _in_fence(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
         inner = inner[quote.end() :]
     body = inner.strip()
     if not body:
-        return Kind.CODE, blocks
+        return _CODE, blocks
     indent = _columns(inner)
     if indent < blocks.floor:
         return _parted(blocks)
@@ -113,12 +165,12 @@ def _in_fence(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     if body.startswith(blocks.fence) and not body.strip(mark):
         if indent >= blocks.floor + 4 or len(line) >= HEAD:
             return _parted(blocks)
-        return Kind.CODE, blocks._replace(fence="", after_blank=False, in_code=False)
-    return Kind.CODE, blocks
+        return _CODE, blocks._replace(fence="", after_blank=False, in_code=False)
+    return _CODE, blocks
 
 
 def _parted(blocks: Blocks) -> tuple[Kind, Blocks]:
-    return Kind.TEXT, blocks._replace(trusted=False, fence="", after_blank=False, in_code=False)
+    return _TEXT, blocks._replace(trusted=False, fence="", after_blank=False, in_code=False)
 
 
 def _html(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
@@ -126,13 +178,13 @@ def _html(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     closed = body.startswith("<!--") and "-->" in body[5:]
     if _FENCE_LIKE.match(line) or (_ENDLESS.search(body) and not closed):
         return _parted(blocks)
-    return Kind.TEXT, blocks._replace(after_blank=False, in_code=False, in_html=True)
+    return _TEXT, blocks._replace(after_blank=False, in_code=False, in_html=True)
 
 
 def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     indent = _columns(line)
     if (blocks.after_blank or blocks.in_code) and indent >= blocks.list_offset + 4:
-        return Kind.CODE, blocks._replace(after_blank=False, in_code=True)
+        return _CODE, blocks._replace(after_blank=False, in_code=True)
     if blocks.in_code:
         blocks = blocks._replace(in_code=False)
     if quotes := _QUOTES.match(line):
@@ -145,12 +197,12 @@ def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
             return _html(blocks, body)
         wide = "\t" in line[:position] or "     " in line[:position].lstrip()
         if wide or not _ITEM.match(line):  # an extension's, in which not everybody sees a fence
-            return _parted(blocks) if _FENCE_LIKE.match(body) else (Kind.BLOCK, blocks)
-        return _fenced(blocks, body, offset, offset) or (Kind.BLOCK, blocks)
+            return _parted(blocks) if _FENCE_LIKE.match(body) else (_BLOCK, blocks)
+        return _fenced(blocks, body, offset, offset) or (_BLOCK, blocks)
     if indent == 0 and blocks.after_blank:
         blocks = blocks._replace(list_offset=0)
     body = line.lstrip(" \t")
-    kind = Kind.BLOCK if body[0] in "#|" else Kind.TEXT
+    kind = _BLOCK if body[0] in "#|" else _TEXT
     fenced = _fenced(
         blocks, body, indent, blocks.list_offset if indent >= blocks.list_offset else 0
     )
@@ -166,7 +218,7 @@ def _fenced(blocks: Blocks, body: str, indent: int, floor: int) -> tuple[Kind, B
         return _parted(blocks)
     marks = fence[1] or fence[2]
     list_offset = blocks.list_offset if floor else 0
-    return Kind.CODE, blocks._replace(
+    return _CODE, blocks._replace(
         fence=marks, floor=floor, quotes=0, list_offset=list_offset, after_blank=False
     )
 
@@ -179,8 +231,8 @@ def _quoted(blocks: Blocks, line: str, end: int) -> tuple[Kind, Blocks]:
         return _html(blocks, body)
     fenced = _fenced(blocks._replace(list_offset=0), inner.lstrip(" "), _columns(inner), 0)
     if fenced and fenced[1].fence and _columns(line) < 4 and not blocks.list_offset:
-        return Kind.CODE, fenced[1]._replace(quotes=line[:end].count(">"))
-    return _parted(blocks) if _FENCE_LIKE.match(inner) else (Kind.BLOCK, blocks)
+        return _CODE, fenced[1]._replace(quotes=line[:end].count(">"))
+    return _parted(blocks) if _FENCE_LIKE.match(inner) else (_BLOCK, blocks)
 
 
 def _past_markers(line: str) -> tuple[int, int]:

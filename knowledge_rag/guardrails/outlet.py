@@ -43,6 +43,13 @@ class Outlet:
             return self.text[index - CONTEXT : index]
         return (self._tail + self.text[self._cut : index])[-CONTEXT:]
 
+    def is_escaped(self, index: int) -> bool:
+        """Whether a backslash that goes out before ``index`` belongs to what stands there."""
+        if index > self._cut and index > 0 and self.text[index - 1] != "\\":
+            return False
+        before = self.before(index)
+        return (len(before) - len(before.rstrip("\\"))) % 2 == 1
+
     def send(self, end: int) -> None:
         """Let everything up to ``end`` go out."""
         if end > self._sent:

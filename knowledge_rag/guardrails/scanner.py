@@ -29,7 +29,6 @@ from knowledge_rag.guardrails.tokens import (
     LONG_RUN,
     begun_token,
     find_token,
-    odd_backslashes,
     possible_bracket,
     span_end,
 )
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 MARK: Final = "[unverified]"
 """Stands for what was taken out, where something has to."""
 
+_CODE, _TEXT = Kind.CODE, Kind.TEXT
 _NUMBERS_BEGUN: Final = re.compile(r"[\s,;&\-\u2010-\u2015]*+\d[\d\s,;&\-\u2010-\u2015\\]*+\Z")
 
 
@@ -87,52 +87,51 @@ class Scanner:
 
     def _step(self, *, final: bool) -> bool:
         """Go on to behind the next token; false at the text's end, or to wait for more of it."""
-        if self._line.kind is Kind.CODE:
-            return self._pass_code_line()
-        found = find_token(self._outlet.text, self._at)
-        if not found:
-            text = self._outlet.text
+        if self._line.kind is _CODE:
+            return self._pass_code_lines()
+        text = self._outlet.text
+        token = find_token(text, self._at)
+        if not token:
             self._at = len(text) if final else begun_token(text, self._at)
             return False
-        self._at = found.start()
-        kind = found.lastgroup
+        kind, self._at, end = token
         if kind == "ticks":
-            return self._pass_ticks(found, final=final)
+            return self._pass_ticks(end, final=final)
         if kind == "tag":
-            return self._pass_tag(found, final=final)
+            return self._pass_tag(end, final=final)
         if kind == "close":
-            return self._close_bracket(found.end(), final=final)
+            return self._close_bracket(end, final=final)
         if kind == "open":
-            self._open_bracket(found.start(), found.end())
-        elif self._line.end(found.start()):
+            self._open_bracket(end)
+        elif self._line.end(self._at):
             self._break()
-        self._at = found.end()
+        self._at = end
         return True
 
     # lines, code spans and tags
 
     def _begin_line(self, *, final: bool) -> bool:
         begun = self._line.begin(self._at, final=final)
-        if begun and self._line.kind is not Kind.TEXT:
+        if begun and self._open and self._line.kind is not _TEXT:
             self._break()
         return begun
 
-    def _pass_code_line(self) -> bool:
-        start, end = self._at, self._outlet.text.find("\n", self._at)
-        self._at = len(self._outlet.text) if end < 0 else end + 1
-        self._note_code(start, self._at)
+    def _pass_code_lines(self) -> bool:
+        start, text = self._at, self._outlet.text
+        end = text.find("\n", start)
         self._line.begun = end < 0
+        self._at = len(text) if end < 0 else self._line.plain_code_end(end + 1)
+        self._note_code(start, self._at)
         return end >= 0
 
     def _note_code(self, start: int, end: int) -> None:
         self.found.add_code(start + self._outlet.moved, end + self._outlet.moved)
 
-    def _pass_ticks(self, found: re.Match[str], *, final: bool) -> bool:
-        start, end = found.span()
-        text = self._outlet.text
+    def _pass_ticks(self, end: int, *, final: bool) -> bool:
+        start, text = self._at, self._outlet.text
         if end == len(text) and not final and end - start < LONG_RUN:
             return False
-        if end - start == LONG_RUN or odd_backslashes(self._outlet.before(start)):
+        if end - start == LONG_RUN or self._outlet.is_escaped(start):
             self._line.spans = False
         if self._line.spans:
             closed = span_end(text, start, end, final=final)
@@ -146,10 +145,9 @@ class Scanner:
         self._at = end
         return True
 
-    def _pass_tag(self, found: re.Match[str], *, final: bool) -> bool:
-        end = found.end()
+    def _pass_tag(self, end: int, *, final: bool) -> bool:
         text = self._outlet.text
-        if end == len(text) and not final and end - found.start() < LONG_RUN + 2:
+        if end == len(text) and not final and end - self._at < LONG_RUN + 2:
             return False
         if text[end : end + 1] != ">":
             self._line.spans = False  # an attribute may hold backticks that begin no code span
@@ -158,8 +156,8 @@ class Scanner:
 
     # brackets
 
-    def _open_bracket(self, start: int, end: int) -> None:
-        outer = self._open
+    def _open_bracket(self, end: int) -> None:
+        start, outer = self._at, self._open
         begun = self._outlet.text[outer.content : start] if outer else ""
         joins = outer is not None and may_become(begun)
         if outer and len(begun) <= MAX_REFERENCE and _NUMBERS_BEGUN.match(begun):
@@ -168,7 +166,7 @@ class Scanner:
             joins = False
         elif self._break():
             joins = False
-        first = start - odd_backslashes(self._outlet.before(start))
+        first = start - self._outlet.is_escaped(start)
         inline = self._line.prefix(first) is None
         self._open = Opened(first, start, end, joins=joins, inline=inline)
 

@@ -21,10 +21,12 @@ LONG_RUN: Final = 200
 """No code span begins with so many backticks, nor is a harmless tag so long."""
 
 _TOKEN: Final = re.compile(
-    rf"(?P<line>\n)|(?P<ticks>`{{1,{LONG_RUN}}}+)"
+    rf"(?P<ticks>`{{1,{LONG_RUN}}}+)"
     rf"|(?P<tag><[A-Za-z/!?][^<>`\"'&\n{re.escape(OPENING + CLOSING)}]{{0,{LONG_RUN}}}+)"
     rf"|(?P<open>{OPENING_PATTERN})|(?P<close>{CLOSING_PATTERN})"
 )
+_ALONE: Final = {"\n": "line"} | dict.fromkeys(OPENING, "open") | dict.fromkeys(CLOSING, "close")
+"""Characters that are tokens whatever follows them."""
 _SPECIAL: Final = re.compile(rf"[\n`<&{re.escape(OPENING + CLOSING)}]")
 """What every token begins with: one class of characters is found faster than the tokens are."""
 _OPENING: Final = re.compile(rf"\\?(?:{OPENING_PATTERN})")
@@ -34,13 +36,16 @@ _ENTITY: Final = 12
 _TICKS_OR_LINE: Final = re.compile(r"`+|\n")
 
 
-def find_token(text: str, start: int) -> re.Match[str] | None:
-    """Find the first token from ``start`` on; its ``lastgroup`` says which one it is."""
+def find_token(text: str, start: int) -> tuple[str, int, int] | None:
+    """Find the first token from ``start`` on: what it is, where it begins and where it ends."""
     special = _SPECIAL.search(text, start)
     while special:
-        if token := _TOKEN.match(text, special.start()):
-            return token
-        special = _SPECIAL.search(text, special.end())
+        at = special.start()
+        if (kind := _ALONE.get(special[0])) is not None:
+            return kind, at, at + 1
+        if token := _TOKEN.match(text, at):
+            return str(token.lastgroup), at, token.end()
+        special = _SPECIAL.search(text, at + 1)
     return None
 
 
@@ -81,8 +86,3 @@ def span_end(text: str, start: int, end: int, *, final: bool) -> int | None:
         if len(run[0]) == end - start:
             return run.end()
     return 0 if final or len(text) >= limit else None
-
-
-def odd_backslashes(text: str) -> bool:
-    """Whether a text ends with a backslash that belongs to what follows."""
-    return (len(text) - len(text.rstrip("\\"))) % 2 == 1

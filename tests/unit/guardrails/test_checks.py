@@ -1,16 +1,24 @@
 """What an answer says without citing: each check on its own, with its thresholds."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.guardrails import checks
-from knowledge_rag.guardrails.checks import ADMISSIONS, CONFIDENT, CheckSettings
+from knowledge_rag.guardrails.checks import ADMISSIONS, CONFIDENT, NUMBERS, CheckSettings
 from knowledge_rag.guardrails.draft import Draft, Kind
 from knowledge_rag.guardrails.metrics import summarise
 from knowledge_rag.guardrails.verify import Settings, verify
 from tests.unit.guardrails.evidence import LEDGER
 
 DEFAULTS = CheckSettings()
+PIECES = [
+    "1", "12", "123456789012345", ".", ",", " ", "\xa0", "%", "percent", "Per Cent", "million", "$", "us$",
+    "€", "u", "dollars", "eur", "-", "/", "x", "\n", "٣", "Definitely", "it is  clear", "that", "without a",
+    "doubt", "certainly", "un", "Source:", "sources: ", "a.md", ", lines 3", "[1]",
+]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 
 
 def draft(text, sources=2):
@@ -87,6 +95,20 @@ def test_patterns_can_be_added():
     settings = CheckSettings(numbers=(r"\d+ minutes\b",), confident=("trust me",))
     assert found(checks.uncited_numbers, "wait 5 minutes", settings) == ["5 minutes"]
     assert found(checks.confident_wording, "Trust  me", settings) == ["Trust  me"]
+
+
+@given(TEXTS)
+@settings(max_examples=300)
+def test_what_is_looked_for_in_likely_places_is_found_as_if_looked_for_everywhere(text):
+    everywhere = CheckSettings(numbers=(*NUMBERS, "(?!)"), confident=(*CONFIDENT, "bien sûr"))
+    for check in (checks.uncited_numbers, checks.confident_wording):
+        assert list(check(draft(text), DEFAULTS)) == list(check(draft(text), everywhere))
+    assert found(checks.unchecked, text) == found(checks.unchecked, f"{text} ı")
+
+
+@pytest.mark.parametrize("text", ["obviouſly", "UNDOUBTEDLY", "wıthout a doubt"])
+def test_letters_that_are_the_same_where_case_is_ignored_hide_no_phrase(text):
+    assert found(checks.confident_wording, text) == [text]
 
 
 @pytest.mark.parametrize(

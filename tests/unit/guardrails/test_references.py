@@ -90,3 +90,13 @@ def test_whatever_is_a_reference_may_become_one_at_every_character(raw, data):
 @pytest.mark.parametrize("raw", ["see the", "a b", "x: y", "source code in"])
 def test_what_can_be_no_reference_any_more_is_known_at_once(raw):
     assert not may_become(raw)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["Source: ", "a.md", "line1", "_", "-b", ", lines ", ", line ", "1", "12", "-", "0", "9" * 10]),
+        max_size=7,
+    ).map("".join)
+)  # fmt: skip
+def test_a_plain_notation_is_read_like_the_same_with_white_space_around(raw):
+    assert parse(raw) == parse(f" {raw} ")
