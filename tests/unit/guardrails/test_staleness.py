@@ -1,16 +1,27 @@
 """A citation is the same only where its lines are, byte for byte, and moved only to lines that are."""
 
+import re
 import sys
+from collections import Counter
+from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidCitation
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.resemblance import Likeness, LineRange, Resembling, occurrences
+from knowledge_rag.guardrails.resemblance import (
+    Likeness,
+    LineRange,
+    Resembling,
+    occurrences,
+    places_of,
+    resembling,
+    says_something,
+)
 from knowledge_rag.guardrails.staleness import (
     MAX_ELSEWHERE,
     WORDLESS,
@@ -171,6 +182,7 @@ def test_text_without_letter_or_digit_stays_or_changes_and_is_never_found_elsewh
     assert held_against(f"a\n{content}\nz\n", one).state is State.SAME
     found = held_against(f"a\nb\n{content}\nz\n{content}\nz\n" * 2, one)
     assert (found.state, found.not_searched) == (State.CHANGED, WORDLESS)
+    assert "hold something else, and the cited text has no letter or digit" in describe(found)
     corpus = Folder(b=f"a\n{content}\nz\n")
     assert compare_all([one], corpus)[0].now_in == ()
 
@@ -252,6 +264,27 @@ def test_a_section_that_moved_into_another_file_is_found_there():
     (found,) = compare_all([cited()], Folder(a=BEFORE + AFTER, b=STEPS))
     assert found.state is State.CHANGED
     assert [str(place) for place in found.now_in] == ["runbooks/b.md, lines 1-6"]
+
+
+def test_a_text_that_stands_twice_in_another_file_is_named_where_it_is_nearest():
+    (found,) = compare_all([cited()], Folder(b=f"{STEPS}\n{STEPS}\nx\n{STEPS}"))
+    assert [str(place) for place in found.now_in] == ["runbooks/b.md, lines 7-12"]
+
+
+def test_without_a_hash_no_file_is_called_the_same_by_another_name():
+    (found,) = compare_all([CitedLines(cited().citation, STEPS)], Folder(b=FILE))
+    assert [place.same_document for place in found.now_in] == [False]
+
+
+def test_a_file_that_changes_while_it_is_compared_is_no_other_file():
+    class Restless(Folder):
+        def now(self, source_file):
+            found = super().now(source_file)
+            self._files["runbooks/a.md"] = FILE
+            return found
+
+    (found,) = compare_all([cited()], Restless(a=BEFORE + AFTER))
+    assert (found.state, found.now_in) == (State.CHANGED, ())
 
 
 def test_other_files_are_no_matter_while_the_text_is_in_its_own():
@@ -402,10 +435,67 @@ def check_resembling(like, content, current):
         assert {there[0], there[-1]} <= set(cited_lines)
 
 
-@given(st.lists(st.sampled_from("ab"), min_size=1, max_size=6), st.lists(st.sampled_from("abc")))
-def test_every_occurrence_of_a_sequence_is_found(wanted, found):
-    places = [at for at in range(len(found)) if found[at : at + len(wanted)] == wanted]
-    assert occurrences(wanted, found) == places
+def test_every_occurrence_of_a_sequence_is_found_however_it_overlaps_itself():
+    for wanted in (w for length in range(1, 7) for w in product("ab", repeat=length)):
+        for overlap in range(len(wanted) + 1):
+            found = (*wanted, *wanted[overlap:], "c", *wanted[1:], *wanted)
+            places = [at for at in range(len(found)) if found[at : at + len(wanted)] == wanted]
+            assert occurrences(wanted, found) == places, (wanted, found)
+
+
+def squeezed(lines):
+    return [" ".join(line.split()) for line in lines]
+
+
+def common(some, others):
+    return (Counter(some) & Counter(others)).total()
+
+
+def best_range(wanted, lines, start):
+    """Give what most resembles the wanted lines by its definition, every range tried."""
+    solid = [line for line in wanted if any(map(str.isalnum, line))]
+    words = re.findall(r"\w+", "\n".join(wanted))
+    size, count = len(wanted), len(lines)
+    ranges = [
+        (a, b) for a in range(1, count + 1) for b in range(a, min(count, a + 2 * size - 1) + 1)
+    ]
+    cut = {(a, b): lines[a - 1 : b] for a, b in ranges}
+
+    def best(candidates, key):
+        near = max(candidates, key=lambda r: (*key(r), -abs(r[0] - start), -r[0]), default=None)
+        return near if near and key(near)[0] else None
+
+    def words_in(where):
+        return re.findall(r"\w+", "\n".join(cut[where]))
+
+    same = [r for r in ranges if squeezed(cut[r]) == squeezed(wanted)]
+    if spaced := best(same, lambda _: (1,)):
+        return Likeness.SPACING, spaced
+    by_lines = best(ranges, lambda r: (common(solid, cut[r]), r[0] - r[1]))
+    if by_lines and 2 * common(solid, cut[by_lines]) >= len(solid):
+        return Likeness.LINES, by_lines
+    whole = [(a, b) for a, b in ranges if b - a + 1 == size] or [(1, count)]
+    by_words = best(whole, lambda r: (common(words, words_in(r)),))
+    if by_words and 2 * common(words, words_in(by_words)) >= len(words):
+        return Likeness.WORDS, by_words
+    return by_lines and (Likeness.LINES, by_lines)
+
+
+TEXTS = st.sampled_from(["", "```", "p", "q", " p", "p q", "p q r", "q r s t", "r s", "s t u"])
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(TEXTS, min_size=1, max_size=4).filter(lambda w: says_something("\n".join(w))),
+    st.lists(TEXTS, min_size=1, max_size=10),
+    st.integers(1, 10),
+)
+def test_the_lines_named_are_the_most_like_of_all(wanted, lines, start):
+    content = "\n".join(wanted)
+    assume(not places_of(content, lines))
+    found = resembling(content, lines, start)
+    best = best_range(wanted, lines, start)
+    assert (found and (found.likeness, (found.lines.start_line, found.lines.end_line))) == best
 
 
 def steps_of(text, one):
