@@ -5,7 +5,6 @@ Requests are signed with SigV4 for ``bedrock-agentcore``, or bring a token of th
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -15,11 +14,14 @@ from botocore.exceptions import BotoCoreError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
+from knowledge_rag.core.errors import UnreadableResponse
+from knowledge_rag.core.tool import TOOL_NAMES
 from knowledge_rag.deployment.aws import CONNECT_SECONDS
 from knowledge_rag.deployment.errors import CallFailed, Trouble, call_failed
 from knowledge_rag.deployment.smoke.answers import WayBroken
-from knowledge_rag.deployment.smoke.function_way import MAX_RESULTS, read_body
-from lambdas.retrieve_knowledge.events import TOOL_NAMES
+from knowledge_rag.deployment.smoke.function_way import MAX_RESULTS
+from knowledge_rag.orchestrator.backends import mcp_messages as mcp
+from knowledge_rag.orchestrator.backends.authorisation import GATEWAY_SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,9 +31,7 @@ if TYPE_CHECKING:
     from knowledge_rag.deployment.aws import Aws
 
 READ_SECONDS: Final = 15
-_SERVICE: Final = "bedrock-agentcore"
 _ACTION: Final = "bedrock-agentcore:InvokeGateway"
-_PROTOCOL: Final = "2025-06-18"
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
@@ -72,26 +72,25 @@ class GatewayWay:
             self._begin()
         arguments = {"query": query, "max_results": MAX_RESULTS}
         result = self._request("tools/call", {"name": self._tool, "arguments": arguments})
-        texts = [
-            str(part.get("text", ""))
-            for part in result.get("content", [])
-            if part.get("type") == "text"
-        ]
-        if result.get("isError"):
-            raise WayBroken(f"the gateway's tool failed: {' '.join(texts)[:300]}")
-        if len(texts) != 1:
-            raise WayBroken(f"the gateway's tool answers with {len(texts)} texts")
-        return read_body(texts[0], "the gateway's tool")
+        try:
+            body = mcp.tool_body(result)
+        except mcp.Refused as error:
+            raise WayBroken(f"the gateway's tool failed: {error.message}") from error
+        except UnreadableResponse as error:
+            raise WayBroken(f"the gateway's tool: {error}") from error
+        if not isinstance(body, dict):
+            raise WayBroken("the gateway's tool answers with JSON that is no object")
+        return body
 
     def _begin(self) -> None:
-        client = {"name": "knowledge-rag smoke", "version": "1"}
-        about = {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": client}
-        begun = self._request("initialize", about)
-        # the gateway may speak an older version, which is then the one to name
-        self._session["MCP-Protocol-Version"] = str(begun.get("protocolVersion", _PROTOCOL))
-        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        tools = [each.get("name", "") for each in self._request("tools/list", {}).get("tools", [])]
-        fitting = [name for name in tools if name.rpartition("___")[2] in TOOL_NAMES]
+        begun = self._request("initialize", mcp.introduction("knowledge-rag smoke"))
+        try:
+            self._session["MCP-Protocol-Version"] = mcp.protocol_of(begun)
+            self._send(mcp.notification("notifications/initialized"))
+            tools = mcp.tool_names(self._request("tools/list", {}))
+        except UnreadableResponse as error:
+            raise WayBroken(str(error)) from error
+        fitting = mcp.fitting(tools)
         if not fitting:
             raise WayBroken(
                 f"the gateway has no tool {TOOL_NAMES[0]}, but {', '.join(tools) or 'none'}"
@@ -100,25 +99,21 @@ class GatewayWay:
 
     def _request(self, method: str, parameters: Mapping[str, object]) -> Mapping[str, Any]:
         self._sent += 1
-        message = {"jsonrpc": "2.0", "id": self._sent, "method": method, "params": parameters}
-        response = self._send(message)
-        answer = _message(response, self._sent)
-        if "error" in answer:
-            raise WayBroken(f"the gateway refuses {method}: {answer['error'].get('message')}")
-        if "mcp-session-id" in response.headers:
-            self._session["Mcp-Session-Id"] = response.headers["mcp-session-id"]
-        if not isinstance(answer.get("result"), dict):
-            raise WayBroken(f"the gateway answers {method} without a result")
-        result: dict[str, Any] = answer["result"]
+        response = self._send(mcp.request(self._sent, method, parameters))
+        kind = response.headers.get("content-type", "")
+        try:
+            result = mcp.read_result(response.content, kind, self._sent)
+            if "mcp-session-id" in response.headers:
+                self._session["Mcp-Session-Id"] = mcp.session_id(response.headers["mcp-session-id"])
+        except mcp.Refused as error:
+            raise WayBroken(f"the gateway refuses {method}: {error.message}") from error
+        except UnreadableResponse as error:
+            raise WayBroken(f"{method}: {error}") from error
         return result
 
-    def _send(self, message: Mapping[str, object]) -> AWSResponse:
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            **self._session,
-        }
-        request = AWSRequest("POST", self._url, headers, json.dumps(message).encode())
+    def _send(self, message: bytes) -> AWSResponse:
+        headers = {**mcp.HEADERS, **self._session}
+        request = AWSRequest("POST", self._url, headers, message)
         self._authorise(request)
         try:
             response: AWSResponse = self._http.send(request.prepare())
@@ -135,7 +130,7 @@ class GatewayWay:
         credentials = self._aws.credentials()
         if credentials is None:
             raise CallFailed(Trouble.NO_CREDENTIALS, _ACTION, "NoCredentials", "none to sign with")
-        SigV4Auth(credentials, _SERVICE, self._aws.region).add_auth(request)
+        SigV4Auth(credentials, GATEWAY_SERVICE, self._aws.region).add_auth(request)
 
 
 def _check_status(response: AWSResponse, *, with_token: bool) -> None:
@@ -152,17 +147,3 @@ def _check_status(response: AWSResponse, *, with_token: bool) -> None:
     if status in (429, 503):
         raise CallFailed(Trouble.THROTTLED, _ACTION, f"HTTP {status}", "the gateway is busy")
     raise WayBroken(f"the gateway answers HTTP {status}")
-
-
-def _message(response: AWSResponse, identity: int) -> Mapping[str, Any]:
-    """Find the answer to a request in a JSON body, or among the events of a stream."""
-    text = response.content.decode(errors="replace")
-    if "text/event-stream" not in response.headers.get("content-type", ""):
-        return read_body(text, "the gateway")
-    for event in text.replace("\r\n", "\n").split("\n\n"):
-        lines = [line[5:].lstrip() for line in event.split("\n") if line.startswith("data:")]
-        if lines:
-            message = read_body("\n".join(lines), "the gateway")
-            if message.get("id") == identity:
-                return message
-    raise WayBroken("the gateway's stream ends without an answer")

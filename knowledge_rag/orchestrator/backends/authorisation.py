@@ -126,7 +126,7 @@ def _usual_credentials() -> Credentials | None:
         raise InvalidSettings(f"AWS credentials: {error}") from error
 
 
-def _checked(token: str) -> str:
+def _checked(token: object) -> str:
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
         raise InvalidSettings("the gateway's token is one word of a bearer token's characters")
     return token

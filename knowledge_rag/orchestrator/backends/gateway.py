@@ -151,7 +151,7 @@ class KnowledgeGateway:
         page: dict[str, object] = {}
         for _ in range(MAX_TOOL_PAGES):
             listed, _response = self._request("tools/list", page, headers, deadline)
-            fitting += mcp.fitting_tools(listed)
+            fitting += mcp.fitting(mcp.tool_names(listed))
             if not isinstance(listed.get("nextCursor"), str):
                 break
             page = {"cursor": listed["nextCursor"]}
@@ -179,8 +179,7 @@ class KnowledgeGateway:
         return mcp.read_result(data, kind, number), response
 
     def _send(self, message: bytes, headers: Mapping[str, str], deadline: Deadline) -> AWSResponse:
-        accepted = {"Content-Type": mcp.JSON, "Accept": f"{mcp.JSON}, {mcp.EVENT_STREAM}"}
-        request = AWSRequest("POST", self._url, {**accepted, **headers}, message)
+        request = AWSRequest("POST", self._url, {**mcp.HEADERS, **headers}, message)
         transport = self._transport.get(deadline)
         self._authorisation.apply(request, deadline)
         with deadline.applied():

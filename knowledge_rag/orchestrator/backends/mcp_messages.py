@@ -23,11 +23,29 @@ PROTOCOL_VERSION: Final = "2025-06-18"
 
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream"
+HEADERS: Final = {"Content-Type": JSON, "Accept": f"{JSON}, {EVENT_STREAM}"}
+"""Of every message that is sent."""
+
+MAX_MESSAGE_CHARACTERS: Final = 300
 
 _VERSION: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _NAME: Final = re.compile(r"[\x21-\x7e]{1,256}")
 _OUR_MISTAKES: Final = frozenset({-32700, -32600, -32601, -32602})
 """JSON-RPC's codes for a message that is wrong: no retry mends it."""
+
+
+class Refused(RetrievalFailed):
+    """The gateway answered with an error, or its tool did.
+
+    Args:
+        reason: the coarse reason that callers see.
+        code: the protocol's, for the log.
+        message: the gateway's own words, cut; it can quote the query, so no log has it.
+    """
+
+    def __init__(self, reason: Reason, *, code: str, message: str) -> None:
+        super().__init__(reason, code=code, permanent=reason is Reason.CONFIGURATION)
+        self.message = message[:MAX_MESSAGE_CHARACTERS]
 
 
 def request(number: int, method: str, parameters: Mapping[str, object]) -> bytes:
@@ -57,7 +75,7 @@ def read_result(data: bytes, content_type: str, number: int) -> dict[str, Any]:
 
     Raises:
         UnreadableResponse: it holds no answer to that request.
-        RetrievalFailed: the answer is an error.
+        Refused: the answer is an error.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if kind == EVENT_STREAM:
@@ -95,8 +113,8 @@ def session_id(value: str) -> str:
     return value
 
 
-def fitting_tools(listed: Mapping[str, Any]) -> list[str]:
-    """Give the names of the listed tools that are the retrieval function.
+def tool_names(listed: Mapping[str, Any]) -> list[str]:
+    """Give the names of the listed tools.
 
     Raises:
         UnreadableResponse: it is no list of tools.
@@ -105,11 +123,12 @@ def fitting_tools(listed: Mapping[str, Any]) -> list[str]:
     if not isinstance(tools, list):
         raise UnreadableResponse("the gateway's tools are no list")
     names = [tool.get("name") if isinstance(tool, dict) else None for tool in tools]
-    return [
-        name
-        for name in names
-        if isinstance(name, str) and name.rpartition(TARGET_SEPARATOR)[2] in TOOL_NAMES
-    ]
+    return [name for name in names if isinstance(name, str)]
+
+
+def fitting(names: Sequence[str]) -> list[str]:
+    """Give those names that are the retrieval function's."""
+    return [name for name in names if name.rpartition(TARGET_SEPARATOR)[2] in TOOL_NAMES]
 
 
 def tool_body(result: Mapping[str, Any]) -> object:
@@ -117,36 +136,44 @@ def tool_body(result: Mapping[str, Any]) -> object:
 
     Raises:
         UnreadableResponse: it returned neither.
-        RetrievalFailed: it failed.
+        Refused: it failed.
     """
     if result.get("isError"):
-        raise RetrievalFailed(Reason.UNAVAILABLE, code="ToolError")
+        message = " ".join(_texts(result.get("content")))
+        raise Refused(Reason.UNAVAILABLE, code="ToolError", message=message)
     if isinstance(result.get("structuredContent"), dict):
         return result["structuredContent"]
     return read_json(_only_text(result.get("content")))
 
 
 def _only_text(content: object) -> str:
-    parts: Sequence[object] = content if isinstance(content, list) else ()
-    texts = [part.get("text") for part in parts if isinstance(part, dict) and "text" in part]
-    if len(texts) != 1 or not isinstance(texts[0], str):
+    texts = _texts(content)
+    if len(texts) != 1:
         raise UnreadableResponse(f"the gateway's tool returned {len(texts)} texts")
     return texts[0]
 
 
+def _texts(content: object) -> list[str]:
+    parts: Sequence[object] = content if isinstance(content, list) else ()
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return [text for text in texts if isinstance(text, str)]
+
+
 def _result(message: Mapping[str, Any]) -> dict[str, Any]:
     if "error" in message:
-        error = message["error"]
-        code = error.get("code") if isinstance(error, dict) else None
-        reason = Reason.CONFIGURATION if code in _OUR_MISTAKES else Reason.UNAVAILABLE
-        named = code if isinstance(code, int) and abs(code) < 100_000 else "error"
-        raise RetrievalFailed(
-            reason, code=f"JsonRpc {named}", permanent=reason is Reason.CONFIGURATION
-        )
+        raise _refused(message["error"])
     if not isinstance(message.get("result"), dict):
         raise UnreadableResponse("the gateway's answer has no result")
     result: dict[str, Any] = message["result"]
     return result
+
+
+def _refused(error: object) -> Refused:
+    members = error if isinstance(error, dict) else {}
+    code = members.get("code")
+    number = code if isinstance(code, int) and abs(code) < 100_000 else 0
+    reason = Reason.CONFIGURATION if number in _OUR_MISTAKES else Reason.UNAVAILABLE
+    return Refused(reason, code=f"JsonRpc {number}", message=str(members.get("message", "")))
 
 
 def _events(data: bytes) -> list[Any]:
