@@ -9,19 +9,28 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
+import anyio
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.local.agent_request import MAX_BODY_BYTES as MAX_LONG_BODY_BYTES
+from knowledge_rag.local.defects import described
+from knowledge_rag.local.event_stream import CONTENT_TYPE
 from knowledge_rag.local.retrieve_operation import ServiceError, retrieve
+from knowledge_rag.local.streaming import MAX_TURNS, Streamed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from knowledge_rag.local.converse_operation import Models
+    from knowledge_rag.local.invoke_agent import Agents
     from knowledge_rag.local.knowledge_base import KnowledgeBase
+    from knowledge_rag.local.streaming import Piece
+
+    Answer = Response | Streamed
 
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 """``Host`` headers that are answered by default: a web page whose name was made to point here
@@ -30,40 +39,117 @@ LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 MAX_BODY_BYTES: Final = 1024 * 1024
 """Several times the largest request of text: 20,000 characters, escaped, and a filter."""
 
-_RETRIEVE = re.compile(r"/knowledgebases/([^/]*)/retrieve")
 _HOST = re.compile(r"(.*?)(?::[0-9]*)?")
 _ORIGIN = re.compile(r"https?://(.*)")
 _SHOWN_MESSAGE: Final = 4096
-_SHOWN_DEFECT: Final = 300
 _logger = logging.getLogger(__name__)
 
 
-def create_app(knowledge_base: KnowledgeBase, hosts: Sequence[str] = LOOPBACK_HOSTS) -> ASGIApp:
+def create_app(
+    knowledge_base: KnowledgeBase,
+    hosts: Sequence[str] = LOOPBACK_HOSTS,
+    *,
+    agents: Agents,
+    models: Models,
+) -> ASGIApp:
     """Make the application.
 
     Args:
         knowledge_base: the one that it serves, under ``KNOWLEDGE_BASE_ID``.
         hosts: ``Host`` header values that it answers to, and whose pages may ask it.
+        agents: those that it plays; the caller closes them.
+        models: those that it plays.
     """
     allowed = frozenset(host.lower() for host in hosts)
+    operations = _Operations(knowledge_base, agents, models)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        response: Answer
         try:
             _refuse_strangers(request, allowed)
-            response = _response(200, await _answer(knowledge_base, request))
+            response = await operations.answer(request)
         except ServiceError as error:
             response = _failure(error)
         except ClientDisconnect:
             return  # nobody is left to answer
         except Exception as error:  # noqa: BLE001 - told in one line; the client learns nothing
-            _logger.error("local retrieve failed: %s", _described(error))  # noqa: TRY400
+            _logger.error("local retrieve failed: %s", described(error))  # noqa: TRY400
             response = _failure(
                 ServiceError("InternalServerException", 500, "Internal server error")
             )
         await response(scope, receive, send)
 
     return app
+
+
+class _Operations:
+    """The operations by their paths."""
+
+    def __init__(self, knowledge_base: KnowledgeBase, agents: Agents, models: Models) -> None:
+        self._knowledge_base = knowledge_base
+        self._agents = agents
+        self._models = models
+        self._turns = anyio.CapacityLimiter(MAX_TURNS)
+
+    async def answer(self, request: Request) -> Answer:
+        # the raw path: a knowledge base may be named by an ARN, whose slash arrives as %2F
+        path = request.scope.get("raw_path", b"").decode("latin-1")
+        for pattern, operation in _ROUTES if request.method == "POST" else ():
+            if found := pattern.fullmatch(path):
+                return await operation(self, request, *map(unquote, found.groups()))
+        raise ServiceError(
+            "UnknownOperationException", 404, f"Unknown operation: {request.method} {path[:200]}"
+        )
+
+    async def retrieve(self, request: Request, knowledge_base_id: str) -> Answer:
+        body = _decode(await _read(request))
+        return _response(
+            200, await run_in_threadpool(retrieve, self._knowledge_base, knowledge_base_id, body)
+        )
+
+    async def invoke_agent(self, request: Request, *names: str) -> Answer:
+        body = _decode(await _read(request, MAX_LONG_BODY_BYTES))
+        agent, alias, session = names
+        pieces = await run_in_threadpool(
+            self._agents.invoke, (agent, alias, session), body, _own_address(request)
+        )
+        return self._streamed(
+            pieces,
+            {
+                "x-amzn-bedrock-agent-content-type": "application/json",
+                "x-amz-bedrock-agent-session-id": session,
+            },
+        )
+
+    async def converse(self, request: Request, model_id: str) -> Answer:
+        body = _decode(await _read(request, MAX_LONG_BODY_BYTES))
+        return _response(200, await run_in_threadpool(self._models.converse, model_id, body))
+
+    async def converse_stream(self, request: Request, model_id: str) -> Answer:
+        body = _decode(await _read(request, MAX_LONG_BODY_BYTES))
+        return self._streamed(await run_in_threadpool(self._models.stream, model_id, body), {})
+
+    def _streamed(self, pieces: Generator[Piece], headers: Mapping[str, str]) -> Streamed:
+        common = {"Content-Type": CONTENT_TYPE, "x-amzn-RequestId": str(uuid.uuid4())}
+        return Streamed(pieces, {**common, **headers}, self._turns)
+
+
+_ROUTES: Final[Sequence[tuple[re.Pattern[str], Callable[..., Awaitable[Answer]]]]] = (
+    (re.compile(r"/knowledgebases/([^/]*)/retrieve"), _Operations.retrieve),
+    (
+        re.compile(r"/agents/([^/]*)/agentAliases/([^/]*)/sessions/([^/]*)/text"),
+        _Operations.invoke_agent,
+    ),
+    (re.compile(r"/model/([^/]*)/converse"), _Operations.converse),
+    (re.compile(r"/model/([^/]*)/converse-stream"), _Operations.converse_stream),
+)
+
+
+def _own_address(request: Request) -> str:
+    """Give this server's address, as the client has reached it."""
+    host, port = request.scope["server"]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _refuse_strangers(request: Request, hosts: frozenset[str]) -> None:
@@ -84,35 +170,12 @@ def _is_named(authority: str, hosts: frozenset[str]) -> bool:
     return host is not None and host[1] in hosts
 
 
-def _described(error: Exception) -> str:
-    where = error.__traceback__
-    while where is not None and where.tb_next is not None:
-        where = where.tb_next
-    frame = f" ({where.tb_frame.f_code.co_name}, line {where.tb_lineno})" if where else ""
-    text = " ".join(str(error).split())[:_SHOWN_DEFECT]
-    return neutralise(f"{type(error).__name__}: {text}{frame}")
-
-
-async def _answer(knowledge_base: KnowledgeBase, request: Request) -> dict[str, object]:
-    # the raw path: a knowledge base may be named by an ARN, whose slash arrives as %2F
-    path = request.scope.get("raw_path", b"").decode("latin-1")
-    found = _RETRIEVE.fullmatch(path)
-    if request.method != "POST" or not found:
-        raise ServiceError(
-            "UnknownOperationException", 404, f"Unknown operation: {request.method} {path[:200]}"
-        )
-    body = _decode(await _read(request))
-    return await run_in_threadpool(retrieve, knowledge_base, unquote(found[1]), body)
-
-
-async def _read(request: Request) -> bytes:
+async def _read(request: Request, most: int = MAX_BODY_BYTES) -> bytes:
     data = bytearray()
     async for part in request.stream():
         data += part
-        if len(data) > MAX_BODY_BYTES:
-            raise ServiceError(
-                "ValidationException", 400, f"Request body exceeds {MAX_BODY_BYTES} bytes"
-            )
+        if len(data) > most:
+            raise ServiceError("ValidationException", 400, f"Request body exceeds {most} bytes")
     return bytes(data)
 
 
@@ -136,7 +199,7 @@ def _failure(error: ServiceError) -> Response:
 
 
 def _response(
-    status: int, body: dict[str, object], headers: dict[str, str] | None = None
+    status: int, body: Mapping[str, object], headers: dict[str, str] | None = None
 ) -> Response:
     # escaped to ASCII: a lone surrogate in a message then travels, and can't break the response
     return Response(

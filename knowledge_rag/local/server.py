@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Final, Self
 import uvicorn
 
 from knowledge_rag.local.bedrock_api import LOOPBACK_HOSTS, create_app
+from knowledge_rag.local.converse_operation import Models
 from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.http_connection import Connection
+from knowledge_rag.local.invoke_agent import Agents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from knowledge_rag.local.knowledge_base import KnowledgeBase
+    from knowledge_rag.local.scripted_agents import ScriptedAgent
+    from knowledge_rag.local.scripted_models import ScriptedModel
 
 LOOPBACK: Final = "127.0.0.1"
 _START_SECONDS: Final = 10.0
@@ -34,15 +38,25 @@ class LocalBedrock:
     Args:
         knowledge_base: what it serves; the caller closes it.
         port: 0 takes a free one.
+        agents: that it plays beside the honest one, by ``agentId``.
+        models: that it plays beside the honest one, by ``modelId``.
 
     Raises:
         ServerFailed: on entering, when the port is taken or the server does not start.
         ModelUnavailable: on entering, when the embedding model can't be had.
     """
 
-    def __init__(self, knowledge_base: KnowledgeBase, *, port: int = 0) -> None:
+    def __init__(
+        self,
+        knowledge_base: KnowledgeBase,
+        *,
+        port: int = 0,
+        agents: Mapping[str, ScriptedAgent] | None = None,
+        models: Mapping[str, ScriptedModel] | None = None,
+    ) -> None:
         self._knowledge_base = knowledge_base
-        self._server = _server(knowledge_base, LOOPBACK_HOSTS)
+        self._agents = Agents(knowledge_base, agents)
+        self._server = _server(knowledge_base, LOOPBACK_HOSTS, self._agents, Models(models))
         self._port = port
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
@@ -77,6 +91,7 @@ class LocalBedrock:
         self._stop()
 
     def _stop(self) -> None:
+        self._agents.close()
         self._server.should_exit = True
         if self._thread is not None:
             self._thread.join(_STOP_SECONDS)
@@ -109,13 +124,19 @@ def serve(
     with _listen(host, port) as listening:
         if on_ready is not None:
             on_ready(f"http://{host}:{listening.getsockname()[1]}")
-        _server(knowledge_base, hosts).run([listening])
+        agents = Agents(knowledge_base)
+        try:
+            _server(knowledge_base, hosts, agents, Models()).run([listening])
+        finally:
+            agents.close()
 
 
-def _server(knowledge_base: KnowledgeBase, hosts: Sequence[str]) -> uvicorn.Server:
+def _server(
+    knowledge_base: KnowledgeBase, hosts: Sequence[str], agents: Agents, models: Models
+) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
-            create_app(knowledge_base, hosts),
+            create_app(knowledge_base, hosts, agents=agents, models=models),
             http=Connection,
             ws="none",
             lifespan="off",

@@ -66,6 +66,8 @@ def _structure(value: object, shape: Shape, where: str, opaque: frozenset[str]) 
             yield _failed(None, _join(where, name), "Member is not known to this operation")
         elif member is not None:
             yield from problems(member, members[name], _join(where, name), opaque)
+    if shape.is_tagged_union and sum(member is not None for member in value.values()) != 1:
+        yield _failed(None, where, "Exactly one member must be set")
 
 
 def _list(value: object, shape: Shape, where: str, opaque: frozenset[str]) -> Iterator[str]:
@@ -77,7 +79,9 @@ def _list(value: object, shape: Shape, where: str, opaque: frozenset[str]) -> It
 
 def _map(value: object, shape: Shape, where: str, opaque: frozenset[str]) -> Iterator[str]:
     assert isinstance(value, dict)  # noqa: S101 - as above
+    yield from _sized(len(value), shape, where, None)
     for name, member in value.items():
+        yield from problems(name, shape.key, f"{where}.key", opaque)
         yield from problems(member, shape.value, _join(where, name), opaque)
 
 

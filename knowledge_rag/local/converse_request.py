@@ -1,0 +1,157 @@
+"""Bedrock's ``Converse`` request, checked as the service checks it for a Claude model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.outcome import RetrievalOutcome, RetrievalResult, Status
+from knowledge_rag.local.agent_request import check, invalid, service_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from knowledge_rag.local.retrieve_operation import ServiceError
+
+SERVICE: Final = "bedrock-runtime"
+MAX_TOKENS: Final = 4_096
+"""Of an answer, unless the request says otherwise."""
+
+_READ: Final = frozenset({"text", "searchResult", "cachePoint"})
+_NOT_HERE: Final = {
+    "guardrailConfig": "a guardrail, which is not available locally",
+    "outputConfig": "a model, which is not available locally",
+    "promptVariables": "a prompt of Prompt management, which is not available locally",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """One ``searchResult`` block.
+
+    Args:
+        source: as the request names it.
+        title: likewise.
+        texts: its content, one text an item; a location's ``start`` and ``end`` count these.
+        cited: whether citations are wanted.
+    """
+
+    source: str
+    title: str
+    texts: tuple[str, ...]
+    cited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConverseRequest:
+    """A request that has been found valid.
+
+    Args:
+        text: the last user message's, its blocks joined by line breaks.
+        results: all search results of the request, in their order: what ``searchResultIndex``
+            counts, from 0.
+        max_tokens: of the answer.
+        stop_sequences: texts before which the answer ends.
+    """
+
+    text: str
+    results: tuple[SearchResult, ...]
+    max_tokens: int = MAX_TOKENS
+    stop_sequences: tuple[str, ...] = ()
+
+    @property
+    def cited(self) -> bool:
+        """Whether the answer is to have citations."""
+        return any(result.cited for result in self.results)
+
+    def evidence(self) -> RetrievalOutcome:
+        """Give the search results as a retrieval's, each a file of its own named by its index."""
+        found = tuple(
+            RetrievalResult("\n".join(result.texts), _whole(index, result), None, {})
+            for index, result in enumerate(self.results)
+            if any(text.strip() for text in result.texts)
+        )
+        return RetrievalOutcome(Status.OK if found else Status.NO_MATCH, found)
+
+
+def name_of(index: int) -> str:
+    """Give the file name that stands for a search result in :meth:`ConverseRequest.evidence`."""
+    return f"search-result-{index}"
+
+
+def parse_converse_request(model_id: str, body: Mapping[str, Any]) -> ConverseRequest:
+    """Check a request as the service does.
+
+    Raises:
+        ServiceError: ValidationException.
+    """
+    check({**body, "modelId": model_id}, service_model(SERVICE).operation_model("Converse"))
+    for name, what in _NOT_HERE.items():
+        if body.get(name):
+            raise invalid(f"{name} needs {what}")
+    messages: list[dict[str, Any]] = body.get("messages") or []
+    _check_turns(messages)
+    results = tuple(_search_results(messages))
+    if len({result.cited for result in results}) > 1:
+        raise invalid("citations must be enabled for all search results or for none")
+    texts = [block["text"] for block in messages[-1]["content"] if block.get("text") is not None]
+    inference = body.get("inferenceConfig") or {}
+    return ConverseRequest(
+        "\n".join(texts),
+        results,
+        inference.get("maxTokens") or MAX_TOKENS,
+        tuple(inference.get("stopSequences") or ()),
+    )
+
+
+def _check_turns(messages: list[dict[str, Any]]) -> None:
+    if not messages or messages[0]["role"] != "user":
+        raise invalid("A conversation must start with a user message.")
+    roles = [message["role"] for message in messages]
+    if any(role not in ("user", "assistant") for role in roles):
+        raise invalid("messages: this model takes the system's text in system alone.")
+    if any(role == following for role, following in pairwise(roles)):
+        raise invalid("A conversation must alternate between user and assistant roles.")
+    if roles[-1] != "user":
+        raise invalid("The last message must be the user's.")
+    for number, message in enumerate(messages):
+        if not message["content"]:
+            raise invalid(f"The content field in the Message object at messages.{number} is empty.")
+        for place, block in enumerate(message["content"]):
+            _check_block(block, f"messages.{number}.content.{place}", message["role"])
+
+
+def _check_block(block: dict[str, Any], where: str, role: str) -> None:
+    kind = next(name for name, value in block.items() if value is not None)
+    if role == "assistant":
+        return  # what a model has said before is not asked about
+    if kind not in _READ:
+        raise invalid(f"This model doesn't support the {kind} content block at {where}.")
+    if kind == "text" and not block["text"].strip():
+        raise invalid(f"The text field in the ContentBlock object at {where} is blank.")
+    if kind == "searchResult" and not block["searchResult"]["content"]:
+        raise invalid(f"The content field in the SearchResultBlock object at {where} is empty.")
+
+
+def _search_results(messages: list[dict[str, Any]]) -> Iterator[SearchResult]:
+    for message in messages:
+        for block in message["content"]:
+            if (found := block.get("searchResult")) is not None:
+                yield SearchResult(
+                    found["source"],
+                    found["title"],
+                    tuple(item["text"] for item in found["content"]),
+                    bool((found.get("citations") or {}).get("enabled")),
+                )
+
+
+def _whole(index: int, result: SearchResult) -> Citation:
+    lines = sum(text.count("\n") + 1 for text in result.texts)
+    return Citation(name_of(index), 1, lines, " ".join(result.title.split()))
+
+
+def model_missing() -> ServiceError:
+    """Give the service's answer to a model that does not exist."""
+    return invalid("The provided model identifier is invalid.")

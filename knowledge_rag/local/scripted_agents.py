@@ -1,0 +1,149 @@
+"""The agents that the local server plays: an honest one, and those that misbehave on purpose.
+
+An agent without a model: it asks what it is asked, through the real function, and writes what its
+writer writes. Which agent plays is the caller's choice of ``agentId``, never a word in his text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from knowledge_rag.local import answer_writers as writers
+from knowledge_rag.local import stream_faults as faults
+from knowledge_rag.local.agent_request import modelled_error, modelled_exceptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from knowledge_rag.local.answer_writers import AnswerWriter
+    from knowledge_rag.local.retrieve_operation import ServiceError
+    from knowledge_rag.local.stream_faults import ByteStep, EventStep
+
+AGENT_ID: Final = "LOCALAGENT"
+ALIAS_ID: Final = "LOCALALIAS"
+"""Of the honest agent; ten characters each, as the service's are. All agents share the alias."""
+
+MAX_QUERIES: Final = 3
+"""Queries of one turn, as the agent's prompt says."""
+
+_ASKED: Final = re.compile(
+    r"(?:[-*]|[0-9]+[.)])?\s*(?:query:\s*)?"
+    r"((?:how to diagnose|resolution steps for|similar incidents involving)\b.*|.*\?)\s*",
+    re.IGNORECASE,
+)
+
+
+class Evidence(Enum):
+    """Where an agent looks things up."""
+
+    ACTION_GROUP = "action group"
+    """The ``retrieve_knowledge`` function."""
+    KNOWLEDGE_BASE = "knowledge base"
+    """A knowledge base that the agent has itself, beside the function."""
+    CALLER = "caller"
+    """Nowhere: it returns control, and the caller is to carry out the operation."""
+
+
+def planned(text: str) -> Sequence[str]:
+    """Give the queries for a request: its first questions as they stand, or all of it as one.
+
+    A question is a line that ends with a question mark or has one of the three forms that the
+    agent's prompt names.
+    """
+    asked = [found[1].strip() for line in text.split("\n") if (found := _ASKED.fullmatch(line))]
+    queries = list(dict.fromkeys(asked))[:MAX_QUERIES] or [" ".join(text.split())]
+    return [query[:MAX_QUERY_CHARACTERS] for query in queries]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedAgent:
+    """An agent.
+
+    Args:
+        write: writes its answer.
+        plan: gives the queries for a text, in order.
+        evidence: where they are asked.
+        alter: what becomes of the events.
+        transmit: what becomes of their bytes.
+        refusal: what it answers instead of a stream.
+    """
+
+    write: AnswerWriter = writers.quoted
+    plan: Callable[[str], Sequence[str]] = planned
+    evidence: Evidence = Evidence.ACTION_GROUP
+    alter: EventStep = faults.unaltered
+    transmit: ByteStep = faults.whole
+    refusal: ServiceError | None = None
+
+
+HONEST: Final = ScriptedAgent()
+_ELSEWHERE: Final = {
+    "content": {"text": "Restart everything at once.", "type": "TEXT"},
+    "location": {"type": "S3", "s3Location": {"uri": "s3://elsewhere/runbooks/never-written.md"}},
+    "metadata": {"source_file": "runbooks/never-written.md", "start_line": 3.0, "end_line": 9.0},
+}
+_ATTRIBUTION: Final = {
+    "citations": [
+        {
+            "generatedResponsePart": {
+                "textResponsePart": {"text": "The documents say", "span": {"start": 0, "end": 16}}
+            },
+            "retrievedReferences": [_ELSEWHERE],
+        }
+    ]
+}
+_FOREVER: Final = 30.0
+
+MISBEHAVING: Final[Mapping[str, ScriptedAgent]] = {
+    # what it writes
+    "FABRICATES": replace(HONEST, write=writers.fabricating(writers.quoted)),
+    "WRONGLINES": replace(HONEST, write=writers.misranging(writers.quoted)),
+    "NOTATIONS0": replace(HONEST, write=writers.renotating(writers.quoted)),
+    "UNCITED000": replace(HONEST, write=writers.unreferenced(writers.quoted)),
+    "SILENT0000": replace(HONEST, write=writers.saying("")),
+    # what it asks
+    "FIVEASKED0": replace(HONEST, plan=lambda text: [f"{text} {n}" for n in range(5)]),
+    "NEVERASKS0": replace(HONEST, plan=lambda _text: []),
+    "ASKSBLANK0": replace(HONEST, plan=lambda _text: [" "]),
+    # where it looks, and what it tells of that
+    "NATIVEKB00": replace(HONEST, evidence=Evidence.KNOWLEDGE_BASE),
+    "RETURNSCTL": replace(HONEST, evidence=Evidence.CALLER),
+    "NOTRACES00": replace(HONEST, alter=faults.without(faults.is_trace)),
+    "PARTTRACES": replace(HONEST, alter=faults.without(faults.is_observation)),
+    "CUTTRACES0": replace(HONEST, alter=faults.garbled),
+    "ATTRIBUTES": replace(HONEST, alter=faults.attributed(_ATTRIBUTION)),
+    "TOMORROWS0": replace(HONEST, alter=faults.with_unknown_members),
+    # how it says it
+    "SPLITBYTES": replace(HONEST, alter=faults.rechunked(1)),
+    "SPLITREFS0": replace(HONEST, alter=faults.rechunked(7)),
+    "CUTOFF0000": replace(HONEST, transmit=faults.cut_off(after=2)),
+    "ENDSEARLY0": replace(HONEST, transmit=faults.ending_early(after=2)),
+    "ENDSWHOLE0": replace(HONEST, transmit=faults.ending_early(after=2, part=0)),
+    "BADPRELUDE": replace(HONEST, transmit=faults.damaged(after=1, where=8)),
+    "BADMESSAGE": replace(HONEST, transmit=faults.damaged(after=1, where=-1)),
+    "NOSTREAM00": replace(HONEST, transmit=faults.replaced_by(b"<html>502 Bad Gateway</html>")),
+    "NOTHING000": replace(HONEST, transmit=faults.replaced_by(b"")),
+    "OVERSIZED0": replace(HONEST, transmit=faults.replaced_by(faults.oversized_message())),
+    "SLOWDRIP00": replace(HONEST, transmit=faults.dripping(0.02, size=256, most_seconds=_FOREVER)),
+    "NEVERENDS0": replace(HONEST, transmit=faults.never_ending(0.02, most_seconds=_FOREVER)),
+}
+"""By ``agentId``."""
+
+
+def stream_errors() -> tuple[str, ...]:
+    """Give the errors that ``InvokeAgent``'s model has for its stream, e.g. ThrottlingException."""
+    return modelled_exceptions("bedrock-agent-runtime", "ResponseStream")
+
+
+def failing_in_stream(code: str, *, after: int = 2) -> ScriptedAgent:
+    """Give an agent whose stream ends with an exception after some events."""
+    return replace(HONEST, alter=faults.failing(code, after=after))
+
+
+def refusing(code: str) -> ScriptedAgent:
+    """Give an agent that answers every request with an error of the model."""
+    return replace(HONEST, refusal=modelled_error("bedrock-agent-runtime", code, "It failed"))

@@ -1,0 +1,575 @@
+"""An unmodified boto3 invokes the local server's agents, the honest one and those that misbehave."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.eventstream import ChecksumMismatch, InvalidPayloadLength, ParserError
+from botocore.exceptions import EventStreamError
+from botocore.validate import ParamValidator
+from urllib3.exceptions import ProtocolError
+
+from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.core.response import read_outcome
+from knowledge_rag.guardrails.ledger import Ledger
+from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.local import answer_writers as writers
+from knowledge_rag.local import scripted_agents, stream_faults
+from knowledge_rag.local.agent_request import service_model
+from knowledge_rag.local.ingest import ingest
+from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID, HONEST, MISBEHAVING
+from knowledge_rag.local.server import LocalBedrock
+from lambdas.retrieve_knowledge.events import QUERY_COUNT_ATTRIBUTE
+from tests.support.local import RUNBOOKS, minilm, write_files
+
+QUESTION = "How to handle RDS failover?"
+OPERATION = service_model().operation_model("InvokeAgent")
+ERRORS = scripted_agents.stream_errors()
+REFUSING = {f"REFUSES{n:03}": scripted_agents.refusing(code) for n, code in enumerate(ERRORS)}
+FAILING = {f"FAILS{n:05}": scripted_agents.failing_in_stream(code) for n, code in enumerate(ERRORS)}
+LEFT = threading.Event()
+
+
+def never_ending_until_left(messages):
+    play = stream_faults.never_ending(0.01, most_seconds=60)(messages)
+    try:
+        yield from play
+    except GeneratorExit:
+        LEFT.set()
+        raise
+
+
+def broken_writer(_question, _outcomes):
+    raise RuntimeError("secret detail")
+
+
+OWN = {
+    "LONGANSWER": replace(HONEST, write=writers.saying("é💥" * 200_000)),
+    "ENDLESS000": replace(HONEST, transmit=never_ending_until_left),
+    "DEFECTIVE0": replace(HONEST, write=broken_writer),
+    "SURROGATE0": replace(HONEST, write=writers.saying("a\ud800b")),
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return write_files(tmp_path_factory.mktemp("agent") / "corpus", RUNBOOKS)
+
+
+@pytest.fixture(scope="module")
+def bedrock(corpus):
+    kb_path = corpus.parent / "knowledge.kb"
+    ingest(corpus, kb_path, embedder=minilm())
+    agents = {**MISBEHAVING, **REFUSING, **FAILING, **OWN}
+    with (
+        KnowledgeBase(kb_path, minilm()) as opened,
+        LocalBedrock(opened, agents=agents) as running,
+    ):
+        yield running
+
+
+def make_client(bedrock, **config):
+    return boto3.client(
+        "bedrock-agent-runtime",
+        endpoint_url=bedrock.endpoint_url,
+        region_name="us-east-1",
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",
+        config=Config(retries={"total_max_attempts": 1}, **config),
+    )
+
+
+@pytest.fixture(scope="module")
+def client(bedrock):
+    client = make_client(bedrock)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def unchecked(bedrock):
+    """A client that sends what botocore itself would refuse."""
+    client = make_client(bedrock, parameter_validation=False)
+    yield client
+    client.close()
+
+
+def invoke(client, agent=AGENT_ID, text=QUESTION, *, trace=True, session="a-session", **more):
+    names = {"agentId": agent, "agentAliasId": ALIAS_ID, "sessionId": session}
+    return client.invoke_agent(**(names | {"inputText": text, "enableTrace": trace} | more))
+
+
+def events(client, *arguments, came=None, **more):
+    """Give all events; ``came`` has those before a failure, too."""
+    came = [] if came is None else came
+    with contextlib.closing(invoke(client, *arguments, **more)["completion"]) as stream:
+        came.extend(stream)
+    return came
+
+
+def said(events):
+    return b"".join(event["chunk"]["bytes"] for event in events if "chunk" in event).decode()
+
+
+def observations(events):
+    steps = [event["trace"]["trace"]["orchestrationTrace"] for event in events if "trace" in event]
+    return [step["observation"] for step in steps if "observation" in step]
+
+
+def bodies(events):
+    outputs = [seen.get("actionGroupInvocationOutput") for seen in observations(events)]
+    return [json.loads(output["text"]) for output in outputs if output]
+
+
+def verified(events):
+    outcomes = [read_outcome(body) for body in bodies(events)]
+    return verify(said(events), Ledger.of(*(outcome.results for outcome in outcomes)))
+
+
+# the honest agent
+
+
+def test_the_variable_alone_leads_boto3_here(bedrock, aws_environment):
+    aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", bedrock.endpoint_url)
+    aws_environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    client = boto3.client("bedrock-agent-runtime")
+    try:
+        response = invoke(client)
+        assert response["sessionId"] == "a-session"
+        assert response["contentType"] == "application/json"
+        assert response["ResponseMetadata"]["RequestId"]
+        assert "[Source: runbooks/rds-failover.md, lines " in said(list(response["completion"]))
+    finally:
+        client.close()
+
+
+def test_a_turn_is_traced_and_ends_with_one_chunk_of_the_whole_answer(client):
+    found = events(client)
+    steps = [event["trace"]["trace"]["orchestrationTrace"] for event in found[:-1]]
+    assert [next(iter(step)) for step in steps] == [
+        "rationale",
+        "invocationInput",
+        "observation",
+        "observation",
+    ]
+    asked = steps[1]["invocationInput"]["actionGroupInvocationInput"]
+    assert (asked["apiPath"], asked["verb"], asked["executionType"]) == (
+        "/retrieve",
+        "post",
+        "LAMBDA",
+    )
+    assert asked["requestBody"]["content"]["application/json"] == [
+        {"name": "query", "type": "string", "value": QUESTION},
+        {"name": "max_results", "type": "integer", "value": "5"},
+    ]
+    assert steps[3]["observation"]["finalResponse"]["text"] == said(found)
+    assert "attribution" not in found[-1]["chunk"]
+
+
+def test_every_event_fits_the_services_model(client):
+    stream = service_model().shape_for("ResponseStream")
+    agents = [AGENT_ID, "NATIVEKB00", "RETURNSCTL", "ATTRIBUTES", "SPLITBYTES"]
+    for event in [event for agent in agents for event in events(client, agent)]:
+        ((kind, payload),) = event.items()
+        report = ParamValidator().validate(payload, stream.members[kind])
+        assert report.generate_report() == ""
+
+
+def test_what_the_trace_holds_is_the_functions_own_answer_with_lines_of_the_real_files(
+    client, corpus
+):
+    (body,) = bodies(events(client))
+    outcome = read_outcome(body)
+    assert outcome.status is Status.OK
+    for result in outcome.results:
+        lines = (corpus / result.citation.source_file).read_text().split("\n")
+        cited = lines[result.citation.start_line - 1 : result.citation.end_line]
+        assert result.content == "\n".join(cited)
+
+
+def test_the_answer_cites_nothing_but_what_the_trace_holds(client):
+    checked = verified(events(client))
+    assert checked.citations
+    assert not checked.removed
+
+
+def test_without_a_trace_there_is_only_the_answer(client):
+    (only,) = events(client, trace=False)
+    assert said([only]) == said(events(client))
+
+
+def test_a_streamed_answer_comes_in_several_chunks(client):
+    streamed = events(client, streamingConfigurations={"streamFinalResponse": True})
+    assert sum("chunk" in event for event in streamed) > 2
+    assert said(streamed) == said(events(client))
+
+
+def test_an_answer_longer_than_a_chunk_may_be_comes_in_two(client):
+    found = events(client, "LONGANSWER", trace=False)
+    assert [len(event["chunk"]["bytes"]) for event in found] == [1_000_000, 200_000]
+    assert said(found) == "é💥" * 200_000
+
+
+def test_off_topic_is_answered_with_the_sentence_for_it(client):
+    assert said(events(client, text="how long do I boil eggs")) == writers.NOTHING_DOCUMENTED
+
+
+def test_several_questions_are_asked_one_by_one_up_to_three(client):
+    lines = ["Please look up:", "1. How to diagnose RDS failover", "- What is throttling?"]
+    text = "\n".join([*lines, "Query: similar incidents involving rds", "And a fourth?"])
+    found = events(client, text=text)
+    assert [body["status"] for body in bodies(found)] == ["ok"] * 3
+    asked = [
+        step["invocationInput"]["actionGroupInvocationInput"]["requestBody"]["content"]
+        for step in (
+            event["trace"]["trace"]["orchestrationTrace"] for event in found if "trace" in event
+        )
+        if "invocationInput" in step
+    ]
+    assert [content["application/json"][0]["value"] for content in asked] == [
+        "How to diagnose RDS failover",
+        "What is throttling?",
+        "similar incidents involving rds",
+    ]
+
+
+def test_the_turns_own_attributes_reach_the_function_and_come_back(client):
+    used_up = {"promptSessionAttributes": {QUERY_COUNT_ATTRIBUTE: "3"}}
+    (body,) = bodies(events(client, sessionState=used_up))
+    assert (body["status"], body["reason"]) == (Status.DEGRADED, Reason.QUERY_LIMIT)
+
+
+def test_an_agent_that_asks_on_gets_no_more_than_three_answers(client):
+    found = bodies(events(client, "FIVEASKED0"))
+    assert [body["status"] for body in found] == ["ok"] * 3 + ["degraded"] * 2
+    assert {body.get("reason") for body in found[3:]} == {Reason.QUERY_LIMIT}
+
+
+def test_a_new_turn_of_a_session_may_ask_again(client):
+    for _ in range(2):
+        assert bodies(events(client, "FIVEASKED0", session="again"))[0]["status"] == "ok"
+
+
+def test_the_function_gets_an_agents_event_with_the_sessions_own_attributes(
+    client, bedrock, monkeypatch
+):
+    function, asked = bedrock._agents._function, []
+    real = function.invoke
+
+    def recording(event, endpoint_url):
+        asked.append(event)
+        return real(event, endpoint_url)
+
+    monkeypatch.setattr(function, "invoke", recording)
+    known = {"sessionAttributes": {"incident_id": "INC-1"}, "promptSessionAttributes": {"a": "b"}}
+    events(client, session="kept", sessionState=known)
+    events(client, session="kept")
+    events(client, session="kept", endSession=True)
+    events(client, session="kept")
+    assert [event["sessionAttributes"] for event in asked] == [{"incident_id": "INC-1"}] * 3 + [{}]
+    assert [event["promptSessionAttributes"] for event in asked] == [{"a": "b"}, {}, {}, {}]
+    assert {event["inputText"] for event in asked} == {QUESTION}
+    assert {event["sessionId"] for event in asked} == {"kept"}
+    assert (asked[0]["agent"]["id"], asked[0]["agent"]["alias"]) == (AGENT_ID, ALIAS_ID)
+
+
+def test_many_ask_at_once(client):
+    with ThreadPoolExecutor(24) as pool:
+        turns = list(pool.map(lambda n: events(client, session=f"session-{n}"), range(24)))
+    assert Counter(body["status"] for turn in turns for body in bodies(turn)) == {"ok": 24}
+
+
+# requests that it refuses
+
+INVALID = {
+    "agent-pattern": ({"agentId": "bad-id"}, "Value 'bad-id' at 'agentId' failed to satisfy"),
+    "agent-long": ({"agentId": "A" * 11}, "'agentId' failed to satisfy constraint: Member must"),
+    "alias-pattern": ({"agentAliasId": "a b"}, "at 'agentAliasId' failed to satisfy constraint"),
+    "session-short": ({"sessionId": "a%"}, "at 'sessionId' failed to satisfy constraint"),
+    "session-long": ({"sessionId": "a" * 101}, "length less than or equal to 100"),
+    "session-pattern": ({"sessionId": "a/b c"}, "regular expression pattern: ^[0-9a-zA-Z._:-]+$"),
+    "text-absent": ({"inputText": ""}, "inputText must not be blank"),
+    "text-blank": ({"inputText": " \n"}, "inputText must not be blank"),
+    "text-long": ({"inputText": "x" * 25_000_001}, "length less than or equal to 25000000"),
+    "memory": ({"memoryId": "memory"}, "this agent has no memory"),
+    "memory-pattern": ({"memoryId": "m m"}, "at 'memoryId' failed to satisfy constraint"),
+    "latency": (
+        {"bedrockModelConfigurations": {"performanceConfig": {"latency": "quick"}}},
+        "enum value set: [standard, optimized]",
+    ),
+    "interval": (
+        {"streamingConfigurations": {"applyGuardrailInterval": 0}},
+        "value greater than or equal to 1",
+    ),
+    "results": (
+        {"sessionState": {"returnControlInvocationResults": [{}] * 6}},
+        "length less than or equal to 5",
+    ),
+    "results-union": (
+        {
+            "sessionState": {
+                "returnControlInvocationResults": [
+                    {
+                        "apiResult": {"actionGroup": "a"},
+                        "functionResult": {"actionGroup": "a"},
+                    }
+                ]
+            }
+        },
+        "returnControlInvocationResults.1.member' failed to satisfy constraint: Exactly one",
+    ),
+    "result-unknown": (
+        {
+            "sessionState": {
+                "invocationId": "another",
+                "returnControlInvocationResults": [{"apiResult": {"actionGroup": "a"}}],
+            }
+        },
+        "invocationId is not that of the control that was returned",
+    ),
+    "files": (
+        {
+            "sessionState": {
+                "files": [
+                    {
+                        "name": "a",
+                        "useCase": "CHAT",
+                        "source": {"sourceType": "S3", "s3Location": {"uri": "s3://abc/a"}},
+                    }
+                ]
+            }
+        },
+        "sessionState.files is not available locally",
+    ),
+    "attributes": ({"sessionState": {"sessionAttributes": {"a": 1}}}, "must be of type string"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), INVALID.values(), ids=INVALID)
+def test_what_the_service_refuses_is_refused(unchecked, change, message):
+    with pytest.raises(unchecked.exceptions.ValidationException) as failure:
+        invoke(unchecked, **change)
+    assert failure.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+    assert message in failure.value.response["Error"]["Message"]
+
+
+@pytest.mark.parametrize("names", [{"agentId": "NOSUCHONE0"}, {"agentAliasId": "NOSUCHONE0"}])
+def test_another_agent_or_alias_does_not_exist(client, names):
+    with pytest.raises(client.exceptions.ResourceNotFoundException) as failure:
+        invoke(client, **names)
+    assert failure.value.response["ResponseMetadata"]["HTTPStatusCode"] == 404
+
+
+# errors
+
+
+def test_the_model_has_ten_errors():
+    assert len(ERRORS) == 10
+    assert set(ERRORS) == {shape.name for shape in OPERATION.error_shapes}
+
+
+@pytest.mark.parametrize(("agent", "code"), list(zip(REFUSING, ERRORS, strict=True)), ids=ERRORS)
+def test_each_error_before_the_stream_is_boto3s_own_exception(client, agent, code):
+    with pytest.raises(getattr(client.exceptions, code)) as failure:
+        invoke(client, agent)
+    error = failure.value.response
+    (shape,) = [shape for shape in OPERATION.error_shapes if shape.name == code]
+    assert error["Error"] == {"Code": code, "Message": "It failed"}
+    status = shape.metadata["error"]["httpStatusCode"]
+    assert error["ResponseMetadata"]["HTTPStatusCode"] == status
+
+
+@pytest.mark.parametrize(("agent", "code"), list(zip(FAILING, ERRORS, strict=True)), ids=ERRORS)
+def test_each_error_within_the_stream_ends_it_after_what_came_before(client, agent, code):
+    came = []
+    with pytest.raises(EventStreamError) as failure:
+        events(client, agent, came=came)
+    assert [next(iter(event)) for event in came] == ["trace", "trace"]
+    assert failure.value.response["Error"]["Code"] == code[:1].lower() + code[1:]
+    assert failure.value.response["Error"]["Message"] == "It failed"
+
+
+def test_a_defect_ends_the_stream_as_the_services_own_and_tells_nothing(client, caplog):
+    with pytest.raises(EventStreamError, match="Internal server error") as failure:
+        events(client, "DEFECTIVE0")
+    assert failure.value.response["Error"]["Code"] == "internalServerException"
+    (record,) = caplog.records
+    assert record.getMessage().startswith("local InvokeAgent failed: RuntimeError: secret detail (")
+
+
+def test_a_function_that_dies_is_a_failed_dependency_and_lives_again(client, bedrock, caplog):
+    events(client)
+    os.kill(bedrock._agents._function.pid, signal.SIGKILL)
+    with pytest.raises(
+        EventStreamError, match="The Lambda function of the action group"
+    ) as failure:
+        events(client)
+    assert failure.value.response["Error"]["Code"] == "dependencyFailedException"
+    assert "the agent's function failed" in caplog.text
+    assert bodies(events(client))
+
+
+# agents that misbehave
+
+
+def test_fabricated_references_are_in_the_answer_and_not_in_the_trace(client):
+    checked = verified(events(client, "FABRICATES"))
+    assert checked.citations
+    assert {taken.text for taken in checked.removed} == {
+        "[Source: runbooks/never-written.md, lines 3-9]",
+        "[Source 99]",
+        "[98, 99]",
+    }
+
+
+def test_wrong_lines_are_of_right_files_and_one_range_is_reversed(client):
+    found = events(client, "WRONGLINES")
+    assert "[Source: runbooks/rds-failover.md, lines 5010-4010]" in said(found)
+    checked = verified(found)
+    assert checked.removed
+    assert not checked.citations
+
+
+def test_other_notations_mean_the_same_lines(client):
+    text = f"{QUESTION}\nWhat about Lambda throttling?"
+    honest, renoted = events(client, text=text), events(client, "NOTATIONS0", text)
+    assert "[Source 1]" in said(renoted)
+    assert not verified(renoted).removed
+    assert len(verified(renoted).citations) == len(verified(honest).citations)
+
+
+def test_uncited_and_empty_answers(client):
+    assert "[Source" not in said(events(client, "UNCITED000"))
+    assert not [event for event in events(client, "SILENT0000") if "chunk" in event]
+
+
+def test_an_agent_that_never_asks_has_no_evidence(client):
+    assert bodies(events(client, "NEVERASKS0")) == []
+
+
+def test_a_query_that_the_function_refuses_is_in_the_trace_as_it_answered(client):
+    found = events(client, "ASKSBLANK0")
+    assert bodies(found) == [{"error": "query is blank"}]
+    assert said(found) == writers.UNREACHABLE
+
+
+def test_traces_may_be_missing_partly_or_cut(client):
+    assert [next(iter(event)) for event in events(client, "NOTRACES00")] == ["chunk"]
+    partly = events(client, "PARTTRACES")
+    assert len(partly) > 1
+    assert observations(partly) == []
+    (cut, _) = observations(events(client, "CUTTRACES0"))
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(cut["actionGroupInvocationOutput"]["text"])
+
+
+def test_attribution_without_evidence(client):
+    (event,) = [event for event in events(client, "ATTRIBUTES") if "chunk" in event]
+    (citation,) = event["chunk"]["attribution"]["citations"]
+    (reference,) = citation["retrievedReferences"]
+    assert reference["metadata"]["source_file"] == "runbooks/never-written.md"
+
+
+def test_a_knowledge_base_of_the_agents_own_shows_in_its_own_trace(client, corpus):
+    (looked_up, _) = observations(events(client, "NATIVEKB00"))
+    references = looked_up["knowledgeBaseLookupOutput"]["retrievedReferences"]
+    assert references
+    for reference in references:
+        metadata = reference["metadata"]
+        assert isinstance(metadata["start_line"], float)
+        text = reference["content"]["text"][int(metadata["context_length"]) :]
+        lines = (corpus / metadata["source_file"]).read_text().split("\n")
+        cited = lines[int(metadata["start_line"]) - 1 : int(metadata["end_line"])]
+        assert text == "\n".join(cited)
+
+
+def test_control_is_returned_and_comes_back_with_the_results(client):
+    (event,) = events(client, "RETURNSCTL", session="returned")
+    control = event["returnControl"]
+    (asked,) = [each["apiInvocationInput"] for each in control["invocationInputs"]]
+    (query, _) = asked["requestBody"]["content"]["application/json"]["properties"]
+    assert (asked["apiPath"], query["value"]) == ("/retrieve", QUESTION)
+    (body,) = bodies(events(client))
+    result = {
+        "actionGroup": asked["actionGroup"],
+        "apiPath": asked["apiPath"],
+        "httpMethod": asked["httpMethod"],
+        "httpStatusCode": 200,
+        "responseBody": {"application/json": {"body": json.dumps(body)}},
+    }
+    state = {
+        "invocationId": control["invocationId"],
+        "returnControlInvocationResults": [{"apiResult": result}],
+    }
+    found = events(client, "RETURNSCTL", "", session="returned", sessionState=state)
+    assert bodies(found) == [body]
+    assert said(found) == said(events(client))
+
+
+def test_references_and_characters_are_split_anywhere(client):
+    whole = said(events(client))
+    for agent, size in (("SPLITBYTES", 1), ("SPLITREFS0", 7)):
+        chunks = [event["chunk"]["bytes"] for event in events(client, agent) if "chunk" in event]
+        assert max(map(len, chunks)) == size
+        assert b"".join(chunks).decode() == whole
+
+
+def test_what_a_later_service_may_add_is_passed_over(client):
+    honest, later = events(client), events(client, "TOMORROWS0")
+    assert [next(iter(event)) for event in later] == [next(iter(event)) for event in honest]
+    assert said(later) == said(honest)
+    assert bodies(later) == bodies(honest)
+
+
+def test_a_lone_surrogate_does_not_stop_an_answer(client):
+    assert said(events(client, "SURROGATE0")) == "a?b"
+
+
+@pytest.mark.parametrize(
+    ("agent", "failure"),
+    [
+        ("CUTOFF0000", ProtocolError),
+        ("BADPRELUDE", ChecksumMismatch),
+        ("BADMESSAGE", ChecksumMismatch),
+        ("NOSTREAM00", ParserError),
+        ("OVERSIZED0", InvalidPayloadLength),
+    ],
+)
+def test_a_damaged_stream_is_no_error_of_botocores_own(client, agent, failure):
+    with pytest.raises(failure):
+        events(client, agent)
+
+
+@pytest.mark.parametrize(
+    ("agent", "came"), [("ENDSEARLY0", 2), ("ENDSWHOLE0", 2), ("NOTHING000", 0)]
+)
+def test_a_stream_that_ends_early_looks_like_a_short_one(client, agent, came):
+    found = events(client, agent)
+    assert len(found) == came
+    assert said(found) == ""
+
+
+def test_a_slow_stream_is_whole_in_the_end(client):
+    assert said(events(client, "SLOWDRIP00")) == said(events(client))
+
+
+def test_an_endless_stream_is_played_until_its_reader_leaves(client):
+    LEFT.clear()
+    stream = invoke(client, "ENDLESS000")["completion"]
+    for _, _event in zip(range(5), stream, strict=False):
+        pass
+    assert not LEFT.is_set()
+    stream.close()
+    assert LEFT.wait(10)
+    assert said(events(client))
