@@ -23,6 +23,7 @@ from knowledge_rag.evaluation.guardrails_report import (
 )
 from knowledge_rag.evaluation.guardrails_timing import time_answers
 from knowledge_rag.evaluation.guidance_cases import CHUNK_CITED, Case, build_cases
+from knowledge_rag.evaluation.verify_timing import time_verify
 from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.report import (
     MIN_COVERAGE,
@@ -75,6 +76,7 @@ def run_guardrails_bench(folders: Sequence[Path], claims: Sequence[Path] = ()) -
         checks=_checks(reported),
         claims={name: _claim_rows(_judged(found)) for name, found in sets.items()},
         timing=time_answers([case for case, _ in reported if case.supported]),
+        verify_timing=time_verify(documents),
     )
 
 

@@ -8,6 +8,7 @@ from rich.console import Group
 from rich.table import Table
 
 from knowledge_rag.evaluation.guardrails_report import MAX_FALSE_ALARMS, MIN_RECALL
+from knowledge_rag.evaluation.verify_timing import MAX_VERIFY_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def as_tables(report: GuardrailsReport) -> Group:
     """Give a table of the ways claims were made, one of the checks, and one of each file of claims."""
-    timing = report.timing
+    timing, verifying = report.timing, report.verify_timing
     tables = [
         _families(report),
         _checks("each check alone, on the same half", report.checks),
@@ -30,6 +31,9 @@ def as_tables(report: GuardrailsReport) -> Group:
         " cite a whole chunk are not counted",
         f"1,000 words of claims: {timing.own_lines_ms:.1f} ms against their own lines,"
         f" {timing.chunks_ms:.1f} ms against chunks of {timing.evidence_words:,} words",
+        f"verify, 1,000 words with {verifying.references} references: {verifying.short_ms:.2f} ms,"
+        f" in an answer of 10,000 words {verifying.long_ms:.2f} ms"
+        f" (aim: {MAX_VERIFY_MS:g} ms, {'reached' if verifying.reached else 'missed'})",
     )
 
 

@@ -1,0 +1,104 @@
+"""What verifying an answer costs, and whether the cost of a word grows with the answer's length."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
+from knowledge_rag.core.outcome import RetrievalResult
+from knowledge_rag.guardrails.ledger import Ledger
+from knowledge_rag.guardrails.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from knowledge_rag.core.chunks import Document
+
+MAX_VERIFY_MS: Final = 1.0
+"""Aimed at: milliseconds of CPU time for 1,000 words at most."""
+
+_SHORT: Final = 1_000
+_LONG: Final = 10_000
+_SOURCES: Final = 15
+"""Results in the ledger: three queries of five."""
+_WORDS_A_REFERENCE: Final = 40
+_ROUNDS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyTiming:
+    """CPU time of ``verify``, its checks and metrics included, for 1,000 words; best of its rounds.
+
+    Args:
+        short_ms: in an answer of 1,000 words.
+        long_ms: in one of 10,000.
+        references: in the shorter one, half of them to lines and half to numbers.
+    """
+
+    short_ms: float
+    long_ms: float
+    references: int
+
+    @property
+    def reached(self) -> bool:
+        """Whether both are within what is aimed at."""
+        return max(self.short_ms, self.long_ms) <= MAX_VERIFY_MS
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return asdict(self) | {"aim_ms": MAX_VERIFY_MS, "reached": self.reached}
+
+
+def time_verify(documents: Sequence[tuple[Document, str]]) -> VerifyTiming:
+    """Time answers made of documents' own lines: prose, lists, tables and code, with references.
+
+    Args:
+        documents: with their texts; at least one of them with words.
+    """
+    ledger = Ledger(tuple(islice(_results(documents), _SOURCES)))
+    short = _answer(documents, ledger, _SHORT)
+    return VerifyTiming(
+        short_ms=_milliseconds(short, ledger, _ROUNDS),
+        long_ms=_milliseconds(_answer(documents, ledger, _LONG), ledger, _ROUNDS // 4),
+        references=verify(short, ledger).metrics.references,
+    )
+
+
+def _results(documents: Iterable[tuple[Document, str]]) -> Iterator[RetrievalResult]:
+    for document, text in documents:
+        for piece in chunk_text(document, text, ChunkingSettings()):
+            yield RetrievalResult(piece.content, piece.citation, None)
+
+
+def _answer(documents: Iterable[tuple[Document, str]], ledger: Ledger, words: int) -> str:
+    """Give so many words of the documents, over and over, every few of them with a reference."""
+    lines: list[str] = []
+    entries = cycle(ledger.entries)
+    written = cited = 0
+    in_code = False
+    for line in cycle([line for _, text in documents for line in text.split("\n")]):
+        written += len(line.split())
+        due = written // _WORDS_A_REFERENCE
+        in_code ^= line.lstrip().startswith("```")
+        if due > cited and not in_code and line.strip(" `"):
+            entry = next(entries)
+            lines.append(f"{line} {f'[{entry.number}]' if due % 2 else entry.citation}")
+            cited = due
+        else:
+            lines.append(line)
+        if written >= words:
+            break
+    return "\n".join(lines)
+
+
+def _milliseconds(answer: str, ledger: Ledger, rounds: int) -> float:
+    words = verify(answer, ledger).metrics.words
+    spent = []
+    for _ in range(rounds):
+        started = time.process_time()
+        verify(answer, ledger)
+        spent.append(time.process_time() - started)
+    return round(min(spent) * 1000 * 1000 / words, 3)
