@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import boto3
 import pytest
-from botocore.config import Config
 from botocore.eventstream import ChecksumMismatch
 from botocore.exceptions import EventStreamError
 from botocore.parsers import ResponseParserError
@@ -20,12 +17,25 @@ from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.scripted_models import HONEST, MISBEHAVING, MODEL_ID, ScriptedModel
 from knowledge_rag.local.server import LocalBedrock
+from tests.support.converse import (
+    EVIDENCE,
+    POSTMORTEM,
+    QUESTION,
+    RUNBOOK,
+    block,
+    blocks,
+    citations,
+    converse,
+    locations,
+    said,
+    streamed,
+    user,
+)
+from tests.support.invoke_agent import make_client
 from tests.support.local import RUNBOOKS, WordHashes, write_files
 
 MODEL = service_model("bedrock-runtime")
-ERRORS = scripted_models.errors()
 STREAM_ERRORS = scripted_models.stream_errors()
-REFUSING = {f"local.refuses-{n}": scripted_models.refusing(code) for n, code in enumerate(ERRORS)}
 FAILING = {
     f"local.fails-{n}": scripted_models.failing_in_stream(code)
     for n, code in enumerate(STREAM_ERRORS)
@@ -38,15 +48,13 @@ OWN = {
     ),
     "local.talks": ScriptedModel(writers.saying("one two three STOP four five six. " * 40)),
 }
-RUNBOOK = ("# RDS failover", "", "Promote the replica.", "Then wait\nfor the replica.", "Done.")
-POSTMORTEM = ("The replica lagged.",)
 
 
 @pytest.fixture(scope="module")
 def bedrock(tmp_path_factory):
     folder = tmp_path_factory.mktemp("converse")
     ingest(write_files(folder / "corpus", RUNBOOKS), folder / "knowledge.kb", embedder=WordHashes())
-    models = {**MISBEHAVING, **REFUSING, **FAILING, **OWN}
+    models = {**MISBEHAVING, **FAILING, **OWN}
     with (
         KnowledgeBase(folder / "knowledge.kb", WordHashes()) as opened,
         LocalBedrock(opened, models=models) as running,
@@ -54,89 +62,11 @@ def bedrock(tmp_path_factory):
         yield running
 
 
-def make_client(bedrock, **config):
-    return boto3.client(
-        "bedrock-runtime",
-        endpoint_url=bedrock.endpoint_url,
-        region_name="us-east-1",
-        aws_access_key_id="testing",
-        aws_secret_access_key="testing",
-        config=Config(retries={"total_max_attempts": 1}, **config),
-    )
-
-
 @pytest.fixture(scope="module")
 def client(bedrock):
-    client = make_client(bedrock)
+    client = make_client(bedrock, "bedrock-runtime")
     yield client
     client.close()
-
-
-@pytest.fixture(scope="module")
-def unchecked(bedrock):
-    """A client that sends what botocore itself would refuse."""
-    client = make_client(bedrock, parameter_validation=False)
-    yield client
-    client.close()
-
-
-def block(source, texts, *, cited=True):
-    return {
-        "searchResult": {
-            "source": source,
-            "title": f"Title of {source}",
-            "content": [{"text": text} for text in texts],
-            "citations": {"enabled": cited},
-        }
-    }
-
-
-def user(*content):
-    return {"role": "user", "content": list(content)}
-
-
-EVIDENCE = (
-    block("runbooks/rds-failover.md", RUNBOOK),
-    block("postmortems/2024-01.md", POSTMORTEM),
-)
-QUESTION = {"text": "How to handle RDS failover?"}
-MESSAGES = [user(*EVIDENCE, QUESTION)]
-
-
-def converse(client, model=MODEL_ID, messages=MESSAGES, **more):
-    return client.converse(modelId=model, messages=messages, **more)
-
-
-def blocks(response):
-    return response["output"]["message"]["content"]
-
-
-def said(content):
-    return "".join(
-        each["text"]
-        if "text" in each
-        else "".join(part["text"] for part in each["citationsContent"]["content"])
-        for each in content
-    )
-
-
-def citations(content):
-    cited = [
-        each["citationsContent"]["citations"] for each in content if "citationsContent" in each
-    ]
-    return [citation for some in cited for citation in some]
-
-
-def locations(response):
-    return [each["location"]["searchResultLocation"] for each in citations(blocks(response))]
-
-
-def streamed(client, model=MODEL_ID, messages=MESSAGES, *, came=None, **more):
-    came = [] if came is None else came
-    response = client.converse_stream(modelId=model, messages=messages, **more)
-    with contextlib.closing(response["stream"]) as stream:
-        came.extend(stream)
-    return came
 
 
 # the honest model
@@ -238,77 +168,6 @@ def test_what_a_model_without_a_mind_can_pass_over_is_accepted(client):
         requestMetadata={"team": "sre"},
     )
     assert response["stopReason"] == "end_turn"
-
-
-# requests that it refuses
-
-ANSWER = {"role": "assistant", "content": [{"text": "Yes."}]}
-PNG = {"image": {"format": "png", "source": {"bytes": b"x"}}}
-INVALID = {
-    "no-messages": ({"messages": []}, "must start with a user message"),
-    "assistant-first": ({"messages": [ANSWER, user(QUESTION)]}, "must start with a user message"),
-    "two-users": ({"messages": [user(QUESTION)] * 2}, "must alternate"),
-    "assistant-last": ({"messages": [user(QUESTION), ANSWER]}, "last message must be the user's"),
-    "no-content": ({"messages": [user()]}, "content field in the Message object at messages.0"),
-    "blank-text": ({"messages": [user({"text": " "})]}, "messages.0.content.0 is blank"),
-    "image": ({"messages": [user(QUESTION, PNG)]}, "doesn't support the image content block"),
-    "empty-result": ({"messages": [user(block("a", []))]}, "SearchResultBlock object at messages"),
-    "mixed-citations": (
-        {"messages": [user(block("a", ["b"]), block("c", ["d"], cited=False))]},
-        "citations must be enabled for all search results or for none",
-    ),
-    "two-kinds": ({"messages": [user({**QUESTION, **PNG})]}, "Exactly one member must be set"),
-    "no-kind": ({"messages": [user({})]}, "Exactly one member must be set"),
-    "role": ({"messages": [{**user(QUESTION), "role": "tool"}]}, "enum value set: [user, ass"),
-    "no-title": (
-        {"messages": [user({"searchResult": {"source": "a", "content": [{"text": "b"}]}})]},
-        "searchResult.title' failed to satisfy constraint: Member must not be null",
-    ),
-    "text-number": ({"messages": [user({"text": 5})]}, "must be of type string"),
-    "system-empty": ({"system": [{"text": ""}]}, "at 'system.1.member.text'"),
-    "temperature": ({"inferenceConfig": {"temperature": 1.5}}, "value less than or equal to 1"),
-    "max-tokens": ({"inferenceConfig": {"maxTokens": 0}}, "value greater than or equal to 1"),
-    "stop-empty": ({"inferenceConfig": {"stopSequences": [""]}}, "'inferenceConfig.stopSequences"),
-    "metadata": ({"requestMetadata": {"a": "\u00e9"}}, "requestMetadata.a' failed"),
-    "metadata-key": ({"requestMetadata": {"": "a"}}, "requestMetadata.key' failed"),
-    "metadata-many": (
-        {"requestMetadata": {f"k{n}": "v" for n in range(17)}},
-        "length less than or equal to 16",
-    ),
-    "guardrail": (
-        {"guardrailConfig": {"guardrailIdentifier": "abc", "guardrailVersion": "1"}},
-        "guardrailConfig needs a guardrail",
-    ),
-    "model-unknown": ({"model": "local.unknown"}, "The provided model identifier is invalid."),
-    "model-pattern": ({"model": "no model!"}, "at 'modelId' failed to satisfy constraint"),
-}
-
-
-@pytest.mark.parametrize(("change", "message"), INVALID.values(), ids=INVALID)
-def test_what_the_service_refuses_is_refused(unchecked, change, message):
-    for ask in (converse, streamed):
-        with pytest.raises(unchecked.exceptions.ValidationException) as failure:
-            ask(unchecked, **change)
-        assert failure.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
-        assert message in failure.value.response["Error"]["Message"]
-
-
-# errors
-
-
-@pytest.mark.parametrize(("model", "code"), list(zip(REFUSING, ERRORS, strict=True)), ids=ERRORS)
-def test_each_error_is_boto3s_own_exception(client, model, code):
-    with pytest.raises(getattr(client.exceptions, code)) as failure:
-        converse(client, model)
-    status = MODEL.shape_for(code).metadata["error"]["httpStatusCode"]
-    assert failure.value.response["Error"] == {"Code": code, "Message": "It failed"}
-    assert failure.value.response["ResponseMetadata"]["HTTPStatusCode"] == status
-
-
-def test_the_model_has_nine_errors_and_five_within_a_stream():
-    assert (len(ERRORS), len(STREAM_ERRORS)) == (9, 5)
-    assert MODEL.shape_for("ThrottlingException").metadata["error"]["httpStatusCode"] == 429
-    assert MODEL.shape_for("ModelTimeoutException").metadata["error"]["httpStatusCode"] == 408
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -13,7 +12,6 @@ from dataclasses import replace
 
 import boto3
 import pytest
-from botocore.config import Config
 from botocore.eventstream import ChecksumMismatch, InvalidPayloadLength, ParserError
 from botocore.exceptions import EventStreamError
 from botocore.validate import ParamValidator
@@ -21,8 +19,6 @@ from urllib3.exceptions import ProtocolError
 
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.response import read_outcome
-from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local import answer_writers as writers
 from knowledge_rag.local import scripted_agents, stream_faults
 from knowledge_rag.local.agent_request import service_model
@@ -31,12 +27,19 @@ from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID, HONEST, MISBEHAVING
 from knowledge_rag.local.server import LocalBedrock
 from lambdas.retrieve_knowledge.events import QUERY_COUNT_ATTRIBUTE
+from tests.support.invoke_agent import (
+    QUESTION,
+    bodies,
+    events,
+    invoke,
+    make_client,
+    observations,
+    said,
+    verified,
+)
 from tests.support.local import RUNBOOKS, minilm, write_files
 
-QUESTION = "How to handle RDS failover?"
-OPERATION = service_model().operation_model("InvokeAgent")
 ERRORS = scripted_agents.stream_errors()
-REFUSING = {f"REFUSES{n:03}": scripted_agents.refusing(code) for n, code in enumerate(ERRORS)}
 FAILING = {f"FAILS{n:05}": scripted_agents.failing_in_stream(code) for n, code in enumerate(ERRORS)}
 LEFT = threading.Event()
 
@@ -71,7 +74,7 @@ def corpus(tmp_path_factory):
 def bedrock(corpus):
     kb_path = corpus.parent / "knowledge.kb"
     ingest(corpus, kb_path, embedder=minilm())
-    agents = {**MISBEHAVING, **REFUSING, **FAILING, **OWN}
+    agents = {**MISBEHAVING, **FAILING, **OWN}
     with (
         KnowledgeBase(kb_path, minilm()) as opened,
         LocalBedrock(opened, agents=agents) as running,
@@ -79,62 +82,11 @@ def bedrock(corpus):
         yield running
 
 
-def make_client(bedrock, **config):
-    return boto3.client(
-        "bedrock-agent-runtime",
-        endpoint_url=bedrock.endpoint_url,
-        region_name="us-east-1",
-        aws_access_key_id="testing",
-        aws_secret_access_key="testing",
-        config=Config(retries={"total_max_attempts": 1}, **config),
-    )
-
-
 @pytest.fixture(scope="module")
 def client(bedrock):
     client = make_client(bedrock)
     yield client
     client.close()
-
-
-@pytest.fixture(scope="module")
-def unchecked(bedrock):
-    """A client that sends what botocore itself would refuse."""
-    client = make_client(bedrock, parameter_validation=False)
-    yield client
-    client.close()
-
-
-def invoke(client, agent=AGENT_ID, text=QUESTION, *, trace=True, session="a-session", **more):
-    names = {"agentId": agent, "agentAliasId": ALIAS_ID, "sessionId": session}
-    return client.invoke_agent(**(names | {"inputText": text, "enableTrace": trace} | more))
-
-
-def events(client, *arguments, came=None, **more):
-    """Give all events; ``came`` has those before a failure, too."""
-    came = [] if came is None else came
-    with contextlib.closing(invoke(client, *arguments, **more)["completion"]) as stream:
-        came.extend(stream)
-    return came
-
-
-def said(events):
-    return b"".join(event["chunk"]["bytes"] for event in events if "chunk" in event).decode()
-
-
-def observations(events):
-    steps = [event["trace"]["trace"]["orchestrationTrace"] for event in events if "trace" in event]
-    return [step["observation"] for step in steps if "observation" in step]
-
-
-def bodies(events):
-    outputs = [seen.get("actionGroupInvocationOutput") for seen in observations(events)]
-    return [json.loads(output["text"]) for output in outputs if output]
-
-
-def verified(events):
-    outcomes = [read_outcome(body) for body in bodies(events)]
-    return verify(said(events), Ledger.of(*(outcome.results for outcome in outcomes)))
 
 
 # the honest agent
@@ -290,104 +242,7 @@ def test_many_ask_at_once(client):
     assert Counter(body["status"] for turn in turns for body in bodies(turn)) == {"ok": 24}
 
 
-# requests that it refuses
-
-INVALID = {
-    "agent-pattern": ({"agentId": "bad-id"}, "Value 'bad-id' at 'agentId' failed to satisfy"),
-    "agent-long": ({"agentId": "A" * 11}, "'agentId' failed to satisfy constraint: Member must"),
-    "alias-pattern": ({"agentAliasId": "a b"}, "at 'agentAliasId' failed to satisfy constraint"),
-    "session-short": ({"sessionId": "a%"}, "at 'sessionId' failed to satisfy constraint"),
-    "session-long": ({"sessionId": "a" * 101}, "length less than or equal to 100"),
-    "session-pattern": ({"sessionId": "a/b c"}, "regular expression pattern: ^[0-9a-zA-Z._:-]+$"),
-    "text-absent": ({"inputText": ""}, "inputText must not be blank"),
-    "text-blank": ({"inputText": " \n"}, "inputText must not be blank"),
-    "text-long": ({"inputText": "x" * 25_000_001}, "length less than or equal to 25000000"),
-    "memory": ({"memoryId": "memory"}, "this agent has no memory"),
-    "memory-pattern": ({"memoryId": "m m"}, "at 'memoryId' failed to satisfy constraint"),
-    "latency": (
-        {"bedrockModelConfigurations": {"performanceConfig": {"latency": "quick"}}},
-        "enum value set: [standard, optimized]",
-    ),
-    "interval": (
-        {"streamingConfigurations": {"applyGuardrailInterval": 0}},
-        "value greater than or equal to 1",
-    ),
-    "results": (
-        {"sessionState": {"returnControlInvocationResults": [{}] * 6}},
-        "length less than or equal to 5",
-    ),
-    "results-union": (
-        {
-            "sessionState": {
-                "returnControlInvocationResults": [
-                    {
-                        "apiResult": {"actionGroup": "a"},
-                        "functionResult": {"actionGroup": "a"},
-                    }
-                ]
-            }
-        },
-        "returnControlInvocationResults.1.member' failed to satisfy constraint: Exactly one",
-    ),
-    "result-unknown": (
-        {
-            "sessionState": {
-                "invocationId": "another",
-                "returnControlInvocationResults": [{"apiResult": {"actionGroup": "a"}}],
-            }
-        },
-        "invocationId is not that of the control that was returned",
-    ),
-    "files": (
-        {
-            "sessionState": {
-                "files": [
-                    {
-                        "name": "a",
-                        "useCase": "CHAT",
-                        "source": {"sourceType": "S3", "s3Location": {"uri": "s3://abc/a"}},
-                    }
-                ]
-            }
-        },
-        "sessionState.files is not available locally",
-    ),
-    "attributes": ({"sessionState": {"sessionAttributes": {"a": 1}}}, "must be of type string"),
-}
-
-
-@pytest.mark.parametrize(("change", "message"), INVALID.values(), ids=INVALID)
-def test_what_the_service_refuses_is_refused(unchecked, change, message):
-    with pytest.raises(unchecked.exceptions.ValidationException) as failure:
-        invoke(unchecked, **change)
-    assert failure.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
-    assert message in failure.value.response["Error"]["Message"]
-
-
-@pytest.mark.parametrize("names", [{"agentId": "NOSUCHONE0"}, {"agentAliasId": "NOSUCHONE0"}])
-def test_another_agent_or_alias_does_not_exist(client, names):
-    with pytest.raises(client.exceptions.ResourceNotFoundException) as failure:
-        invoke(client, **names)
-    assert failure.value.response["ResponseMetadata"]["HTTPStatusCode"] == 404
-
-
 # errors
-
-
-def test_the_model_has_ten_errors():
-    assert len(ERRORS) == 10
-    assert set(ERRORS) == {shape.name for shape in OPERATION.error_shapes}
-
-
-@pytest.mark.parametrize(("agent", "code"), list(zip(REFUSING, ERRORS, strict=True)), ids=ERRORS)
-def test_each_error_before_the_stream_is_boto3s_own_exception(client, agent, code):
-    with pytest.raises(getattr(client.exceptions, code)) as failure:
-        invoke(client, agent)
-    error = failure.value.response
-    (shape,) = [shape for shape in OPERATION.error_shapes if shape.name == code]
-    assert error["Error"] == {"Code": code, "Message": "It failed"}
-    status = shape.metadata["error"]["httpStatusCode"]
-    assert error["ResponseMetadata"]["HTTPStatusCode"] == status
 
 
 @pytest.mark.parametrize(("agent", "code"), list(zip(FAILING, ERRORS, strict=True)), ids=ERRORS)
