@@ -271,6 +271,11 @@ def test_a_text_that_stands_twice_in_another_file_is_named_where_it_is_nearest()
     assert [str(place) for place in found.now_in] == ["runbooks/b.md, lines 7-12"]
 
 
+def test_a_text_inside_longer_lines_of_another_file_does_not_stand_there():
+    (found,) = compare_all([cited()], Folder(b=f"x{STEPS}", c=f"{STEPS} x\n"))
+    assert found.now_in == ()
+
+
 def test_without_a_hash_no_file_is_called_the_same_by_another_name():
     (found,) = compare_all([CitedLines(cited().citation, STEPS)], Folder(b=FILE))
     assert [place.same_document for place in found.now_in] == [False]
@@ -348,8 +353,14 @@ def test_a_program_reads_what_is_known_and_nothing_else():
     "wrong", [{"state": State.MOVED}, {"state": State.SAME, "moved_to": LineRange(1, 1)}]
 )
 def test_only_what_moved_has_a_new_place(wrong):
-    with pytest.raises(ValueError, match="to"):
+    with pytest.raises(ValueError, match=" to "):
         Staleness(cited().citation, **wrong)
+
+
+def test_only_what_changed_resembles_anything():
+    like = Resembling(LineRange(1, 1), Likeness.LINES, 1, 1)
+    with pytest.raises(ValueError, match="same with"):
+        Staleness(cited().citation, State.SAME, resembling=like)
 
 
 LINES = st.sampled_from(
