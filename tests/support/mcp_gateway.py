@@ -33,6 +33,10 @@ class McpGateway:
         streams: whether requests are answered with an event stream.
         wants_token: whether signatures are refused and only the token counts.
         methods: that were called, in order.
+        arguments: of each call of the tool, in order.
+        session: id of the session that is known.
+        unknown_session: the status for any other.
+        results: in place of a method's usual result or error.
     """
 
     def __init__(self, answer: Callable[[dict[str, Any]], Any]) -> None:
@@ -41,6 +45,10 @@ class McpGateway:
         self.wants_token = False
         self.tools = [TOOL]
         self.methods: list[str] = []
+        self.arguments: list[dict[str, Any]] = []
+        self.session = "session-1"
+        self.unknown_session = 400
+        self.results: dict[str, dict[str, Any]] = {}
         gateway = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -49,7 +57,7 @@ class McpGateway:
                 status, message = gateway.serve(self.headers, body, gateway.url)
                 text = json.dumps(message).encode() if message else b""
                 self.send_response(status)
-                self.send_header("Mcp-Session-Id", "session-1")
+                self.send_header("Mcp-Session-Id", gateway.session)
                 if gateway.streams and message:
                     self.send_header("Content-Type", "text/event-stream")
                     text = b": hello\n\nevent: message\ndata: " + text + b"\n\n"
@@ -81,13 +89,15 @@ class McpGateway:
         message = json.loads(body)
         method = message["method"]
         self.methods.append(method)
-        if method != "initialize" and not _goes_on(headers):
-            return 400, None
+        if method != "initialize" and not self._goes_on(headers):
+            return self.unknown_session, None
         if "id" not in message:
             return 202, None
         return 200, {"jsonrpc": "2.0", "id": message["id"], **self._result(method, message)}
 
     def _result(self, method: str, message: Any) -> dict[str, Any]:
+        if method in self.results:
+            return self.results[method]
         if method == "initialize":
             about = {"protocolVersion": PROTOCOL, "capabilities": {"tools": {}}}
             return {"result": {**about, "serverInfo": {"name": "gateway", "version": "1"}}}
@@ -95,8 +105,14 @@ class McpGateway:
             return {"result": {"tools": [{"name": name, "inputSchema": {}} for name in self.tools]}}
         if method != "tools/call" or message["params"]["name"] not in self.tools:
             return {"error": {"code": -32601, "message": f"no {method}"}}
+        self.arguments.append(message["params"]["arguments"])
         text = json.dumps(self.answer(message["params"]["arguments"]))
         return {"result": {"content": [{"type": "text", "text": text}], "isError": False}}
+
+    def _goes_on(self, headers: Any) -> bool:
+        """Whether a request belongs to the session, and names the version that was agreed on."""
+        session = headers.get("Mcp-Session-Id") == self.session
+        return session and headers.get("MCP-Protocol-Version") == PROTOCOL
 
     def _knows(self, headers: Any, body: bytes, url: str) -> bool:
         given = headers.get("Authorization", "")
@@ -104,12 +120,6 @@ class McpGateway:
             return given == f"Bearer {TOKEN}"
         found = _SCOPE.fullmatch(given)
         return found is not None and found["signature"] == _signature(headers, body, url, found)
-
-
-def _goes_on(headers: Any) -> bool:
-    """Whether a request belongs to the session, and names the version that was agreed on."""
-    session = headers.get("Mcp-Session-Id") == "session-1"
-    return session and headers.get("MCP-Protocol-Version") == PROTOCOL
 
 
 def _signature(headers: Any, body: bytes, url: str, found: re.Match[str]) -> str:
