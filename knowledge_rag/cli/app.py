@@ -26,6 +26,7 @@ from knowledge_rag.cli.serve import serve
 from knowledge_rag.cli.smoke import smoke
 from knowledge_rag.cli.streams import discard_output, prepare_streams
 from knowledge_rag.cli.terminal import tell
+from knowledge_rag.cli.verify import verify
 from knowledge_rag.core.errors import KnowledgeRagError
 
 app = typer.Typer(
@@ -35,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 ok, 1 findings or nothing found, 2 bad input, 3 degraded, 4 other failure.",
 )
-for command in (demo, ingest, retrieve, chunk, serve, gameday, doctor, smoke):
+for command in (demo, ingest, retrieve, verify, chunk, serve, gameday, doctor, smoke):
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(model, name="model")

@@ -100,13 +100,13 @@ def prove(text: object, metadata: object, score: object = None) -> RetrievalResu
     if not isinstance(metadata, dict):
         return DropReason.NO_CITATION
     try:
-        citation = _citation(metadata)
+        citation = citation_in(metadata)
     except (InvalidCitation, TypeError, ValueError):
         return DropReason.NO_CITATION
     content = _verbatim(text, metadata)
     if content is None or not _is_bound(citation, content, metadata):
         return DropReason.NOT_PROVEN
-    return RetrievalResult(content, citation, _finite(score), _shown(metadata))
+    return RetrievalResult(content, citation, finite_score(score), shown_fields(metadata))
 
 
 def whole_number(value: object) -> int:
@@ -127,7 +127,13 @@ def whole_number(value: object) -> int:
     return int(value)
 
 
-def _citation(metadata: Mapping[str, object]) -> Citation:
+def citation_in(metadata: Mapping[str, object]) -> Citation:
+    """Read the citation that metadata hold.
+
+    Raises:
+        InvalidCitation: no real file can have such a path or such lines.
+        TypeError, ValueError: a value is missing, or of another type than stored ones have.
+    """
     source_file = metadata.get(SOURCE_FILE)
     section_header = metadata.get(SECTION_HEADER, "")
     if not isinstance(source_file, str) or not isinstance(section_header, str):
@@ -165,7 +171,8 @@ def _verbatim(text: str, metadata: Mapping[str, object]) -> str | None:
     return content if digest == metadata.get(CONTENT_SHA256) else None
 
 
-def _shown(metadata: Mapping[str, object]) -> dict[str, MetadataValue]:
+def shown_fields(metadata: Mapping[str, object]) -> dict[str, MetadataValue]:
+    """Give what a reader is shown of metadata: SHOWN_FIELDS, as far as their values can be."""
     shown: dict[str, MetadataValue] = {}
     for name in SHOWN_FIELDS:
         value = metadata.get(name)
@@ -197,7 +204,8 @@ def _showable(text: str) -> bool:
     return "\n" not in text
 
 
-def _finite(score: object) -> float | None:
+def finite_score(score: object) -> float | None:
+    """Give a score that is a finite number; anything else counts as absent."""
     if isinstance(score, bool) or not isinstance(score, int | float):
         return None
     try:

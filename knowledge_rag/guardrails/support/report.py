@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 MIN_COVERAGE: Final = 0.55
 """Chosen on one half of the mutated guidance, see docs/guardrails.md."""
@@ -161,10 +161,15 @@ def describe(atom: AtomCheck, line_number: Callable[[int], int]) -> str:
         return f"{atom.kind} {atom.text} is not in the cited lines"
     numbers = sorted(map(line_number, atom.elsewhere))
     plural = "s" if len(numbers) > 1 else ""
-    return f"{atom.kind} {atom.text} is in line{plural} {_ranges(numbers)}, not in the cited ones"
+    return f"{atom.kind} {atom.text} is in line{plural} {line_ranges(numbers)}, not in the cited ones"
 
 
-def _ranges(numbers: list[int]) -> str:
+def line_ranges(numbers: Iterable[int]) -> str:
+    """Name lines as a reader would, from their numbers in ascending order.
+
+    >>> line_ranges([30, 31, 35])
+    '30-31, 35'
+    """
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and number == ranges[-1][1] + 1:

@@ -1,0 +1,101 @@
+"""Shows what ``knowledge-rag verify`` found: to people, as JSON, as SARIF."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
+from knowledge_rag.guardrails.review_json import TextPositions, finding_json, review_json
+from knowledge_rag.guardrails.rules import Level, Rule
+from knowledge_rag.guardrails.staleness_report import to_dict
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from knowledge_rag.cli.verification import Verification
+    from knowledge_rag.guardrails.rules import Finding
+
+_STYLES = {Level.ERROR: "red", Level.WARNING: "yellow"}
+
+
+def as_json(done: Verification) -> dict[str, Any]:
+    """Give the review, what is known of the evidence, and the state of the documents."""
+    positions = TextPositions(done.review.answer)
+    found = review_json(done.review)
+    found["warnings"] = [
+        finding_json(one, positions)
+        for one in done.findings
+        if one.rule is not Rule.UNRESOLVED_REFERENCE
+    ]
+    return {
+        "verified": not done.errors,
+        **found,
+        "evidence": {
+            "passages": done.passages,
+            "proven": done.passages - done.unproven,
+            "dropped": {reason.value: count for reason, count in done.dropped.items()},
+            "degraded": [reason.value for reason in done.reasons],
+        },
+        "staleness": [to_dict(one) for one in done.staleness],
+    }
+
+
+def as_sarif(done: Verification) -> dict[str, Any]:
+    """Give the findings as SARIF, at their places in the answer."""
+    positions = TextPositions(done.review.answer)
+    rules = [SarifRule(rule.value, rule.description, rule.level.value) for rule in Rule]
+    results = [
+        SarifResult(one.rule.value, one.message, _region(done.name, one, positions))
+        for one in done.findings
+    ]
+    return sarif_log(version("knowledge-rag"), rules, results)
+
+
+def show(console: Console, done: Verification) -> None:
+    """Show the answer that may be shown, then what is wrong, then one line that sums it up."""
+    console.print(Text(neutralise(done.review.verified.text.rstrip("\n"))))
+    console.print()
+    positions = TextPositions(done.review.answer)
+    for one in done.findings:
+        line, column = positions.line_and_column(one.start)
+        where = f"{done.name}:{line}:{column}: "
+        message = neutralise(" ".join(one.message.split()))
+        style = _STYLES[one.rule.level]
+        console.print(
+            Text.assemble(
+                (neutralise(where), "bold"),
+                (one.rule.level.value, style),
+                f": {message} ",
+                (f"[{one.rule}]", "dim"),
+            )
+        )
+    if done.findings:
+        console.print()
+    console.print(Text(_summary(done), style="red" if done.errors else "green"))
+
+
+def _summary(done: Verification) -> str:
+    verified, claims = done.review.verified, done.review.backing.claims
+    removed = len(verified.removed)
+    references = verified.metrics.references + removed
+    parts = [
+        f"{verified.metrics.references} of {_count(references, 'reference')} resolved",
+        f"{sum(one.supported for one in claims)} of {_count(len(claims), 'cited claim')} backed",
+        _count(len(done.errors), "error"),
+        _count(len(done.findings) - len(done.errors), "warning"),
+    ]
+    return ("Not verified: " if done.errors else "Verified: ") + ", ".join(parts) + "."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _region(name: str, finding: Finding, positions: TextPositions) -> Region:
+    start_line, start_column = positions.line_and_column(finding.start)
+    end_line, end_column = positions.line_and_column(finding.end)
+    return Region(name, start_line, end_line, start_column, end_column)

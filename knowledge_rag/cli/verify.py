@@ -1,0 +1,81 @@
+"""``knowledge-rag verify``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from knowledge_rag.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from knowledge_rag.cli.verification import Verification
+
+
+class Format(StrEnum):
+    """What to print."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+
+
+def verify(
+    evidence: Annotated[
+        list[str],
+        typer.Option(
+            metavar="FILE",
+            help="What retrieval returned: JSON of retrieve_knowledge, Retrieve, "
+            "RetrieveAndGenerate, InvokeAgent or Converse. Once for each query; - is standard input.",
+        ),
+    ],
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The answer, Markdown or text; - is standard input.  "
+            "[default: the one that stands in the evidence]",
+        ),
+    ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The documents as they are now: are the cited lines still there?"
+        ),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TEXT,
+    json: JsonOption = False,
+    mark: Annotated[
+        bool,
+        typer.Option("--mark", help="Put [unverified] where a reference is taken out."),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 1 on warnings, too, and not on errors alone.")
+    ] = False,
+) -> None:
+    """Hold an answer against the evidence of its request.
+
+    References that retrieval did not return are taken out; what a cited claim says is looked for in
+    the lines that it cites. Exits 1 if anything is wrong.
+    """
+    from knowledge_rag.cli import verification, verification_output
+    from knowledge_rag.cli.exits import ExitCode
+    from knowledge_rag.cli.terminal import out, print_json
+    from knowledge_rag.core.errors import InvalidRequest
+
+    if form is Format.SARIF and answer in (None, verification.STDIN):
+        raise InvalidRequest("--format sarif needs --answer FILE: its findings point into that file")
+    done = verification.run(answer, evidence, corpus, mark=mark)
+    if json or form is Format.JSON:
+        print_json(verification_output.as_json(done))
+    elif form is Format.SARIF:
+        print_json(verification_output.as_sarif(done))
+    else:
+        verification_output.show(out(), done)
+    raise typer.Exit(ExitCode.FINDINGS if _fails(done, strict=strict) else ExitCode.OK)
+
+
+def _fails(done: Verification, *, strict: bool) -> bool:
+    return bool(done.findings if strict else done.errors)

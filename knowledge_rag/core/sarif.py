@@ -1,0 +1,121 @@
+"""SARIF 2.1.0, the format in which code-review tools read findings in files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SarifRule:
+    """A kind of finding.
+
+    Args:
+        id: stable, for people to refer to.
+        description: one sentence.
+        level: ``error``, ``warning`` or ``note``.
+    """
+
+    id: str
+    description: str
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Part of a file.
+
+    Args:
+        path: of the file, relative to where the reader starts, ``/``-separated.
+        start_line: 1-based.
+        end_line: inclusive.
+        start_column: 1-based, in characters; ``None`` for whole lines.
+        end_column: of the character behind the last one; ``None`` for whole lines.
+    """
+
+    path: str
+    start_line: int
+    end_line: int
+    start_column: int | None = None
+    end_column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SarifResult:
+    """One finding.
+
+    Args:
+        rule_id: of the rule that it breaks.
+        message: what exactly.
+        place: where.
+        related: other places that matter to it.
+    """
+
+    rule_id: str
+    message: str
+    place: Region
+    related: tuple[Region, ...] = ()
+
+
+def sarif_log(
+    version: str, rules: Sequence[SarifRule], results: Sequence[SarifResult]
+) -> dict[str, Any]:
+    """Give a log with one run.
+
+    Args:
+        version: of this program.
+        rules: all that could have been broken, in a stable order.
+        results: what was found; every ``rule_id`` is one of ``rules``.
+    """
+    index = {rule.id: number for number, rule in enumerate(rules)}
+    levels = {rule.id: rule.level for rule in rules}
+    driver = {
+        "name": "knowledge-rag",
+        "semanticVersion": version,
+        "rules": [_rule(rule) for rule in rules],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(one, index[one.rule_id], levels[one.rule_id]) for one in results],
+    }
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(rule: SarifRule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": rule.description},
+        "defaultConfiguration": {"level": rule.level},
+    }
+
+
+def _result(result: SarifResult, rule_index: int, level: str) -> dict[str, Any]:
+    wire: dict[str, Any] = {
+        "ruleId": result.rule_id,
+        "ruleIndex": rule_index,
+        "level": level,
+        "message": {"text": result.message},
+        "locations": [_location(result.place)],
+    }
+    if result.related:
+        wire["relatedLocations"] = [_location(region) for region in result.related]
+    return wire
+
+
+def _location(region: Region) -> dict[str, Any]:
+    lines: dict[str, int] = {"startLine": region.start_line, "endLine": region.end_line}
+    if region.start_column is not None and region.end_column is not None:
+        lines |= {"startColumn": region.start_column, "endColumn": region.end_column}
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": quote(region.path)},
+            "region": lines,
+        }
+    }

@@ -1,0 +1,105 @@
+"""All that is wrong with an answer, as one list of findings, each at its place in the answer."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.guardrails.draft import Kind
+from knowledge_rag.guardrails.explanations import why_removed
+from knowledge_rag.guardrails.positions import Positions
+from knowledge_rag.guardrails.rules import Finding, Rule
+from knowledge_rag.guardrails.support.report import WarningKind, line_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from knowledge_rag.guardrails.backing import Backing, Judged, Missing, Place
+    from knowledge_rag.guardrails.ledger import Ledger
+    from knowledge_rag.guardrails.support.report import SupportWarning
+    from knowledge_rag.guardrails.verify import Verified
+
+_MOST_WORDS: Final = 8
+"""Missing words of a claim that are named."""
+
+
+def audit(verified: Verified, backing: Backing, ledger: Ledger) -> tuple[Finding, ...]:
+    """Give all findings of an answer in the order of its text, graver ones first at one place.
+
+    Args:
+        verified: what verifying it gave.
+        backing: what judging its claims gave.
+        ledger: that both were done against.
+    """
+    found = [
+        Finding(Rule.UNRESOLVED_REFERENCE, why_removed(taken, ledger), taken.start, taken.end)
+        for taken in verified.removed
+    ]
+    positions = Positions(verified.removed)
+    for shown in (*_wording(verified), *_unbacked(backing), *_uncited_code(backing)):
+        start, end = positions.written((shown.start, shown.end))
+        found.append(Finding(shown.rule, shown.message, start, end))
+    return tuple(sorted(found, key=lambda one: (one.start, one.rule.level, one.end, one.rule)))
+
+
+def _wording(verified: Verified) -> Iterator[Finding]:
+    for warned in verified.warnings:
+        if warned.kind is not Kind.NON_EXISTENT_SOURCE:  # which is what was removed
+            rule = Rule(warned.kind.replace("_", "-"))
+            yield Finding(rule, warned.message, warned.start, warned.end)
+
+
+def _unbacked(backing: Backing) -> Iterator[Finding]:
+    for judged in backing.claims:
+        for missing in judged.missing:
+            yield Finding(Rule.UNSUPPORTED_DETAIL, _detail(missing, judged), *missing.span)
+        if not judged.covered and not judged.missing:
+            start, end = judged.claim.spans[0]
+            yield Finding(Rule.UNSUPPORTED_CLAIM, _wanting(judged), start, end)
+        for warning in judged.report.warnings:
+            start, end = (judged.claim.position(at) for at in (warning.start, warning.end))
+            yield Finding(_RULE_OF[warning.kind], _warned(warning, judged), start, end)
+
+
+def _uncited_code(backing: Backing) -> Iterator[Finding]:
+    for start, end in backing.uncited_code:
+        yield Finding(Rule.UNCITED_CODE, "No citation backs this code.", start, end)
+
+
+def _detail(missing: Missing, judged: Judged) -> str:
+    atom = missing.atom
+    found = f"; it is in {places(missing.elsewhere)}" if missing.elsewhere else ""
+    return f"{atom.kind} {atom.text} is not in {places(judged.lines)}{found}"
+
+
+def _wanting(judged: Judged) -> str:
+    words = judged.report.missing_words
+    more = ", ..." if len(words) > _MOST_WORDS else ""
+    return f"{places(judged.lines)} say nothing of {', '.join(words[:_MOST_WORDS])}{more}"
+
+
+def _warned(warning: SupportWarning, judged: Judged) -> str:
+    where = places([judged.lines[warning.line]])
+    if warning.kind is WarningKind.NEGATION:
+        return f'"{warning.text}" is denied here or in {where}, and not in both'
+    return f"{warning.text} fills in what {where} leaves open"
+
+
+_RULE_OF: Final = {
+    WarningKind.NEGATION: Rule.NEGATION,
+    WarningKind.FILLED_PLACEHOLDER: Rule.FILLED_PLACEHOLDER,
+}
+
+
+def places(lines: Iterable[Place]) -> str:
+    """Name lines of files as a reader would.
+
+    Args:
+        lines: each once; those of one file together, ascending.
+    """
+    named = []
+    for source_file, some in groupby(lines, key=lambda place: place.source_file):
+        numbers = sorted(place.line for place in some)
+        plural = "s" if len(numbers) > 1 else ""
+        named.append(f"{source_file}, line{plural} {line_ranges(numbers)}")
+    return "; ".join(named)

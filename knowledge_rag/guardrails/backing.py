@@ -1,0 +1,155 @@
+"""Whether the lines that an answer cites back what it says, claim by claim.
+
+A citation is real by construction; whether it is to the point is judged here, without a model. What
+can't be seen this way is said in docs/guardrails.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from knowledge_rag.core.metadata import SECTION_PATH, TITLE
+from knowledge_rag.guardrails.claims import claims_of
+from knowledge_rag.guardrails.support.check import DEFAULTS, SupportChecker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.guardrails.claims import Claim
+    from knowledge_rag.guardrails.draft import Span
+    from knowledge_rag.guardrails.ledger import Ledger
+    from knowledge_rag.guardrails.support.report import (
+        AtomCheck,
+        SupportReport,
+        SupportSettings,
+    )
+    from knowledge_rag.guardrails.verify import Cited, Verified
+
+_KNOWN_OF_DOCUMENT: Final = (TITLE, SECTION_PATH, "service", "incident_id")
+"""Metadata that a claim may name though the cited lines don't: they stand under it."""
+
+
+class Place(NamedTuple):
+    """One line of a file, 1-based."""
+
+    source_file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An atom of a claim that the cited lines do not hold.
+
+    Args:
+        atom: what, with its kind; its offsets count in what the claim says.
+        span: where it stands in the answer.
+        elsewhere: other retrieved lines that hold it, in the ledger's order.
+    """
+
+    atom: AtomCheck
+    span: Span
+    elsewhere: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim, and what came of holding it against the lines that it cites.
+
+    Args:
+        claim: as it stands in the answer.
+        report: of the support checks; line indices count in ``lines``.
+        lines: the cited lines, each once.
+        missing: atoms that neither they nor what is known of their document hold.
+        covered: whether they hold enough of the claim's words.
+    """
+
+    claim: Claim
+    report: SupportReport
+    lines: tuple[Place, ...]
+    missing: tuple[Missing, ...]
+    covered: bool
+
+    @property
+    def supported(self) -> bool:
+        """Whether the cited lines hold what the claim says, or nothing of it can be checked."""
+        return self.covered and not self.missing
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """What came of all claims of an answer.
+
+    Args:
+        claims: those with citations, in order.
+        uncited_code: spans of code blocks that no citation backs.
+    """
+
+    claims: tuple[Judged, ...]
+    uncited_code: tuple[Span, ...]
+
+
+def judge(verified: Verified, ledger: Ledger, settings: SupportSettings = DEFAULTS) -> Backing:
+    """Hold each claim of a verified answer against the lines that it cites.
+
+    Args:
+        verified: as :func:`~knowledge_rag.guardrails.verify.verify` gave it.
+        ledger: that it was verified against.
+        settings: how strictly.
+    """
+    claims = claims_of(verified)
+    judge = _Judge(ledger, settings)
+    return Backing(tuple(map(judge.judge, claims.cited)), claims.uncited_code)
+
+
+class _Judge:
+    def __init__(self, ledger: Ledger, settings: SupportSettings) -> None:
+        self._ledger = ledger
+        self._settings = settings
+        self._checker = SupportChecker(settings)
+        places = {
+            place: text
+            for entry in ledger.entries
+            for place, text in _lines(
+                entry.citation.source_file, entry.citation.start_line, entry.content
+            )
+        }
+        self._places, self._texts = list(places), list(places.values())
+
+    def judge(self, claim: Claim) -> Judged:
+        cited = dict(line for one in claim.citations for line in _cited_lines(one))
+        context = self._context(claim.citations)
+        report = self._checker.check(
+            claim.said, list(cited.values()), elsewhere=[*context, *self._texts]
+        )
+        missing = tuple(self._missing(claim, report.missing, len(context)))
+        covered = report.coverage is None or report.coverage >= self._settings.min_coverage
+        return Judged(claim, report, tuple(cited), missing, covered)
+
+    def _context(self, citations: Iterable[Cited]) -> list[str]:
+        numbers = dict.fromkeys(cited.number for cited in citations)
+        return [_known_of(self._ledger.results[number - 1]) for number in numbers]
+
+    def _missing(self, claim: Claim, atoms: Iterable[AtomCheck], context: int) -> Iterable[Missing]:
+        for atom in atoms:
+            if atom.elsewhere and atom.elsewhere[0] < context:
+                continue
+            span = (claim.position(atom.start), claim.position(atom.end))
+            places = tuple(self._places[index - context] for index in atom.elsewhere)
+            yield Missing(atom, span, places)
+
+
+def _known_of(result: RetrievalResult) -> str:
+    values = (result.metadata.get(name) for name in _KNOWN_OF_DOCUMENT)
+    known = [value for value in values if isinstance(value, str)]
+    return "; ".join([result.citation.source_file, result.citation.section_header, *known])
+
+
+def _cited_lines(cited: Cited) -> Iterable[tuple[Place, str]]:
+    return _lines(cited.citation.source_file, cited.citation.start_line, cited.content)
+
+
+def _lines(source_file: str, start_line: int, content: str) -> Iterable[tuple[Place, str]]:
+    for number, text in enumerate(content.split("\n"), start=start_line):
+        yield Place(source_file, number), text

@@ -1,0 +1,194 @@
+"""What an answer claims, and which of its citations is to back each claim.
+
+A reference backs what stands before it: in prose the sentence that it ends, or the part of it since
+the reference before; in a list item or a table row all since the reference before. Where a unit
+begins with its reference, it backs what follows. Code, and items without references of their own,
+belong to the claim that introduces them; a reference on lines of its own backs what stands above.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.guardrails.claim_parts import (
+    REFERENCE,
+    groups_of,
+    masked,
+    parts_of,
+    says_something,
+)
+from knowledge_rag.guardrails.units import UnitKind, units_of
+
+if TYPE_CHECKING:
+    from knowledge_rag.guardrails.claim_parts import Group
+    from knowledge_rag.guardrails.draft import Span
+    from knowledge_rag.guardrails.units import Unit
+    from knowledge_rag.guardrails.verify import Cited, Verified
+
+_REFERENCES: Final = re.compile(rf"{REFERENCE}+")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that an answer says, and what it cites for it.
+
+    Args:
+        spans: where it stands in the answer, in order; more than one if code or items belong to it.
+        citations: one or more.
+        said: the text of the spans, each on lines of its own, references blanked.
+    """
+
+    spans: tuple[Span, ...]
+    citations: tuple[Cited, ...]
+    said: str
+
+    def position(self, offset: int) -> int:
+        """Give the offset in the answer of character ``offset`` of what is said."""
+        for start, end in self.spans:
+            if offset <= end - start:
+                return start + offset
+            offset -= end - start + 1
+        return self.spans[-1][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """All that an answer claims.
+
+    Args:
+        cited: claims with citations, in order.
+        uncited_code: spans of the code blocks that belong to none of them, in order.
+    """
+
+    cited: tuple[Claim, ...]
+    uncited_code: tuple[Span, ...]
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A claim that code and items may still join."""
+
+    citations: tuple[Cited, ...]
+    spans: list[Span]
+
+
+def claims_of(verified: Verified) -> Claims:
+    """Find the claims of a verified answer; linear in its length."""
+    finder = _Finder(verified)
+    for unit in units_of(verified.text):
+        finder.take(unit)
+    return finder.claims()
+
+
+class _Finder:
+    def __init__(self, verified: Verified) -> None:
+        references = [(cited.start, cited.end) for cited in verified.citations]
+        self._text = verified.text
+        self._masked = masked(verified.text, references)
+        self._groups = groups_of(verified.citations, verified.text)
+        self._next_group = 0
+        self._found: list[_Growing] = []
+        self._uncited_code: list[Span] = []
+        self._bare: list[Unit] = []  # the units just before that nothing backs
+        self._latest: _Growing | None = None  # the claim of the unit just before, code apart
+        self._outer: list[tuple[Unit, _Growing | None]] = []  # what the next item may stand under
+
+    def claims(self) -> Claims:
+        """Give what has been found; to be asked for when all units have been taken."""
+        found = sorted(self._found, key=lambda claim: claim.spans[0])
+        return Claims(tuple(map(self._made, found)), tuple(self._uncited_code))
+
+    def take(self, unit: Unit) -> None:
+        """Take the next unit."""
+        groups = self._groups_in(unit)
+        if not groups:
+            self._join(unit)
+        elif not says_something(self._masked, unit.start, unit.end) and self._bare:
+            self._back_bare(groups)
+        else:
+            for part in parts_of(unit, groups, self._masked):
+                self._found.append(_Growing(part.citations, [part.span]))
+            self._bare.clear()
+            self._enter(unit, self._found[-1])
+
+    def _made(self, claim: _Growing) -> Claim:
+        said = [self._said(start, end) for start, end in claim.spans]
+        return Claim(tuple(claim.spans), claim.citations, "\n".join(said))
+
+    def _said(self, start: int, end: int) -> str:
+        text, behind = [], start
+        for reference in _REFERENCES.finditer(self._masked, start, end):
+            text += [self._text[behind : reference.start()], " " * len(reference[0])]
+            behind = reference.end()
+        return "".join([*text, self._text[behind:end]])
+
+    def _groups_in(self, unit: Unit) -> list[Group]:
+        first = self._next_group
+        while self._next_group < len(self._groups) and (
+            self._groups[self._next_group].start < unit.end
+        ):
+            self._next_group += 1
+        return self._groups[first : self._next_group]
+
+    def _join(self, unit: Unit) -> None:
+        """Let a unit without references belong to the claim that introduces it, if one does."""
+        claim = self._introducing(unit)
+        if claim is not None:
+            claim.spans.append((unit.start, unit.end))
+        else:
+            self._bare.append(unit)
+            if unit.kind is UnitKind.CODE:
+                self._uncited_code.append((unit.start, unit.end))
+        if unit.kind is not UnitKind.CODE:
+            self._enter(unit, claim)
+
+    def _introducing(self, unit: Unit) -> _Growing | None:
+        if unit.kind is UnitKind.CODE:
+            return self._latest
+        if unit.kind is not UnitKind.ITEM:
+            return None
+        for outer, claim in reversed(self._outer):
+            if outer.kind is UnitKind.PARAGRAPH or outer.indent < unit.indent:
+                return claim
+        return None
+
+    def _enter(self, unit: Unit, claim: _Growing | None) -> None:
+        """Note what may introduce the units to come."""
+        self._latest = claim
+        if unit.kind is UnitKind.ITEM:
+            while self._outer and _is_beside(self._outer[-1][0], unit):
+                self._outer.pop()
+            self._outer.append((unit, claim))
+        elif unit.indent == 0:
+            self._outer.clear()
+            if self._announces(unit):
+                self._outer.append((unit, claim))
+
+    def _announces(self, unit: Unit) -> bool:
+        text = self._masked[unit.start : unit.end].rstrip(f"{REFERENCE} \t\n.*_")
+        return unit.kind is UnitKind.PARAGRAPH and text.endswith(":")
+
+    def _back_bare(self, groups: list[Group]) -> None:
+        """Let references on lines of their own back what stands above: a unit, a list, its code."""
+        first = len(self._bare) - 1
+        while first and _stand_together(self._bare[first - 1], self._bare[first]):
+            first -= 1
+        spans = [(unit.start, unit.end) for unit in self._bare[first:]]
+        while self._uncited_code and self._uncited_code[-1] >= spans[0]:
+            self._uncited_code.pop()
+        citations = tuple(cited for group in groups for cited in group.citations)
+        self._found.append(_Growing(citations, spans))
+        self._latest = self._found[-1]
+        self._bare.clear()
+
+
+def _stand_together(unit: Unit, following: Unit) -> bool:
+    """Whether one reference below backs both: items, rows, and whatever introduces code."""
+    in_list = (UnitKind.ITEM, UnitKind.CODE, UnitKind.ROW)
+    return following.kind is UnitKind.CODE or {unit.kind, following.kind} <= set(in_list)
+
+
+def _is_beside(earlier: Unit, unit: Unit) -> bool:
+    return earlier.kind is UnitKind.ITEM and earlier.indent >= unit.indent

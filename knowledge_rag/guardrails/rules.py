@@ -1,0 +1,94 @@
+"""What can be wrong with an answer, and how grave it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Level(StrEnum):
+    """How grave a finding is; the names are SARIF's."""
+
+    ERROR = "error"
+    """The answer must not be relied on as it is."""
+    WARNING = "warning"
+    """Someone should look at it."""
+
+
+class Rule(StrEnum):
+    """What a finding is about."""
+
+    UNRESOLVED_REFERENCE = "unresolved-reference"
+    UNSUPPORTED_DETAIL = "unsupported-detail"
+    UNSUPPORTED_CLAIM = "unsupported-claim"
+    MISSING_CITATIONS = "missing-citations"
+    UNSOURCED_INFORMATION = "unsourced-information"
+    PLACEHOLDER = "placeholder"
+    STALE_CITATION = "stale-citation"
+    MOVED_CITATION = "moved-citation"
+    FALSE_NO_MATCH = "false-no-match"
+    UNPROVEN_EVIDENCE = "unproven-evidence"
+    UNCITED_CODE = "uncited-code"
+    NEGATION = "negation"
+    FILLED_PLACEHOLDER = "filled-placeholder"
+    CONFIDENT_WORDING = "confident-wording"
+    UNCITED_NUMBER = "uncited-number"
+    LOW_DENSITY = "low-density"
+    UNCHECKED = "unchecked"
+
+    @property
+    def level(self) -> Level:
+        """How grave it is."""
+        return Level.ERROR if self in _ERRORS else Level.WARNING
+
+    @property
+    def description(self) -> str:
+        """What the rule says, in one sentence."""
+        return _DESCRIPTIONS[self]
+
+
+_ERRORS: Final = frozenset(
+    {
+        Rule.UNRESOLVED_REFERENCE, Rule.UNSUPPORTED_DETAIL, Rule.UNSUPPORTED_CLAIM,
+        Rule.MISSING_CITATIONS, Rule.UNSOURCED_INFORMATION, Rule.PLACEHOLDER, Rule.STALE_CITATION,
+        Rule.FALSE_NO_MATCH,
+    }
+)  # fmt: skip
+
+_DESCRIPTIONS: Final = {
+    Rule.UNRESOLVED_REFERENCE: "A reference names lines, a file or a number that retrieval did not return.",
+    Rule.UNSUPPORTED_DETAIL: "A command, name, path, number or date of a claim is not in the lines that it cites.",
+    Rule.UNSUPPORTED_CLAIM: "The cited lines hold too few of a claim's words.",
+    Rule.MISSING_CITATIONS: "The answer cites nothing though there are sources.",
+    Rule.UNSOURCED_INFORMATION: "The answer gives information though retrieval returned nothing.",
+    Rule.PLACEHOLDER: "A reference says itself that there is nothing behind it.",
+    Rule.STALE_CITATION: "The cited lines are no longer in the document as they were retrieved.",
+    Rule.MOVED_CITATION: "The cited text now stands on other lines of the document.",
+    Rule.FALSE_NO_MATCH: "The answer says that nothing is documented though a search failed.",
+    Rule.UNPROVEN_EVIDENCE: "No hash binds a passage of the evidence to its file and lines.",
+    Rule.UNCITED_CODE: "No citation backs a code block.",
+    Rule.NEGATION: "A claim denies what the cited lines say, or says what they deny.",
+    Rule.FILLED_PLACEHOLDER: "A claim fills in what the cited lines leave open.",
+    Rule.CONFIDENT_WORDING: "A confident phrase stands without a citation close by.",
+    Rule.UNCITED_NUMBER: "A number stands without a citation close behind it.",
+    Rule.LOW_DENSITY: "The answer is thinly cited.",
+    Rule.UNCHECKED: "Something reads like a reference where none can be.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong with an answer.
+
+    Args:
+        rule: what.
+        message: what exactly, in one or two sentences.
+        start: offset in the answer as it was written.
+        end: offset behind it.
+    """
+
+    rule: Rule
+    message: str
+    start: int
+    end: int
