@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.guardrails.draft import Kind, Warned
 from knowledge_rag.guardrails.searches import matches_at, phrases, places
+from knowledge_rag.guardrails.stated_numbers import NUMBERS, find_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,14 +42,6 @@ CONFIDENT: Final = (
     "undoubtedly",
 )
 """Phrases that claim more than a citation backs."""
-
-NUMBERS: Final = (
-    r"\d{1,15}(?:[.,]\d{1,15}){0,5}[ \u00a0]?(?:%|percent\b|per cent\b)",
-    r"\d{1,15}(?:[.,]\d{1,15}){0,5}[ \u00a0]?(?:thousand|million|billion|trillion)\b",
-    r"(?:US\$|[$\u20ac\u00a3])[ \u00a0]?\d{1,15}(?:[.,]\d{1,15}){0,5}",
-    r"\d{1,15}(?:[.,]\d{1,15}){0,5}[ \u00a0]?(?:dollars|euros|pounds|USD|EUR|GBP)\b",
-)
-"""Numbers that state something: shares, large numbers, sums of money. Regular expressions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +123,7 @@ def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]
 def uncited_numbers(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
     """Warn of numbers without a reference close behind; not of numbers in code and identifiers."""
     reach = settings.number_distance
-    for found in _numbers(settings.numbers, draft):
+    for found in find_numbers(settings.numbers, draft.text, draft.folded):
         if not draft.is_code(found.start()) and not draft.is_cited(
             found.span(), before=0, after=reach
         ):
@@ -197,19 +189,6 @@ _WANTED: Final = re.compile(
 _UNBRACKETED: Final = re.compile(r"\bsources?:\s?[^\s,\[\]]{1,200},\s?lines?\s\d+", re.IGNORECASE)
 
 
-_NUMBER_BEGINS: Final = re.compile(r"[\d$\u20ac\u00a3Uu](?<![\w./:=-].)")
-"""What each of NUMBERS begins with, where it is no part of an identifier."""
-_NUMBER_LENGTH: Final = 100
-"""Characters of one of NUMBERS before its unit at most."""
-_UNITS: Final = (
-    *(b"%", b"percent", b"per cent", b"thousand", b"million", b"billion", b"trillion"),
-    *(b"$", b"dollars", b"euros", b"pounds", b"usd", b"eur", b"gbp"),
-)
-"""What one of NUMBERS ends with or, a symbol, begins with; in a folded text."""
-_SYMBOLS: Final = re.compile("[\u20ac\u00a3]")
-"""Those that a folded text does not hold."""
-
-
 def _unbracketed(draft: Draft) -> Iterator[re.Match[str]]:
     if draft.folded is None:
         return _UNBRACKETED.finditer(draft.text)
@@ -218,30 +197,3 @@ def _unbracketed(draft: Draft) -> Iterator[re.Match[str]]:
 
 def _admits(draft: Draft, settings: CheckSettings) -> bool:
     return any(phrases(settings.admissions).find(draft.text, draft.folded))
-
-
-def _numbers(patterns: tuple[str, ...], draft: Draft) -> Iterator[re.Match[str]]:
-    """Find numbers that state something; those that begin like NUMBERS are found faster."""
-    pattern = _number_pattern(patterns)
-    if draft.folded is None or not set(patterns) <= set(NUMBERS):
-        return pattern.finditer(draft.text)
-    return matches_at(pattern, draft.text, _number_begins(draft.text, draft.folded))
-
-
-def _number_begins(text: str, folded: bytes) -> Iterator[int]:
-    """Give where one of NUMBERS may begin: close before each of the units."""
-    units = [place for unit in _UNITS for place in places(unit, folded)]
-    if not text.isascii():
-        units.extend(found.start() for found in _SYMBOLS.finditer(text))
-    seen = 0
-    for unit in sorted(units):
-        for begun in _NUMBER_BEGINS.finditer(text, max(seen, unit - _NUMBER_LENGTH), unit + 1):
-            yield begun.start()
-        seen = unit + 1
-
-
-@lru_cache(maxsize=64)
-def _number_pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """Give the pattern of any of the numbers, where it is no part of an identifier."""
-    ways = "|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)"
-    return re.compile(rf"(?<![\w./:=-])(?:{ways})", re.IGNORECASE)

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.guardrails import checks
-from knowledge_rag.guardrails.checks import ADMISSIONS, CONFIDENT, NUMBERS, CheckSettings
+from knowledge_rag.guardrails.checks import ADMISSIONS, CONFIDENT, CheckSettings
 from knowledge_rag.guardrails.draft import Draft, Kind
 from knowledge_rag.guardrails.metrics import summarise
+from knowledge_rag.guardrails.stated_numbers import NUMBERS
 from knowledge_rag.guardrails.verify import Settings, verify
 from tests.unit.guardrails.evidence import LEDGER
 

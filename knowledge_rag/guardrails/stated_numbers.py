@@ -1,0 +1,73 @@
+"""Finds the numbers of an answer that state something: shares, large numbers, sums of money."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.guardrails.searches import matches_at, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NUMBERS: Final = (
+    r"\d{1,15}(?:[.,]\d{1,15}){0,5}[ \u00a0]?(?:%|percent\b|per cent\b)",
+    r"\d{1,15}(?:[.,]\d{1,15}){0,5}[ \u00a0]?(?:thousand|million|billion|trillion)\b",
+    r"(?:US\$|[$\u20ac\u00a3])[ \u00a0]?\d{1,15}(?:[.,]\d{1,15}){0,5}",
+    r"\d{1,15}(?:[.,]\d{1,15}){0,5}[ \u00a0]?(?:dollars|euros|pounds|USD|EUR|GBP)\b",
+)
+"""What to look for where settings say nothing else. Regular expressions."""
+
+_BEGINS: Final = re.compile(r"[\d$\u20ac\u00a3Uu](?<![\w./:=-].)")
+"""What each of NUMBERS begins with, where it is no part of an identifier."""
+_LENGTH: Final = 100
+"""Characters of one of NUMBERS before its unit at most."""
+_UNITS: Final = (
+    *(b"%", b"percent", b"per cent", b"thousand", b"illion"),
+    *(b"$", b"dollars", b"pounds", b"usd", b"eur", b"gbp"),
+)
+"""What each of NUMBERS holds behind its digits or, a symbol, before them; in a folded text.
+
+Whoever adds to NUMBERS adds here what the new ones hold.
+"""
+_SYMBOLS: Final = re.compile("[\u20ac\u00a3]")
+"""Those that a folded text does not hold."""
+
+
+def find_numbers(
+    patterns: tuple[str, ...], text: str, folded: bytes | None
+) -> Iterator[re.Match[str]]:
+    """Find numbers from left to right, none overlapping another, where they are no identifier's.
+
+    Those of NUMBERS are looked for where their units stand; with any other pattern, all of them are
+    looked for at every character.
+
+    Args:
+        patterns: regular expressions of them; case is ignored.
+        text: to search.
+        folded: what :func:`~knowledge_rag.guardrails.searches.fold` gives for it.
+    """
+    pattern = _pattern(patterns)
+    if folded is None or not set(patterns) <= set(NUMBERS):
+        return pattern.finditer(text)
+    return matches_at(pattern, text, _begins(text, folded))
+
+
+def _begins(text: str, folded: bytes) -> Iterator[int]:
+    """Give where one of NUMBERS may begin: close before each of the units."""
+    units = [place for unit in _UNITS if unit in folded for place in places(unit, folded)]
+    if not text.isascii():
+        units.extend(found.start() for found in _SYMBOLS.finditer(text))
+    seen = 0
+    for unit in sorted(units):
+        for begun in _BEGINS.finditer(text, max(seen, unit - _LENGTH), unit + 1):
+            yield begun.start()
+        seen = unit + 1
+
+
+@lru_cache(maxsize=64)
+def _pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Give the pattern of any of the numbers, where it is no part of an identifier."""
+    ways = "|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)"
+    return re.compile(rf"(?<![\w./:=-])(?:{ways})", re.IGNORECASE)
