@@ -15,17 +15,12 @@ from knowledge_rag.core.deadline import (
 )
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
+from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knowledge_rag.core.retrieval import Query
-
-QUERIES_AT_ONCE: Final = 3
-"""Queries of one incident at most (SPEC D2), and so in flight at a time."""
-
-RESULTS_PER_QUERY: Final = 5
-"""Results of each at most (SPEC D2)."""
 
 MIN_BUDGET_SECONDS: Final = 0.1
 MAX_BUDGET_SECONDS: Final = 60.0
@@ -82,8 +77,8 @@ async def gather(
     queries: Sequence[Query],
     backend: Retrieval,
     *,
-    limit: int = QUERIES_AT_ONCE,
-    max_results: int = RESULTS_PER_QUERY,
+    limit: int = MAX_QUERIES,
+    max_results: int = RESULTS,
 ) -> tuple[RetrievalOutcome, ...]:
     """Ask several questions at once; each has its own outcome, and none costs another its.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from contextlib import closing
 
@@ -20,6 +21,7 @@ from knowledge_rag.evaluation.faults.scripts import (
 from knowledge_rag.evaluation.faults.server import serving
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.retrieval import Budget, gather
@@ -39,10 +41,16 @@ EGGS = Query("how long do I boil eggs")
 
 
 @pytest.fixture(scope="module")
-def bedrock(tmp_path_factory):
+def opened(tmp_path_factory):
     folder = tmp_path_factory.mktemp("backends")
     ingest(write_files(folder / "corpus", TEXTS), folder / "knowledge.kb", embedder=minilm())
-    with KnowledgeBase(folder / "knowledge.kb", minilm()) as kb, LocalBedrock(kb) as running:
+    with KnowledgeBase(folder / "knowledge.kb", minilm()) as knowledge_base:
+        yield knowledge_base
+
+
+@pytest.fixture(scope="module")
+def bedrock(opened):
+    with LocalBedrock(opened) as running:
         yield running
 
 
@@ -164,6 +172,16 @@ def test_lines_that_were_altered_on_their_way_are_no_evidence(way, switch):
 def assert_untouched(switch, way):
     switch.reset()
     assert_healthy(way)
+
+
+def test_a_local_block_asks_for_itself_and_leaves_the_environment_as_it_was(opened):
+    before = dict(os.environ)
+    with local_retrieval(opened, budget=AMPLE) as retrieval:
+        asyncio.run(retrieval.prepare())
+        found, nothing = asyncio.run(gather([FAILOVER, EGGS], retrieval))
+    assert_exact(found)
+    assert nothing.status is Status.NO_MATCH
+    assert dict(os.environ) == before
 
 
 # faults
