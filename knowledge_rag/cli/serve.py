@@ -32,13 +32,19 @@ def serve(
     ] = 8321,
     json: JsonOption = False,
 ) -> None:
-    """Serve a knowledge base on loopback, speaking Bedrock's Retrieve API, until Ctrl-C.
+    """Serve a knowledge base on loopback, speaking Bedrock's own API, until Ctrl-C.
+
+    It speaks Retrieve (knowledge base LOCALKB001), InvokeAgent (agent LOCALAGENT, alias LOCALALIAS,
+    which asks the real Lambda function) and Converse and ConverseStream (model local.extractive-v1).
+    No model runs: what they write is lifted from the lines that were found.
 
     Any client of Amazon Bedrock works against it, once it has the variables that are printed. The
     server looks at neither region nor credentials, but clients do not start without them.
     """
     from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
+    from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID
+    from knowledge_rag.local.scripted_models import MODEL_ID
     from knowledge_rag.local.server import serve as serve_wire_api
 
     with _until_told_to_stop(), opened(kb) as knowledge_base:
@@ -46,6 +52,7 @@ def serve(
         def ready(endpoint_url: str) -> None:
             environment = {
                 "AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME": endpoint_url,
+                "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": endpoint_url,
                 "KNOWLEDGE_BASE_ID": KNOWLEDGE_BASE_ID,
                 **_PLACEHOLDERS,
             }
@@ -54,6 +61,9 @@ def serve(
                     {
                         "endpoint_url": endpoint_url,
                         "knowledge_base_id": KNOWLEDGE_BASE_ID,
+                        "agent_id": AGENT_ID,
+                        "agent_alias_id": ALIAS_ID,
+                        "model_id": MODEL_ID,
                         "environment": environment,
                     }
                 )

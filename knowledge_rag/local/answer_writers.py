@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.citations import Citation
@@ -81,7 +82,7 @@ def renotating(write: AnswerWriter) -> AnswerWriter:
 
     def written(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:
         ledger = Ledger.of(*(outcome.results for outcome in outcomes))
-        notations = iter(_NOTATIONS * 100)
+        notations = cycle(_NOTATIONS)
         return _REFERENCE.sub(
             lambda found: _renotated(found, ledger, next(notations)), write(question, outcomes)
         )

@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.agent_request import MAX_BODY_BYTES as MAX_LONG_BODY_BYTES
 from knowledge_rag.local.defects import described
 from knowledge_rag.local.event_stream import CONTENT_TYPE
@@ -42,6 +43,7 @@ MAX_BODY_BYTES: Final = 1024 * 1024
 _HOST = re.compile(r"(.*?)(?::[0-9]*)?")
 _ORIGIN = re.compile(r"https?://(.*)")
 _SHOWN_MESSAGE: Final = 4096
+_SHOWN_OPERATION: Final = 40
 _logger = logging.getLogger(__name__)
 
 
@@ -74,7 +76,8 @@ def create_app(
         except ClientDisconnect:
             return  # nobody is left to answer
         except Exception as error:  # noqa: BLE001 - told in one line; the client learns nothing
-            _logger.error("local retrieve failed: %s", described(error))  # noqa: TRY400
+            operation = neutralise(request.url.path.rpartition("/")[2][:_SHOWN_OPERATION])
+            _logger.error("local %s failed: %s", operation, described(error))  # noqa: TRY400
             response = _failure(
                 ServiceError("InternalServerException", 500, "Internal server error")
             )

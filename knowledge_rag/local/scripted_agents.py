@@ -113,9 +113,11 @@ MISBEHAVING: Final[Mapping[str, ScriptedAgent]] = {
     "NATIVEKB00": replace(HONEST, evidence=Evidence.KNOWLEDGE_BASE),
     "RETURNSCTL": replace(HONEST, evidence=Evidence.CALLER),
     "NOTRACES00": replace(HONEST, alter=faults.without(faults.is_trace)),
-    "PARTTRACES": replace(HONEST, alter=faults.without(faults.is_observation)),
+    "NOOBSERVED": replace(HONEST, alter=faults.without(faults.is_observation)),
+    "PARTTRACES": replace(HONEST, alter=faults.with_only_the_first(faults.is_observation)),
     "CUTTRACES0": replace(HONEST, alter=faults.garbled),
     "ATTRIBUTES": replace(HONEST, alter=faults.attributed(_ATTRIBUTION)),
+    "GIVESFILES": replace(HONEST, alter=faults.with_files),
     "TOMORROWS0": replace(HONEST, alter=faults.with_unknown_members),
     # how it says it
     "SPLITBYTES": replace(HONEST, alter=faults.rechunked(1)),

@@ -60,6 +60,26 @@ def without(unwanted: Callable[[Event], bool]) -> EventStep:
     return lambda events: (event for event in events if not unwanted(event))
 
 
+def with_only_the_first(wanted: Callable[[Event], bool]) -> EventStep:
+    """Leave out all events of a kind but the first."""
+
+    def step(events: Iterable[Event]) -> Generator[Event]:
+        seen = False
+        for event in events:
+            if not (wanted(event) and seen):
+                yield event
+            seen = seen or wanted(event)
+
+    return step
+
+
+def with_files(events: Iterable[Event]) -> Generator[Event]:
+    """Give a file before all else, as an agent with a code interpreter may."""
+    plot = {"name": "plot.png", "type": "image/png", "bytes": "iVBORw0KGgo="}
+    yield Event("files", {"files": [plot]})
+    yield from events
+
+
 def rechunked(size: int) -> EventStep:
     """Give the answer in chunks of ``size`` bytes, wherever characters and references end."""
 

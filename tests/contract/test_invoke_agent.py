@@ -131,7 +131,7 @@ def test_a_turn_is_traced_and_ends_with_one_chunk_of_the_whole_answer(client):
 
 def test_every_event_fits_the_services_model(client):
     stream = service_model().shape_for("ResponseStream")
-    agents = [AGENT_ID, "NATIVEKB00", "RETURNSCTL", "ATTRIBUTES", "SPLITBYTES"]
+    agents = [AGENT_ID, "NATIVEKB00", "RETURNSCTL", "ATTRIBUTES", "GIVESFILES"]
     for event in [event for agent in agents for event in events(client, agent)]:
         ((kind, payload),) = event.items()
         report = ParamValidator().validate(payload, stream.members[kind])
@@ -321,12 +321,28 @@ def test_a_query_that_the_function_refuses_is_in_the_trace_as_it_answered(client
 
 def test_traces_may_be_missing_partly_or_cut(client):
     assert [next(iter(event)) for event in events(client, "NOTRACES00")] == ["chunk"]
-    partly = events(client, "PARTTRACES")
-    assert len(partly) > 1
-    assert observations(partly) == []
+    asked = events(client, "NOOBSERVED")
+    assert len(asked) > 1
+    assert observations(asked) == []
     (cut, _) = observations(events(client, "CUTTRACES0"))
     with pytest.raises(json.JSONDecodeError):
         json.loads(cut["actionGroupInvocationOutput"]["text"])
+
+
+def test_the_answer_may_use_what_the_trace_leaves_out(client):
+    text = f"{QUESTION}\nWhat about Lambda throttling?"
+    whole, partly = events(client, text=text), events(client, "PARTTRACES", text)
+    assert said(partly) == said(whole)
+    assert (len(bodies(whole)), len(bodies(partly))) == (2, 1)
+    assert len(verified(partly).citations) < len(verified(whole).citations)
+    assert verified(partly).removed
+
+
+def test_files_come_beside_the_answer(client):
+    first, *others = events(client, "GIVESFILES")
+    (given,) = first["files"]["files"]
+    assert (given["name"], given["bytes"][:4]) == ("plot.png", b"\x89PNG")
+    assert said(others) == said(events(client))
 
 
 def test_attribution_without_evidence(client):

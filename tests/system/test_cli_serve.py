@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import select
 import signal
 import socket
+from pathlib import Path
 
 import boto3
 import pytest
@@ -62,7 +65,7 @@ def test_boto3_retrieves_and_ctrl_c_ends_it(cli, kb, aws_environment):
 def test_a_person_is_told_how_to_connect_and_sigterm_ends_it(cli, kb, aws_environment):
     with cli.started("serve", "--kb", kb, "--port", "0") as process:
         assert process.stderr.readline().decode() == f"serving {kb} (4 chunks), Ctrl-C stops\n"
-        lines = [process.stdout.readline().decode() for _ in range(5)]
+        lines = [process.stdout.readline().decode() for _ in range(6)]
         exports = dict(re.findall(r"^export (\w+)=(\S+)$", "".join(lines), re.MULTILINE))
         # a client that knows nothing but these starts
         for name in ("AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -74,6 +77,47 @@ def test_a_person_is_told_how_to_connect_and_sigterm_ends_it(cli, kb, aws_enviro
         with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))):
             # a client that is still connected holds nothing up
             assert ended(process, signal.SIGTERM) == (b"", b"")
+
+
+def test_an_agent_and_a_model_answer_and_the_function_ends_however_the_server_does(
+    cli, kb, aws_environment
+):
+    with cli.started("serve", "--kb", kb, "--port", "0", "--json") as process:
+        ready = json.loads(process.stdout.readline())
+        for name, value in ready["environment"].items():
+            aws_environment.setenv(name, value)
+        assert "replica" in invoked(ready)
+        assert conversed(ready)["stopReason"] == "end_turn"
+        (function,) = (os.pidfd_open(child) for child in children(process.pid))
+        process.kill()
+        assert process.wait(SECONDS) == -signal.SIGKILL
+        assert select.select([function], [], [], SECONDS)[0]
+        os.close(function)
+        assert process.stderr.read() == b""
+
+
+def invoked(ready):
+    client = boto3.client("bedrock-agent-runtime")
+    try:
+        names = {"agentId": ready["agent_id"], "agentAliasId": ready["agent_alias_id"]}
+        answer = client.invoke_agent(**names, sessionId="one", inputText=QUERY["text"])
+        return b"".join(event["chunk"]["bytes"] for event in answer["completion"]).decode()
+    finally:
+        client.close()
+
+
+def conversed(ready):
+    client = boto3.client("bedrock-runtime")
+    try:
+        message = {"role": "user", "content": [{"text": "Hello?"}]}
+        return client.converse(modelId=ready["model_id"], messages=[message])
+    finally:
+        client.close()
+
+
+def children(pid):
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
 
 
 def test_a_taken_port_is_told_in_one_line(cli, kb):
