@@ -75,7 +75,7 @@ def _detail(missing: Missing, judged: Judged) -> str:
 def _wanting(judged: Judged) -> str:
     words = judged.report.missing_words
     more = ", ..." if len(words) > _MOST_WORDS else ""
-    return f"{places(judged.lines)} say nothing of {', '.join(words[:_MOST_WORDS])}{more}"
+    return f"not in {places(judged.lines)}: {', '.join(words[:_MOST_WORDS])}{more}"
 
 
 def _warned(warning: SupportWarning, judged: Judged) -> str:

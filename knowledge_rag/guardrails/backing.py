@@ -119,12 +119,14 @@ class _Judge:
 
     def judge(self, claim: Claim) -> Judged:
         cited = dict(line for one in claim.citations for line in _cited_lines(one))
-        context = self._context(claim.citations)
-        report = self._checker.check(
-            claim.said, list(cited.values()), elsewhere=[*context, *self._texts]
-        )
+        lines, context = list(cited.values()), self._context(claim.citations)
+        report = self._checker.check(claim.said, lines, elsewhere=[*context, *self._texts])
         missing = tuple(self._missing(claim, report.missing, len(context)))
-        covered = report.coverage is None or report.coverage >= self._settings.min_coverage
+        if len(missing) < len(report.missing):  # it names its document, so its words may do, too
+            coverage = self._checker.check(claim.said, [*lines, *context]).coverage
+        else:
+            coverage = report.coverage
+        covered = coverage is None or coverage >= self._settings.min_coverage
         return Judged(claim, report, tuple(cited), missing, covered)
 
     def _context(self, citations: Iterable[Cited]) -> list[str]:

@@ -20,10 +20,12 @@ class Positions:
     """
 
     def __init__(self, removed: Iterable[Taken]) -> None:
-        self._ends: list[int] = []  # of each mark, in the answer that may be shown
+        self._starts: list[int] = []  # of each mark, in the answer that may be shown
+        self._ends: list[int] = []
         self._shifts = [0]  # behind it
         for taken in removed:
-            self._ends.append(taken.start - self._shifts[-1] + len(taken.mark))
+            self._starts.append(taken.start - self._shifts[-1])
+            self._ends.append(self._starts[-1] + len(taken.mark))
             self._shifts.append(self._shifts[-1] + taken.end - taken.start - len(taken.mark))
 
     def written(self, span: Span) -> Span:
@@ -35,4 +37,4 @@ class Positions:
         first = start + self._shifts[bisect_right(self._ends, start)]
         if start == end:
             return first, first
-        return first, end + self._shifts[bisect_left(self._ends, end)]
+        return first, max(first, end + self._shifts[bisect_left(self._starts, end)])

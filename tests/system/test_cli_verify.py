@@ -1,0 +1,190 @@
+"""``knowledge-rag verify`` as people and build servers run it."""
+
+import json
+
+import pytest
+
+from tests.support.local import CORPUS
+
+RUNBOOK = [
+    "---", "title: RDS failover", "---", "",
+    "## Diagnosis", "", "Verify replica health using CloudWatch metrics:", "",
+    "    aws cloudwatch get-metric-statistics --metric-name ReplicaLag", "", "", "", "", "",
+    "## Resolution", "", "Initiate a manual failover if the replication lag is > 60s.", "",
+    "    aws rds failover-db-cluster", "", "", "", "", "",
+    "## After", "", "Update the DNS records after the failover completes.", "", "", "The end.",
+]  # fmt: skip
+POSTMORTEM = [
+    *["."] * 44,
+    "## Resolution",
+    "",
+    "A manual failover resolved it, like",
+    "3 similar incidents",
+    "in the past 6 months.",
+    "End.",
+]
+EXAMPLE = """\
+Based on similar incidents, the recommended resolution is:
+1. Verify replica health using CloudWatch metrics [Source: runbooks/rds-failover.md, lines 5-10]
+2. Initiate manual failover with `aws rds failover-db-cluster` if replication lag > 60s [Source: runbooks/rds-failover.md, lines 15-20]
+3. Update DNS records after failover completes [Source: runbooks/rds-failover.md, lines 25-30]
+
+Manual failover resolved 3 similar incidents in the past 6 months [Source: postmortems/2024-01-rds-incident.md, lines 45-50]
+"""
+FILES = {
+    "runbooks/rds-failover.md": (RUNBOOK, [(5, 10), (15, 20), (25, 30)]),
+    "postmortems/2024-01-rds-incident.md": (POSTMORTEM, [(45, 50)]),
+}
+
+
+@pytest.fixture
+def case(cli, tmp_path):
+    results = []
+    for name, (lines, ranges) in FILES.items():
+        path = tmp_path / "docs" / name
+        path.parent.mkdir(parents=True)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        for start, end in ranges:
+            citation = {"source_file": name, "start_line": start, "end_line": end}
+            content = "\n".join(lines[start - 1 : end])
+            results.append({"content": content, "citation": {**citation, "section_header": "S"}})
+    (tmp_path / "evidence.json").write_text(json.dumps({"results": results, "status": "ok"}))
+
+    def run(answer, *options):
+        (tmp_path / "answer.md").write_text(answer, encoding="utf-8")
+        files = ("--answer", tmp_path / "answer.md", "--evidence", tmp_path / "evidence.json")
+        return cli("verify", *files, *options)
+
+    return run
+
+
+def test_the_example_answer_passes(case, tmp_path):
+    ran = case(EXAMPLE, "--corpus", tmp_path / "docs", "--strict")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(EXAMPLE)
+    assert ran.out.endswith(
+        "Verified: 4 of 4 references resolved, 4 of 4 cited claims backed, 0 errors, 0 warnings.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ("lines 5-10", "lines 5-11", "retrieval returned lines 5-10"),
+        ("> 60s", "> 90s", "number 90s is not in runbooks/rds-failover.md"),
+        ("3 similar", "4 similar", "number 4 is not in postmortems/2024-01"),
+        ("rds-failover.md, lines 15", "rds-failovers.md, lines 15", "no line of runbooks/rds-failovers.md; it did return runbooks/rds-failover.md"),
+        ("rds failover-db-cluster", "rds delete-db-cluster", "delete-db-cluster is not in runbooks/rds-failover.md, lines 15-20"),
+    ],
+)  # fmt: skip
+def test_one_digit_one_file_name_or_one_command_changed_fails_and_says_what(
+    case, tmp_path, right, wrong, says
+):
+    ran = case(EXAMPLE.replace(right, wrong, 1), "--corpus", tmp_path / "docs", "--json")
+    assert ran.code == 1
+    found = [(one["reason"], one["message"]) for one in ran.json["removed"]]
+    found += [
+        (one["kind"], one["message"]) for one in ran.json["warnings"] if one["level"] == "error"
+    ]
+    assert len(found) == 1
+    assert says in found[0][1]
+    assert kind == "unresolved-reference" or found[0][0] == kind
+    kept = {tuple(one.values())[:3] for one in ran.json["citations"]}
+    assert kept <= {(name, *r) for name, (_, ranges) in FILES.items() for r in ranges}
+
+
+def test_findings_stand_where_an_editor_opens_them(case, tmp_path):
+    ran = case(EXAMPLE.replace("lines 5-10", "lines 5-11"))
+    assert (
+        f"{tmp_path}/answer.md:2:51: error: [Source: runbooks/rds-failover.md, lines 5-11]"
+        in ran.out
+    )
+    assert "carry no hash that binds them to their lines; --corpus" in ran.out
+
+
+def test_marking_shows_where_a_reference_was(case):
+    ran = case(EXAMPLE.replace("lines 5-10", "lines 5-11"), "--mark")
+    assert "CloudWatch metrics [unverified]\n" in ran.out
+
+
+def test_evidence_that_the_documents_contradict_is_no_evidence(case, tmp_path):
+    path = tmp_path / "docs" / "runbooks" / "rds-failover.md"
+    path.write_text(path.read_text().replace("> 60s", "> 90s"))
+    ran = case(EXAMPLE, "--corpus", tmp_path / "docs", "--json")
+    assert ran.code == 1
+    assert [one["state"] for one in ran.json["staleness"]] == ["same", "changed", "same", "same"]
+    (wrong,) = [one for one in ran.json["warnings"] if one["level"] == "error"]
+    assert (wrong["kind"], wrong["position"]["line"]) == ("stale-citation", 3)
+
+
+def test_sarif_points_into_the_answer(case):
+    ran = case(EXAMPLE.replace("3 similar", "4 similar"), "--format", "sarif")
+    (run,) = ran.json["runs"]
+    (error,) = [one for one in run["results"] if one["level"] == "error"]
+    assert run["tool"]["driver"]["rules"][error["ruleIndex"]]["id"] == error["ruleId"]
+    region = error["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 6, "endLine": 6, "startColumn": 26, "endColumn": 27}
+    assert ran.json["version"] == "2.1.0"
+
+
+def test_warnings_fail_only_when_asked_to(case, tmp_path):
+    answer = EXAMPLE.replace("Based on", "Obviously, based on")
+    assert case(answer, "--corpus", tmp_path / "docs").code == 0
+    ran = case(answer, "--corpus", tmp_path / "docs", "--strict")
+    assert ran.code == 1
+    assert '"Obviously" stands without a citation' in ran.out
+
+
+def test_nothing_documented_is_false_when_the_search_failed(cli, tmp_path):
+    body = {"results": [], "status": "degraded", "reason": "timeout"}
+    (tmp_path / "evidence.json").write_text(json.dumps(body))
+    (tmp_path / "answer.md").write_text("No documented guidance found for this scenario")
+    files = ("--answer", tmp_path / "answer.md", "--evidence", tmp_path / "evidence.json")
+    ran = cli("verify", *files, "--json")
+    assert ran.code == 1
+    assert [one["kind"] for one in ran.json["warnings"]] == ["false-no-match"]
+    (tmp_path / "evidence.json").write_text('{"results": [], "status": "no_match"}')
+    assert cli("verify", *files).code == 0
+
+
+def test_what_retrieve_prints_is_evidence_and_is_proven(sample, first_use, tmp_path):
+    (tmp_path / "evidence.json").write_text(first_use.out)
+    best = first_use.json["results"][0]
+    citation = best["citation"]
+    where = f"{citation['source_file']}, lines {citation['start_line']}-{citation['end_line']}"
+    (tmp_path / "answer.md").write_text(f"{best['content']}\n\n[Source: {where}]\n")
+    files = ("--answer", tmp_path / "answer.md", "--evidence", tmp_path / "evidence.json")
+    ran = sample("verify", *files, "--corpus", CORPUS, "--json")
+    assert ran.json["verified"] is True
+    assert ran.json["evidence"]["proven"] == len(first_use.json["results"])
+    assert [one["state"] for one in ran.json["staleness"]] == ["same"]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "options", "says"),
+    [
+        ('{"answer": 1}', (), "evidence.json: there is no evidence in it; understood is"),
+        ("no json", (), "evidence.json: 7 bytes that are no JSON"),
+        ('{"results": [], "status": "no_match"}', (), "no answer in it; name its file with --answer"),
+        ('{"results": [], "status": "no_match"}', ("--format", "sarif"), "sarif needs --answer"),
+        ('{"results": [], "status": "no_match"}', ("--answer", "nowhere.md"), "nowhere.md: No such file"),
+        ('{"results": [], "status": "no_match"}', ("--answer", "/dev/null"), "/dev/null: empty file"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_exit_2(cli, tmp_path, evidence, options, says):
+    (tmp_path / "evidence.json").write_text(evidence)
+    ran = cli("verify", "--evidence", tmp_path / "evidence.json", *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.count("\n") == 1
+    assert says in ran.err
+
+
+def test_what_an_answer_holds_cannot_steer_the_terminal(cli, tmp_path):
+    (tmp_path / "evidence.json").write_text('{"results": [], "status": "no_match"}')
+    (tmp_path / "answer.md").write_text("a\x1b[31mb [Source: \x1b[2Jx.md, lines 1-2] \u202e\n")
+    ran = cli(
+        "verify", "--evidence", tmp_path / "evidence.json", "--answer", tmp_path / "answer.md"
+    )
+    assert ran.code == 1
+    assert "\x1b" not in ran.out
+    assert "\u202e" not in ran.out
