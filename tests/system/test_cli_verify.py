@@ -82,13 +82,9 @@ def test_one_digit_one_file_name_or_one_command_changed_fails_and_says_what(
 ):
     ran = case(EXAMPLE.replace(right, wrong, 1), "--corpus", tmp_path / "docs", "--json")
     assert ran.code == 1
-    found = [(one["reason"], one["message"]) for one in ran.json["removed"]]
-    found += [
-        (one["kind"], one["message"]) for one in ran.json["warnings"] if one["level"] == "error"
-    ]
-    assert len(found) == 1
-    assert says in found[0][1]
-    assert kind == "unresolved-reference" or found[0][0] == kind
+    errors = [one for one in ran.json["warnings"] if one["level"] == "error"]
+    (message,) = [one["message"] for one in (*ran.json["removed"], *errors)]
+    assert says in message
     kept = {tuple(one.values())[:3] for one in ran.json["citations"]}
     assert kept <= {(name, *r) for name, (_, ranges) in FILES.items() for r in ranges}
 
