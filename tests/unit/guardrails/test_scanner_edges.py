@@ -1,0 +1,170 @@
+"""Where a scan has to look twice: tags, code spans and brackets at the edges of what it sees."""
+
+import pytest
+
+from knowledge_rag.guardrails.scanner import MARK
+from knowledge_rag.guardrails.stream import VerifiedStream
+from knowledge_rag.guardrails.verify import verify
+from tests.unit.guardrails.evidence import LEDGER
+
+TICKS = "`" * 200
+TAG = f"<a{'b' * 300}"
+
+
+def streamed(text, size=1):
+    """Give the answer of a stream in fragments of one size, and what it had shown before its end."""
+    stream = VerifiedStream(LEDGER)
+    shown = "".join(stream.feed(text[at : at + size]) for at in range(0, len(text), size))
+    rest, verified = stream.close()
+    assert shown + rest == verified.text
+    return verified, shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a <b>b</b> `[99]` c",
+        "a <br> `[99]`",
+        "a <b/>`[99]`",
+        "a < b `[99]`",
+        "`[98]` <i>a</i> ``[99] ` [97]``",
+        r"a \\`[99]`",
+        "a `[99]` b `[98]`",
+        "``[99]`` `[98]`",
+        "a ` b\n\n`[99]`",
+        "- ` b\n\n`[99]`\n",
+        "x\n```\n[99]\n```\n`[98]`",
+        "a `" + "b" * 900 + " [99]`",
+        "1. a\n   ```\n   [99]\n   ```\n   b",
+    ],
+)
+def test_code_keeps_what_reads_like_a_reference(text):
+    assert verify(text, LEDGER).text == text
+    for size in (1, 2, 7):
+        assert streamed(text, size)[0] == verify(text, LEDGER)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a <b t='`'> [99] `x`",
+        "a <b `> [99] `x`",
+        'a <b "`"> [99] `x`',
+        f"a {TAG}> `[99]`",
+        "a <!-- ` --> [99] `x`",
+        "a <b\n> `[99]`",
+        r"a \`[99]`",
+        "a ``[99]` b",
+        "a `[99]\nb` c",
+        f"a {TICKS}[99]{TICKS}",
+        "a `" + "b" * 1_100 + " [99]`",
+        "a `b [99]",
+        "a ` b\nc `[99]` d",
+    ],
+)
+def test_text_that_only_resembles_code_hides_nothing(text):
+    verified = verify(text, LEDGER)
+    assert "[99]" not in verified.text
+    assert [taken.text for taken in verified.removed] == ["[99]"]
+    for size in (1, 2, 7, 150):
+        assert streamed(text, size)[0] == verified
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("a `b` c", [(2, 5)]),
+        ("a [9] `b` ``c``", [(3, 6), (7, 12)]),
+        ("a\n\n```\nb\n```\nc `d`", [(3, 13), (15, 18)]),
+        ("a [9]\n\n    b\n    c\n", [(4, 16)]),
+        ("a\n\n    b\n\n    c", [(3, 9), (10, 15)]),
+        ("a `b", []),
+    ],
+)
+def test_code_is_known_where_it_goes_out(text, spans):
+    from knowledge_rag.guardrails.scanner import Scanner
+
+    for pieces in ([text], list(text)):
+        scanner = Scanner(LEDGER)
+        shown = "".join(map(scanner.feed, pieces)) + scanner.close()
+        assert scanner.found.code == spans
+        assert all(shown[start:end].strip()[0] in "`bc" for start, end in spans)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("[1[Source 9] a", f"{MARK} a"),
+        ("[1, [2] a", f"{MARK}[2] a"),
+        ("a [1, [9] b", "a  b"),
+        ("a [9, [9", "a [9"),
+        ("a [b [9] c", f"a [b {MARK} c"),
+        ("a [see the [9] c", "a [see the  c"),
+        ("a [b [9]] c", f"a [b {MARK}] c"),
+        ("a [Source: x [9] b", "a  x  b"),
+        ("a [Source: x\n\n[1]", "a  x\n\n[1]"),
+        ("a [Source: x\n- [1]", "a  x\n- [1]"),
+        ("a [Source: " + "x" * 3_000 + "] [1]", "a  " + "x" * 3_000 + "] [1]"),
+        ("a [" + "1, " * 900 + "1] b", "a [" + "1, " * 900 + "1] b"),
+        ("[Source: x", f"{MARK} x"),
+        ("a ] b [9]] c", "a ] b ] c"),
+        (r"a \[9\] b", "a  b"),
+        (r"a \\[9] b", r"a \\ b"),
+        ("a &#91;9&#93; b &#91;1&#93;", "a  b &#91;1&#93;"),
+    ],
+)
+def test_brackets_that_do_not_match_lose_what_makes_them_references(text, left):
+    assert verify(text, LEDGER).text == left
+    for size in (1, 3, 50):
+        assert streamed(text, size)[0] == verify(text, LEDGER)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a [1] ", "a [1] "),
+        ("a [1]", "a "),
+        ("a [1](", "a "),
+        ("a [1](x", "a "),
+        ("a [1](x)", "a [1](x)"),
+        ("a [1](x.y)", "a "),
+        ("a [1](x) ", "a [1](x) "),
+        ("a [1]: http", "a "),
+        ("a [1]\n", "a [1]\n"),
+        ("[1]", ""),
+        ("[9] a", " a"),
+        ("a &", "a "),
+        ("a &#9", "a "),
+        ("a & b", "a & b"),
+        ("a \\", "a "),
+        ("a \\[", "a "),
+        ("a [b] ", "a [b] "),
+        ("`a", "`a"),
+        ("a <b", "a <b"),
+    ],
+)
+def test_a_stream_shows_what_nothing_can_change_and_nothing_else(text, shown):
+    stream = VerifiedStream(LEDGER)
+    assert stream.feed(text) == shown
+
+
+def test_a_long_answer_is_followed_to_its_end():
+    """Text that has gone out is forgotten; positions and contexts are not."""
+    block = "Reboot it [1].\n\n> a[7] `[98]`\n\n- see [9] [Source: runbooks/rds.md, lines 6-7]\n\n"
+    text = block * 60
+    verified, _ = streamed(text, 5)
+    assert verified == verify(text, LEDGER)
+    assert len(verified.citations) == 120
+    assert {verified.text[one.start : one.end] for one in verified.citations} == {
+        "[1]",
+        "[Source: runbooks/rds.md, lines 6-7]",
+    }
+    assert [text[one.start : one.end] for one in verified.removed] == ["[9]"] * 60
+
+
+@pytest.mark.parametrize("gap", [400, 575, 576, 577, 640, 2_000])
+def test_what_stands_before_a_bracket_is_seen_however_much_has_been_forgotten(gap):
+    long = "x" * gap
+    for text in (f"{long}[9]", f"{long} [9]", f"> {long}\n    [9]", f"{long}\n\n    [9]\n", f"[9] {long}[9]", f"- [9] {long}\n\n      [9]"):  # fmt: skip
+        for size in (1, 90, 700):
+            assert streamed(text, size)[0] == verify(text, LEDGER)
