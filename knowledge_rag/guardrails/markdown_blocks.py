@@ -62,7 +62,8 @@ _QUOTES: Final = re.compile(r"(?: {0,3}>[ \t]?)+")
 _FENCE: Final = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _FENCE_LIKE: Final = re.compile(r"[\s>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*(?:`{3}|~{3})")
 _PLAIN: Final = re.compile(
-    r"(?P<indent> {0,3})(?:(?P<marker>[-+*]|\d{1,9}[.)]) )?(?:(?P<block>[#|])|[^\W\d_]|[\"'(_]|\*\*|`(?!``))"
+    r"(?P<indent> {0,3})(?:(?P<marker>[-+*]|\d{1,9}[.)]) )?"
+    r"(?:(?P<block>[#|])|[^\W\d_]|[\"'(_]|\*\*|`(?!``))"
 )
 """How most lines begin: neither a fence nor HTML, with one list marker at most."""
 _ENDLESS: Final = re.compile(
@@ -70,8 +71,7 @@ _ENDLESS: Final = re.compile(
 )
 """Opens HTML that a blank line does not end."""
 
-
-# an enumeration's members take time to look up, and lines are many
+# a member of an enumeration takes time to look up, and lines are many
 _BLANK, _CODE, _BLOCK, _TEXT = Kind.BLANK, Kind.CODE, Kind.BLOCK, Kind.TEXT
 
 

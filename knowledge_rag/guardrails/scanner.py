@@ -97,10 +97,10 @@ class Scanner:
         kind, self._at, end = token
         if kind == "ticks":
             return self._pass_ticks(end, final=final)
-        if kind == "tag":
-            return self._pass_tag(end, final=final)
         if kind == "close":
             return self._close_bracket(end, final=final)
+        if kind == "tag":
+            return self._pass_tag(end, final=final)
         if kind == "open":
             self._open_bracket(end)
         elif self._line.end(self._at):
@@ -125,7 +125,8 @@ class Scanner:
         return end >= 0
 
     def _note_code(self, start: int, end: int) -> None:
-        self.found.add_code(start + self._outlet.moved, end + self._outlet.moved)
+        moved = self._outlet.moved
+        self.found.add_code(start + moved, end + moved)
 
     def _pass_ticks(self, end: int, *, final: bool) -> bool:
         start, text = self._at, self._outlet.text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.guardrails.searches import matches_at, places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 NUMBERS: Final = (
     r"\d{1,15}(?:[.,]\d{1,15}){0,5}[ \u00a0]?(?:%|percent\b|per cent\b)",
@@ -59,11 +59,20 @@ def _begins(text: str, folded: bytes) -> Iterator[int]:
     units = [place for unit in _UNITS if unit in folded for place in places(unit, folded)]
     if not text.isascii():
         units.extend(found.start() for found in _SYMBOLS.finditer(text))
-    seen = 0
-    for unit in sorted(units):
-        for begun in _BEGINS.finditer(text, max(seen, unit - _LENGTH), unit + 1):
+    for start, end in _stretches(sorted(units)):
+        for begun in _BEGINS.finditer(text, start, end):
             yield begun.start()
-        seen = unit + 1
+
+
+def _stretches(units: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Give the parts of a text, in order and apart, in which a number of one of the units may begin."""
+    start = end = 0
+    for unit in units:
+        if unit - _LENGTH > end:
+            yield start, end
+            start = unit - _LENGTH
+        end = unit + 1
+    yield start, end
 
 
 @lru_cache(maxsize=64)
