@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.guardrails.ledger import Ledger
+from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
 
 AnswerWriter = Callable[[str, Sequence[RetrievalOutcome]], str]
 """From the question and what its queries gave to the text of the answer."""
-
-NOTHING_DOCUMENTED: Final = "No documented guidance found for this scenario"
-UNREACHABLE: Final = (
-    "The knowledge base could not be reached, which says nothing about what is documented."
-)
-"""What the agent's prompt asks for where there is no evidence."""
 
 MAX_QUOTED: Final = 8
 """Lines that the plain quotation gives."""
@@ -42,7 +37,7 @@ def quoted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:
     ledger = Ledger.of(*(outcome.results for outcome in outcomes))
     if not ledger:
         degraded = any(outcome.status is Status.DEGRADED for outcome in outcomes)
-        return UNREACHABLE if degraded else NOTHING_DOCUMENTED
+        return UNREACHABLE if degraded else NO_MATCH
     steps = [step for entry in ledger.entries for step in _lines(entry)][:MAX_QUOTED]
     numbered = [f"{number}. {step}" for number, step in enumerate(steps, start=1)]
     return "\n".join(["The documents say:", *numbered])

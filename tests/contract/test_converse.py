@@ -17,6 +17,7 @@ from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.scripted_models import HONEST, MISBEHAVING, MODEL_ID, ScriptedModel
 from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.support.converse import (
     EVIDENCE,
     POSTMORTEM,
@@ -134,7 +135,7 @@ def test_without_citations_enabled_there_are_none(client):
 
 
 def test_without_evidence_it_says_so(client):
-    assert said(blocks(converse(client, messages=[user(QUESTION)]))) == writers.NOTHING_DOCUMENTED
+    assert said(blocks(converse(client, messages=[user(QUESTION)]))) == NO_MATCH
 
 
 def test_numbers_become_citations_and_other_brackets_stay(client):

@@ -26,6 +26,7 @@ from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID, HONEST, MISBEHAVING
 from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 from lambdas.retrieve_knowledge.events import QUERY_COUNT_ATTRIBUTE
 from tests.support.invoke_agent import (
     QUESTION,
@@ -174,7 +175,7 @@ def test_an_answer_longer_than_a_chunk_may_be_comes_in_two(client):
 
 
 def test_off_topic_is_answered_with_the_sentence_for_it(client):
-    assert said(events(client, text="how long do I boil eggs")) == writers.NOTHING_DOCUMENTED
+    assert said(events(client, text="how long do I boil eggs")) == NO_MATCH
 
 
 def test_several_questions_are_asked_one_by_one_up_to_three(client):
@@ -316,7 +317,7 @@ def test_an_agent_that_never_asks_has_no_evidence(client):
 def test_a_query_that_the_function_refuses_is_in_the_trace_as_it_answered(client):
     found = events(client, "ASKSBLANK0")
     assert bodies(found) == [{"error": "query is blank"}]
-    assert said(found) == writers.UNREACHABLE
+    assert said(found) == UNREACHABLE
 
 
 def test_traces_may_be_missing_partly_or_cut(client):
