@@ -9,25 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.core.chunking import chunk_text
-from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import RequestRefused, UnreadableResponse
-from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, Status
 from knowledge_rag.core.response import read_json, read_outcome
+from tests.support.evidence import passage
 
 TEXTS = {
     "runbooks/rds.md": "# RDS\r\n\nPromote the replica.\n",
     "runbooks/redis.md": "# Redis\n\nFlush nothing: \u2028 wait.\n",
 }
 
-
-def evidence(name):
-    (chunk,) = chunk_text(*read_document(name, TEXTS[name].encode()))
-    return prove(stored_text(chunk), to_metadata(chunk), 0.5)
-
-
-RESULTS = tuple(evidence(name) for name in TEXTS)
+RESULTS = tuple(passage(name, text) for name, text in TEXTS.items())
 FOUND = RetrievalOutcome(Status.OK, RESULTS, notice="Two passages.")
 
 JSON = st.recursive(

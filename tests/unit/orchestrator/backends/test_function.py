@@ -16,6 +16,7 @@ from knowledge_rag.evaluation.faults.scripts import REQUEST_ID, answering, http
 from knowledge_rag.evaluation.faults.server import serving
 from knowledge_rag.orchestrator.backends.arguments import on_behalf_of
 from knowledge_rag.orchestrator.backends.function import RetrievalFunction
+from tests.support.evidence import passage
 
 NOTHING = http({"results": [], "status": "no_match"})
 FAILED = ("X-Amz-Function-Error: Unhandled",)
@@ -59,6 +60,12 @@ def test_what_the_query_is_for_travels_beside_the_arguments(ask):
         "incident_id": "INC-7",
         "session_id": "s-1",
     }
+
+
+def test_more_results_than_were_asked_for_are_cut(ask):
+    results = [passage(f"{name}.md").to_dict() for name in "abc"]
+    outcome, _, _ = ask(http({"status": "ok", "results": results}), Query("q", 2))
+    assert [result.citation.source_file for result in outcome.results] == ["a.md", "b.md"]
 
 
 def test_a_qualifier_names_the_alias(ask):

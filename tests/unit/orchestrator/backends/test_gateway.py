@@ -26,6 +26,7 @@ from knowledge_rag.orchestrator.backends import mcp_messages as mcp
 from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
 from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
 from lambdas.retrieve_knowledge import events
+from tests.support.evidence import passage
 from tests.support.mcp_gateway import TOKEN, TOOL, McpGateway
 
 NOTHING = {"status": "no_match", "results": []}
@@ -95,6 +96,17 @@ def test_a_session_lost_while_it_began_is_forgotten(gateway, way):
     assert ask(way).status is Status.NO_MATCH
 
 
+def test_a_session_lost_before_its_tool_was_found_is_forgotten(gateway, way):
+    gateway.results["tools/list"] = {"error": {"code": -32603, "message": "boom"}}
+    with pytest.raises(RetrievalFailed):
+        ask(way)
+    gateway.results.clear()
+    gateway.session = "session-2"
+    with pytest.raises(ClientError):
+        ask(way)
+    assert ask(way).status is Status.NO_MATCH
+
+
 def test_what_has_begun_is_not_begun_again_after_a_fault(gateway, way):
     gateway.results["tools/list"] = {"error": {"code": -32603, "message": "boom"}}
     with pytest.raises(RetrievalFailed):
@@ -145,6 +157,13 @@ def test_no_more_results_are_asked_for_than_the_tools_schema_allows(gateway, way
         {"query": "q", "max_results": 5, "service": "rds"},
         {"query": "q", "max_results": 2},
     ]
+
+
+def test_more_results_than_were_asked_for_are_cut(gateway, way):
+    results = [passage(f"{name}.md").to_dict() for name in "abc"]
+    gateway.answer = lambda _: {"status": "ok", "results": results}
+    outcome = ask(way, Query("q", 2))
+    assert [result.citation.source_file for result in outcome.results] == ["a.md", "b.md"]
 
 
 def test_structured_content_is_taken_before_text(gateway, way):
