@@ -2,12 +2,14 @@
 
 They are of three forms: how its symptom is diagnosed, how an incident of its type is resolved, and
 which incidents of its service were like it. An alert's name is in each of them as it is written, for
-the keyword search, and in words, for the search by meaning, to which ``KubePodCrashLooping`` says
-little.
+the keyword search, and ``KubePodCrashLooping`` in words, too, for the search by meaning, to which it
+says little. The first two name the sections that they are after: what is stored of a chunk begins
+with the headings above it, and without these words the sections that describe symptoms win.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
@@ -26,61 +28,69 @@ MAX_QUERIES: Final = 3
 RESULTS: Final = 5
 """Results of one query at most."""
 
-MAX_SYMPTOM: Final = 300
-"""Characters of a symptom in a query: an embedding model reads about 250 words, of which the first
-count most, and a whole description would drown the names."""
+MAX_SYMPTOM: Final = 120
+"""Characters of a symptom in a query: more of them drown the names that tell which runbook it is."""
 
-_POSTMORTEMS: Final = {DOCUMENT_TYPE: DocumentType.POSTMORTEM.value}
+_POSTMORTEMS: Final = DocumentType.POSTMORTEM.value
+_RUNBOOKS: Final = DocumentType.RUNBOOK.value
+_SEPARATED: Final = re.compile(r"[-_./\s]")
+_END: Final = " .?!:;,"
 
 
-def build_queries(incident: Incident) -> tuple[Query, ...]:
+def build_queries(incident: Incident, *, guidance_type: str = _RUNBOOKS) -> tuple[Query, ...]:
     """Give the questions for an incident, in the order in which to ask them.
 
-    Only the one for similar incidents is filtered, by the type of document: how a team names its
-    services in an alert and in a runbook may differ, and a filter would hide the runbook.
+    The first one searches everything, so that nothing that is documented is hidden by how it is
+    filed. The others look for one type of document each, since what an alert says is mostly like
+    what reports of earlier alerts say, and they would take the places of the steps. None is filtered
+    by service: a team's alerts and its runbooks may name one differently.
 
     Args:
         incident: what is known.
+        guidance_type: the type of the documents that hold steps, ``""`` if they are of any.
 
     Returns:
         At most MAX_QUERIES, no two of the same text; none if there is nothing to ask about.
     """
     distinct: dict[str, Query] = {}
-    for query in _queries(incident):
+    for query in _queries(incident, guidance_type):
         distinct.setdefault(query.text.casefold(), query)
     return tuple(distinct.values())[:MAX_QUERIES]
 
 
-def _queries(incident: Incident) -> Iterator[Query]:
-    kind, symptom = _kind(incident), _symptom(incident)
-    if diagnosed := _joined(kind, symptom):
-        yield _query(f"How to diagnose {diagnosed}?")
-    if resolved := _joined(kind or symptom, incident.title):
-        yield _query(f"Resolution steps for {resolved}")
-    if involved := _joined(incident.service, kind or incident.title or symptom):
-        yield _query(f"Similar incidents involving {involved}", _POSTMORTEMS)
+def _queries(incident: Incident, guidance_type: str) -> Iterator[Query]:
+    kind, symptom, service = _kind(incident), _symptom(incident), incident.service
+    named = kind or incident.title or symptom
+    if named:
+        yield _query(f"How to diagnose {_joined(service, named)}? Diagnosis in the runbook")
+        told = _joined(service, kind, symptom)
+        yield _query(f"Resolution steps for {told}: resolution in the runbook", guidance_type)
+    if service or named:
+        yield _query(
+            f"Similar incidents involving {_joined(service, named)}: resolution", _POSTMORTEMS
+        )
 
 
-def _query(text: str, filters: dict[str, str] | None = None) -> Query:
-    return Query(text[:MAX_QUERY_CHARACTERS], RESULTS, filters or {})
+def _query(text: str, document_type: str = "") -> Query:
+    filters = {DOCUMENT_TYPE: document_type} if document_type else {}
+    return Query(text[:MAX_QUERY_CHARACTERS], RESULTS, filters)
 
 
 def _kind(incident: Incident) -> str:
-    """Give the alert's name and, where that differs, its words."""
-    name = incident.alert_name
-    words = split_words(name)
-    return name if words.casefold() == name.casefold() else f"{name} ({words})"
+    """Give the alert's name and, where it is written as one word, its words."""
+    name, words = incident.alert_name, split_words(incident.alert_name)
+    return name if words == name or _SEPARATED.search(name) else f"{name} ({words})"
 
 
 def _symptom(incident: Incident) -> str:
-    """Give what was noticed: the first of what says it, without repeating the alert's name."""
+    """Give what was noticed, each text once, without repeating the alert's name."""
     name = incident.alert_name.casefold()
     texts = (incident.title, incident.description, *incident.signals, *incident.evidence)
-    said = [text for text in texts if text and text.casefold() != name]
-    return " ".join(dict.fromkeys(said))[:MAX_SYMPTOM].rstrip(" .?!:;,")
+    said = dict.fromkeys(text for text in texts if text and text.casefold() != name)
+    return " ".join(said)[:MAX_SYMPTOM].rstrip(_END)
 
 
 def _joined(*parts: str) -> str:
     """Join what is known, each once."""
-    known = dict.fromkeys(part.rstrip(" .?!:;,") for part in parts if part)
+    known = dict.fromkeys(part.rstrip(_END) for part in parts if part)
     return ": ".join(filter(None, known))

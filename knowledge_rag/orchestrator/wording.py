@@ -39,3 +39,24 @@ def listed(names: list[str]) -> str:
     'a, b and c'
     """
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def told(steps: int, documents: list[str], incidents: list[str]) -> str:
+    """Give the summary of a recommendation whose advisor wrote none.
+
+    Args:
+        steps: how many there are.
+        documents: their files, in order.
+        incidents: the ids of similar incidents, ``""`` for one without.
+
+    >>> told(3, ["runbooks/rds.md"], ["INC-1"])
+    '3 steps from runbooks/rds.md. 1 similar incident: INC-1.'
+    """
+    sentences = []
+    if steps:
+        sentences.append(f"{counted(steps, 'step')} from {listed(documents)}.")
+    if incidents:
+        known = [name for name in incidents if name]
+        names = f": {listed(known)}" if known else ""
+        sentences.append(f"{counted(len(incidents), 'similar incident')}{names}.")
+    return " ".join(sentences)

@@ -16,17 +16,24 @@ FULL = Incident(
 )
 
 
+LAG = [
+    "How to diagnose lag? Diagnosis in the runbook",
+    "Resolution steps for lag: resolution in the runbook",
+    "Similar incidents involving lag: resolution",
+]
+
+
 def texts(incident):
     return [query.text for query in build_queries(incident)]
 
 
 def test_a_full_incident_is_asked_about_in_the_three_forms():
-    named = "OrdersDbWriterUnavailable (Orders Db Writer Unavailable)"
+    named = "rds: OrdersDbWriterUnavailable (Orders Db Writer Unavailable)"
     noticed = "Checkout fails Writes time out. DatabaseConnections is 0"
     assert texts(FULL) == [
-        f"How to diagnose {named}: {noticed}?",
-        f"Resolution steps for {named}: Checkout fails",
-        f"Similar incidents involving rds: {named}",
+        f"How to diagnose {named}? Diagnosis in the runbook",
+        f"Resolution steps for {named}: {noticed}: resolution in the runbook",
+        f"Similar incidents involving {named}: resolution",
     ]
 
 
@@ -34,8 +41,13 @@ def test_every_query_names_the_alert_as_it_is_written():
     assert all(FULL.alert_name in text for text in texts(FULL))
 
 
-def test_only_the_query_for_similar_incidents_is_filtered():
+def test_the_first_query_searches_everything():
     filters = [dict(query.filters) for query in build_queries(FULL)]
+    assert filters == [{}, {"document_type": "runbook"}, {"document_type": "postmortem"}]
+
+
+def test_where_steps_may_stand_in_any_document_only_past_incidents_are_filtered():
+    filters = [dict(query.filters) for query in build_queries(FULL, guidance_type="")]
     assert filters == [{}, {}, {"document_type": "postmortem"}]
 
 
@@ -48,15 +60,10 @@ def test_every_query_asks_for_five_results():
     [
         (Incident(), []),
         (Incident(severity="SEV1", incident_id="INC-1"), []),
-        (
-            Incident(alert_name="lag"),
-            ["How to diagnose lag?", "Resolution steps for lag", "Similar incidents involving lag"],
-        ),
-        (
-            Incident(title="lag", alert_name="lag", service="lag"),
-            ["How to diagnose lag?", "Resolution steps for lag", "Similar incidents involving lag"],
-        ),
-        (Incident(service="rds"), ["Similar incidents involving rds"]),
+        (Incident(alert_name="lag"), LAG),
+        (Incident(title="lag", alert_name="lag", service="lag"), LAG),
+        (Incident(service="rds"), ["Similar incidents involving rds: resolution"]),
+        (Incident(signals=("lag",)), LAG),
     ],
 )
 def test_what_is_not_known_is_not_asked_about(incident, expected):
@@ -74,4 +81,4 @@ def test_nothing_that_is_known_makes_a_query_too_long():
     lengths = [len(text) for text in texts(longest)]
     assert len(lengths) == 3
     assert max(lengths) <= MAX_QUERY_CHARACTERS
-    assert lengths[0] < 2 * MAX_NAME + MAX_SYMPTOM + 50
+    assert lengths[1] < 2 * MAX_NAME + MAX_SYMPTOM + 60

@@ -1,0 +1,250 @@
+"""Steps lifted out of retrieved lines, word for word, by their Markdown structure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from knowledge_rag.orchestrator.answer_text import (
+    Form,
+    blocks_of,
+    code_of,
+    cut,
+    dedented,
+    inside,
+    is_closed,
+)
+from knowledge_rag.orchestrator.confidence import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from knowledge_rag.orchestrator.advisors.passages import Passage
+    from knowledge_rag.orchestrator.advisors.sections import Purpose
+    from knowledge_rag.orchestrator.answer_text import Block, Line
+
+_QUOTE_MARK: Final = re.compile(r" {0,3}>[ \t]?")
+_MARKS: Final = {Form.PROSE: _QUOTE_MARK, Form.HEADING: re.compile(r" {0,3}#{1,6}[ \t]+")}
+_CHECKBOX: Final = re.compile(r"\[[ xX]\][ \t]+")
+_ORDERED: Final = re.compile(r"[ \t]*\d{1,9}[.)][ \t]")
+_FENCE: Final = re.compile(r" {0,3}(?:`{3,}|~{3,})[ \t]*[\w{]")
+_ANY_FENCE: Final = re.compile(r"[ \t]*(?:`{3,}|~{3,})")
+_POINTER: Final = re.compile(r"^\W*(?:related|see also|references?)\b", re.IGNORECASE)
+"""Words that lead to another document and ask for nothing."""
+
+
+class Command(NamedTuple):
+    """A code block: what it says it holds (``bash``), and what it holds."""
+
+    language: str
+    text: str
+
+
+class Kind(NamedTuple):
+    """How a step stands in its document: what it is read from, and how much it is worth for that."""
+
+    name: str
+    worth: float
+
+
+ORDERED: Final = Kind("numbered", 0.3)
+BULLET: Final = Kind("bullet", 0.25)
+INTRODUCED: Final = Kind("introduced code", 0.25)
+WARNING: Final = Kind("quote", 0.2)
+PARAGRAPH: Final = Kind("paragraph", 0.0)
+ROWS: Final = Kind("table", 0.1)
+
+MIN_ROW_WORDS: Final = 2
+"""Words that a row of a table shares with the incident at least to be given."""
+
+MAX_ROWS: Final = 3
+"""Rows of one table at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """A step as it stands in its document.
+
+    Args:
+        action: the source's lines without list mark and indent, joined as they stand there.
+        commands: the code blocks that belong to it.
+        numbers: of the lines that it was lifted from, ascending.
+        passage: that they stand in.
+        kind: how it stands there.
+    """
+
+    action: str
+    commands: tuple[Command, ...]
+    numbers: tuple[int, ...]
+    passage: Passage
+    kind: Kind
+
+    @property
+    def source_file(self) -> str:
+        """The document."""
+        return self.passage.source_file
+
+    @property
+    def purpose(self) -> Purpose:
+        """What its section is for."""
+        return self.passage.purpose
+
+
+def lifted_from(passage: Passage, told: set[str]) -> list[Lifted]:
+    """Give the steps of a passage, in their order.
+
+    A chunk may begin inside a code block; what looks like words there is code, and the other way
+    round. So where the fences of a passage don't pair up, what stands up to the first one is passed
+    over, and where they don't then either, all of it. A code block that is cut off is left out.
+
+    Args:
+        passage: the lines.
+        told: the words that tell of the incident: of a table only the rows that share some count.
+    """
+    for lines in (passage.lines, _behind_first_fence(passage.lines)):
+        blocks = list(blocks_of(lines))
+        if not _begins_in_code(blocks):
+            return list(_Lifter(passage, told).lift(blocks))
+    return []
+
+
+def _behind_first_fence(lines: Sequence[Line]) -> Sequence[Line]:
+    """Give the lines behind the first fence, which ends the code that they begin in."""
+    fences = (place for place, line in enumerate(lines) if _ANY_FENCE.match(line.text))
+    return lines[next(fences, len(lines)) + 1 :]
+
+
+def _begins_in_code(blocks: Sequence[Block]) -> bool:
+    """Whether the fences of a passage pair up wrongly: its first one is another one's end."""
+    for block in _nested(blocks):
+        if block.form is Form.CODE:
+            within = block.lines[1:-1] if is_closed(block) else block.lines[1:]
+            if any(_FENCE.match(line.text) for line in within):
+                return True
+            if not is_closed(block) and not any(line.text.strip() for line in within):
+                return True
+    return False
+
+
+def _nested(blocks: Sequence[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if block.form is Form.ITEM:
+            yield from _nested(list(blocks_of(inside(block))))
+        else:
+            yield block
+
+
+def _is_heading(block: Block, following: Sequence[Block]) -> bool:
+    """Whether a block is a heading, or one that the rule right below it underlines."""
+    if block.form is Form.HEADING:
+        return True
+    below = following[0] if following else None
+    return (
+        below is not None
+        and below.form is Form.RULE
+        and block.form is Form.PROSE
+        and block.lines[-1].number + 1 == below.lines[0].number
+    )
+
+
+class _Lifter:
+    """Makes steps of the blocks of one passage."""
+
+    def __init__(self, passage: Passage, told: set[str]) -> None:
+        self._passage = passage
+        self._told = told
+
+    def lift(self, blocks: Sequence[Block]) -> Iterator[Lifted]:
+        """Give the steps of consecutive blocks; code goes with what stands right above it."""
+        heading: Block | None = None
+        position = 0
+        while position < len(blocks):
+            block, position = blocks[position], position + 1
+            behind = position
+            while behind < len(blocks) and blocks[behind].form is Form.CODE:
+                behind += 1
+            if block.form is Form.ITEM:
+                yield from self._item(block)
+            elif _is_heading(block, blocks[position:]):
+                heading = block
+                continue
+            elif block.form is Form.CODE:
+                yield from self._code(heading, [block, *blocks[position:behind]])
+                position = behind
+            elif block.form is not Form.RULE:
+                yield from self._words(block, blocks[position:behind])
+                position = behind
+            heading = heading if block.form is Form.RULE else None
+
+    def _item(self, item: Block) -> Iterator[Lifted]:
+        """Give a list item, and apart from it those of its inner items that have commands."""
+        own: list[Block] = []
+        inner: list[Block] = []
+        for block in blocks_of(inside(item)):
+            has_code = any(it.form is Form.CODE for it in _nested([block]))
+            (inner if block.form is Form.ITEM and has_code else own).append(block)
+        yield from self._step(own, ORDERED if _ORDERED.match(item.lines[0].text) else BULLET)
+        for block in inner:
+            yield from self._item(block)
+
+    def _code(self, heading: Block | None, codes: Sequence[Block]) -> Iterator[Lifted]:
+        """Give code that only a heading introduces; other code lost its words to another chunk."""
+        if heading is not None:
+            yield from self._step([heading, *codes], INTRODUCED)
+
+    def _words(self, head: Block, codes: Sequence[Block]) -> Iterator[Lifted]:
+        if head.form is Form.TABLE:
+            yield from self._step([head], ROWS)
+        elif _QUOTE_MARK.match(head.lines[0].text):
+            yield from self._step([head, *codes], WARNING)
+        elif not _POINTER.match(head.lines[0].text):
+            yield from self._step([head, *codes], INTRODUCED if codes else PARAGRAPH)
+
+    def _step(self, blocks: Sequence[Block], kind: Kind) -> Iterator[Lifted]:
+        """Make one step of blocks: their words are the action, their code the commands."""
+        words: list[Line] = []
+        numbers: set[int] = set()
+        commands: list[Command] = []
+        for block in blocks:
+            if block.form is Form.CODE:
+                language, code = code_of(block)
+                if is_closed(block) and code.strip():
+                    commands.append(Command(language, code))
+                    numbers |= {line.number for line in block.lines}
+            else:
+                words += self._rows(block) if block.form is Form.TABLE else _plain(block)
+        action = _CHECKBOX.sub("", "\n".join(line.text for line in words), count=1).strip()
+        if _says_something(action, commands):
+            numbers |= {line.number for line in words}
+            yield Lifted(action, tuple(commands), tuple(sorted(numbers)), self._passage, kind)
+
+    def _rows(self, table: Block) -> list[Line]:
+        """Give the rows of a table that speak of the incident, below what its columns are."""
+        ranked = [(len(self._told & words_of([line.text])), line) for line in table.lines[2:]]
+        shared = sorted((it for it in ranked if it[0] >= MIN_ROW_WORDS), key=lambda it: -it[0])
+        chosen = sorted(line for _, line in shared[:MAX_ROWS])
+        return [_bare_row(line) for line in ([table.lines[0], *chosen] if chosen else [])]
+
+
+def _says_something(action: str, commands: Sequence[Command]) -> bool:
+    """Whether words are a step: what only leads to a table or a list without either is none."""
+    if not any(map(str.isalnum, action)):
+        return False
+    return bool(commands) or not action.endswith(":")
+
+
+def _bare_row(line: Line) -> Line:
+    text = line.text.strip().removeprefix("|").removesuffix("|").strip()
+    return line._replace(text=text)
+
+
+def _plain(block: Block) -> Iterator[Line]:
+    """Give the lines of a block of words without the marks of a quote or heading, and indent."""
+    mark = _MARKS.get(block.form)
+    for line in block.lines:
+        marked = mark.match(line.text) if mark else None
+        bare = cut(line, marked.end()) if marked else line
+        if bare.text.strip():
+            plain = bare if block.form is Form.ITEM else dedented(bare, len(bare.text))
+            yield plain._replace(text=plain.text.rstrip())

@@ -1,0 +1,212 @@
+"""Which of the lifted steps to give, and in which order."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.metadata import DOCUMENT_TYPE, TITLE
+from knowledge_rag.orchestrator.advisors.lifting import ORDERED, PARAGRAPH, lifted_from
+from knowledge_rag.orchestrator.advisors.passages import passages_of
+from knowledge_rag.orchestrator.advisors.sections import Purpose
+from knowledge_rag.orchestrator.confidence import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.orchestrator.advisors.lifting import Lifted
+    from knowledge_rag.orchestrator.findings import Findings
+
+MAX_GIVEN: Final = 8
+"""Steps at most."""
+
+SHARES: Final = {
+    Purpose.DIAGNOSIS: (4, 6),
+    Purpose.OTHER: (4, 6),
+    Purpose.RESOLUTION: (5, 6),
+    Purpose.VERIFICATION: (1, 3),
+    Purpose.ROLLBACK: (1, 1),
+    Purpose.ESCALATION: (1, 1),
+}
+"""Steps of each purpose at most, and as many as that if there is room left when all purposes had
+their turn; what has another purpose belongs to the background."""
+
+ENOUGH: Final = 4
+MIN_WORTH: Final = 0.3
+"""From so many steps on, one is added only if it is worth this share of the best one."""
+
+NEXT_DOCUMENT: Final = 0.6
+"""A further document is drawn on if it did so well in the search as this share of the best one."""
+
+MIN_WORDS: Final = 2
+MIN_SHARE: Final = 1 / 3
+"""Words, and share of the words that tell of the incident, that the retrieved lines of a document
+must hold, or it is about something else: search always finds what is least unlike."""
+
+_WORD_WORTH: Final = 0.15
+_WORDS_COUNTED: Final = 4
+_HEADING_WORTH: Final = 1.5
+"""What a word of the heading counts for: one says what all lines below it are about."""
+_TORN: Final = -0.4
+"""What a step loses by being retrieved without the first one of its list."""
+_FIRST: Final = re.compile(r"[ \t]*1[.)][ \t]")
+_IN_TURN: Final = (Purpose.RESOLUTION, Purpose.OTHER)
+"""Purposes whose numbered steps are taken one after the other."""
+_MIN_PARAGRAPH_WORDS: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A step, and how much speaks for it."""
+
+    step: Lifted
+    worth: float
+
+
+def choose(findings: Findings, told: set[str]) -> list[Lifted]:
+    """Choose the steps for an incident, in the order in which to take them.
+
+    Args:
+        findings: what retrieval gave.
+        told: the words that tell of the incident, as :func:`words_of` gives them.
+
+    Returns:
+        At most MAX_GIVEN, of the best document and then of those nearly as good; within a document
+        by purpose and line. Empty if no document has enough of the incident's words.
+    """
+    documents = _documents(findings, told)
+    chunks = _chunk_worth(findings)
+    ranked: dict[str, list[Ranked]] = defaultdict(list)
+    for passage in passages_of(findings):
+        if passage.source_file in documents and passage.purpose in SHARES:
+            for step in lifted_from(passage, told):
+                if (worth := _worth(step, chunks, told)) is not None:
+                    ranked[passage.source_file].append(Ranked(step, worth))
+    chosen: list[Lifted] = []
+    for name in documents:
+        for turn in (0, 1):
+            _choose_from(ranked[name], chosen, {it: share[turn] for it, share in SHARES.items()})
+    return _in_order(chosen, documents, ranked)
+
+
+def _in_order(
+    chosen: list[Lifted], documents: Sequence[str], ranked: Mapping[str, Sequence[Ranked]]
+) -> list[Lifted]:
+    """Put steps in the order of documents, purposes, sections and lines.
+
+    Sections of one purpose are ways to choose from, so the worthiest comes first; the steps of one
+    section follow each other.
+    """
+    order = {name: place for place, name in enumerate(documents)}
+    sections: dict[tuple[str, tuple[str, ...]], float] = defaultdict(float)
+    for it in (it for name in documents for it in ranked[name]):
+        section = it.step.source_file, it.step.passage.path
+        sections[section] = max(sections[section], it.worth)
+    return sorted(
+        chosen,
+        key=lambda it: (
+            order[it.source_file],
+            it.purpose,
+            -sections[it.source_file, it.passage.path],
+            it.numbers,
+        ),
+    )
+
+
+def _documents(findings: Findings, told: set[str]) -> list[str]:
+    """Give the documents to draw on, the best first; reports of incidents are none."""
+    worth: dict[str, float] = defaultdict(float)
+    for asked in findings.asked:
+        for rank, result in enumerate(asked.outcome.results):
+            if result.metadata.get(DOCUMENT_TYPE) != DocumentType.POSTMORTEM:
+                worth[result.citation.source_file] += _rank_worth(rank)
+    shared = shared_words(findings.ledger.results, told)
+    enough = max(min(MIN_WORDS, len(told)), MIN_SHARE * len(told))
+    best = sorted(worth, key=lambda name: -worth[name])
+    fitting = [name for name in best if len(shared[name]) >= enough]
+    return [name for name in fitting if worth[name] >= NEXT_DOCUMENT * worth[fitting[0]]]
+
+
+def shared_words(results: Iterable[RetrievalResult], told: set[str]) -> dict[str, set[str]]:
+    """Give the words of the incident that each document's retrieved lines, title or name hold."""
+    shared: dict[str, set[str]] = defaultdict(set)
+    for result in results:
+        citation, title = result.citation, str(result.metadata.get(TITLE, ""))
+        texts = (result.content, title, citation.source_file, citation.section_header)
+        shared[citation.source_file] |= told & words_of(texts)
+    return shared
+
+
+def _chunk_worth(findings: Findings) -> dict[int, float]:
+    """Give what each entry of the ledger is worth by its ranks."""
+    numbers = {
+        (it.citation.source_file, it.citation.start_line, it.citation.end_line): it.number
+        for it in findings.ledger.entries
+    }
+    worth: dict[int, float] = defaultdict(float)
+    for asked in findings.asked:
+        for rank, result in enumerate(asked.outcome.results):
+            it = result.citation
+            worth[numbers[it.source_file, it.start_line, it.end_line]] += _rank_worth(rank)
+    return worth
+
+
+def _rank_worth(rank: int) -> float:
+    return 1 / (2 + rank)
+
+
+def _worth(step: Lifted, chunks: dict[int, float], told: set[str]) -> float | None:
+    """Give what speaks for a step; ``None`` if nothing does."""
+    texts = (step.action, *(command.text for command in step.commands))
+    shared = len(told & words_of(texts))
+    if step.kind is PARAGRAPH and shared < _MIN_PARAGRAPH_WORDS:
+        return None
+    entries = {step.passage.entries[number] for number in step.numbers}
+    rank = max(chunks[entry] for entry in entries)
+    above = len(told & words_of(step.passage.path[-1:]))
+    words = min(shared, _WORDS_COUNTED) + _HEADING_WORTH * min(above, _WORDS_COUNTED)
+    torn = _TORN if step.kind is ORDERED and step.purpose in _IN_TURN and _is_torn(step) else 0.0
+    return rank + step.kind.worth + _WORD_WORTH * words + torn
+
+
+def _is_torn(step: Lifted) -> bool:
+    """Whether the first step of its numbered list was not retrieved."""
+    return not any(_FIRST.match(line.text) for line in step.passage.lines)
+
+
+def _choose_from(
+    ranked: Sequence[Ranked], chosen: list[Lifted], shares: Mapping[Purpose, int]
+) -> None:
+    """Add steps to those that are chosen, the worthiest first, while there is room."""
+    taken = Counter(step.purpose for step in chosen)
+    ranking = sorted(ranked, key=lambda it: -it.worth)
+    for candidate in ranking:
+        if len(chosen) >= ENOUGH and candidate.worth < MIN_WORTH * ranking[0].worth:
+            break
+        wanted = [it for it in _with_those_before(candidate.step, ranked) if it not in chosen]
+        purpose = candidate.step.purpose
+        if len(chosen) + len(wanted) > MAX_GIVEN or taken[purpose] + len(wanted) > shares[purpose]:
+            continue
+        if any(_repeats(it, other) for it in wanted for other in chosen):
+            continue
+        chosen += wanted
+        taken[purpose] += len(wanted)
+
+
+def _with_those_before(step: Lifted, ranked: Sequence[Ranked]) -> list[Lifted]:
+    """Give a step and, of a numbered list that resolves, the retrieved ones before it.
+
+    Who is told to skip a record has to be told to stop the consumers first.
+    """
+    if step.kind is not ORDERED or step.purpose not in _IN_TURN:
+        return [step]
+    listed = [it.step for it in ranked if it.step.kind is ORDERED]
+    return [it for it in listed if it.passage is step.passage and it.numbers <= step.numbers]
+
+
+def _repeats(step: Lifted, other: Lifted) -> bool:
+    return " ".join(step.action.split()).casefold() == " ".join(other.action.split()).casefold()

@@ -1,0 +1,337 @@
+"""Reads the parts of a verified answer: steps, similar incidents, and what is said around them.
+
+The format is the one that the agent's prompt asks for; models keep to it more or less, so headings,
+bold labels, numbered labels and none at all are understood, and steps as list items, rows of a table
+or sentences. What cites nothing is never a step; it is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.orchestrator.answer_text import (
+    Block,
+    Form,
+    blocks_of,
+    cited_in,
+    code_of,
+    cut,
+    inside,
+    lines_of,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from knowledge_rag.guardrails.verify import Cited, Verified
+    from knowledge_rag.orchestrator.answer_text import Line
+
+
+class Section(Enum):
+    """What the lines below a label are."""
+
+    OPEN = auto()
+    """No label yet, or one of another kind."""
+    SUMMARY = auto()
+    GUIDANCE = auto()
+    SIMILAR = auto()
+    ANALYSIS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something that an answer says and cites.
+
+    Args:
+        text: in Markdown, without references.
+        commands: the code blocks that belong to it.
+        cited: what it cites; empty for what has to be left out.
+        start: offset in the answer of its first line.
+        end: offset behind its last one.
+    """
+
+    text: str
+    commands: tuple[str, ...]
+    cited: tuple[Cited, ...]
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Answer:
+    """What an answer consists of, in its order.
+
+    Args:
+        steps: what to do.
+        similar: earlier incidents.
+        summary: paragraphs that sum it up.
+        analysis: paragraphs of the writer's own.
+        uncited: steps and incidents that cite nothing.
+    """
+
+    steps: list[Part] = field(default_factory=list)
+    similar: list[Part] = field(default_factory=list)
+    summary: list[str] = field(default_factory=list)
+    analysis: list[str] = field(default_factory=list)
+    uncited: list[Part] = field(default_factory=list)
+
+
+_LABEL: Final = re.compile(
+    r"^[ \t>]*(?:(?P<marks>#{1,6})[ \t]+)?(?:\d{1,2}[.)][ \t]+)?(?P<bold>[*_]{2,3})?[ \t]*"
+    r"(?P<name>[A-Za-z][A-Za-z /'-]{2,40}?)[ \t]*(?=[:*_#]|$)(?P<colon>:)?[ \t]*[*_]{0,3}[ \t]*"
+    r"(?P<late>:)?[ \t]*(?:#+[ \t]*$)?(?P<rest>.*)$"
+)
+_NAMES: Final = {
+    Section.SUMMARY: r"(?:executive )?summary|overview|tl;?dr",
+    Section.GUIDANCE: r"guidance|(?:recommended |resolution |diagnosis |diagnostic |next |immediate )?"
+    r"(?:steps|actions)|recommendations?|resolution|diagnosis|mitigation|remediation|verification"
+    r"|rollback|procedure|escalation",
+    Section.SIMILAR: r"(?:similar|past|previous|related|historical|earlier) incidents?"
+    r"|postmortems?|history",
+    Section.ANALYSIS: r"(?:my |own )?analysis|caveats|limitations|notes?|open questions|assessment",
+}
+_SECTIONS: Final = {section: re.compile(names, re.IGNORECASE) for section, names in _NAMES.items()}
+_LEADS: Final = re.compile(r"summary|guidance|similar incidents?|analysis", re.IGNORECASE)
+"""Labels that may stand on the line that they label; others there are words of a step."""
+_SENTENCE: Final = re.compile(r"(?<=[.!?])[ \t\n]+(?=[A-Z`*\"(])")
+_DELIMITER: Final = re.compile(r"[ \t|:-]+")
+_BETWEEN: Final = re.compile(r"(?:[\s,;&]|and)*")
+_CHECKBOX: Final = re.compile(r"\[[ xX]\][ \t]+")
+_QUOTE_MARK: Final = re.compile(r"^ {0,3}>[ \t]?", re.MULTILINE)
+_QUOTED: Final = frozenset({"text", "plaintext", "quote"})
+"""What a code block holds that quotes words and is no command."""
+_NO_LEVEL: Final = 7
+
+
+def read_answer(verified: Verified, is_past: Callable[[Cited], bool]) -> Answer:
+    """Read the parts of a verified answer.
+
+    Args:
+        verified: the answer; citations are taken from it and from nowhere else.
+        is_past: whether a citation is of a document about an earlier incident, which tells a
+            sentence without any label from a step.
+    """
+    lines = lines_of(verified)
+    has_steps = any(block.form in (Form.ITEM, Form.TABLE) for block in blocks_of(lines))
+    reader = _Reader(verified.citations, is_past, has_steps=has_steps)
+    reader.read(lines)
+    return reader.answer
+
+
+class _Reader:
+    """Goes through the blocks of an answer and keeps in mind under which label it is."""
+
+    def __init__(
+        self, citations: Sequence[Cited], is_past: Callable[[Cited], bool], *, has_steps: bool
+    ) -> None:
+        self.answer = Answer()
+        self._citations = citations
+        self._is_past = is_past
+        self._has_steps = has_steps
+        self._section = Section.OPEN
+        self._level = _NO_LEVEL
+
+    def read(self, lines: Sequence[Line]) -> None:
+        """Read consecutive lines."""
+        for head, *more in _groups(blocks_of(lines), self._is_reference):
+            if rest := self._enter(head):
+                self._take([rest, *more])
+
+    def _is_reference(self, block: Block) -> bool:
+        """Whether a block is nothing but references to what stands before it."""
+        cited = cited_in(block.lines, self._citations)
+        return bool(cited) and not text_of(block.lines, cited).strip(" \t\n.,;()")
+
+    # labels
+
+    def _enter(self, block: Block) -> Block | None:
+        """Go into the section that a block names; give what is left of the block to read."""
+        if block.form not in (Form.HEADING, Form.PROSE, Form.ITEM):
+            return None if block.form is Form.RULE else block
+        first, *rest = block.lines
+        text = first.text.lstrip("-+* ") if block.form is Form.ITEM else first.text
+        label = _LABEL.match(text)
+        section = _section(label["name"]) if label else None
+        if block.form is Form.HEADING:
+            self._enter_heading(section, label["marks"] if label else "#")
+            return None
+        if label is None or section is None or not _is_label(label, alone=not rest):
+            return block
+        self._section = section
+        self._level = _NO_LEVEL
+        return self._rest(block, label["rest"])
+
+    def _enter_heading(self, section: Section | None, marks: str | None) -> None:
+        level = len(marks or "#")
+        if section is not None or level <= self._level:
+            self._section = section or Section.OPEN
+            self._level = level
+
+    def _rest(self, block: Block, rest: str) -> Block | None:
+        first, *more = inside(block) if block.form is Form.ITEM else block.lines
+        said = cut(first, len(first.text) - len(rest))
+        if block.form is Form.ITEM:
+            self.read([said, *more])
+            return None
+        lines = tuple(line for line in (said, *more) if line.text.strip())
+        return Block(Form.PROSE, lines) if lines else None
+
+    # what is said
+
+    def _take(self, group: list[Block]) -> None:
+        if self._section is Section.SUMMARY or self._section is Section.ANALYSIS:
+            self._take_words(group)
+        elif group[0].form is Form.ITEM:
+            for part in self._of_item(group):
+                self._add(part)
+        elif group[0].form is Form.TABLE:
+            for part in self._of_table(group[0]):
+                self._add(part)
+        else:
+            self._take_prose(group)
+
+    def _take_words(self, group: list[Block]) -> None:
+        words = [text_of(block.lines, self._citations) for block in group]
+        said = self.answer.summary if self._section is Section.SUMMARY else self.answer.analysis
+        said.append("\n\n".join(filter(None, words)))
+
+    def _take_prose(self, group: list[Block]) -> None:
+        parts = list(self._of_prose(group))
+        opening = self._section is Section.OPEN and not self.answer.steps
+        past = bool(parts) and all(self._is_past(it) for part in parts for it in part.cited)
+        if opening and self._has_steps and len(group) == 1 and not past:
+            self.answer.summary.append(text_of(group[0].lines, self._citations))
+        elif parts:
+            for part in parts:
+                self._add(part, past=self._section is Section.OPEN and past)
+        elif group[0].form is Form.CODE or len(group) > 1:
+            self.answer.uncited.append(self._part(group))
+        elif self._section is Section.OPEN:
+            said = self.answer.summary if opening else self.answer.analysis
+            said.append(text_of(group[0].lines, ()))
+
+    def _add(self, part: Part, *, past: bool = False) -> None:
+        if not part.cited:
+            self.answer.uncited.append(part)
+        elif past or self._section is Section.SIMILAR:
+            self.answer.similar.append(part)
+        else:
+            self.answer.steps.append(part)
+
+    # steps
+
+    def _of_item(self, group: list[Block]) -> Iterator[Part]:
+        blocks = [*blocks_of(inside(group[0])), *group[1:]]
+        children = [block for block in blocks if block.form is Form.ITEM]
+        own = [block for block in blocks if block.form is not Form.ITEM]
+        if not any(cited_in(child.lines, self._citations) for child in children):
+            yield self._part(blocks)
+            return
+        if own and (part := self._part(own)).cited:
+            yield part
+        elif own and part.commands:
+            self.answer.uncited.append(part)
+        for child in children:
+            yield from self._of_item([child])
+
+    def _of_table(self, table: Block) -> Iterator[Part]:
+        for line in table.lines[2:]:
+            cited = cited_in([line], self._citations)
+            cells = text_of([line], cited).strip().strip("|").split("|")
+            text = " | ".join(filter(None, map(str.strip, cells)))
+            yield Part(text, (), cited, line.start, line.end)
+
+    def _of_prose(self, group: list[Block]) -> Iterator[Part]:
+        """Give what each reference of a paragraph stands behind: the sentence before it."""
+        head, *more = group
+        cited = cited_in(head.lines, self._citations)
+        if not cited:
+            part = self._part(group)
+            if part.cited:
+                yield part
+            return
+        sentences = list(_cited_sentences(head.lines, cited))
+        for number, (text, behind) in enumerate(sentences, start=1):
+            last = number == len(sentences)
+            commands = tuple(filter(None, (code for _, code in _codes(more)))) if last else ()
+            further = tuple(it for block in more for it in cited_in(block.lines, self._citations))
+            cites = behind + further if last else behind
+            yield Part(text, commands, cites, head.lines[0].start, head.lines[-1].end)
+
+    def _part(self, blocks: Sequence[Block]) -> Part:
+        """Make one part of blocks: their words are what it says, their code is what it runs."""
+        cited = tuple(it for block in blocks for it in cited_in(block.lines, self._citations))
+        words = [text_of(block.lines, cited) for block in blocks if block.form is not Form.CODE]
+        text = "\n".join(word for word in words if word.strip())
+        text = _CHECKBOX.sub("", _QUOTE_MARK.sub("", text), count=1).strip()
+        codes = _codes(blocks)
+        if not text and codes:  # what it says stands in code: a command alone, or a quotation
+            text = codes[0][1]
+            codes = codes[1:] if codes[0][0] in _QUOTED else codes
+        commands = tuple(filter(None, (code for _, code in codes)))
+        lines = [line for block in blocks for line in block.lines]
+        return Part(text, commands, cited, lines[0].start, lines[-1].end)
+
+
+def _groups(
+    blocks: Iterator[Block], is_reference: Callable[[Block], bool]
+) -> Iterator[list[Block]]:
+    """Put code, and references alone on their lines, to what stands before them."""
+    group: list[Block] = []
+    for block in blocks:
+        follows = block.form is Form.CODE or (block.form is Form.PROSE and is_reference(block))
+        if group and follows and group[0].form in (Form.ITEM, Form.PROSE, Form.CODE):
+            group.append(block)
+            continue
+        if group:
+            yield group
+        group = [block]
+    if group:
+        yield group
+
+
+def _codes(blocks: Sequence[Block]) -> list[tuple[str, str]]:
+    return [code_of(block) for block in blocks if block.form is Form.CODE]
+
+
+def _section(name: str) -> Section | None:
+    return next((it for it, names in _SECTIONS.items() if names.fullmatch(name.strip())), None)
+
+
+def _is_label(label: re.Match[str], *, alone: bool) -> bool:
+    """Whether words that name a section stand there as its label."""
+    marked = bool(label["bold"] or label["colon"] or label["late"])
+    if label["rest"].strip():
+        return bool(label["colon"] or label["late"]) and bool(_LEADS.fullmatch(label["name"]))
+    return marked or alone
+
+
+def _cited_sentences(
+    lines: Sequence[Line], cited: Sequence[Cited]
+) -> Iterator[tuple[str, tuple[Cited, ...]]]:
+    """Give each cited sentence of a paragraph with the references right behind it."""
+    text = "\n".join(line.text for line in lines)
+    places = [(_place(lines, it.start), _place(lines, it.end)) for it in cited]
+    position, first = 0, 0
+    for number, (_, end) in enumerate(places):
+        if number + 1 < len(places) and _BETWEEN.fullmatch(text, end, places[number + 1][0]):
+            continue
+        said = _SENTENCE.split(text[position : places[first][0]].strip())[-1]
+        said = said.lstrip(".,;:) ").rstrip(" (")
+        if said:
+            yield said, tuple(cited[first : number + 1])
+        position, first = end, number + 1
+
+
+def _place(lines: Sequence[Line], offset: int) -> int:
+    """Give where the character at an offset of the answer is in lines that are joined."""
+    before = 0
+    for line in lines:
+        if offset <= line.end:
+            return before + max(offset - line.start, 0)
+        before += len(line.text) + 1
+    return before
