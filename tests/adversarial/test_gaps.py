@@ -2,11 +2,14 @@
 
 import pytest
 
+from knowledge_rag.guardrails.ledger import Ledger
+from knowledge_rag.guardrails.stream import VerifiedStream
 from knowledge_rag.guardrails.verify import verify
 from tests.adversarial.gaps import EXAMPLES
 from tests.adversarial.oracle import judge
 from tests.adversarial.reading import VIEWS
 from tests.adversarial.shelf import Shelf
+from tests.unit.guardrails.evidence import result
 
 
 @pytest.mark.parametrize("answer", EXAMPLES.values(), ids=EXAMPLES.keys())
@@ -15,3 +18,19 @@ def test_a_reference_without_evidence_is_not_shown(answer, tmp_path):
     shelf = Shelf(tmp_path, ())
     verified = verify(answer, shelf.ledger)
     assert not judge(verified, shelf, VIEWS[0]).violations
+
+
+@pytest.mark.parametrize("name", ["_index.md", "__about__.md"])
+@pytest.mark.xfail(strict=True, reason="the underscore is taken for emphasis of the keyword")
+def test_a_file_whose_name_begins_with_an_underscore_can_be_cited(name):
+    ledger = Ledger.of([result(name, 1, "one\ntwo")])
+    text = f"Fail over {ledger.entries[0].citation}."
+    assert verify(text, ledger).text == text
+
+
+@pytest.mark.xfail(strict=True, reason="a tag of 202 characters is not waited for to its end")
+def test_a_long_tag_is_read_alike_in_a_stream():
+    text = f"a <{'b' * 201}> `[99]`"
+    stream = VerifiedStream(Ledger())
+    shown = "".join(map(stream.feed, text)) + stream.close()[0]
+    assert shown == verify(text, Ledger()).text

@@ -25,6 +25,8 @@ def streamed(text, size=1):
     [
         "a <b>b</b> `[99]` c",
         "a <br> `[99]`",
+        "x" * 300 + " <b>b</b> `[99]`",
+        "x" * 300 + " ``b`` `[99]`",
         "a <b/>`[99]`",
         "a < b `[99]`",
         "`[98]` <i>a</i> ``[99] ` [97]``",
@@ -141,6 +143,14 @@ def test_brackets_that_do_not_match_lose_what_makes_them_references(text, left):
         ("a [b] ", "a [b] "),
         ("`a", "`a"),
         ("a <b", "a <b"),
+        ("a `b` c [1] d", "a `b` c [1] d"),
+        ("a <b>c</b> [1] d", "a <b>c</b> [1] d"),
+        ("a ` b [1] d", "a ` b "),
+        ("a\n```\n[9", "a\n```\n[9"),
+        ("a [9] b", "a  b"),
+        ("- [1] b", "- [1] b"),
+        ("x [see it", "x [see it"),
+        ("x [1] y [b c d [2] z", "x [1] y [b c d [2] z"),
     ],
 )
 def test_a_stream_shows_what_nothing_can_change_and_nothing_else(text, shown):
