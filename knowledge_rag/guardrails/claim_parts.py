@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.guardrails.support.markup import code_stretches
@@ -63,14 +62,14 @@ def masked(text: str, references: Sequence[Span]) -> str:
 
 def groups_of(citations: Sequence[Cited], text: str) -> list[Group]:
     """Put citations together that stand next to one another, in their order."""
-    groups: list[Group] = []
-    for (start, end), cited in groupby(citations, key=lambda cited: (cited.start, cited.end)):
-        found = tuple(cited)
-        if groups and _BETWEEN.fullmatch(text, groups[-1].end, start):
-            groups[-1] = Group(groups[-1].start, end, (*groups[-1].citations, *found))
+    together: list[list[Cited]] = []
+    for cited in citations:
+        last = together[-1][-1] if together else None
+        if last and (last.end > cited.start or _BETWEEN.fullmatch(text, last.end, cited.start)):
+            together[-1].append(cited)
         else:
-            groups.append(Group(start, end, found))
-    return groups
+            together.append([cited])
+    return [Group(some[0].start, some[-1].end, tuple(some)) for some in together]
 
 
 def says_something(text: str, start: int, end: int) -> bool:
