@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 
@@ -29,6 +30,18 @@ MAX_QUOTED: Final = 8
 
 _HEADING: Final = re.compile(r"\s*(?:#|```|~~~|---|\|)")
 _REFERENCE: Final = re.compile(r"\[Source: ([^\[\]]+), lines (\d+)-(\d+)\]")
+
+
+def extracted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:
+    """Lift guidance from the results, as the advisor without a model does."""
+    # only now: most who use the local server never ask it for an answer
+    from knowledge_rag.orchestrator.advisors.extractive import write  # noqa: PLC0415
+    from knowledge_rag.orchestrator.findings import Asked, Findings  # noqa: PLC0415
+    from knowledge_rag.orchestrator.incident import Incident  # noqa: PLC0415
+
+    query = Query(question[:MAX_QUERY_CHARACTERS] if question.strip() else "?")
+    findings = Findings(tuple(Asked(query, outcome) for outcome in outcomes))
+    return write(Incident.from_state({"incident": question}), findings)
 
 
 def quoted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:

@@ -27,6 +27,8 @@ AGENT_ID: Final = "LOCALAGENT"
 ALIAS_ID: Final = "LOCALALIAS"
 """Of the honest agent; ten characters each, as the service's are. All agents share the alias."""
 
+QUOTING_ID: Final = "QUOTES0000"
+
 MAX_QUERIES: Final = 3
 """Queries of one turn, as the agent's prompt says."""
 
@@ -72,7 +74,7 @@ class ScriptedAgent:
         refusal: what it answers instead of a stream.
     """
 
-    write: AnswerWriter = writers.quoted
+    write: AnswerWriter = writers.extracted
     plan: Callable[[str], Sequence[str]] = planned
     evidence: Evidence = Evidence.ACTION_GROUP
     alter: EventStep = faults.unaltered
@@ -81,6 +83,8 @@ class ScriptedAgent:
 
 
 HONEST: Final = ScriptedAgent()
+QUOTING: Final = replace(HONEST, write=writers.quoted)
+"""Honest too, and as talkative as its evidence: those that misbehave are like it but for one thing."""
 _ELSEWHERE: Final = {
     "content": {"text": "Restart everything at once.", "type": "TEXT"},
     "location": {"type": "S3", "s3Location": {"uri": "s3://elsewhere/runbooks/never-written.md"}},
@@ -98,42 +102,43 @@ _ATTRIBUTION: Final = {
 }
 _FOREVER: Final = 30.0
 
-MISBEHAVING: Final[Mapping[str, ScriptedAgent]] = {
+SCRIPTED: Final[Mapping[str, ScriptedAgent]] = {
+    QUOTING_ID: QUOTING,
     # what it writes
-    "FABRICATES": replace(HONEST, write=writers.fabricating(writers.quoted)),
-    "WRONGLINES": replace(HONEST, write=writers.misranging(writers.quoted)),
-    "NOTATIONS0": replace(HONEST, write=writers.renotating(writers.quoted)),
-    "UNCITED000": replace(HONEST, write=writers.unreferenced(writers.quoted)),
-    "SILENT0000": replace(HONEST, write=writers.saying("")),
+    "FABRICATES": replace(QUOTING, write=writers.fabricating(QUOTING.write)),
+    "WRONGLINES": replace(QUOTING, write=writers.misranging(QUOTING.write)),
+    "NOTATIONS0": replace(QUOTING, write=writers.renotating(QUOTING.write)),
+    "UNCITED000": replace(QUOTING, write=writers.unreferenced(QUOTING.write)),
+    "SILENT0000": replace(QUOTING, write=writers.saying("")),
     # what it asks
-    "FIVEASKED0": replace(HONEST, plan=lambda text: [f"{text} {n}" for n in range(5)]),
-    "NEVERASKS0": replace(HONEST, plan=lambda _text: []),
-    "ASKSBLANK0": replace(HONEST, plan=lambda _text: [" "]),
+    "FIVEASKED0": replace(QUOTING, plan=lambda text: [f"{text} {n}" for n in range(5)]),
+    "NEVERASKS0": replace(QUOTING, plan=lambda _text: []),
+    "ASKSBLANK0": replace(QUOTING, plan=lambda _text: [" "]),
     # where it looks, and what it tells of that
-    "NATIVEKB00": replace(HONEST, evidence=Evidence.KNOWLEDGE_BASE),
-    "RETURNSCTL": replace(HONEST, evidence=Evidence.CALLER),
-    "NOTRACES00": replace(HONEST, alter=faults.without(faults.is_trace)),
-    "NOOBSERVED": replace(HONEST, alter=faults.without(faults.is_observation)),
-    "PARTTRACES": replace(HONEST, alter=faults.with_only_the_first(faults.is_observation)),
-    "CUTTRACES0": replace(HONEST, alter=faults.garbled),
-    "ATTRIBUTES": replace(HONEST, alter=faults.attributed(_ATTRIBUTION)),
-    "GIVESFILES": replace(HONEST, alter=faults.with_files),
-    "TOMORROWS0": replace(HONEST, alter=faults.with_unknown_members),
+    "NATIVEKB00": replace(QUOTING, evidence=Evidence.KNOWLEDGE_BASE),
+    "RETURNSCTL": replace(QUOTING, evidence=Evidence.CALLER),
+    "NOTRACES00": replace(QUOTING, alter=faults.without(faults.is_trace)),
+    "NOOBSERVED": replace(QUOTING, alter=faults.without(faults.is_observation)),
+    "PARTTRACES": replace(QUOTING, alter=faults.with_only_the_first(faults.is_observation)),
+    "CUTTRACES0": replace(QUOTING, alter=faults.garbled),
+    "ATTRIBUTES": replace(QUOTING, alter=faults.attributed(_ATTRIBUTION)),
+    "GIVESFILES": replace(QUOTING, alter=faults.with_files),
+    "TOMORROWS0": replace(QUOTING, alter=faults.with_unknown_members),
     # how it says it
-    "SPLITBYTES": replace(HONEST, alter=faults.rechunked(1)),
-    "SPLITREFS0": replace(HONEST, alter=faults.rechunked(7)),
-    "CUTOFF0000": replace(HONEST, transmit=faults.cut_off(after=2)),
-    "ENDSEARLY0": replace(HONEST, transmit=faults.ending_early(after=2)),
-    "ENDSWHOLE0": replace(HONEST, transmit=faults.ending_early(after=2, part=0)),
-    "BADPRELUDE": replace(HONEST, transmit=faults.damaged(after=1, where=8)),
-    "BADMESSAGE": replace(HONEST, transmit=faults.damaged(after=1, where=-1)),
-    "NOSTREAM00": replace(HONEST, transmit=faults.replaced_by(b"<html>502 Bad Gateway</html>")),
-    "NOTHING000": replace(HONEST, transmit=faults.replaced_by(b"")),
-    "OVERSIZED0": replace(HONEST, transmit=faults.replaced_by(faults.oversized_message())),
-    "SLOWDRIP00": replace(HONEST, transmit=faults.dripping(0.02, size=256, most_seconds=_FOREVER)),
-    "NEVERENDS0": replace(HONEST, transmit=faults.never_ending(0.02, most_seconds=_FOREVER)),
+    "SPLITBYTES": replace(QUOTING, alter=faults.rechunked(1)),
+    "SPLITREFS0": replace(QUOTING, alter=faults.rechunked(7)),
+    "CUTOFF0000": replace(QUOTING, transmit=faults.cut_off(after=2)),
+    "ENDSEARLY0": replace(QUOTING, transmit=faults.ending_early(after=2)),
+    "ENDSWHOLE0": replace(QUOTING, transmit=faults.ending_early(after=2, part=0)),
+    "BADPRELUDE": replace(QUOTING, transmit=faults.damaged(after=1, where=8)),
+    "BADMESSAGE": replace(QUOTING, transmit=faults.damaged(after=1, where=-1)),
+    "NOSTREAM00": replace(QUOTING, transmit=faults.replaced_by(b"<html>502 Bad Gateway</html>")),
+    "NOTHING000": replace(QUOTING, transmit=faults.replaced_by(b"")),
+    "OVERSIZED0": replace(QUOTING, transmit=faults.replaced_by(faults.oversized_message())),
+    "SLOWDRIP00": replace(QUOTING, transmit=faults.dripping(0.02, size=256, most_seconds=_FOREVER)),
+    "NEVERENDS0": replace(QUOTING, transmit=faults.never_ending(0.02, most_seconds=_FOREVER)),
 }
-"""By ``agentId``."""
+"""Agents that are played only where they are asked for, by ``agentId``."""
 
 
 def stream_errors() -> tuple[str, ...]:
@@ -143,9 +148,9 @@ def stream_errors() -> tuple[str, ...]:
 
 def failing_in_stream(code: str, *, after: int = 2) -> ScriptedAgent:
     """Give an agent whose stream ends with an exception after some events."""
-    return replace(HONEST, alter=faults.failing(code, after=after))
+    return replace(QUOTING, alter=faults.failing(code, after=after))
 
 
 def refusing(code: str) -> ScriptedAgent:
     """Give an agent that answers every request with an error of the model."""
-    return replace(HONEST, refusal=modelled_error("bedrock-agent-runtime", code, "It failed"))
+    return replace(QUOTING, refusal=modelled_error("bedrock-agent-runtime", code, "It failed"))

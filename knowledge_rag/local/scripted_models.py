@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MODEL_ID: Final = "local.extractive-v1"
 """Of the honest model."""
+QUOTING_ID: Final = "local.quotes"
 
 Reshape = Callable[[dict[str, Any]], dict[str, Any]]
 """From one response body to another."""
@@ -49,7 +50,7 @@ class ScriptedModel:
         refusal: what it answers instead.
     """
 
-    write: AnswerWriter = writers.quoted
+    write: AnswerWriter = writers.extracted
     reshape: Reshape = _unchanged
     alter: EventStep = faults.unaltered
     transmit: ByteStep = faults.whole
@@ -125,53 +126,56 @@ def _truncated(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 HONEST: Final = ScriptedModel()
+QUOTING: Final = replace(HONEST, write=writers.quoted)
+"""Honest too, and as talkative as its evidence: those that misbehave are like it but for one thing."""
 _BLOCKED: Final = {"text": "Sorry, the guardrail says that I can't answer that."}
 _TOOL_USE: Final = {
     "toolUse": {"toolUseId": "tooluse_0000", "name": "restart_everything", "input": {}}
 }
 
-MISBEHAVING: Final[Mapping[str, ScriptedModel]] = {
+SCRIPTED: Final[Mapping[str, ScriptedModel]] = {
+    QUOTING_ID: QUOTING,
     # what it writes
-    "local.fabricates": replace(HONEST, write=writers.fabricating(writers.quoted)),
-    "local.uncited": replace(HONEST, write=writers.unreferenced(writers.quoted)),
-    "local.silent": replace(HONEST, write=writers.saying("")),
+    "local.fabricates": replace(QUOTING, write=writers.fabricating(QUOTING.write)),
+    "local.uncited": replace(QUOTING, write=writers.unreferenced(QUOTING.write)),
+    "local.silent": replace(QUOTING, write=writers.saying("")),
     # what it says of where that is from
     "local.index-beyond": replace(
-        HONEST, reshape=relocated(lambda at: {**at, "searchResultIndex": 99})
+        QUOTING, reshape=relocated(lambda at: {**at, "searchResultIndex": 99})
     ),
     "local.lines-beyond": replace(
-        HONEST, reshape=relocated(lambda at: {**at, "start": 4_000, "end": 5_000})
+        QUOTING, reshape=relocated(lambda at: {**at, "start": 4_000, "end": 5_000})
     ),
-    "local.end-beyond": replace(HONEST, reshape=relocated(lambda at: {**at, "end": 5_000})),
+    "local.end-beyond": replace(QUOTING, reshape=relocated(lambda at: {**at, "end": 5_000})),
     "local.reversed": replace(
-        HONEST, reshape=relocated(lambda at: {**at, "start": at["end"], "end": at["start"]})
+        QUOTING, reshape=relocated(lambda at: {**at, "start": at["end"], "end": at["start"]})
     ),
-    "local.negative": replace(HONEST, reshape=relocated(lambda at: {**at, "start": -1})),
+    "local.negative": replace(QUOTING, reshape=relocated(lambda at: {**at, "start": -1})),
     "local.inclusive-ends": replace(
-        HONEST, reshape=relocated(lambda at: {**at, "end": at["end"] - 1})
+        QUOTING, reshape=relocated(lambda at: {**at, "end": at["end"] - 1})
     ),
     "local.no-start": replace(
-        HONEST,
+        QUOTING,
         reshape=relocated(lambda at: {k: n for k, n in at.items() if k != "start"}),
     ),
-    "local.no-locations": replace(HONEST, reshape=_without_locations),
-    "local.of-a-document": replace(HONEST, reshape=_of_a_document),
-    "local.misquotes": replace(HONEST, reshape=_misquoting),
+    "local.no-locations": replace(QUOTING, reshape=_without_locations),
+    "local.of-a-document": replace(QUOTING, reshape=_of_a_document),
+    "local.misquotes": replace(QUOTING, reshape=_misquoting),
     # how it ends
-    "local.max-tokens": replace(HONEST, reshape=_truncated),
-    "local.guardrail": replace(HONEST, reshape=stopping("guardrail_intervened", _BLOCKED)),
-    "local.filtered": replace(HONEST, reshape=stopping("content_filtered")),
-    "local.tool-use": replace(HONEST, reshape=stopping("tool_use", _TOOL_USE)),
-    "local.empty": replace(HONEST, reshape=stopping("end_turn")),
-    "local.no-output": replace(HONEST, reshape=lambda reply: {**reply, "output": {}}),
-    "local.later": replace(HONEST, reshape=_later),
+    "local.max-tokens": replace(QUOTING, reshape=_truncated),
+    "local.guardrail": replace(QUOTING, reshape=stopping("guardrail_intervened", _BLOCKED)),
+    "local.filtered": replace(QUOTING, reshape=stopping("content_filtered")),
+    "local.tool-use": replace(QUOTING, reshape=stopping("tool_use", _TOOL_USE)),
+    "local.empty": replace(QUOTING, reshape=stopping("end_turn")),
+    "local.no-output": replace(QUOTING, reshape=lambda reply: {**reply, "output": {}}),
+    "local.later": replace(QUOTING, reshape=_later),
     # how it is streamed
-    "local.cut-off": replace(HONEST, transmit=faults.cut_off(after=2)),
-    "local.ends-early": replace(HONEST, transmit=faults.ending_early(after=2)),
-    "local.damaged": replace(HONEST, transmit=faults.damaged(after=1, where=-1)),
-    "local.tomorrows": replace(HONEST, alter=faults.with_unknown_members),
+    "local.cut-off": replace(QUOTING, transmit=faults.cut_off(after=2)),
+    "local.ends-early": replace(QUOTING, transmit=faults.ending_early(after=2)),
+    "local.damaged": replace(QUOTING, transmit=faults.damaged(after=1, where=-1)),
+    "local.tomorrows": replace(QUOTING, alter=faults.with_unknown_members),
 }
-"""By ``modelId``."""
+"""Models that are played only where they are asked for, by ``modelId``."""
 
 
 def errors() -> tuple[str, ...]:
@@ -187,9 +191,9 @@ def stream_errors() -> tuple[str, ...]:
 
 def refusing(code: str) -> ScriptedModel:
     """Give a model that answers every request with an error of the API's model."""
-    return replace(HONEST, refusal=modelled_error(SERVICE, code, "It failed"))
+    return replace(QUOTING, refusal=modelled_error(SERVICE, code, "It failed"))
 
 
 def failing_in_stream(code: str, *, after: int = 2) -> ScriptedModel:
     """Give a model whose stream ends with an exception after some events."""
-    return replace(HONEST, alter=faults.failing(code, after=after))
+    return replace(QUOTING, alter=faults.failing(code, after=after))

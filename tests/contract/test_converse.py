@@ -15,7 +15,7 @@ from knowledge_rag.local import scripted_models
 from knowledge_rag.local.agent_request import service_model
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.scripted_models import HONEST, MISBEHAVING, MODEL_ID, ScriptedModel
+from knowledge_rag.local.scripted_models import MODEL_ID, QUOTING, SCRIPTED, ScriptedModel
 from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.support.converse import (
@@ -43,7 +43,7 @@ FAILING = {
 }
 ARN = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.local.extractive-v1:0"
 OWN = {
-    ARN: HONEST,
+    ARN: QUOTING,
     "local.numbers": ScriptedModel(
         writers.saying("Promote it [1, 2]. Wait [2][1]. Link [text](http://a/) and [never] `a[0]`.")
     ),
@@ -55,7 +55,7 @@ OWN = {
 def bedrock(tmp_path_factory):
     folder = tmp_path_factory.mktemp("converse")
     ingest(write_files(folder / "corpus", RUNBOOKS), folder / "knowledge.kb", embedder=WordHashes())
-    models = {**MISBEHAVING, **FAILING, **OWN}
+    models = {**SCRIPTED, **FAILING, **OWN}
     with (
         KnowledgeBase(folder / "knowledge.kb", WordHashes()) as opened,
         LocalBedrock(opened, models=models) as running,
@@ -70,7 +70,22 @@ def client(bedrock):
     client.close()
 
 
-# the honest model
+# the honest models
+
+
+def test_the_default_model_lifts_its_advice_from_the_results_it_is_given(client):
+    runbook = (
+        "# RDS failover",
+        "",
+        "## Resolution",
+        "",
+        "1. Promote the replica with `aws rds failover-db-cluster --db-cluster-identifier orders`.",
+        "2. Wait until the writer answers.",
+    )
+    question = {"text": "RDS failover: how to promote the replica?"}
+    response = converse(client, MODEL_ID, [user(block("runbooks/rds.md", runbook), question)])
+    assert {"searchResultIndex": 0, "start": 4, "end": 5} in locations(response)
+    assert "aws rds failover-db-cluster --db-cluster-identifier orders" in said(blocks(response))
 
 
 def test_the_variable_alone_leads_boto3_here(bedrock, aws_environment):
@@ -89,7 +104,7 @@ def test_the_variable_alone_leads_boto3_here(bedrock, aws_environment):
 def test_a_response_fits_the_services_model(client):
     shape = MODEL.operation_model("Converse").output_shape
     broken = {"local.negative", "local.no-output", "local.later"}
-    for model in {MODEL_ID, *MISBEHAVING} - broken:
+    for model in {MODEL_ID, *SCRIPTED} - broken:
         response = converse(client, model)
         del response["ResponseMetadata"]
         assert ParamValidator().validate(response, shape).generate_report() == ""

@@ -24,7 +24,7 @@ def bedrock(tmp_path_factory):
     ingest(write_files(folder / "corpus", RUNBOOKS), folder / "own.kb", embedder=WordHashes())
     with (
         KnowledgeBase(folder / "own.kb", WordHashes()) as opened,
-        LocalBedrock(opened, models=REFUSING) as running,
+        LocalBedrock(opened, models={**scripted_models.SCRIPTED, **REFUSING}) as running,
     ):
         yield running
 

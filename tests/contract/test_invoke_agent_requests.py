@@ -23,7 +23,7 @@ def bedrock(tmp_path_factory):
     ingest(write_files(folder / "corpus", RUNBOOKS), folder / "own.kb", embedder=WordHashes())
     with (
         KnowledgeBase(folder / "own.kb", WordHashes()) as opened,
-        LocalBedrock(opened, agents=REFUSING) as running,
+        LocalBedrock(opened, agents={**scripted_agents.SCRIPTED, **REFUSING}) as running,
     ):
         yield running
 

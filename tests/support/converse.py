@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from knowledge_rag.local.scripted_models import MODEL_ID
+from knowledge_rag.local.scripted_models import QUOTING_ID
 
 RUNBOOK = ("# RDS failover", "", "Promote the replica.", "Then wait\nfor the replica.", "Done.")
 POSTMORTEM = ("The replica lagged.",)
@@ -33,7 +33,7 @@ QUESTION = {"text": "How to handle RDS failover?"}
 MESSAGES = [user(*EVIDENCE, QUESTION)]
 
 
-def converse(client, model=MODEL_ID, messages=MESSAGES, **more):
+def converse(client, model=QUOTING_ID, messages=MESSAGES, **more):
     return client.converse(modelId=model, messages=messages, **more)
 
 
@@ -61,7 +61,7 @@ def locations(response):
     return [each["location"]["searchResultLocation"] for each in citations(blocks(response))]
 
 
-def streamed(client, model=MODEL_ID, messages=MESSAGES, *, came=None, **more):
+def streamed(client, model=QUOTING_ID, messages=MESSAGES, *, came=None, **more):
     came = [] if came is None else came
     response = client.converse_stream(modelId=model, messages=messages, **more)
     with contextlib.closing(response["stream"]) as stream:

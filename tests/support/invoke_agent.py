@@ -11,7 +11,7 @@ from botocore.config import Config
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID
+from knowledge_rag.local.scripted_agents import ALIAS_ID, QUOTING_ID
 
 QUESTION = "How to handle RDS failover?"
 
@@ -27,7 +27,7 @@ def make_client(bedrock, service="bedrock-agent-runtime", **config):
     )
 
 
-def invoke(client, agent=AGENT_ID, text=QUESTION, *, trace=True, session="a-session", **more):
+def invoke(client, agent=QUOTING_ID, text=QUESTION, *, trace=True, session="a-session", **more):
     names = {"agentId": agent, "agentAliasId": ALIAS_ID, "sessionId": session}
     return client.invoke_agent(**(names | {"inputText": text, "enableTrace": trace} | more))
 

@@ -1,0 +1,153 @@
+"""How the local server's agents send their answers, and how an unmodified boto3 takes them.
+
+They look into a knowledge base of their own here, so no function is started: what it answers is of
+no matter to a stream.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+from botocore.eventstream import ChecksumMismatch, InvalidPayloadLength, ParserError
+from botocore.exceptions import EventStreamError
+from urllib3.exceptions import ProtocolError
+
+from knowledge_rag.local import answer_writers as writers
+from knowledge_rag.local import scripted_agents, stream_faults
+from knowledge_rag.local.ingest import ingest
+from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.scripted_agents import QUOTING, SCRIPTED, Evidence
+from knowledge_rag.local.server import LocalBedrock
+from tests.support.invoke_agent import events, invoke, make_client, said
+from tests.support.local import RUNBOOKS, minilm, write_files
+
+ERRORS = scripted_agents.stream_errors()
+FAILING = {f"FAILS{n:05}": scripted_agents.failing_in_stream(code) for n, code in enumerate(ERRORS)}
+LEFT = threading.Event()
+
+
+def never_ending_until_left(messages):
+    play = stream_faults.never_ending(0.01, most_seconds=60)(messages)
+    try:
+        yield from play
+    except GeneratorExit:
+        LEFT.set()
+        raise
+
+
+def broken_writer(_question, _outcomes):
+    raise RuntimeError("secret detail")
+
+
+OWN = {
+    "LONGANSWER": replace(QUOTING, write=writers.saying("é💥" * 200_000)),
+    "ENDLESS000": replace(QUOTING, transmit=never_ending_until_left),
+    "DEFECTIVE0": replace(QUOTING, write=broken_writer),
+    "SURROGATE0": replace(QUOTING, write=writers.saying("a\ud800b")),
+}
+
+
+@pytest.fixture(scope="module")
+def bedrock(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("agent")
+    ingest(write_files(folder / "corpus", RUNBOOKS), folder / "own.kb", embedder=minilm())
+    agents = {
+        name: replace(agent, evidence=Evidence.KNOWLEDGE_BASE)
+        for name, agent in {**SCRIPTED, **FAILING, **OWN}.items()
+    }
+    with (
+        KnowledgeBase(folder / "own.kb", minilm()) as opened,
+        LocalBedrock(opened, agents=agents) as running,
+    ):
+        yield running
+
+
+@pytest.fixture(scope="module")
+def client(bedrock):
+    client = make_client(bedrock)
+    yield client
+    client.close()
+
+
+def test_an_answer_longer_than_a_chunk_may_be_comes_in_two(client):
+    found = events(client, "LONGANSWER", trace=False)
+    assert [len(event["chunk"]["bytes"]) for event in found] == [1_000_000, 200_000]
+    assert said(found) == "é💥" * 200_000
+
+
+@pytest.mark.parametrize(("agent", "code"), list(zip(FAILING, ERRORS, strict=True)), ids=ERRORS)
+def test_each_error_within_the_stream_ends_it_after_what_came_before(client, agent, code):
+    came = []
+    with pytest.raises(EventStreamError) as failure:
+        events(client, agent, came=came)
+    assert [next(iter(event)) for event in came] == ["trace", "trace"]
+    assert failure.value.response["Error"]["Code"] == code[:1].lower() + code[1:]
+    assert failure.value.response["Error"]["Message"] == "It failed"
+
+
+def test_a_defect_ends_the_stream_as_the_services_own_and_tells_nothing(client, caplog):
+    with pytest.raises(EventStreamError, match="Internal server error") as failure:
+        events(client, "DEFECTIVE0")
+    assert failure.value.response["Error"]["Code"] == "internalServerException"
+    (record,) = caplog.records
+    assert record.getMessage().startswith("local InvokeAgent failed: RuntimeError: secret detail (")
+
+
+def test_references_and_characters_are_split_anywhere(client):
+    whole = said(events(client))
+    assert "[Source: " in whole
+    for agent, size in (("SPLITBYTES", 1), ("SPLITREFS0", 7)):
+        chunks = [event["chunk"]["bytes"] for event in events(client, agent) if "chunk" in event]
+        assert max(map(len, chunks)) == size
+        assert b"".join(chunks).decode() == whole
+
+
+def test_what_a_later_service_may_add_is_passed_over(client):
+    honest, later = events(client), events(client, "TOMORROWS0")
+    assert [next(iter(event)) for event in later] == [next(iter(event)) for event in honest]
+    assert said(later) == said(honest)
+
+
+def test_a_lone_surrogate_does_not_stop_an_answer(client):
+    assert said(events(client, "SURROGATE0")) == "a?b"
+
+
+@pytest.mark.parametrize(
+    ("agent", "failure"),
+    [
+        ("CUTOFF0000", ProtocolError),
+        ("BADPRELUDE", ChecksumMismatch),
+        ("BADMESSAGE", ChecksumMismatch),
+        ("NOSTREAM00", ParserError),
+        ("OVERSIZED0", InvalidPayloadLength),
+    ],
+)
+def test_a_damaged_stream_is_no_error_of_botocores_own(client, agent, failure):
+    with pytest.raises(failure):
+        events(client, agent)
+
+
+@pytest.mark.parametrize(
+    ("agent", "came"), [("ENDSEARLY0", 2), ("ENDSWHOLE0", 2), ("NOTHING000", 0)]
+)
+def test_a_stream_that_ends_early_looks_like_a_short_one(client, agent, came):
+    found = events(client, agent)
+    assert len(found) == came
+    assert said(found) == ""
+
+
+def test_a_slow_stream_is_whole_in_the_end(client):
+    assert said(events(client, "SLOWDRIP00")) == said(events(client))
+
+
+def test_an_endless_stream_is_played_until_its_reader_leaves(client):
+    LEFT.clear()
+    stream = invoke(client, "ENDLESS000")["completion"]
+    for _, _event in zip(range(5), stream, strict=False):
+        pass
+    assert not LEFT.is_set()
+    stream.close()
+    assert LEFT.wait(10)
+    assert said(events(client))
