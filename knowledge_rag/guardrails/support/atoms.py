@@ -7,19 +7,19 @@ A word outside code is an atom only if no plain word looks like it (``p95``, ``u
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.guardrails.support.atom_kinds import COMMANDS, is_plain_word, kind_of
+from knowledge_rag.guardrails.support.atom_kinds import COMMANDS, kind_of
 from knowledge_rag.guardrails.support.dates import MONTH_NAMES, iso_date_at, written_dates
 from knowledge_rag.guardrails.support.lexemes import (
-    LEXEME,
-    folded,
     holds_placeholder,
     literals,
     trimmed,
     unescaped,
 )
 from knowledge_rag.guardrails.support.markup import code_stretches
+from knowledge_rag.guardrails.support.pieces import LONGEST_KEPT, MOST_KEPT, placed
 from knowledge_rag.guardrails.support.quantities import (
     NUMBER_WORDS,
     quantity_at,
@@ -28,22 +28,24 @@ from knowledge_rag.guardrails.support.quantities import (
 from knowledge_rag.guardrails.support.report import AtomKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.guardrails.support.dates import Date
+    from knowledge_rag.guardrails.support.pieces import Piece
     from knowledge_rag.guardrails.support.quantities import Measured
-
-_TELLING_WORDS: Final = COMMANDS | NUMBER_WORDS
-"""Plain words that are atoms outside code too."""
 
 _DIGIT: Final = re.compile(r"\d")
 _WORD_ENDS: Final = re.compile(r"[\s,]+")
+_MONTH_WORDS: Final = frozenset(name.rstrip(".").casefold() for name in MONTH_NAMES)
 _NOWHERE: Final = 1 << 62
 _SIGNS: Final = "+-~"
 _PROMPT: Final = re.compile(
     r"^[ \t]*(?P<prompt>[$#] )?(?P<program>[\w-]{1,40}) [^\n]*", re.MULTILINE
 )
 _SHELL: Final = re.compile(r" --?[A-Za-z]|[|<>$]")
+
+_Place = tuple[str, int, str, bool, bool]
+"""A lexeme, its offset, the folded one in front, whether it is code and the first of it."""
 
 
 class Atom(NamedTuple):
@@ -64,58 +66,68 @@ class Atom(NamedTuple):
     before: str
 
 
-class _Place(NamedTuple):
-    """A lexeme, its offset, the folded one in front, whether it is code and the first of it."""
-
-    lexeme: str
-    start: int
-    before: str
-    in_code: bool
-    opens: bool
-
-
-def find_atoms(plain: str) -> list[Atom]:
+def find_atoms(plain: str, cut: Sequence[Piece], said: Iterable[str]) -> list[Atom]:
     """List the atoms of a claim in its order.
 
     Args:
         plain: the claim with markup blanked, as :func:`markup.plain` gives it.
+        cut: its pieces.
+        said: its words.
     """
-    dates = written_dates(plain) if _may_hold_dates(plain) else []
-    atoms = [Atom(AtomKind.DATE, start, end, it, "") for start, end, it in dates]
-    inside = iter([*dates, (_NOWHERE, _NOWHERE, None)])
-    date_start, date_end, _ = next(inside)
-    consumed, has_open = 0, holds_placeholder(plain)
-    for place in _places(plain):
-        while place.start >= date_end:
-            date_start, date_end, _ = next(inside)
-        if consumed <= place.start < date_start and (
-            atom := _atom(plain, place, has_open=has_open)
-        ):
+    places = _places(plain, cut)
+    dates = written_dates(plain) if _may_hold_dates(plain, said) else []
+    if not dates:
+        return _atoms(plain, places)
+    dated = [Atom(AtomKind.DATE, start, end, it, "") for start, end, it in dates]
+    atoms = dated + _atoms(plain, _outside(places, dates))
+    return sorted(atoms, key=lambda atom: atom.start)
+
+
+def _atoms(plain: str, places: Iterable[_Place]) -> list[Atom]:
+    atoms = []
+    consumed = 0
+    for place in places:
+        if place[1] >= consumed and (atom := _atom(plain, place)):
             consumed = atom.end
             atoms.append(atom)
-    return sorted(atoms, key=lambda atom: atom.start) if dates else atoms
+    return atoms
 
 
-def _may_hold_dates(plain: str) -> bool:
+def _outside(places: Iterable[_Place], dates: Iterable[tuple[int, int, Date]]) -> Iterator[_Place]:
+    """Leave out the lexemes that begin within a date."""
+    inside = iter([*dates, (_NOWHERE, _NOWHERE, None)])
+    start, end, _ = next(inside)
+    for place in places:
+        while place[1] >= end:
+            start, end, _ = next(inside)
+        if place[1] < start:
+            yield place
+
+
+def _may_hold_dates(plain: str, said: Iterable[str]) -> bool:
+    if _MONTH_WORDS.isdisjoint(said):
+        return False
     return bool(_DIGIT.search(plain)) and not MONTH_NAMES.isdisjoint(_WORD_ENDS.split(plain))
 
 
-def _places(plain: str) -> Iterator[_Place]:
-    """Give the lexemes that may be atoms: all but plain words outside code."""
+def _places(plain: str, cut: Sequence[Piece]) -> Iterator[_Place]:
+    """Give the lexemes that may be atoms: most plain words outside code go by quickly."""
     stretches = iter([*_code(plain), (_NOWHERE, _NOWHERE)])
     code_start, code_end = next(stretches)
     before, opens = "", _is_command_line(plain, code_start, code_end)
-    for found in LEXEME.finditer(plain):
-        lexeme, start = found[0], found.start()
-        # most words are neither in code nor telling: they go by quickly
-        if start >= code_start or not is_plain_word(lexeme) or lexeme in _TELLING_WORDS:
-            while start >= code_end:
-                code_start, code_end = next(stretches)
-                opens = _is_command_line(plain, code_start, code_end)
-            in_code = start >= code_start
-            yield _Place(lexeme, start, folded(before), in_code, opens)
-            opens = opens and not in_code
-        before = lexeme
+    for at, piece in placed(plain, cut):
+        if piece.telling or at + piece.width > code_start:
+            for offset, lexeme, folded in piece.places:
+                start = at + offset
+                while start >= code_end:
+                    code_start, code_end = next(stretches)
+                    opens = _is_command_line(plain, code_start, code_end)
+                in_code = start >= code_start
+                yield lexeme, start, before, in_code, opens
+                opens = opens and not in_code
+                before = folded
+        elif piece.last:
+            before = piece.last
 
 
 def _is_command_line(plain: str, start: int, end: int) -> bool:
@@ -134,37 +146,49 @@ def _code(plain: str) -> list[tuple[int, int]]:
     ]
 
 
-def _atom(plain: str, place: _Place, *, has_open: bool) -> Atom | None:
-    lexeme, start = place.lexeme, place.start
+def _atom(plain: str, place: _Place) -> Atom | None:
+    lexeme, start, before, in_code, opens = place
     if lexeme[0].isdigit() or (lexeme[0] in _SIGNS and lexeme[1:2].isdigit()):
         if dated := iso_date_at(plain, start):
-            return Atom(AtomKind.DATE, start, dated[0], dated[1], place.before)
+            return Atom(AtomKind.DATE, start, dated[0], dated[1], before)
         if measured := quantity_at(plain, start):
-            return _number(plain, place, measured)
-    elif lexeme in NUMBER_WORDS and not place.in_code:
-        return _number(plain, place, quantity_of_word(plain, start, start + len(lexeme)))
-    return _name(place, has_open=has_open)
+            return _number(plain, start, before, measured)
+    elif lexeme in NUMBER_WORDS and not in_code:
+        measured = quantity_of_word(plain, start, start + len(lexeme))
+        return _number(plain, start, before, measured)
+    named = _kept_name if len(lexeme) <= LONGEST_KEPT else _name
+    if found := named(lexeme, in_code, opens, before[:1] == "-"):
+        kind, offset, end, name = found
+        return Atom(kind, start + offset, start + end, name, before)
+    return None
 
 
-def _number(plain: str, place: _Place, measured: Measured) -> Atom:
-    end = place.start + len(plain[place.start : measured.end].rstrip("-"))
-    return Atom(AtomKind.NUMBER, place.start, end, measured, place.before)
+def _number(plain: str, start: int, before: str, measured: Measured) -> Atom:
+    end = start + len(plain[start : measured.end].rstrip("-"))
+    return Atom(AtomKind.NUMBER, start, end, measured, before)
 
 
-def _name(place: _Place, *, has_open: bool) -> Atom | None:
-    name = place.lexeme
-    name = trimmed(unescaped(name))
+def _name(  # its arguments are positional, as the key of a cache
+    lexeme: str,
+    in_code: bool,  # noqa: FBT001
+    opens: bool,  # noqa: FBT001
+    behind_flag: bool,  # noqa: FBT001
+) -> tuple[AtomKind, int, int, str] | None:
+    """Give what a lexeme names, if it names something: kind, start and end within it, name."""
+    name = trimmed(unescaped(lexeme))
     if not name.isalnum() and not any(map(str.isalnum, name)):
         return None
-    if has_open and holds_placeholder(name) and not literals(name):
+    if holds_placeholder(name) and not literals(name):
         return None
     # a hyphenated word behind a flag is its argument, not prose
-    argument = place.before.startswith("-") and "-" in name
-    kind = kind_of(name, in_code=place.in_code or argument, opens=place.opens and not argument)
+    argument = behind_flag and "-" in name
+    kind = kind_of(name, in_code=in_code or argument, opens=opens and not argument)
     if kind is None:
         return None
-    offset = place.lexeme.find(name)
-    if offset < 0:  # backslashes were taken out of it
-        return Atom(kind, place.start, place.start + len(place.lexeme), name, place.before)
-    start = place.start + offset
-    return Atom(kind, start, start + len(name), name, place.before)
+    start = lexeme.find(name)
+    if start < 0:  # backslashes were taken out of it
+        return kind, 0, len(lexeme), name
+    return kind, start, start + len(name), name
+
+
+_kept_name: Final = lru_cache(maxsize=MOST_KEPT)(_name)

@@ -7,14 +7,18 @@ docs/guardrails.md.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.support.atoms import find_atoms
 from knowledge_rag.guardrails.support.evidence_index import EvidenceIndex
 from knowledge_rag.guardrails.support.markup import plain
 from knowledge_rag.guardrails.support.matching import Matcher
+from knowledge_rag.guardrails.support.pieces import pieces
+from knowledge_rag.guardrails.support.remembered import Remembered
 from knowledge_rag.guardrails.support.report import (
     AtomCheck,
+    AtomKind,
     SupportReport,
     SupportSettings,
     SupportWarning,
@@ -27,20 +31,23 @@ from knowledge_rag.guardrails.support.wording import (
     may_deny,
     occurrences,
     stances_of,
-    uncovered,
     words,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from knowledge_rag.guardrails.support.atoms import Atom
 
 _MAX_PLACED: Final = 20
 """Missing atoms of one claim that are looked for elsewhere, so that time stays linear."""
 
-_MAX_KEPT: Final = 1024
-"""Indices that a checker keeps at most, so that its memory is bounded."""
+_MOST_KEPT: Final = 256
+"""Cited passages of which a checker keeps an index, so that its memory is bounded."""
+_MOST_LINES: Final = 10_000
+"""Lines of a passage up to which it is kept."""
+_MOST_KEPT_APART: Final = 16
+"""The same for what is given as ``elsewhere``, of which each line has an index of its own."""
 
 DEFAULTS: Final = SupportSettings()
 
@@ -48,7 +55,8 @@ DEFAULTS: Final = SupportSettings()
 class SupportChecker:
     """Checks the claims of an answer, and keeps what it learned of the lines that they cite.
 
-    Claims that cite the same lines share one index of them. A checker is for one thread.
+    Claims that cite the same lines share one index of them. A checker may outlive an answer: what
+    it keeps is bounded.
 
     Args:
         settings: how strictly.
@@ -56,7 +64,9 @@ class SupportChecker:
 
     def __init__(self, settings: SupportSettings = DEFAULTS) -> None:
         self._settings = settings
-        self._indices: dict[tuple[str, ...], EvidenceIndex] = {}
+        self._all_kinds = len(settings.kinds) == len(AtomKind)
+        self._indices = Remembered(EvidenceIndex, most=_MOST_KEPT, longest=_MOST_LINES)
+        self._apart = Remembered(_each_alone, most=_MOST_KEPT_APART, longest=_MOST_LINES)
 
     def check(
         self, claim: str, lines: Sequence[str], *, elsewhere: Sequence[str] = ()
@@ -73,35 +83,31 @@ class SupportChecker:
             that is a quotation (the cited lines hold it, white space aside) is always supported.
         """
         settings = self._settings
-        text, index = plain(claim), self._index(tuple(lines))
-        atoms = [atom for atom in find_atoms(text) if atom.kind in settings.kinds]
-        said = words(text)
-        matcher = Matcher(index, settings)
-        checks = [_check(claim, atom, matcher) for atom in atoms]
+        text, index = plain(claim), self._indices[tuple(lines)]
+        cut = pieces(text)
+        said = dict.fromkeys(chain.from_iterable([piece.words for piece in cut]))
+        atoms = find_atoms(text, cut, said)
+        if not self._all_kinds:
+            atoms = [atom for atom in atoms if atom.kind in settings.kinds]
+        checks = _checks(claim, atoms, Matcher(index, settings))
         in_atoms = words(" ".join([check.text for check in checks]))
         content = set(said).difference(OWN_WORDS, in_atoms)
-        missing = uncovered(content, index.words)
-        if missing or not all(check.found for check in checks):
+        missing = index.uncovered(content)
+        lost = _lost(checks)
+        if missing or lost:
             checks, missing = _unless_quoted(claim, lines, checks, missing)
-        if elsewhere and not all(check.found for check in checks):
-            others = [Matcher(self._index((line,)), settings) for line in elsewhere]
+            lost = _lost(checks)
+        if elsewhere and lost:
+            others = [Matcher(other, settings) for other in self._apart[tuple(elsewhere)]]
             checks = _with_places(atoms, checks, others)
-        coverage = _coverage(len(content), len(missing), checks, settings)
+        coverage = _coverage(len(content), len(missing), len(checks), lost, settings)
         return SupportReport(
-            _verdict(checks, coverage, settings),
+            _verdict(len(checks), lost, coverage, settings),
             tuple(checks),
             coverage,
-            tuple(word for word in dict.fromkeys(said) if word in missing),
-            (*_filled(checks), *_flipped(text, set(said), index)),
+            tuple([word for word in said if word in missing]) if missing else (),
+            (*_filled(checks), *_flipped(text, said, index)),
         )
-
-    def _index(self, lines: tuple[str, ...]) -> EvidenceIndex:
-        """Give the index of some lines, made anew only if it is not among those used last."""
-        index = self._indices.pop(lines, None) or EvidenceIndex(lines)
-        self._indices[lines] = index
-        if len(self._indices) > _MAX_KEPT:
-            del self._indices[next(iter(self._indices))]
-        return index
 
 
 def check_support(
@@ -115,23 +121,28 @@ def check_support(
     return SupportChecker(settings).check(claim, lines, elsewhere=elsewhere)
 
 
+def _each_alone(lines: tuple[str, ...]) -> list[EvidenceIndex]:
+    return [EvidenceIndex((line,)) for line in lines]
+
+
+def _lost(checks: Sequence[AtomCheck]) -> int:
+    return [check.line for check in checks].count(None)
+
+
 def _coverage(
-    words_said: int, words_missing: int, checks: Sequence[AtomCheck], settings: SupportSettings
+    words_said: int, words_missing: int, atoms: int, lost: int, settings: SupportSettings
 ) -> float | None:
     if words_said < settings.min_words:
         return None
-    found = sum(check.found for check in checks) * settings.atom_weight
-    said = words_said + len(checks) * settings.atom_weight
-    return (words_said - words_missing + found) / said
+    found = (atoms - lost) * settings.atom_weight
+    return (words_said - words_missing + found) / (words_said + atoms * settings.atom_weight)
 
 
-def _verdict(
-    checks: Sequence[AtomCheck], coverage: float | None, settings: SupportSettings
-) -> Verdict:
-    if not checks and coverage is None:
+def _verdict(atoms: int, lost: int, coverage: float | None, settings: SupportSettings) -> Verdict:
+    if not atoms and coverage is None:
         return Verdict.NOTHING_TO_CHECK
     enough = coverage is None or coverage >= settings.min_coverage
-    return Verdict.SUPPORTED if enough and all(c.found for c in checks) else Verdict.UNSUPPORTED
+    return Verdict.SUPPORTED if enough and not lost else Verdict.UNSUPPORTED
 
 
 def _unless_quoted(
@@ -159,13 +170,16 @@ def _quoted(claim: str, lines: Sequence[str]) -> int | None:
     return None
 
 
-def _check(claim: str, atom: Atom, matcher: Matcher) -> AtomCheck:
-    text = claim[atom.start : atom.end]
-    line = matcher.line_of(atom)
-    if line is None and (filled := matcher.filled_by(atom)):
-        line, placeholder = filled
-        return AtomCheck(atom.kind, text, atom.start, atom.end, line, placeholder=placeholder)
-    return AtomCheck(atom.kind, text, atom.start, atom.end, line)
+def _checks(claim: str, atoms: Sequence[Atom], matcher: Matcher) -> list[AtomCheck]:
+    checks = []
+    for atom in atoms:
+        kind, start, end, _, _ = atom
+        line, placeholder = matcher.line_of(atom), ""
+        if line is None and (filled := matcher.filled_by(atom)):
+            line, placeholder = filled
+        text = claim[start:end]
+        checks.append(AtomCheck(kind, text, start, end, line, (), placeholder))
+    return checks
 
 
 def _with_places(
@@ -195,19 +209,15 @@ def _filled(checks: Sequence[AtomCheck]) -> list[SupportWarning]:
     ]
 
 
-def _flipped(text: str, said: set[str], index: EvidenceIndex) -> list[SupportWarning]:
+def _flipped(text: str, said: Iterable[str], index: EvidenceIndex) -> list[SupportWarning]:
     """Find what is denied on one side only."""
     denied = denials(text) if may_deny(said) else []
-    if not denied and not may_deny(index.words):
+    if not denied and not index.may_deny:
         return []
-    denied_by_line = [
-        {found.stem for found in denials(line)} if may_deny(there) else set()
-        for line, there in zip(index.lines, index.words_by_line, strict=True)
-    ]
     told = {found.stem for found in denied}
-    asserted = occurrences(text, set().union(*denied_by_line) - told)
+    asserted = occurrences(text, said, index.denied - told)
     wanted = told | {found.stem for found in asserted}
-    stances = stances_of(wanted, index.words_by_line, denied_by_line) if wanted else {}
+    stances = stances_of(wanted, index.stems_by_line, index.denied_by_line) if wanted else {}
     flipped = [it for it in denied if it.stem in stances and not stances[it.stem].denied]
     flipped += [it for it in asserted if stances[it.stem].always_denied]
     return [

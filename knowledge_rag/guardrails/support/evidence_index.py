@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from itertools import filterfalse
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.stemming import stem
 from knowledge_rag.guardrails.support.dates import iso_date_at, written_dates
 from knowledge_rag.guardrails.support.lexemes import (
     LEXEME,
@@ -22,25 +24,26 @@ from knowledge_rag.guardrails.support.lexemes import (
     unescaped,
 )
 from knowledge_rag.guardrails.support.markup import plain
+from knowledge_rag.guardrails.support.pieces import pieces, with_digits
 from knowledge_rag.guardrails.support.quantities import (
     NUMBER_WORDS,
     quantity_at,
     quantity_of_word,
 )
-from knowledge_rag.guardrails.support.wording import STOP_WORDS, words
+from knowledge_rag.guardrails.support.wording import STOP_WORDS, denials, may_deny
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from knowledge_rag.guardrails.support.dates import Date
-    from knowledge_rag.guardrails.support.quantities import (
-        Measured,
-    )
+    from knowledge_rag.guardrails.support.pieces import Piece
+    from knowledge_rag.guardrails.support.quantities import Measured
 
 _PARTS: Final = re.compile(r"[/:@=T-]+")
 _NUMBER_PART: Final = re.compile(r"\d{1,40}(?:\.\d{1,40})?$")
-_HAS_DIGIT: Final = re.compile(r"\d")
+_words: Final = attrgetter("words")
+_lexemes: Final = attrgetter("lexemes")
 _ONE_NUMBER_WORD: Final = re.compile(
     rf"\b(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})\b"
 )
@@ -56,18 +59,23 @@ class EvidenceIndex:
     def __init__(self, lines: Sequence[str]) -> None:
         # a line is one line here, whatever it holds: only its own start may be a list mark
         joined = "\n".join([line.replace("\n", " ") for line in lines])
-        self._text = unescaped(plain(joined))
-        self.lines = self._text.split("\n") if lines else []
+        self.lines = unescaped(plain(joined)).split("\n") if lines else []
+        self._pieces = [*map(pieces, self.lines)]
+        self.words = set(_words_of(chain.from_iterable(self._pieces)))
+        """All words, in lower case."""
+        self.may_deny = may_deny(self.words)
+        """Whether any line may deny anything."""
 
     @cached_property
     def names(self) -> Mapping[str, int]:
         """Every lexeme with and without the punctuation around it, and the first line of each."""
         first: dict[str, int] = {}
         for number in range(len(self.lines) - 1, -1, -1):
-            first.update(dict.fromkeys(LEXEME.findall(self.lines[number]), number))
-        for lexeme in [*filterfalse(str.isalpha, first)]:
-            bare = trimmed(lexeme)
-            first[bare] = min(first[lexeme], first.get(bare, first[lexeme]))
+            lexemes = chain.from_iterable(map(_lexemes, self._pieces[number]))
+            first.update(dict.fromkeys(lexemes, number))
+        for piece in chain.from_iterable(reversed(self._pieces)):
+            for lexeme, bare in piece.bare:
+                first[bare] = min(first[lexeme], first.get(bare, first[lexeme]))
         return first
 
     @cached_property
@@ -92,10 +100,11 @@ class EvidenceIndex:
 
     @cached_property
     def _measured(self) -> Sequence[tuple[Measured, int]]:
+        spelled = not NUMBER_WORDS.isdisjoint(self.words)
         return [
             (found, number)
-            for number, (line, said) in enumerate(zip(self.lines, self.words_by_line, strict=True))
-            for found in _measured(line, spelled=not NUMBER_WORDS.isdisjoint(said))
+            for number, (line, cut) in enumerate(zip(self.lines, self._pieces, strict=True))
+            for found in _measured(line, cut, spelled=spelled)
         ]
 
     @cached_property
@@ -120,21 +129,34 @@ class EvidenceIndex:
     def dates(self) -> Mapping[Date, int]:
         """Dates, and all that says less of the same."""
         first: dict[Date, int] = {}
-        for number, line in enumerate(self.lines):
-            for date in _dates(line):
+        for number, (line, cut) in enumerate(zip(self.lines, self._pieces, strict=True)):
+            for date in _dates(line, cut):
                 for less in date.less_exact():
                     first.setdefault(less, number)
         return first
 
     @cached_property
-    def words(self) -> set[str]:
-        """All words, in lower case."""
-        return set().union(*self.words_by_line)
+    def stems(self) -> set[str]:
+        """Stems of all words."""
+        return set(map(stem, self.words))
 
     @cached_property
-    def words_by_line(self) -> Sequence[set[str]]:
-        """The words of each line."""
-        return [set(words(line)) for line in self.lines]
+    def stems_by_line(self) -> Sequence[set[str]]:
+        """Stems of the words of each line."""
+        return [set(map(stem, _words_of(cut))) for cut in self._pieces]
+
+    @cached_property
+    def denied_by_line(self) -> Sequence[set[str]]:
+        """Stems of what each line denies."""
+        return [
+            {found.stem for found in denials(line)} if may_deny(_words_of(cut)) else set()
+            for line, cut in zip(self.lines, self._pieces, strict=True)
+        ]
+
+    @cached_property
+    def denied(self) -> set[str]:
+        """Stems of what any line denies."""
+        return set().union(*self.denied_by_line)
 
     @cached_property
     def slots(self) -> Mapping[str, tuple[int, str]]:
@@ -161,31 +183,38 @@ class EvidenceIndex:
                     templates.append((before, behind, number, name))
         return templates
 
+    def uncovered(self, claimed: set[str]) -> set[str]:
+        """Give the claimed words of which the lines hold no form."""
+        unmatched = claimed - self.words
+        return {word for word in unmatched if stem(word) not in self.stems} if unmatched else set()
+
     def line_with(self, text: str) -> int | None:
         """Give the first line that holds a text, letter for letter."""
         return next((number for number, line in enumerate(self.lines) if text in line), None)
 
 
-def _dates(line: str) -> Iterator[Date]:
+def _words_of(cut: Iterable[Piece]) -> Iterator[str]:
+    return chain.from_iterable(map(_words, cut))
+
+
+def _dates(line: str, cut: Sequence[Piece]) -> Iterator[Date]:
     for _, _, date in written_dates(line):
         yield date
     if "-" in line:
-        for found in LEXEME.finditer(line):
-            if dated := iso_date_at(line, found.start()):
+        for start, _ in with_digits(line, cut):
+            if dated := iso_date_at(line, start):
                 yield dated[1]
 
 
-def _measured(line: str, *, spelled: bool) -> Iterator[Measured]:
-    if _HAS_DIGIT.search(line):
-        end = 0
-        for found in LEXEME.finditer(line):
-            digits = not found[0].isalpha() and _HAS_DIGIT.search(found[0])
-            if digits and found.start() >= end:
-                if measured := quantity_at(line, found.start()):
-                    end = measured.end
-                    yield measured
-                else:
-                    yield from _numbers_within(found[0])
+def _measured(line: str, cut: Sequence[Piece], *, spelled: bool) -> Iterator[Measured]:
+    end = 0
+    for start, lexeme in with_digits(line, cut):
+        if start >= end:
+            if measured := quantity_at(line, start):
+                end = measured.end
+                yield measured
+            else:
+                yield from _numbers_within(lexeme)
     for found in _ONE_NUMBER_WORD.finditer(line) if spelled else ():
         yield quantity_of_word(line, found.start(), found.end())
 

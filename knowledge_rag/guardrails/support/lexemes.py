@@ -51,9 +51,10 @@ def folded(lexeme: str) -> str:
 def holds_placeholder(lexeme: str) -> bool:
     """Whether any part of it is to be filled in: ``<db-id>``, ``$NAME``, ``{id}``, ``YOUR-NAME``."""
     lowered = lexeme.lower()  # a look for the marks is quicker than the pattern, and mostly in vain
-    if not any(mark in lowered for mark in _MARKS_OF_PLACEHOLDERS):
-        return False
-    return PLACEHOLDER.search(lexeme) is not None
+    for mark in _MARKS_OF_PLACEHOLDERS:
+        if mark in lowered:
+            return PLACEHOLDER.search(lexeme) is not None
+    return False
 
 
 def literals(lexeme: str) -> list[str]:

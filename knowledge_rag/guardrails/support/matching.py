@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.support.quantities import Quantity
     from knowledge_rag.guardrails.support.report import SupportSettings
 
-_CASE_COUNTS: Final = frozenset({AtomKind.FLAG, AtomKind.PATH})
+_CASE_COUNTS: Final = (AtomKind.FLAG, AtomKind.PATH)
 _OPPOSITE: Final = {">": "<", "<": ">"}
 
 

@@ -161,7 +161,9 @@ def describe(atom: AtomCheck, line_number: Callable[[int], int]) -> str:
         return f"{atom.kind} {atom.text} is not in the cited lines"
     numbers = sorted(map(line_number, atom.elsewhere))
     plural = "s" if len(numbers) > 1 else ""
-    return f"{atom.kind} {atom.text} is in line{plural} {line_ranges(numbers)}, not in the cited ones"
+    return (
+        f"{atom.kind} {atom.text} is in line{plural} {line_ranges(numbers)}, not in the cited ones"
+    )
 
 
 def line_ranges(numbers: Iterable[int]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from knowledge_rag.core.stemming import stem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _STOP_TEXT: Final = (
     "a about above after again all also although always am an and any are as at be because been"
@@ -60,15 +60,6 @@ def words(text: str) -> list[str]:
     return (_ASCII_WORD if lowered.isascii() else _WORD).findall(lowered)
 
 
-def uncovered(claimed: set[str], given: set[str]) -> set[str]:
-    """Give the claimed words of which no form is among the given ones."""
-    unmatched = claimed - given
-    if not unmatched:
-        return unmatched
-    stems = set(map(stem, given))
-    return {word for word in unmatched if stem(word) not in stems}
-
-
 class Denied(NamedTuple):
     """A negation in a text, or a word: its offsets, and the stem in question."""
 
@@ -87,7 +78,7 @@ def denials(text: str) -> list[Denied]:
     return denied
 
 
-def may_deny(all_words: set[str]) -> bool:
+def may_deny(all_words: Iterable[str]) -> bool:
     """Whether a text of these words can deny anything: a cheap look before :func:`denials`."""
     return not _NEGATIONS.isdisjoint(all_words)
 
@@ -107,31 +98,30 @@ class Stance(NamedTuple):
 
 
 def stances_of(
-    wanted: set[str], words_by_line: Sequence[set[str]], denied_by_line: Sequence[set[str]]
+    wanted: set[str], stems_by_line: Sequence[set[str]], denied_by_line: Sequence[set[str]]
 ) -> dict[str, Stance]:
     """Give how lines use some words.
 
     Args:
         wanted: stems of the words.
-        words_by_line: the words of each line.
+        stems_by_line: stems of the words of each line.
         denied_by_line: stems of what each line denies.
     """
     stances: dict[str, Stance] = {}
-    for number, (said, denied) in enumerate(zip(words_by_line, denied_by_line, strict=True)):
-        for word in wanted.intersection(map(stem, said)):
+    for number, (said, denied) in enumerate(zip(stems_by_line, denied_by_line, strict=True)):
+        for word in wanted & said:
             first, any_denied, all_denied = stances.get(word, (number, False, True))
             denies = word in denied
             stances[word] = Stance(first, any_denied or denies, all_denied and denies)
     return stances
 
 
-def occurrences(text: str, stems: set[str]) -> list[Denied]:
-    """Find where a text says words of these stems, the first time each."""
-    left, found_all = set(stems), []
-    if left:
-        for found in _ANY_WORD.finditer(text):
-            word = stem(found[0].casefold())
-            if word in left:
-                left.discard(word)
-                found_all.append(Denied(found.start(), found.end(), word))
+def occurrences(text: str, said: Iterable[str], stems: set[str]) -> list[Denied]:
+    """Find where a text, of which the words are known, says words of these stems, the first time each."""
+    left, found_all = stems.intersection(map(stem, said)), []
+    for found in _ANY_WORD.finditer(text) if left else ():
+        word = stem(found[0].casefold())
+        if word in left:
+            left.discard(word)
+            found_all.append(Denied(found.start(), found.end(), word))
     return found_all

@@ -4,11 +4,18 @@ import pytest
 
 from knowledge_rag.guardrails.support.atoms import find_atoms
 from knowledge_rag.guardrails.support.markup import plain
+from knowledge_rag.guardrails.support.pieces import pieces
 from knowledge_rag.guardrails.support.report import AtomKind
+from knowledge_rag.guardrails.support.wording import words
+
+
+def found_in(claim):
+    text = plain(claim)
+    return find_atoms(text, pieces(text), words(text))
 
 
 def atoms(claim):
-    return [(atom.kind.value, claim[atom.start : atom.end]) for atom in find_atoms(plain(claim))]
+    return [(atom.kind.value, claim[atom.start : atom.end]) for atom in found_in(claim)]
 
 
 @pytest.mark.parametrize(
@@ -90,6 +97,6 @@ def test_an_expression_is_its_names_and_numbers():
 
 
 def test_backslashes_of_markdown_are_no_part_of_a_name():
-    (atom,) = find_atoms(plain(r"see kube\_pod\_info"))
+    (atom,) = found_in(r"see kube\_pod\_info")
     assert atom.kind is AtomKind.IDENTIFIER
     assert atom.value == "kube_pod_info"

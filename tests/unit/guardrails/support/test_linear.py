@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge_rag.guardrails.support.check import check_support
+from knowledge_rag.guardrails.support.check import SupportChecker, check_support
 
 SIZE = 250_000
 HOSTILE = {
@@ -19,6 +19,12 @@ HOSTILE = {
     "open braces": "{{ ${" * (SIZE // 5),
     "one long name": "a-" * (SIZE // 2) + ".com",
     "block quotes": "> - 1. # \n" * (SIZE // 10),
+    "dashes": "-- - --a " * (SIZE // 9),
+    "slashes": "a/b/ // " * (SIZE // 8),
+    "names with colons": "a:b: " * (SIZE // 5),
+    "escaped placeholders": "your\\_a $A " * (SIZE // 11),
+    "spaces": "a" + " " * SIZE + "1",
+    "single backticks": "`a b " * (SIZE // 5),
     "lines": "\n".join(f"not a{i}x b_{i}" for i in range(SIZE // 16)),
 }
 
@@ -27,3 +33,10 @@ HOSTILE = {
 def test_hostile_text_comes_to_an_end(text):
     check_support(text, (text + "q").split("\n")[::-1])
     check_support("b " + text, ["other"], elsewhere=text.split("\n")[:100])
+
+
+def test_many_short_claims_that_cite_much_come_to_an_end():
+    lines = [f"not a{i}x b_{i} <name>" for i in range(1_000)]
+    checker = SupportChecker()
+    for i in range(200):
+        checker.check(f"Use `b_{i}` and `c_{i}`.", list(lines), elsewhere=lines[:50])
