@@ -67,11 +67,12 @@ def hostile(family: str, index: int, shelves: tuple[Shelf, ...]) -> tuple[Hostil
     rng = Random(f"{family} {index}")
     shelf = rng.choices(shelves, (6, 4, 2, 1))[0]
     how = fabricated if family in _FABRICATED else disguised
-    return how(rng, shelf, FAMILIES[family]), shelf, rng
+    return how(rng, shelf, (FAMILIES | WAITING)[family]), shelf, rng
 
 
 _FABRICATED = {write.__name__: write for write in FABRICATIONS}
 FAMILIES = _FABRICATED | {write.__name__: write for write in disguises.DISGUISES}
+WAITING = {write.__name__: write for write in disguises.WAITING}
 
 
 def honest(notation: str, index: int, shelves: tuple[Shelf, ...]) -> tuple[Honest, Shelf, Random]:

@@ -148,6 +148,16 @@ def links(rng: Random, shelf: Shelf) -> str:
     return _around(rng, rng.choice(forms))
 
 
+def tags_inside(rng: Random, shelf: Shelf) -> str:
+    """Tags, comments and emphasis in the middle, which a page does not show."""
+    inner = _inner(rng, shelf)
+    mark = rng.choice(("*", "**", "_", "~~"))
+    pair = rng.choice((("<b>", "</b>"), ("<u>", "</u>"), ("<!-- ", " -->"), ("<span class='a'>", "</span>"), (mark, mark)))  # fmt: skip
+    start = rng.randint(0, len(inner) - 1)
+    end = start if pair[0] == "<!-- " else rng.randint(start + 1, len(inner))
+    return f"{prose.sentence(rng)} [{inner[:start]}{pair[0]}{inner[start:end]}{pair[1]}{inner[end:]}].\n\n"
+
+
 def identifiers(rng: Random, shelf: Shelf) -> str:
     """Brackets behind words and signs, some of them an index."""
     text, n = anything(rng, shelf), past(rng, shelf)
@@ -277,4 +287,7 @@ DISGUISES = (
     mutated,
     mixed,
 )
-"""All of them."""
+"""All that the verifier is proof against."""
+
+WAITING = (tags_inside,)
+"""Those that it is not yet; gaps.py says what is missing."""

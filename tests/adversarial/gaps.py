@@ -30,6 +30,7 @@ EXAMPLES = {
 """What it is, and an answer that shows it with no evidence at all."""
 
 _ONE_WORD = re.compile(r"says lines (['\"])\s*(?:sources?\s+)?\S+\s+[(]?lines?[\s:#]*\d")
+_BROKEN = re.compile(r"says (?:lines|other keyword) .*\\n|\\n[:#|>]")
 _MARKED = re.compile(r"says keyword '[^']*[*_`]\s*[nx]", re.IGNORECASE)
 
 
