@@ -117,7 +117,7 @@ class Agents:
             session = self._sessions.pop(key, None) or _Session()
             if not request.ends:
                 self._sessions[key] = session
-            if len(self._sessions) > MAX_SESSIONS:
+            while len(self._sessions) > MAX_SESSIONS:
                 self._sessions.popitem(last=False)
         if request.session_attributes is not None:
             session.attributes = request.session_attributes

@@ -33,8 +33,8 @@ MAX_QUERIES: Final = 3
 """Queries of one turn, as the agent's prompt says."""
 
 _ASKED: Final = re.compile(
-    r"(?:[-*]|[0-9]+[.)])?\s*(?:query:\s*)?"
-    r"((?:how to diagnose|resolution steps for|similar incidents involving)\b.*|.*\?)\s*",
+    r"(?:[-*]|[0-9]++[.)])?+\s*+(?:query:\s*+)?+"
+    r"((?:how to diagnose|resolution steps for|similar incidents involving)\b.*|.*\?)",
     re.IGNORECASE,
 )
 
@@ -56,7 +56,8 @@ def planned(text: str) -> Sequence[str]:
     A question is a line that ends with a question mark or has one of the three forms that the
     agent's prompt names.
     """
-    asked = [found[1].strip() for line in text.split("\n") if (found := _ASKED.fullmatch(line))]
+    lines = (line.strip() for line in text.split("\n"))
+    asked = [found[1] for line in lines if (found := _ASKED.fullmatch(line))]
     queries = list(dict.fromkeys(asked))[:MAX_QUERIES] or [" ".join(text.split())]
     return [query[:MAX_QUERY_CHARACTERS] for query in queries]
 

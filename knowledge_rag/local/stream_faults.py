@@ -159,16 +159,6 @@ def damaged(*, after: int, where: int) -> ByteStep:
     return step
 
 
-def preceded_by(data: bytes) -> ByteStep:
-    """Send bytes of another format first."""
-
-    def step(messages: Iterable[bytes]) -> Generator[Piece]:
-        yield data
-        yield from messages
-
-    return step
-
-
 def replaced_by(data: bytes) -> ByteStep:
     """Send these bytes, and nothing of the answer."""
 

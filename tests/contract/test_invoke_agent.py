@@ -15,6 +15,7 @@ from botocore.validate import ParamValidator
 
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.response import read_outcome
+from knowledge_rag.local import invoke_agent
 from knowledge_rag.local.agent_request import service_model
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -208,6 +209,19 @@ def test_the_function_gets_an_agents_event_with_the_sessions_own_attributes(
     assert (asked[0]["agent"]["id"], asked[0]["agent"]["alias"]) == (QUOTING_ID, ALIAS_ID)
 
 
+def test_the_session_used_longest_ago_is_forgotten(client, monkeypatch):
+    monkeypatch.setattr(invoke_agent, "MAX_SESSIONS", 2)
+    (event,) = events(client, "RETURNSCTL", session="first")
+    events(client, "NEVERASKS0", session="second")
+    events(client, "NEVERASKS0", session="third")
+    state = {
+        "invocationId": event["returnControl"]["invocationId"],
+        "returnControlInvocationResults": [{"apiResult": {"actionGroup": "a"}}],
+    }
+    with pytest.raises(client.exceptions.ValidationException, match="invocationId"):
+        invoke(client, "RETURNSCTL", session="first", sessionState=state)
+
+
 def test_many_ask_at_once(client):
     with ThreadPoolExecutor(24) as pool:
         turns = list(pool.map(lambda n: events(client, session=f"session-{n}"), range(24)))
@@ -337,3 +351,6 @@ def test_control_is_returned_and_comes_back_with_the_results(client):
     found = events(client, "RETURNSCTL", "", session="returned", sessionState=state)
     assert bodies(found) == [body]
     assert said(found) == said(events(client))
+    result["responseBody"] = {"application/json": {"body": "{"}}
+    garbled = events(client, "RETURNSCTL", "", session="returned", sessionState=state)
+    assert said(garbled) == UNREACHABLE
