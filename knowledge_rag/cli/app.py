@@ -20,6 +20,7 @@ from knowledge_rag.cli.doctor import doctor
 from knowledge_rag.cli.exits import ExitCode, exit_code_for
 from knowledge_rag.cli.gameday import gameday
 from knowledge_rag.cli.ingest import ingest
+from knowledge_rag.cli.lint import lint
 from knowledge_rag.cli.model import model
 from knowledge_rag.cli.retrieve import retrieve
 from knowledge_rag.cli.serve import serve
@@ -36,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 ok, 1 findings or nothing found, 2 bad input, 3 degraded, 4 other failure.",
 )
-for command in (demo, ingest, retrieve, verify, chunk, serve, gameday, doctor, smoke):
+for command in (demo, ingest, lint, retrieve, verify, chunk, serve, gameday, doctor, smoke):
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(model, name="model")

@@ -35,9 +35,11 @@ def ingest(
     """Bring a knowledge base up to date with a folder.
 
     Unchanged files cost nothing, files that are gone disappear, and a run that fails leaves the
-    knowledge base as it was. Exits 1 if a file could not be read.
+    knowledge base as it was. Exits 1 if a file could not be read. Names what lint finds, which
+    changes neither what is ingested nor the exit code.
     """
     from knowledge_rag.cli.knowledge_bases import ingest_folder
+    from knowledge_rag.cli.lint import show_first
     from knowledge_rag.local.settings import LocalSettings
 
     path = kb or LocalSettings.from_environment().default_knowledge_base
@@ -50,6 +52,8 @@ def ingest(
         tell("skipped", str(skipped))
     for warning in report.warnings:
         tell("warning", warning)
+    if not json:
+        show_first(report.lint, folder)
     if report.skipped:
         raise typer.Exit(ExitCode.FINDINGS)
 
@@ -81,6 +85,7 @@ def as_json(report: IngestReport, path: Path) -> dict[str, Any]:
         "unchanged": report.unchanged,
         "skipped": [{"document": s.name, "reason": s.reason} for s in report.skipped],
         "warnings": list(report.warnings),
+        "lint": [finding.to_dict() for finding in report.lint],
         "chunks": report.chunks,
         "embedded": report.embedded,
         "seconds": round(report.seconds, 3),

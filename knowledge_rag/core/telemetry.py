@@ -28,6 +28,8 @@ CHUNKED_CHUNKS: Final = "KnowledgeChunkedChunks"
 CHUNKING_FAILED_FILES: Final = "KnowledgeChunkingFailedFiles"
 CHUNKING_MISMATCHES: Final = "KnowledgeChunkingMismatches"
 """Files whose parsed text differs from the original; the original's lines are what is kept."""
+CHUNKING_LINT_FINDINGS: Final = "KnowledgeChunkingLintFindings"
+"""Secrets, hidden Unicode and text aimed at a model in documents, which are ingested all the same."""
 
 INGESTION_JOBS: Final = "KnowledgeIngestionJobs"
 """Ingestion jobs that the starter saw through to an end, or to the end of its own time."""

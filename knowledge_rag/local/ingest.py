@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.lines import decode
+from knowledge_rag.extract.lint.check import lint_text
 from knowledge_rag.local.corpus import MAX_FILE_BYTES, find_documents, read_bytes
 from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.local.keywords import KEYWORDS_VERSION
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from knowledge_rag.extract.lint.finding import Finding
     from knowledge_rag.local.corpus import CorpusFile
     from knowledge_rag.local.embeddings import Embedder
     from knowledge_rag.local.prepared import PreparedDocument
@@ -70,6 +73,8 @@ class IngestReport:
         unchanged: how many documents were left as they are.
         skipped: files that yielded nothing, each with its reason.
         warnings: sentences about documents that were ingested with a blemish.
+        lint: secrets, hidden Unicode and text aimed at a model, of all documents of the folder that
+            can be read, unchanged ones too; they are ingested as they are.
         chunks: how many chunks the knowledge base now holds.
         embedded: how many of them had to be embedded.
         seconds: wall time of the whole run.
@@ -82,6 +87,7 @@ class IngestReport:
     unchanged: int
     skipped: tuple[UnreadableDocument, ...]
     warnings: tuple[str, ...]
+    lint: tuple[Finding, ...]
     chunks: int
     embedded: int
     seconds: float
@@ -134,6 +140,7 @@ class _Run:
         self._same_model = self._tables.model() == embedder.fingerprint
         self._known = self._tables.documents()
         self._skipped: list[UnreadableDocument] = []
+        self._lint: list[Finding] = []
         self._fresh: list[PreparedDocument] = []
         self._kept: dict[str, KnownDocument] = {}
         self._vectors = VectorSource(embedder)
@@ -168,6 +175,7 @@ class _Run:
             unchanged=len(self._kept),
             skipped=tuple(self._skipped),
             warnings=tuple(sorted(warnings)),
+            lint=tuple(self._lint),
             chunks=self._chunks,
             embedded=self._vectors.embedded,
             seconds=seconds,
@@ -180,11 +188,14 @@ class _Run:
             known = self._known.get(file.source_file)
             if known and self._same_model and self._is_same(known, data):
                 self._kept[file.source_file] = known
+                # rules of lint change too, and a secret is no older news for having been there
+                self._lint += lint_text(file.source_file, decode(data, file.source_file))
                 return
             document, text = read_document(file.source_file, data)
         except UnreadableDocument as error:
             self._skipped.append(error)
             return
+        self._lint += lint_text(file.source_file, text)
         chunks = chunk_text(document, text, self._settings.chunking)
         self._fresh.append(prepare(document, chunks, self._settings.fingerprint))
 

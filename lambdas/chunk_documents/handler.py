@@ -80,6 +80,7 @@ _COUNTED: Final = (
     telemetry.CHUNKED_CHUNKS,
     telemetry.CHUNKING_FAILED_FILES,
     telemetry.CHUNKING_MISMATCHES,
+    telemetry.CHUNKING_LINT_FINDINGS,
 )
 
 
@@ -97,6 +98,22 @@ def _report(done: Transformed, counts: dict[str, int]) -> None:
             "the parser changed the text; the original's lines are kept",
             document=done.source_file,
             difference=done.difference,
+        )
+    _report_lint(done, counts)
+
+
+def _report_lint(done: Transformed, counts: dict[str, int]) -> None:
+    """Log one line for each kind, of its place and number; what stands there is for no log."""
+    for kind in dict.fromkeys(finding.kind for finding in done.findings):
+        of_kind = [finding for finding in done.findings if finding.kind is kind]
+        number = sum(finding.count for finding in of_kind)
+        counts[telemetry.CHUNKING_LINT_FINDINGS] += number
+        logger.warning(
+            "lint found something",
+            document=done.source_file,
+            kind=kind.value,
+            findings=number,
+            first_line=of_kind[0].line,
         )
 
 

@@ -10,11 +10,13 @@ from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.core.metadata import stored_text, to_metadata
+from knowledge_rag.extract.lint.check import lint_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from knowledge_rag.core.chunks import Chunk
+    from knowledge_rag.extract.lint.finding import Finding
     from lambdas.chunk_documents.job import InputFile
     from lambdas.chunk_documents.settings import Settings
     from lambdas.chunk_documents.storage import Content, Storage
@@ -34,6 +36,7 @@ class Transformed:
         chunks: how many.
         oversized_lines: lines that alone exceed the cap.
         difference: where the parser's text departs from the original, ``None`` where it does not.
+        findings: what lint has to say of it.
     """
 
     source_file: str
@@ -41,6 +44,7 @@ class Transformed:
     chunks: int
     oversized_lines: tuple[int, ...]
     difference: str | None
+    findings: tuple[Finding, ...]
 
 
 def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings) -> Transformed:
@@ -72,6 +76,7 @@ def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings
         len(chunks),
         tuple(chunk.start_line for chunk in chunks if chunk.oversized),
         _difference(text, "".join(str(item.get("contentBody", "")) for item in contents)),
+        lint_text(source_file, text),
     )
 
 

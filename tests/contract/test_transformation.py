@@ -168,6 +168,24 @@ def test_a_line_over_the_cap_is_warned_about(job):
     assert (warning["document"], warning["lines"]) == ("runbooks/a.md", [2])
 
 
+def test_what_lint_finds_is_logged_and_counted_without_the_text_and_the_file_is_kept_whole(job):
+    text = "# A\n\npassword: k9Vq2mZx\nkube\u200bctl\npassword: Tr0ub4dor\n"
+    job.add("runbooks/a.md", text.encode(), text)
+    job.add("runbooks/clean.md", RUNBOOK.encode(), RUNBOOK)
+
+    answer, lines, metrics = run(job.event)
+
+    (content,) = job.contents(answer["outputFiles"][0])
+    assert "k9Vq2mZx" in proven(content, text.encode()).content
+    found = [line for line in lines if line["message"] == "lint found something"]
+    assert [
+        (line["document"], line["kind"], line["findings"], line["first_line"]) for line in found
+    ] == [("runbooks/a.md", "secret", 2, 3), ("runbooks/a.md", "hidden_unicode", 1, 4)]
+    assert "k9Vq" not in json.dumps(lines)
+    assert metrics["KnowledgeChunkingLintFindings"] == [3.0]
+    assert metrics["KnowledgeChunkedFiles"] == [2.0]
+
+
 def test_the_corpus_prefix_is_no_part_of_a_citation(job, aws_environment):
     aws_environment.setenv("CORPUS_PREFIX", "knowledge-corpus/")
     job.add("knowledge-corpus/runbooks/a.md", RUNBOOK.encode(), RUNBOOK)

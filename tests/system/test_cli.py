@@ -14,7 +14,17 @@ COMMANDS = (
     *GROUPS,
     *[
         (name,)
-        for name in ("demo", "ingest", "retrieve", "chunk", "serve", "gameday", "doctor", "smoke")
+        for name in (
+            "demo",
+            "ingest",
+            "lint",
+            "retrieve",
+            "chunk",
+            "serve",
+            "gameday",
+            "doctor",
+            "smoke",
+        )
     ],
     ("bench", "chunking"),
     ("bench", "floor"),

@@ -92,9 +92,26 @@ def test_a_program_is_told_what_changed_and_only_that_is_embedded(cli, own):
         "unchanged": 1,
         "skipped": [],
         "warnings": [],
+        "lint": [],
         "chunks": 4,
         "embedded": 2,
     }
+
+
+def test_what_lint_finds_is_named_after_an_ingest_and_the_rest_counted(cli, own):
+    secrets = "".join(f"password: k9Vq2mZ{n}\n" for n in range(30))
+    write_files(own / "docs", {"leak.md": "# Leak\x1b[31m\n\n" + secrets})
+    ran = cli("ingest", own / "docs", "--kb", own / "own.kb")
+    assert ran.code == 0
+    lines = ran.err.removesuffix("\n").split("\n")
+    assert (
+        lines[0] == "lint leak.md:1:7 hidden_unicode: control character U+001B: # Leak\\x1b[31m pa"
+    )
+    assert lines[1] == "lint leak.md:3:11 secret: password in plain text: … (8 characters)"
+    assert lines[20:] == [f"lint and 11 more: knowledge-rag lint {own / 'docs'}"]
+    again = cli("ingest", own / "docs", "--kb", own / "own.kb", "--json")
+    assert (again.code, again.err, again.json["unchanged"]) == (0, "", 4)
+    assert len(again.json["lint"]) == 31
 
 
 def test_ones_own_knowledge_base_is_asked_once_there_is_one(cli, own):

@@ -1,0 +1,76 @@
+"""``knowledge-rag lint``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.options import JsonOption
+from knowledge_rag.cli.terminal import err, out, print_json, tell
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.lines import decode
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.extract.lint.check import lint_text
+from knowledge_rag.local.corpus import find_documents, read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knowledge_rag.extract.lint.finding import Finding
+
+SHOWN_AFTER_INGEST: Final = 20
+
+
+def lint(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder with *.md and *.txt files.")
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Look for secrets, hidden Unicode and text aimed at a model, as ingest does.
+
+    Prints a line for each: path:line:column kind: message: excerpt, secrets masked. Reads files and
+    changes nothing. Exits 1 if it found something or a file could not be read.
+    """
+    found: list[Finding] = []
+    skipped: list[UnreadableDocument] = []
+    files = find_documents(folder)
+    for file in files:
+        try:
+            text = decode(read_bytes(file), file.source_file)
+        except UnreadableDocument as error:
+            skipped.append(error)
+        else:
+            found += lint_text(file.source_file, text)
+    if json:
+        reasons = [{"document": unread.name, "reason": unread.reason} for unread in skipped]
+        findings = [finding.to_dict() for finding in found]
+        print_json({"documents": len(files), "findings": findings, "skipped": reasons})
+    else:
+        _show(found, len(files))
+    for unread in skipped:
+        tell("skipped", str(unread))
+    if found or skipped:
+        raise typer.Exit(ExitCode.FINDINGS)
+
+
+def show_first(findings: Sequence[Finding], folder: Path) -> None:
+    """Print the first findings of an ingest on standard error, and how to see the others."""
+    for finding in findings[:SHOWN_AFTER_INGEST]:
+        tell("lint", str(finding))
+    more = sum(finding.count for finding in findings[SHOWN_AFTER_INGEST:])
+    if more:
+        tell("lint", f"and {more} more: knowledge-rag lint {shlex.quote(str(folder))}")
+
+
+def _show(findings: Sequence[Finding], documents: int) -> None:
+    console = out()
+    for finding in findings:
+        console.print(neutralise(str(finding)))
+    number = sum(finding.count for finding in findings)
+    plural = "" if number == 1 else "s"
+    err().print(f"{number} finding{plural} in {documents} documents", style="dim")

@@ -1,0 +1,132 @@
+"""Everything that lint finds in a document, with exact lines and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from knowledge_rag.extract.lint.anchors import Folded, matches
+from knowledge_rag.extract.lint.comments import find_comments
+from knowledge_rag.extract.lint.exfiltration import find_exfiltration
+from knowledge_rag.extract.lint.finding import Finding, Hit, Kind, excerpt, mask
+from knowledge_rag.extract.lint.instructions import WORDINGS
+from knowledge_rag.extract.lint.invisible import find_hidden
+from knowledge_rag.extract.lint.look_alikes import find_look_alikes
+from knowledge_rag.extract.lint.markers import MARKERS
+from knowledge_rag.extract.lint.secrets import find_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_FINDINGS: Final = 1000
+"""Of one kind in one document; the last stands for all further ones."""
+_AROUND: Final = 8
+"""Characters shown either side of a hidden one."""
+_DATA_DEPENDENT: Final = (ArithmeticError, LookupError, RuntimeError, ValueError)
+"""What a text can make of a function that is pure and typed, should one here have a fault."""
+
+Detector = Callable[[str, Folded], Iterable[Hit]]
+"""Given a text and the same folded, finds hits in any order."""
+
+
+class _Place(NamedTuple):
+    hit: Hit
+    kind: Kind
+    stands_for: int
+
+
+def _hidden(text: str, folded: Folded) -> Iterator[Hit]:
+    return chain(find_hidden(text, folded.foreign), find_look_alikes(text, folded.foreign))
+
+
+def _instructions(_text: str, folded: Folded) -> Iterator[Hit]:
+    for rule, found in matches(folded.text, (*WORDINGS, *MARKERS), folded.words):
+        yield Hit(*found.span(), rule.message)
+    yield from find_exfiltration(folded)
+    yield from find_comments(folded)
+
+
+DETECTORS: Final[dict[Kind, Detector]] = {
+    Kind.SECRET: find_secrets,
+    Kind.HIDDEN_UNICODE: _hidden,
+    Kind.INSTRUCTION: _instructions,
+}
+
+
+def lint_text(
+    source_file: str, text: str, detectors: dict[Kind, Detector] = DETECTORS
+) -> tuple[Finding, ...]:
+    """Look for secrets, hidden Unicode and text aimed at a model; the text stays as it is.
+
+    A fault of lint's own costs nobody a document: it becomes a finding of its own kind.
+
+    Args:
+        source_file: the document, relative to the corpus root.
+        text: as its lines are counted, see :mod:`knowledge_rag.core.lines`.
+        detectors: what finds each kind.
+
+    Returns:
+        The findings in the order of their places.
+    """
+    try:
+        return _lint(source_file, text, detectors)
+    except _DATA_DEPENDENT as error:
+        message = f"lint failed on this document, please report it: {type(error).__name__}"
+        return (Finding(source_file, 1, 1, Kind.UNCHECKED, message, ""),)
+
+
+def _lint(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple[Finding, ...]:
+    folded = Folded(text)
+    places: list[_Place] = []
+    secrets: list[Hit] = []
+    for kind, detect in detectors.items():
+        hits = list(islice(found := iter(detect(text, folded)), MAX_FINDINGS))
+        further = sum(1 for _ in found)
+        hits = _apart(hits)
+        secrets += hits if kind is Kind.SECRET else []
+        places += [_Place(hit, kind, 1) for hit in hits]
+        if further:
+            places[-1] = places[-1]._replace(stands_for=further + 1)
+    if not places:
+        return ()
+    places.sort(key=lambda place: place.hit)
+    return tuple(_findings(source_file, text, places, secrets))
+
+
+def _apart(hits: list[Hit]) -> list[Hit]:
+    """Keep of hits that overlap the first; of those that start together the longest."""
+    kept: list[Hit] = []
+    for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end)):
+        if not kept or hit.start >= kept[-1].end:
+            kept.append(hit)
+    return kept
+
+
+def _findings(
+    source_file: str, text: str, places: list[_Place], secrets: list[Hit]
+) -> Iterator[Finding]:
+    line, line_start = 1, 0
+    for hit, kind, count in places:
+        newlines = text.count("\n", line_start, hit.start)
+        if newlines:
+            line += newlines
+            line_start = text.rindex("\n", line_start, hit.start) + 1
+        message = hit.message
+        if count > 1:
+            message = f"{message}, and {count - 1} more of this kind in the document"
+        shown = _excerpt(text, hit, kind, secrets)
+        yield Finding(source_file, line, hit.start - line_start + 1, kind, message, shown, count)
+
+
+def _excerpt(text: str, hit: Hit, kind: Kind, secrets: list[Hit]) -> str:
+    if kind is Kind.SECRET:
+        return mask(text[hit.start : hit.end])
+    if kind is Kind.INSTRUCTION:
+        return excerpt(text, hit.start, hit.end, secrets)
+    start, end = hit.start, hit.end
+    if kind is Kind.HIDDEN_UNICODE:
+        start, end = max(0, start - _AROUND), min(len(text), end + _AROUND)
+    shown = excerpt(text, start, end, secrets)
+    # what looks like something else, or like nothing, is shown as what it is
+    return shown.encode("ascii", "backslashreplace").decode()
