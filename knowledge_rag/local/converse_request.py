@@ -19,7 +19,8 @@ SERVICE: Final = "bedrock-runtime"
 MAX_TOKENS: Final = 4_096
 """Of an answer, unless the request says otherwise."""
 
-_READ: Final = frozenset({"text", "searchResult", "cachePoint"})
+_READ: Final = frozenset({"text", "searchResult", "toolResult", "cachePoint"})
+_READ_OF_TOOLS: Final = frozenset({"text", "json", "searchResult"})
 _NOT_HERE: Final = {
     "guardrailConfig": "a guardrail, which is not available locally",
     "outputConfig": "a model, which is not available locally",
@@ -121,30 +122,66 @@ def _check_turns(messages: list[dict[str, Any]]) -> None:
             raise invalid(f"The content field in the Message object at messages.{number} is empty.")
         for place, block in enumerate(message["content"]):
             _check_block(block, f"messages.{number}.content.{place}", message["role"])
+    _check_tools(messages)
 
 
 def _check_block(block: dict[str, Any], where: str, role: str) -> None:
-    kind = next(name for name, value in block.items() if value is not None)
     if role == "assistant":
         return  # what a model has said before is not asked about
+    kind = _kind(block)
     if kind not in _READ:
         raise invalid(f"This model doesn't support the {kind} content block at {where}.")
     if kind == "text" and not block["text"].strip():
         raise invalid(f"The text field in the ContentBlock object at {where} is blank.")
-    if kind == "searchResult" and not block["searchResult"]["content"]:
-        raise invalid(f"The content field in the SearchResultBlock object at {where} is empty.")
+    for inner in block["toolResult"]["content"] if kind == "toolResult" else ():
+        if _kind(inner) not in _READ_OF_TOOLS:
+            raise invalid(
+                f"This model doesn't support {_kind(inner)} in the toolResult at {where}."
+            )
+    for found in _results_in(block):
+        if not found["content"]:
+            raise invalid(f"The content field in the SearchResultBlock object at {where} is empty.")
+
+
+def _kind(block: dict[str, Any]) -> str:
+    return next(name for name, value in block.items() if value is not None)
+
+
+def _check_tools(messages: list[dict[str, Any]]) -> None:
+    """A tool's results follow the message that asked for them, and answer each of its requests."""
+    asked: list[str] = []
+    for number, message in enumerate(messages):
+        given = [block["toolResult"]["toolUseId"] for block in _all(message, "toolResult")]
+        if sorted(given) != sorted(asked):
+            raise invalid(
+                f"Expected toolResult blocks at messages.{number}.content for exactly the toolUse "
+                "blocks of the message before it."
+            )
+        asked = [block["toolUse"]["toolUseId"] for block in _all(message, "toolUse")]
+
+
+def _all(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [block for block in message["content"] if block.get(kind) is not None]
 
 
 def _search_results(messages: list[dict[str, Any]]) -> Iterator[SearchResult]:
-    for message in messages:
-        for block in message["content"]:
-            if (found := block.get("searchResult")) is not None:
-                yield SearchResult(
-                    found["source"],
-                    found["title"],
-                    tuple(item["text"] for item in found["content"]),
-                    bool((found.get("citations") or {}).get("enabled")),
-                )
+    """Give them in the order in which they are numbered: over messages and tools' results."""
+    users = (message for message in messages if message["role"] == "user")
+    for block in (block for message in users for block in message["content"]):
+        for found in _results_in(block):
+            yield SearchResult(
+                found["source"],
+                found["title"],
+                tuple(item["text"] for item in found["content"]),
+                bool((found.get("citations") or {}).get("enabled")),
+            )
+
+
+def _results_in(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    inner = (block.get("toolResult") or {}).get("content") or ()
+    for one in (block, *inner):
+        if (found := one.get("searchResult")) is not None:
+            yield found
 
 
 def _whole(index: int, result: SearchResult) -> Citation:

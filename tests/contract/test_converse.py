@@ -10,6 +10,12 @@ from botocore.parsers import ResponseParserError
 from botocore.validate import ParamValidator
 from urllib3.exceptions import ProtocolError
 
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.outcome import RetrievalResult
+from knowledge_rag.guardrails.evidence_file import read_evidence
+from knowledge_rag.guardrails.ledger import Ledger
+from knowledge_rag.guardrails.search_results import to_search_result
+from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local import answer_writers as writers
 from knowledge_rag.local import scripted_models
 from knowledge_rag.local.agent_request import service_model
@@ -51,6 +57,16 @@ OWN = {
 }
 
 
+RESOLUTION = (
+    "# RDS failover",
+    "",
+    "## Resolution",
+    "",
+    "1. Promote the replica with `aws rds failover-db-cluster --db-cluster-identifier orders`.",
+    "2. Wait until the writer answers.",
+)
+
+
 @pytest.fixture(scope="module")
 def bedrock(tmp_path_factory):
     folder = tmp_path_factory.mktemp("converse")
@@ -74,16 +90,8 @@ def client(bedrock):
 
 
 def test_the_default_model_lifts_its_advice_from_the_results_it_is_given(client):
-    runbook = (
-        "# RDS failover",
-        "",
-        "## Resolution",
-        "",
-        "1. Promote the replica with `aws rds failover-db-cluster --db-cluster-identifier orders`.",
-        "2. Wait until the writer answers.",
-    )
     question = {"text": "RDS failover: how to promote the replica?"}
-    response = converse(client, MODEL_ID, [user(block("runbooks/rds.md", runbook), question)])
+    response = converse(client, MODEL_ID, [user(block("runbooks/rds.md", RESOLUTION), question)])
     assert {"searchResultIndex": 0, "start": 4, "end": 5} in locations(response)
     assert "aws rds failover-db-cluster --db-cluster-identifier orders" in said(blocks(response))
 
@@ -140,6 +148,15 @@ def test_results_are_counted_over_all_messages(client):
     first, second = EVIDENCE
     response = converse(client, messages=[user(first, QUESTION), answer, user(second, QUESTION)])
     assert {at["searchResultIndex"] for at in locations(response)} == {0, 1}
+
+
+def test_results_of_a_tool_are_counted_like_others(client):
+    first, second = EVIDENCE
+    use = {"toolUse": {"toolUseId": "one", "name": "search", "input": {}}}
+    result = {"toolResult": {"toolUseId": "one", "content": [{"text": "found"}, second]}}
+    asked = [user(first, QUESTION), {"role": "assistant", "content": [use]}]
+    response = converse(client, messages=[*asked, user(result, QUESTION)])
+    assert locations(response) == locations(converse(client))
 
 
 def test_without_citations_enabled_there_are_none(client):
@@ -234,6 +251,40 @@ def test_a_stream_that_ends_early_has_no_stop_reason(client):
 
 
 # models that misbehave
+
+
+@pytest.mark.parametrize(
+    ("model", "stay", "go"),
+    [
+        ("local.quotes", True, False),
+        (MODEL_ID, True, False),
+        ("local.misquotes", True, False),  # what counts is the location, in what was given
+        ("local.fabricates", True, True),
+        ("local.uncited", False, False),
+        ("local.index-beyond", False, True),
+        ("local.lines-beyond", False, True),
+        ("local.end-beyond", False, True),
+        ("local.reversed", False, True),
+        ("local.negative", False, True),
+        ("local.inclusive-ends", False, True),
+        ("local.no-start", False, True),
+        ("local.no-locations", False, True),
+        ("local.of-a-document", False, True),
+    ],
+)
+def test_whatever_is_cited_nothing_stays_but_lines_of_what_was_given(client, model, stay, go):
+    text = "\n".join(RESOLUTION)
+    result = RetrievalResult(text, Citation("runbooks/rds.md", 11, 16, "RDS failover"), None)
+    (entry,) = (ledger := Ledger((result,))).entries
+    messages = [user({"searchResult": to_search_result(entry)}, QUESTION)]
+    response = converse(client, model, messages)
+    read = read_evidence({"request": {"messages": messages}, "response": response})
+    checked = verify(read.answer, ledger)
+    assert bool(checked.citations) == stay
+    assert bool(checked.removed) == go
+    for cited in checked.citations:
+        first, last = cited.citation.start_line, cited.citation.end_line
+        assert cited.content == "\n".join(RESOLUTION[first - 11 : last - 10])
 
 
 @pytest.mark.parametrize(

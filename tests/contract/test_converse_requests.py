@@ -46,6 +46,14 @@ def unchecked(bedrock):
 
 ANSWER = {"role": "assistant", "content": [{"text": "Yes."}]}
 PNG = {"image": {"format": "png", "source": {"bytes": b"x"}}}
+USE = {"toolUse": {"toolUseId": "one", "name": "search", "input": {}}}
+ASKED = {"role": "assistant", "content": [USE]}
+
+
+def tool_result(*content, tool="one"):
+    return {"toolResult": {"toolUseId": tool, "content": list(content)}}
+
+
 INVALID = {
     "no-messages": ({"messages": []}, "must start with a user message"),
     "assistant-first": ({"messages": [ANSWER, user(QUESTION)]}, "must start with a user message"),
@@ -55,6 +63,22 @@ INVALID = {
     "blank-text": ({"messages": [user({"text": " "})]}, "messages.0.content.0 is blank"),
     "image": ({"messages": [user(QUESTION, PNG)]}, "doesn't support the image content block"),
     "empty-result": ({"messages": [user(block("a", []))]}, "SearchResultBlock object at messages"),
+    "tool-unasked": (
+        {"messages": [user(tool_result())]},
+        "Expected toolResult blocks at messages.0",
+    ),
+    "tool-unanswered": (
+        {"messages": [user(QUESTION), ASKED, user(QUESTION)]},
+        "Expected toolResult blocks at messages.2",
+    ),
+    "tool-other": (
+        {"messages": [user(QUESTION), ASKED, user(tool_result(tool="two"))]},
+        "Expected toolResult blocks at messages.2",
+    ),
+    "tool-image": (
+        {"messages": [user(QUESTION), ASKED, user(tool_result(PNG))]},
+        "doesn't support image in the toolResult at messages.2.content.0",
+    ),
     "mixed-citations": (
         {"messages": [user(block("a", ["b"]), block("c", ["d"], cited=False))]},
         "citations must be enabled for all search results or for none",

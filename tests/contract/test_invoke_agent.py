@@ -15,6 +15,7 @@ from botocore.validate import ParamValidator
 
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.response import read_outcome
+from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.local import invoke_agent
 from knowledge_rag.local.agent_request import service_model
 from knowledge_rag.local.ingest import ingest
@@ -133,6 +134,15 @@ def test_the_answer_cites_nothing_but_what_the_trace_holds(client):
     checked = verified(events(client))
     assert checked.citations
     assert not checked.removed
+
+
+def test_evidence_and_answer_are_read_from_a_turns_events_alone(client):
+    found = events(client)
+    read = read_evidence({"completion": found})
+    assert read.answer == said(found)
+    assert not read.dropped
+    results = [passage.result for passage in read.passages]
+    assert results == [result for body in bodies(found) for result in read_outcome(body).results]
 
 
 def test_without_a_trace_there_is_only_the_answer(client):
