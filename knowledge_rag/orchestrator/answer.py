@@ -100,7 +100,7 @@ _LEADS: Final = re.compile(r"summary|guidance|similar incidents?|analysis", re.I
 _SENTENCE: Final = re.compile(r"(?<=[.!?])[ \t\n]+(?=[A-Z`*\"(])")
 _DELIMITER: Final = re.compile(r"[ \t|:-]+")
 _BETWEEN: Final = re.compile(r"(?:[\s,;&]|and)*")
-_CHECKBOX: Final = re.compile(r"\[[ xX]\][ \t]+")
+_CHECKBOX: Final = re.compile(r"\A\[[ xX]\][ \t]+")
 _QUOTE_MARK: Final = re.compile(r"^ {0,3}>[ \t]?", re.MULTILINE)
 _QUOTED: Final = frozenset({"text", "plaintext", "quote"})
 """What a code block holds that quotes words and is no command."""
@@ -134,12 +134,34 @@ class _Reader:
         self._has_steps = has_steps
         self._section = Section.OPEN
         self._level = _NO_LEVEL
+        self._told = False
 
     def read(self, lines: Sequence[Line]) -> None:
         """Read consecutive lines."""
-        for head, *more in _groups(blocks_of(lines), self._is_reference):
-            if rest := self._enter(head):
+        for head, *more in _groups(self._blocks(lines), self._is_reference):
+            rest = self._enter(head)
+            if rest:
                 self._take([rest, *more])
+            if rest is not head and self._section is Section.SUMMARY and self._told:
+                self._section = Section.OPEN  # who sums up on the label's own line is done with it
+
+    def _blocks(self, lines: Sequence[Line]) -> Iterator[Block]:
+        """Give the blocks of lines; references alone on theirs are blocks of their own.
+
+        To Markdown a line ``2. Wait`` right below one of words goes on with it, but who writes a
+        reference below a step's code begins the next step there.
+        """
+        for block in blocks_of(lines):
+            count = 0
+            while count < len(block.lines) and self._is_reference(
+                Block(Form.PROSE, block.lines[count : count + 1])
+            ):
+                count += 1
+            if block.form is Form.PROSE and 0 < count < len(block.lines):
+                yield Block(Form.PROSE, block.lines[:count])
+                yield from self._blocks(block.lines[count:])
+            else:
+                yield block
 
     def _is_reference(self, block: Block) -> bool:
         """Whether a block is nothing but references to what stands before it."""
@@ -161,8 +183,8 @@ class _Reader:
             return None
         if label is None or section is None or not _is_label(label, alone=not rest):
             return block
-        self._section = section
-        self._level = _NO_LEVEL
+        self._section, self._level = section, _NO_LEVEL
+        self._told = bool(label["rest"].strip()) or len(rest) > 0
         return self._rest(block, label["rest"])
 
     def _enter_heading(self, section: Section | None, marks: str | None) -> None:
@@ -170,6 +192,7 @@ class _Reader:
         if section is not None or level <= self._level:
             self._section = section or Section.OPEN
             self._level = level
+            self._told = False
 
     def _rest(self, block: Block, rest: str) -> Block | None:
         first, *more = inside(block) if block.form is Form.ITEM else block.lines
@@ -215,6 +238,8 @@ class _Reader:
             said.append(text_of(group[0].lines, ()))
 
     def _add(self, part: Part, *, past: bool = False) -> None:
+        if not any(map(str.isalnum, part.text)):
+            return  # references to nothing that is said
         if not part.cited:
             self.answer.uncited.append(part)
         elif past or self._section is Section.SIMILAR:
@@ -226,6 +251,8 @@ class _Reader:
 
     def _of_item(self, group: list[Block]) -> Iterator[Part]:
         blocks = [*blocks_of(inside(group[0])), *group[1:]]
+        if not blocks:
+            return
         children = [block for block in blocks if block.form is Form.ITEM]
         own = [block for block in blocks if block.form is not Form.ITEM]
         if not any(cited_in(child.lines, self._citations) for child in children):
@@ -267,7 +294,7 @@ class _Reader:
         cited = tuple(it for block in blocks for it in cited_in(block.lines, self._citations))
         words = [text_of(block.lines, cited) for block in blocks if block.form is not Form.CODE]
         text = "\n".join(word for word in words if word.strip())
-        text = _CHECKBOX.sub("", _QUOTE_MARK.sub("", text), count=1).strip()
+        text = _CHECKBOX.sub("", _QUOTE_MARK.sub("", text).strip()).strip()
         codes = _codes(blocks)
         if not text and codes:  # what it says stands in code: a command alone, or a quotation
             text = codes[0][1]
@@ -321,7 +348,7 @@ def _cited_sentences(
         if number + 1 < len(places) and _BETWEEN.fullmatch(text, end, places[number + 1][0]):
             continue
         said = _SENTENCE.split(text[position : places[first][0]].strip())[-1]
-        said = said.lstrip(".,;:) ").rstrip(" (")
+        said = _QUOTE_MARK.sub("", said).lstrip(".,;:) ").rstrip(" (")
         if said:
             yield said, tuple(cited[first : number + 1])
         position, first = end, number + 1

@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.answer_text import Block, Line
 
 _QUOTE_MARK: Final = re.compile(r" {0,3}>[ \t]?")
-_MARKS: Final = {Form.PROSE: _QUOTE_MARK, Form.HEADING: re.compile(r" {0,3}#{1,6}[ \t]+")}
-_CHECKBOX: Final = re.compile(r"\[[ xX]\][ \t]+")
+_HEADING_MARK: Final = re.compile(r"^ {0,3}#{1,6}[ \t]+")
+_MARKS: Final = {Form.PROSE: _QUOTE_MARK, Form.HEADING: _HEADING_MARK}
+_CHECKBOX: Final = re.compile(r"\A\[[ xX]\][ \t]+")
 _ORDERED: Final = re.compile(r"[ \t]*\d{1,9}[.)][ \t]")
 _FENCE: Final = re.compile(r" {0,3}(?:`{3,}|~{3,})[ \t]*[\w{]")
+_HTML: Final = re.compile(r" {0,3}<[A-Za-z/!?]")
+"""What begins a block that a reader of the rendered page may never see: a comment, say."""
 _ANY_FENCE: Final = re.compile(r"[ \t]*(?:`{3,}|~{3,})")
 _POINTER: Final = re.compile(r"^\W*(?:related|see also|references?)\b", re.IGNORECASE)
 """Words that lead to another document and ask for nothing."""
@@ -96,17 +99,43 @@ def lifted_from(passage: Passage, told: set[str]) -> list[Lifted]:
 
     A chunk may begin inside a code block; what looks like words there is code, and the other way
     round. So where the fences of a passage don't pair up, what stands up to the first one is passed
-    over, and where they don't then either, all of it. A code block that is cut off is left out.
+    over, and where they don't then either, or it can't be told, all of it. A code block that is cut
+    off is left out.
 
     Args:
         passage: the lines.
         told: the words that tell of the incident: of a table only the rows that share some count.
     """
-    for lines in (passage.lines, _behind_first_fence(passage.lines)):
-        blocks = list(blocks_of(lines))
-        if not _begins_in_code(blocks):
-            return list(_Lifter(passage, told).lift(blocks))
-    return []
+    seen = _behind_comment(passage.lines)
+    whole = list(blocks_of(seen))
+    if _begins_with_heading(passage) or _pairs_up(whole):
+        return list(_Lifter(passage, told).lift(whole))
+    rest = list(blocks_of(_behind_first_fence(seen)))
+    if _is_torn(whole) or not _pairs_up(rest):
+        return []
+    return list(_Lifter(passage, told).lift(rest))
+
+
+def _begins_with_heading(passage: Passage) -> bool:
+    """Whether the passage begins where its section does, and so in no code block."""
+    first = _HEADING_MARK.sub("", passage.lines[0].text).strip(" #")
+    return first in passage.path
+
+
+def _is_torn(blocks: Sequence[Block]) -> bool:
+    """Whether the last fence may open code that is cut off as well as close code cut off before."""
+    fences = [it for it in _nested(blocks) if it.form is Form.CODE and not is_closed(it)]
+    return any(line.text.strip() for it in fences for line in it.lines[1:])
+
+
+def _behind_comment(lines: Sequence[Line]) -> Sequence[Line]:
+    """Give the lines behind the end of a comment that began in another chunk."""
+    for place, line in enumerate(lines):
+        if "<!--" in line.text:
+            break
+        if "-->" in line.text:
+            return lines[place + 1 :]
+    return lines
 
 
 def _behind_first_fence(lines: Sequence[Line]) -> Sequence[Line]:
@@ -115,16 +144,16 @@ def _behind_first_fence(lines: Sequence[Line]) -> Sequence[Line]:
     return lines[next(fences, len(lines)) + 1 :]
 
 
-def _begins_in_code(blocks: Sequence[Block]) -> bool:
-    """Whether the fences of a passage pair up wrongly: its first one is another one's end."""
+def _pairs_up(blocks: Sequence[Block]) -> bool:
+    """Whether no fence of a passage is taken for the end of another one."""
     for block in _nested(blocks):
         if block.form is Form.CODE:
             within = block.lines[1:-1] if is_closed(block) else block.lines[1:]
             if any(_FENCE.match(line.text) for line in within):
-                return True
-            if not is_closed(block) and not any(line.text.strip() for line in within):
-                return True
-    return False
+                return False
+            if not is_closed(block) and not _FENCE.match(block.lines[0].text):
+                return False
+    return True
 
 
 def _nested(blocks: Sequence[Block]) -> Iterator[Block]:
@@ -172,18 +201,18 @@ class _Lifter:
             elif block.form is Form.CODE:
                 yield from self._code(heading, [block, *blocks[position:behind]])
                 position = behind
-            elif block.form is not Form.RULE:
+            elif block.form is not Form.RULE and not _HTML.match(block.lines[0].text):
                 yield from self._words(block, blocks[position:behind])
                 position = behind
             heading = heading if block.form is Form.RULE else None
 
     def _item(self, item: Block) -> Iterator[Lifted]:
-        """Give a list item, and apart from it those of its inner items that have commands."""
-        own: list[Block] = []
-        inner: list[Block] = []
-        for block in blocks_of(inside(item)):
-            has_code = any(it.form is Form.CODE for it in _nested([block]))
-            (inner if block.form is Form.ITEM and has_code else own).append(block)
+        """Give a list item, and apart from it its inner items if any of them has commands."""
+        blocks = list(blocks_of(inside(item)))
+        items = [block for block in blocks if block.form is Form.ITEM]
+        has_code = any(it.form is Form.CODE for it in _nested(items))
+        inner = items if has_code else []
+        own = [block for block in blocks if block not in inner]
         yield from self._step(own, ORDERED if _ORDERED.match(item.lines[0].text) else BULLET)
         for block in inner:
             yield from self._item(block)
@@ -202,22 +231,30 @@ class _Lifter:
             yield from self._step([head, *codes], INTRODUCED if codes else PARAGRAPH)
 
     def _step(self, blocks: Sequence[Block], kind: Kind) -> Iterator[Lifted]:
-        """Make one step of blocks: their words are the action, their code the commands."""
+        """Make one step of blocks: their words are the action, their code the commands.
+
+        Words that only lead to a table or list of which nothing is given are none.
+        """
         words: list[Line] = []
         numbers: set[int] = set()
         commands: list[Command] = []
         for block in blocks:
             if block.form is Form.CODE:
                 language, code = code_of(block)
-                if is_closed(block) and code.strip():
+                if code.strip() and is_closed(block) and self._is_whole(block):
                     commands.append(Command(language, code))
                     numbers |= {line.number for line in block.lines}
             else:
                 words += self._rows(block) if block.form is Form.TABLE else _plain(block)
-        action = _CHECKBOX.sub("", "\n".join(line.text for line in words), count=1).strip()
-        if _says_something(action, commands):
+        action = _CHECKBOX.sub("", "\n".join(line.text for line in words).strip()).strip()
+        leads = kind is PARAGRAPH or any(block.form is Form.TABLE for block in blocks)
+        if any(map(str.isalnum, action)) and (commands or not leads or action[-1] != ":"):
             numbers |= {line.number for line in words}
             yield Lifted(action, tuple(commands), tuple(sorted(numbers)), self._passage, kind)
+
+    def _is_whole(self, block: Block) -> bool:
+        """Whether all lines were retrieved: code is not put together over a line nobody has seen."""
+        return all(line.number in self._passage.entries for line in block.lines)
 
     def _rows(self, table: Block) -> list[Line]:
         """Give the rows of a table that speak of the incident, below what its columns are."""
@@ -225,13 +262,6 @@ class _Lifter:
         shared = sorted((it for it in ranked if it[0] >= MIN_ROW_WORDS), key=lambda it: -it[0])
         chosen = sorted(line for _, line in shared[:MAX_ROWS])
         return [_bare_row(line) for line in ([table.lines[0], *chosen] if chosen else [])]
-
-
-def _says_something(action: str, commands: Sequence[Command]) -> bool:
-    """Whether words are a step: what only leads to a table or a list without either is none."""
-    if not any(map(str.isalnum, action)):
-        return False
-    return bool(commands) or not action.endswith(":")
 
 
 def _bare_row(line: Line) -> Line:

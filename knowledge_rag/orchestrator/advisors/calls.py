@@ -1,0 +1,97 @@
+"""Calls of a model or an agent: on a thread, under one deadline, cancellable, with one failure."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from knowledge_rag.core.deadline import Deadline
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.orchestrator.advisors.failures import as_model_failure
+from knowledge_rag.orchestrator.backends.lazily import Lazily
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from knowledge_rag.core.clients import AwsClient
+
+DEADLINE_SECONDS: Final = 30.0
+"""How long an advisor may take. An agent's turn with three queries mostly ends within 10 to 20 s [?];
+who waits longer at 3 a.m. is better served by the retrieved lines themselves."""
+
+MIN_DEADLINE_SECONDS: Final = 0.1
+MAX_DEADLINE_SECONDS: Final = 300.0
+
+MAX_THREADS: Final = 8
+"""Calls of one advisor in flight at once; further ones wait, and their time runs meanwhile."""
+
+_WORKING_SHARE: Final = 0.95
+"""Of the time for a call, so that its end lands in it."""
+
+_Result = TypeVar("_Result")
+
+
+def check_deadline(seconds: float) -> None:
+    """Check the time that is set for an advisor.
+
+    Raises:
+        InvalidSettings: it is outside MIN_DEADLINE_SECONDS..MAX_DEADLINE_SECONDS.
+    """
+    if not MIN_DEADLINE_SECONDS <= seconds <= MAX_DEADLINE_SECONDS:  # a NaN is outside, too
+        raise InvalidSettings(
+            f"an advisor's deadline must be {MIN_DEADLINE_SECONDS} to {MAX_DEADLINE_SECONDS} "
+            f"seconds, not {seconds}"
+        )
+
+
+class ModelCalls:
+    """Calls one operation of one service.
+
+    botocore blocks, so it works on threads of this object's own: asyncio's are few and shared. A
+    thread can't be stopped, and need not be: the deadline holds at the socket, however slowly the
+    other side drips.
+
+    Args:
+        name: of the threads.
+        make: makes the client; on first use.
+    """
+
+    def __init__(self, name: str, make: Callable[[], AwsClient]) -> None:
+        self._client: Lazily[AwsClient] = Lazily("AWS client", make)
+        self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix=name)
+
+    async def call(self, work: Callable[[Any], _Result], deadline: Deadline) -> _Result:
+        """Do ``work`` with the botocore client, and give what it gives.
+
+        Args:
+            work: what to do; every exchange that it starts keeps the deadline.
+            deadline: by which this has returned or raised.
+
+        Raises:
+            ModelFailed: whatever went wrong. Only cancellation is passed on.
+        """
+        try:
+            left = deadline.remaining()
+            inner = Deadline.after(left * _WORKING_SHARE)
+            async with asyncio.timeout(left):
+                return await self._in_thread(lambda: self._work(work, inner))
+        except Exception as error:  # noqa: BLE001 - the boundary: every fault becomes one failure
+            raise as_model_failure(error) from error
+
+    def close(self) -> None:
+        """Let calls under way end, which takes no longer than their deadline, and close the client."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        client = self._client.made()
+        if client is not None:
+            client.close()
+
+    def _work(self, work: Callable[[Any], _Result], deadline: Deadline) -> _Result:
+        client = self._client.get(deadline)
+        with deadline.applied():
+            return work(client.api)
+
+    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
+        context = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work)

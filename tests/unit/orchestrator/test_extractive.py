@@ -1,0 +1,247 @@
+"""The advisor without a model: what it lifts, in which order, word for word."""
+
+import asyncio
+
+import pytest
+
+from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
+from knowledge_rag.core.retrieval import Query, degraded
+from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor, write
+from knowledge_rag.orchestrator.composition import recommend
+from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
+from tests.unit.orchestrator.evidence import (
+    FINDINGS,
+    POSTMORTEM_RESULTS,
+    RUNBOOK_FILE,
+    RUNBOOK_RESULTS,
+    findings_of,
+    results_of,
+)
+from tests.unit.orchestrator.schema import VALIDATOR
+
+INCIDENT = Incident(title="Writer of orders-db unavailable", service="rds")
+
+
+def advised(incident, findings):
+    advice = asyncio.run(ExtractiveAdvisor().advise(incident, findings))
+    given = recommend(incident, advice)
+    VALIDATOR.validate(given.to_dict())
+    return given
+
+
+def steps_of(text, told="disk"):
+    """Give the steps lifted from a runbook's section, as (action, commands, lines)."""
+    findings = findings_of(results_of("runbooks/disk.md", f"# Disk\n\n## Resolution\n\n{text}"))
+    return [
+        (step.action, step.commands, [(c.citation.start_line, c.citation.end_line) for c in step.citations])
+        for step in advised(Incident(title=told), findings).guidance
+    ]  # fmt: skip
+
+
+def test_the_whole_answer():
+    assert (
+        write(INCIDENT, FINDINGS)
+        == """\
+## Guidance
+
+1. Verify replica health. [Source: runbooks/rds-failover.md, lines 15-19]
+
+   ```bash
+   aws rds describe-events
+   ```
+2. Find out who is writer now. [Source: runbooks/rds-failover.md, lines 21-21]
+3. **Warning**: a failover drops every open connection. [Source: runbooks/rds-failover.md, lines 25-25]
+4. Tell the incident commander. [Source: runbooks/rds-failover.md, lines 27-27]
+5. Initiate manual failover if replication lag > 60s: [Source: runbooks/rds-failover.md, lines 28-28]
+6. Cluster: promote the reader. [Source: runbooks/rds-failover.md, lines 30-34]
+
+   ```bash
+   aws rds failover-db-cluster
+   ```
+7. Instance: there is no choice. [Source: runbooks/rds-failover.md, lines 36-36]
+8. Check | Wanted
+   writer of orders-db | available [Source: runbooks/rds-failover.md, lines 40-40] [Source: runbooks/rds-failover.md, lines 42-42]
+
+## Similar incidents
+
+- INC-2024-001: Manual failover was successful: [Source: postmortems/2024-01-rds.md, lines 11-15]
+
+  ```bash
+  aws rds failover-db-cluster --db-cluster-identifier orders-db
+  ```
+"""
+    )
+
+
+def test_the_recommendation_made_of_it():
+    given = advised(INCIDENT, FINDINGS)
+    assert given.status is Status.OK
+    assert given.summary == (
+        "8 steps from runbooks/rds-failover.md. 1 similar incident: INC-2024-001."
+    )
+    assert [step.support.value for step in given.guidance] == ["supported"] * 8
+    assert not given.warnings
+    (similar,) = given.similar_incidents
+    assert similar.incident_id == "INC-2024-001"
+    assert similar.resolution.startswith("Manual failover was successful:\naws rds failover")
+
+
+def test_it_is_the_same_for_the_same():
+    assert write(INCIDENT, FINDINGS) == write(INCIDENT, FINDINGS)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "step"),
+    [
+        ("- Free the disk.", ("Free the disk.", (), [(5, 5)])),
+        ("* [ ] Free the disk.", ("Free the disk.", (), [(5, 5)])),
+        ("7) Free the disk,\n   all of it.", ("Free the disk,\nall of it.", (), [(5, 6)])),
+        ("- Free the disk:\n\n  - logs\n  - images", ("Free the disk:\n- logs\n- images", (), [(5, 8)])),
+        ("Free the disk:\n\n```sh\nrm a\nrm b\n```", ("Free the disk:", ("rm a\nrm b",), [(5, 10)])),
+        ("### Disk is full\n\n~~~\nrm a\n~~~", ("Disk is full", ("rm a",), [(5, 9)])),
+        ("> Free no disk in use.", ("Free no disk in use.", (), [(5, 5)])),
+        ("- Free the disk:\n  ```\n  a\n  ```\n  ```\n  b\n  ```", ("Free the disk:", ("a", "b"), [(5, 11)])),
+        ("- Free the disk.\r\n", ("Free the disk.", (), [(5, 5)])),
+        ("- 解放磁盘 disk\u2028空间", ("解放磁盘 disk\u2028空间", (), [(5, 5)])),
+        ("- Free the disk `a`` b`.", ("Free the disk `a`` b`.", (), [(5, 5)])),
+        ("- Free the disk:\n\n  ````\n  ```\n  x\n  ```\n  ````", ("Free the disk:", ("```\nx\n```",), [(5, 11)])),
+    ],
+)  # fmt: skip
+def test_a_step_is_the_sources_own_words_and_its_narrowest_lines(markdown, step):
+    assert steps_of(markdown) == [step]
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "<!--\nFree the disk by formatting it.\n-->",
+        "<details>Free the disk.</details>",
+        "- Free the disk:\n\n  | a | b |\n  |---|---|\n  | x | y |",
+        "The disk is freed by:",
+        "Related: [the disk](disk.md).",
+        "---",
+        "- **",
+    ],
+)
+def test_what_is_no_step_is_not_lifted(markdown):
+    assert steps_of(markdown) == []
+
+
+def test_of_a_table_the_rows_that_speak_of_the_incident_are_given_below_their_columns():
+    table = (
+        "- See why:\n\n  | Seen | Do |\n  |---|---|\n  | disk is full | free it |\n  | fire | run |"
+    )
+    assert steps_of(table, "disk full") == [
+        ("See why:\nSeen | Do\ndisk is full | free it", (), [(5, 7), (9, 9)])
+    ]
+
+
+def test_a_code_block_that_is_cut_off_is_left_out():
+    whole = results_of(
+        "runbooks/disk.md", "# Disk\n\n## Resolution\n\n- Free the disk:\n\n  ```\n  rm x"
+    )
+    (step,) = advised(Incident(title="disk"), findings_of(whole)).guidance
+    assert step.commands == ()
+
+
+LONG_CODE = "# Disk\n\n## Resolution\n\n```bash\n" + "rm x \\\n" * 150 + "```\n"
+
+
+@pytest.mark.parametrize(
+    ("behind", "actions"),
+    [
+        ("\n- Free the disk.\n\n```bash\nrm y\n```\n", ["Free the disk."]),
+        ("", []),
+        ("\n- Free the disk.\n", []),  # the fence might as well open what is cut off
+    ],
+)
+def test_a_passage_that_begins_in_code_gives_what_surely_stands_behind_it(behind, actions):
+    results = results_of("runbooks/disk.md", LONG_CODE + behind)
+    last = [it for it in results if it.content.startswith("rm x") and "```" in it.content]
+    assert len(last) == 1
+    given = advised(Incident(title="disk"), findings_of(last))
+    assert [step.action for step in given.guidance] == actions
+
+
+def test_a_step_whose_command_is_in_the_next_chunk_cites_both():
+    text = "# Disk\n\n## Resolution\n\n1. Free the disk. " + "word " * 200
+    text += "\n\n   ```bash\n   " + "rm " + "x" * 400 + "\n   ```\n"
+    results = results_of("runbooks/disk.md", text)
+    assert len(results) == 3
+    (step,) = advised(Incident(title="disk"), findings_of(results[-2:])).guidance
+    assert [c.citation.start_line for c in step.citations] == [5, 7]
+    assert step.commands[0].startswith("rm xxx")
+
+
+def test_steps_before_a_chosen_one_of_a_list_come_along():
+    text = "1. Alpha.\n2. Beta.\n3. The disk is full: free the disk."
+    assert [action for action, _, _ in steps_of(text)] == [
+        "Alpha.",
+        "Beta.",
+        "The disk is full: free the disk.",
+    ]
+
+
+def test_the_same_step_is_given_once():
+    assert len(steps_of("- Free the disk.\n- Free  the disk.")) == 1
+
+
+def test_no_more_than_eight_steps_are_given():
+    assert len(steps_of("\n".join(f"- Free disk {n}." for n in range(40)))) <= 8
+
+
+def test_background_is_no_guidance():
+    text = "# Disk\n\nThe disk is full.\n\n## Symptoms\n\n- The disk is full.\n"
+    given = advised(Incident(title="disk"), findings_of(results_of("runbooks/disk.md", text)))
+    assert given.status is Status.NO_MATCH
+    assert given.summary == NO_MATCH
+
+
+def test_a_document_that_shares_few_words_with_the_incident_is_no_guidance():
+    other = Incident(title="Label printer of the writer prints blank pages in the warehouse")
+    assert write(other, findings_of(RUNBOOK_RESULTS)) == NO_MATCH
+
+
+def test_a_report_of_another_service_is_no_similar_incident():
+    findings = findings_of(RUNBOOK_RESULTS, results_of(
+        "postmortems/x.md", "---\nservice: s3\n---\n# X\n\n## Resolution\n\nThe writer of orders-db was fixed.\n"
+    ))  # fmt: skip
+    assert advised(INCIDENT, findings).similar_incidents == ()
+
+
+def test_a_report_that_does_not_say_what_resolved_it_is_left_out():
+    findings = findings_of(RUNBOOK_RESULTS, [POSTMORTEM_RESULTS[0], POSTMORTEM_RESULTS[2]])
+    assert advised(INCIDENT, findings).similar_incidents == ()
+
+
+def test_a_report_without_a_name_is_a_similar_incident_without_one():
+    report = "---\nservice: rds\n---\n# Writer stalled\n\n## Resolution\n\nFailed over by hand.\n"
+    (similar,) = advised(
+        INCIDENT, findings_of(RUNBOOK_RESULTS, results_of("postmortems/x.md", report))
+    ).similar_incidents
+    assert (similar.incident_id, similar.resolution) == ("", "Failed over by hand.")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "text", "status"),
+    [
+        ((), NO_MATCH, Status.NO_MATCH),
+        ((RetrievalOutcome(Status.NO_MATCH),), NO_MATCH, Status.NO_MATCH),
+        ((degraded(Reason.TIMEOUT),), UNREACHABLE, Status.DEGRADED),
+        ((RetrievalOutcome(Status.NO_MATCH), degraded(Reason.THROTTLED)), UNREACHABLE, Status.DEGRADED),
+    ],
+)  # fmt: skip
+def test_without_evidence_it_says_so(outcomes, text, status):
+    findings = Findings(tuple(Asked(Query("q"), outcome) for outcome in outcomes))
+    assert write(INCIDENT, findings) == text
+    given = advised(INCIDENT, findings)
+    assert (given.status, given.summary, given.confidence) == (status, text, 0.0)
+
+
+def test_a_step_names_only_files_that_were_retrieved():
+    files = {
+        c.citation.source_file for s in advised(INCIDENT, FINDINGS).guidance for c in s.citations
+    }
+    assert files == {RUNBOOK_FILE}
