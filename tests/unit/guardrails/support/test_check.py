@@ -138,7 +138,9 @@ def test_a_name_with_a_placeholder_within_may_be_filled_in():
     assert missing("Look at `job/web-1`.", "Look at `pod/<name>`.") == ["job/web-1"]
 
 
-@pytest.mark.parametrize("name", ["<db-id>", "$NAME", "${NAME}", "{id}", "{{ id }}", "YOUR-NAME"])
+@pytest.mark.parametrize(
+    "name", ["<db-id>", "$NAME", "${NAME}", "{id}", "{{ id }}", "YOUR-NAME", r"your\_name"]
+)
 def test_placeholders_of_a_claim_are_not_looked_for(name):
     assert missing(f"Use `--wait {name}`.", "Use `--wait 60s`.") == []
 
