@@ -145,22 +145,22 @@ def test_outcomes_come_in_the_order_of_the_queries_and_no_query_has_more_than_it
     assert asked_for == {"a": 5, "b": 2, "c": 5}
 
 
-@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3)])
-def test_no_more_queries_are_under_way_than_the_limit_says(limit, most):
-    together = threading.Barrier(most)
-    under_way, seen = [], []
+@pytest.mark.parametrize("limit", [1, 3, 10])
+def test_as_many_queries_are_under_way_as_the_limit_says(limit):
+    class Counting:
+        under_way = most = 0
 
-    def ask(query, _deadline):
-        under_way.append(query)
-        seen.append(len(under_way))
-        together.wait(30)  # breaks, and degrades the query, unless as many run at once
-        under_way.remove(query)
-        return NOTHING
+        async def retrieve(self, _query):
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            await asyncio.sleep(0)  # lets every other query begin that may
+            self.under_way -= 1
+            return NOTHING
 
+    counting = Counting()
     queries = [Query(str(n)) for n in range(6)]
-    outcomes = asked(Playing(ask), *queries, budget=Budget(60), limit=limit)
-    assert outcomes == (NOTHING,) * 6
-    assert max(seen) <= most
+    assert asyncio.run(gather(queries, counting, limit=limit)) == (NOTHING,) * 6
+    assert counting.most == min(limit, 6)
 
 
 def test_no_queries_have_no_outcomes():

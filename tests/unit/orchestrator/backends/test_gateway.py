@@ -6,13 +6,16 @@ import json
 import threading
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from typing import ClassVar
 
+import botocore.session
 import pytest
 from botocore.credentials import Credentials, RefreshableCredentials
 from botocore.exceptions import ClientError
 
 from knowledge_rag.core import tool
-from knowledge_rag.core.deadline import Deadline
+from knowledge_rag.core.clients import create_transport
+from knowledge_rag.core.deadline import Deadline, current_deadline
 from knowledge_rag.core.errors import (
     DeadlineExceeded,
     InvalidSettings,
@@ -25,6 +28,7 @@ from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator.backends import mcp_messages as mcp
 from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
 from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
+from knowledge_rag.orchestrator.backends.lazily import Lazily
 from lambdas.retrieve_knowledge import events
 from tests.support.evidence import passage
 from tests.support.mcp_gateway import TOKEN, TOOL, McpGateway
@@ -246,6 +250,24 @@ def test_a_session_that_is_slow_to_begin_keeps_others_no_longer_than_their_own_t
         way.ask(Query("q"), after(0.01))
 
 
+def test_every_exchange_has_the_questions_own_deadline(way):
+    class Watched:
+        seen: ClassVar[list[Deadline]] = []
+
+        def __init__(self):
+            self._transport = create_transport(botocore.session.get_session())
+            self.close = self._transport.close
+
+        def send(self, request):
+            self.seen.append(current_deadline())
+            return self._transport.send(request)
+
+    way._transport = Lazily("transport", Watched)
+    deadline = after()
+    way.ask(Query("q"), deadline)
+    assert Watched.seen == [deadline] * 4
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -320,14 +342,18 @@ def test_credentials_that_expire_are_renewed_before_they_sign(gateway):
         expiry = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
         return {"access_key": key, "secret_key": key, "token": None, "expiry_time": expiry}
 
+    renewals = []
+
+    def renew():
+        renewals.append(soon(700, "testing"))  # so short that each request renews them again
+        return renewals[-1]
+
     def expiring():
-        old = soon(60, "old")
-        return RefreshableCredentials.create_from_metadata(
-            old, lambda: soon(3600, "testing"), "played"
-        )
+        return RefreshableCredentials.create_from_metadata(soon(60, "old"), renew, "played")
 
     with closing(KnowledgeGateway(gateway.url, signed(expiring))) as way:
         assert ask(way).status is Status.NO_MATCH
+    assert len(renewals) == len(gateway.methods)
 
 
 def test_the_usual_credentials_are_the_environments(gateway):
