@@ -127,7 +127,11 @@ class _Operations:
 
     async def converse(self, request: Request, model_id: str) -> Answer:
         body = _decode(await _read(request, MAX_LONG_BODY_BYTES))
-        return _response(200, await run_in_threadpool(self._models.converse, model_id, body))
+        reply, seconds = await run_in_threadpool(self._models.converse, model_id, body)
+        with anyio.move_on_after(seconds):
+            if seconds and (await request.receive())["type"] == "http.disconnect":
+                raise ClientDisconnect
+        return _response(200, reply)
 
     async def converse_stream(self, request: Request, model_id: str) -> Answer:
         body = _decode(await _read(request, MAX_LONG_BODY_BYTES))

@@ -43,14 +43,14 @@ class Models:
     def __init__(self, scripted: Mapping[str, ScriptedModel] | None = None) -> None:
         self._models = {MODEL_ID: HONEST, **(scripted or {})}
 
-    def converse(self, model_id: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer a request.
+    def converse(self, model_id: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+        """Answer a request, and say how many seconds are to pass before the answer is sent.
 
         Raises:
             ServiceError: it can't be served.
         """
         model, request = self._checked(model_id, body)
-        return model.reshape(_reply(model, request))
+        return model.reshape(_reply(model, request)), model.seconds
 
     def stream(self, model_id: str, body: Mapping[str, Any]) -> Generator[Piece]:
         """Answer a request by the pieces of an event stream.

@@ -46,7 +46,7 @@ class FunctionProcess:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._endpoint_url = ""
-        self._closed = False
+        self._closed = threading.Event()
 
     @property
     def pid(self) -> int | None:
@@ -70,7 +70,7 @@ class FunctionProcess:
 
     def close(self) -> None:
         """End the process, at once; a call that waits for it fails."""
-        self._closed = True
+        self._closed.set()
         self._kill()
 
     def _answer(self, event: dict[str, Any], endpoint_url: str) -> bytes:
@@ -86,12 +86,15 @@ class FunctionProcess:
         return line
 
     def _running(self, endpoint_url: str) -> subprocess.Popen[bytes]:
-        if self._closed:
+        if self._closed.is_set():
             raise FunctionFailed("the server is stopping")
         if self._process is None or self._endpoint_url != endpoint_url:
             self._kill()
             self._process = _started(endpoint_url)
             self._endpoint_url = endpoint_url
+            if self._closed.is_set():  # meanwhile, before there was anything to end
+                self._kill()
+                raise FunctionFailed("the server is stopping")
             if not _exchange(self._process, b"", START_SECONDS):  # it says that it is ready
                 self._kill()
                 raise FunctionFailed("the function did not start")

@@ -136,6 +136,7 @@ SCRIPTED: Final[Mapping[str, ScriptedAgent]] = {
     "NOSTREAM00": replace(QUOTING, transmit=faults.replaced_by(b"<html>502 Bad Gateway</html>")),
     "NOTHING000": replace(QUOTING, transmit=faults.replaced_by(b"")),
     "OVERSIZED0": replace(QUOTING, transmit=faults.replaced_by(faults.oversized_message())),
+    "HANGS00000": replace(QUOTING, transmit=faults.late(_FOREVER)),
     "SLOWDRIP00": replace(QUOTING, transmit=faults.dripping(0.02, size=256, most_seconds=_FOREVER)),
     "NEVERENDS0": replace(QUOTING, transmit=faults.never_ending(0.02, most_seconds=_FOREVER)),
 }

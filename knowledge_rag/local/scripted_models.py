@@ -48,6 +48,7 @@ class ScriptedModel:
         alter: what becomes of its events, where it is streamed.
         transmit: what becomes of their bytes.
         refusal: what it answers instead.
+        seconds: that pass before its response, where it is not streamed.
     """
 
     write: AnswerWriter = writers.extracted
@@ -55,6 +56,7 @@ class ScriptedModel:
     alter: EventStep = faults.unaltered
     transmit: ByteStep = faults.whole
     refusal: ServiceError | None = None
+    seconds: float = 0.0
 
 
 def relocated(move: Callable[[dict[str, int]], dict[str, int]]) -> Reshape:
@@ -128,6 +130,7 @@ def _truncated(reply: dict[str, Any]) -> dict[str, Any]:
 HONEST: Final = ScriptedModel()
 QUOTING: Final = replace(HONEST, write=writers.quoted)
 """Honest too, and as talkative as its evidence: those that misbehave are like it but for one thing."""
+_FOREVER: Final = 30.0
 _BLOCKED: Final = {"text": "Sorry, the guardrail says that I can't answer that."}
 _TOOL_USE: Final = {
     "toolUse": {"toolUseId": "tooluse_0000", "name": "restart_everything", "input": {}}
@@ -169,7 +172,8 @@ SCRIPTED: Final[Mapping[str, ScriptedModel]] = {
     "local.empty": replace(QUOTING, reshape=stopping("end_turn")),
     "local.no-output": replace(QUOTING, reshape=lambda reply: {**reply, "output": {}}),
     "local.later": replace(QUOTING, reshape=_later),
-    # how it is streamed
+    # how it is sent
+    "local.hangs": replace(QUOTING, seconds=_FOREVER, transmit=faults.late(_FOREVER)),
     "local.cut-off": replace(QUOTING, transmit=faults.cut_off(after=2)),
     "local.ends-early": replace(QUOTING, transmit=faults.ending_early(after=2)),
     "local.damaged": replace(QUOTING, transmit=faults.damaged(after=1, where=-1)),

@@ -192,6 +192,16 @@ def dripping(seconds: float, *, size: int, most_seconds: float) -> ByteStep:
     return step
 
 
+def late(seconds: float) -> ByteStep:
+    """Send nothing for so long, then everything."""
+
+    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+        yield Pause(seconds)
+        yield from messages
+
+    return step
+
+
 def never_ending(seconds: float, *, most_seconds: float) -> ByteStep:
     """Repeat the first message, with pauses, and come to the others only when nobody waits any more.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import boto3
 import pytest
 from botocore.eventstream import ChecksumMismatch
-from botocore.exceptions import EventStreamError
+from botocore.exceptions import EventStreamError, ReadTimeoutError
 from botocore.parsers import ResponseParserError
 from botocore.validate import ParamValidator
 from urllib3.exceptions import ProtocolError
+from urllib3.exceptions import ReadTimeoutError as StreamReadTimeout
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import RetrievalResult
@@ -111,7 +112,7 @@ def test_the_variable_alone_leads_boto3_here(bedrock, aws_environment):
 
 def test_a_response_fits_the_services_model(client):
     shape = MODEL.operation_model("Converse").output_shape
-    broken = {"local.negative", "local.no-output", "local.later"}
+    broken = {"local.hangs", "local.negative", "local.no-output", "local.later"}
     for model in {MODEL_ID, *SCRIPTED} - broken:
         response = converse(client, model)
         del response["ResponseMetadata"]
@@ -345,6 +346,15 @@ def test_an_answer_may_end_for_other_reasons(client, model, reason):
 def test_a_tool_may_be_used_that_was_never_offered(client):
     (use,) = blocks(converse(client, "local.tool-use"))
     assert use["toolUse"]["name"] == "restart_everything"
+
+
+def test_a_model_that_says_nothing_is_left_by_who_waits_no_longer(bedrock):
+    client = make_client(bedrock, "bedrock-runtime", read_timeout=0.2)
+    with pytest.raises(ReadTimeoutError):
+        converse(client, "local.hangs")
+    with pytest.raises(StreamReadTimeout):
+        streamed(client, "local.hangs")
+    client.close()
 
 
 def test_output_without_a_message_is_an_error_of_botocores_parser(client):

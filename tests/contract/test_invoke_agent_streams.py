@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 from botocore.eventstream import ChecksumMismatch, InvalidPayloadLength, ParserError
 from botocore.exceptions import EventStreamError
-from urllib3.exceptions import ProtocolError
+from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
 from knowledge_rag.local import answer_writers as writers
 from knowledge_rag.local import scripted_agents, stream_faults
@@ -140,6 +140,13 @@ def test_a_stream_that_ends_early_looks_like_a_short_one(client, agent, came):
 
 def test_a_slow_stream_is_whole_in_the_end(client):
     assert said(events(client, "SLOWDRIP00")) == said(events(client))
+
+
+def test_an_agent_that_says_nothing_is_left_by_who_waits_no_longer(bedrock):
+    client = make_client(bedrock, read_timeout=0.2)
+    with pytest.raises(ReadTimeoutError):
+        events(client, "HANGS00000")
+    client.close()
 
 
 def test_an_endless_stream_is_played_until_its_reader_leaves(client):
