@@ -6,16 +6,16 @@ that it reads names this machine's server instead of Amazon's.
 
 from __future__ import annotations
 
-import io
 import json
 import os
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID, EVIDENCE_FLOOR_SEMANTIC
 from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
+from knowledge_rag.local.thread_output import collected_output
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD, MESSAGE_VERSION
 
 if TYPE_CHECKING:
@@ -97,10 +97,9 @@ class ActionGroup:
 
     def invoke(self, event: dict[str, Any]) -> LambdaAnswer:
         """Send an event of any shape that the function serves."""
-        log = io.StringIO()
         # log lines and metric records go to standard output, where Lambda collects them; here
         # standard output is the user's
-        with redirect_stdout(log):
+        with collected_output() as log:
             answer = self._handler(event, None)
         response = answer.get("response")
         if not isinstance(response, dict):  # a direct call is answered with the bare body
