@@ -1,0 +1,81 @@
+"""From an incident to a recommendation: ask, let someone write, verify; one way for every caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.composition import recommend, without_advice
+from knowledge_rag.orchestrator.errors import AdviceFailed
+from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.queries import build_queries
+from knowledge_rag.orchestrator.retrieval import gather
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.orchestrator.advisors.advisor import Advice, Advisor
+    from knowledge_rag.orchestrator.incident import Incident
+    from knowledge_rag.orchestrator.recommendation import Recommendation
+    from knowledge_rag.orchestrator.retrieval import Retrieval
+
+Notify = Callable[[Mapping[str, Any]], None]
+"""Takes an event: ``{"event": "searching" | "found" | "done", ...}``, all of it JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consultation:
+    """What a consultation gave.
+
+    Args:
+        recommendation: what to do, every citation of it from the evidence.
+        findings: the evidence that it rests on.
+        advice: the answer as its advisor wrote it; ``None`` where nobody had to.
+    """
+
+    recommendation: Recommendation
+    findings: Findings
+    advice: Advice | None = None
+
+
+async def consult(
+    incident: Incident,
+    retrieval: Retrieval,
+    advisor: Advisor | None = None,
+    *,
+    queries: tuple[Query, ...] | None = None,
+    notify: Notify | None = None,
+) -> Consultation:
+    """Give a recommendation for an incident.
+
+    Args:
+        incident: what is known.
+        retrieval: the way to the knowledge base; asked even if the advisor searches itself, so that
+            another can write in its place.
+        advisor: who writes; by default the one without a model. Where it fails, nobody does: wrap
+            it in a fallback to have it replaced.
+        queries: what to ask; by default what the incident suggests.
+        notify: is told of each stage.
+    """
+    tell = notify or _nobody
+    asked = build_queries(incident) if queries is None else queries
+    tell({"event": "searching", "queries": [query.text for query in asked]})
+    outcomes = await gather(asked, retrieval)
+    findings = Findings(tuple(map(Asked, asked, outcomes)))
+    tell({"event": "found", "status": findings.status.value, "sources": len(findings.ledger)})
+    consultation = await _written(incident, findings, advisor or ExtractiveAdvisor())
+    tell({"event": "done", "status": consultation.recommendation.status.value})
+    return consultation
+
+
+async def _written(incident: Incident, findings: Findings, advisor: Advisor) -> Consultation:
+    try:
+        advice = await advisor.advise(incident, findings)
+    except AdviceFailed:
+        return Consultation(without_advice(incident, findings), findings)
+    return Consultation(recommend(incident, advice), advice.findings, advice)
+
+
+def _nobody(event: Mapping[str, Any]) -> None:
+    """Tell nobody."""
