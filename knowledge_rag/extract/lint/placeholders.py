@@ -13,7 +13,7 @@ _ANYWHERE: Final = re.compile(
     re.IGNORECASE,
 )
 _TEMPLATE: Final = re.compile(
-    r"[<>]|\$[{(\w]|\{\{|\}\}|^\{.*\}$|%[({]|%\w+%|^[$%@&!]\w|^\[.*\]$|^#\{"
+    r"[<>]|\$[{(]|\$[A-Z_]{3}|\{\{|\}\}|^\{.*\}$|%[({]|%\w+%|^[$%@&!]\w|^\[.*\]$|^#\{"
 )
 _STAND_IN: Final = re.compile(
     r"(?:(?:my|a|the|some|new|old|db|database|user|admin|root|default|test|demo|foo|bar|basic|auth"

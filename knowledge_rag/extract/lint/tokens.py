@@ -52,6 +52,11 @@ _TOKENS: Final = (
         r"(?P<shown>-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
         r"(?:[^\n\\-]{0,80}(?:\n|\\n|\\r\\n)){0,5}?[\s>\"'|+]{0,40}[A-Za-z0-9+/]{40}",
     ),
+    *rules(  # as Kubernetes has them: the base64 of the same, its beginning is enough
+        "private key in base64",
+        {"LS0tLS1CRUdJTiB": ""},
+        r"LS0tLS1CRUdJTiB(?:QUklWQVRF|SU0EgUFJJVkFUR|FQyBQUklWQVRF|PUEVOU1NIIFBS)[A-Za-z0-9+/]{40}",
+    ),
     *rules(
         "Slack webhook",
         {"hooks.slack.com/services/": "slack"},

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from knowledge_rag.extract.lint.check import lint_text
@@ -39,6 +41,7 @@ def secrets(text):
         (f"aws_secret_access_key: {SECRET_KEY}", SECRET_KEY, "key or token in plain text"),
         ("api-key: 7d1f0c3b9e8a4f52", "7d1f0c3b9e8a4f52", "key or token in plain text"),
         ("postgres://app:k9Vq2mZx@db:5432/x", "k9Vq2mZx", "connection string with a password"),
+        ("password=39528$vdg7Jb", "39528$vdg7Jb", "password in plain text"),
         ("redis://:k9Vq2mZx@cache:6379", "k9Vq2mZx", "connection string with a password"),
         ("password: azlWcTJtWng=", "azlWcTJtWng=", "password in plain text"),  # base64
     ],
@@ -50,6 +53,13 @@ def test_a_secret_is_found_at_its_place_and_masked(text, secret, message):
     assert text[finding.column - 1 :].startswith(secret)
     assert finding.excerpt == mask(secret)
     assert secret[5:] not in str(finding)
+
+
+@pytest.mark.parametrize("header", ["", "RSA ", "EC ", "OPENSSH "])
+def test_a_private_key_in_base64_is_found(header):
+    key = base64.b64encode(f"-----BEGIN {header}PRIVATE KEY-----\n{BODY}".encode()).decode()
+    (finding,) = secrets(f"  tls.key: {key}\n")
+    assert (finding.column, finding.message) == (12, "private key in base64")
 
 
 @pytest.mark.parametrize("header", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
