@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 import botocore.session
 import pytest
-from botocore.credentials import Credentials, RefreshableCredentials
+from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
 from knowledge_rag.core import tool
@@ -25,13 +23,12 @@ from knowledge_rag.core.errors import (
 )
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.orchestrator.backends import mcp_messages as mcp
 from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
 from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
 from knowledge_rag.orchestrator.backends.lazily import Lazily
 from lambdas.retrieve_knowledge import events
 from tests.support.evidence import passage
-from tests.support.mcp_gateway import TOKEN, TOOL, McpGateway
+from tests.support.mcp_gateway import TOOL
 
 NOTHING = {"status": "no_match", "results": []}
 BEGINNING = ["initialize", "notifications/initialized", "tools/list"]
@@ -40,13 +37,6 @@ KEYS = Credentials("testing", "testing")
 
 def after(seconds=30.0):
     return Deadline.after(seconds)
-
-
-@pytest.fixture
-def gateway(aws_environment):  # noqa: ARG001 - the machine's own proxies are none of ours
-    made = McpGateway(lambda _: NOTHING)
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -285,123 +275,6 @@ def test_an_address_that_would_show_a_secret_is_refused_without_naming_it(url):
     with pytest.raises(InvalidSettings) as raised:
         KnowledgeGateway(url, Bearer("secret"))
     assert "secret" not in str(raised.value)
-
-
-# who asks
-
-
-def test_a_token_of_the_moment_is_brought_with_each_request(gateway):
-    gateway.wants_token = True
-    tokens = []
-
-    def token():
-        tokens.append(TOKEN)
-        return TOKEN
-
-    with closing(KnowledgeGateway(gateway.url, Bearer(token))) as way:
-        assert ask(way).status is Status.NO_MATCH
-    assert len(tokens) == 4
-
-
-@pytest.mark.parametrize("token", ["", "two words", "a\r\nX: y", "caf\u00e9", "x" * 20_000])
-def test_a_token_that_could_break_out_of_its_header_is_refused_without_naming_it(token):
-    with pytest.raises(InvalidSettings, match=r"one word of a bearer token's characters$"):
-        Bearer(token)
-
-
-def test_a_token_that_can_not_be_had_is_a_lack_of_access(gateway):
-    def expired():
-        raise PermissionError("secret")
-
-    for give, code in ((expired, "PermissionError"), (lambda: None, "NoToken")):
-        with closing(KnowledgeGateway(gateway.url, Bearer(give))) as way:
-            with pytest.raises(RetrievalFailed) as raised:
-                ask(way)
-            assert (raised.value.reason, raised.value.code) == (Reason.ACCESS_DENIED, code)
-            assert "secret" not in str(raised.value)
-
-
-def test_a_token_that_takes_too_long_is_a_timeout(gateway):
-    over = threading.Event()
-    with closing(KnowledgeGateway(gateway.url, Bearer(lambda: over.wait(30) and TOKEN))) as way:
-        with pytest.raises(DeadlineExceeded, match="the token took too long"):
-            way.ask(Query("q"), after(0.2))
-        over.set()
-
-
-def test_without_credentials_there_is_no_access(gateway):
-    way = KnowledgeGateway(gateway.url, signed(lambda: None))
-    with closing(way), pytest.raises(RetrievalFailed) as raised:
-        ask(way)
-    assert (raised.value.reason, raised.value.code) == (Reason.ACCESS_DENIED, "NoCredentials")
-    assert gateway.methods == []
-
-
-def test_credentials_that_expire_are_renewed_before_they_sign(gateway):
-    def soon(seconds, key):
-        expiry = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
-        return {"access_key": key, "secret_key": key, "token": None, "expiry_time": expiry}
-
-    renewals = []
-
-    def renew():
-        renewals.append(soon(700, "testing"))  # so short that each request renews them again
-        return renewals[-1]
-
-    def expiring():
-        return RefreshableCredentials.create_from_metadata(soon(60, "old"), renew, "played")
-
-    with closing(KnowledgeGateway(gateway.url, signed(expiring))) as way:
-        assert ask(way).status is Status.NO_MATCH
-    assert len(renewals) == len(gateway.methods)
-
-
-def test_the_usual_credentials_are_the_environments(gateway):
-    with closing(KnowledgeGateway(gateway.url, SigV4("eu-west-1"))) as way:
-        assert ask(way).status is Status.NO_MATCH
-
-
-def test_wrong_surroundings_are_wrong_settings(gateway, aws_environment):
-    aws_environment.setenv("AWS_PROFILE", "absent")
-    way = KnowledgeGateway(gateway.url, SigV4("eu-west-1"))
-    with closing(way), pytest.raises(InvalidSettings, match="absent"):
-        ask(way)
-
-
-# messages
-
-
-def test_an_answer_is_found_among_a_streams_other_events():
-    events = [
-        b": a comment",
-        b"data: " + json.dumps({"method": "ping", "id": 7}).encode(),
-        b'event: message\r\nid: 3\r\ndata: {"id": 7,\r\ndata: "result": {"a": 1}}',
-    ]
-    data = b"\r\n\r\n".join(events)
-    assert mcp.read_result(data, "text/event-stream", 7) == {"a": 1}
-
-
-@pytest.mark.parametrize(
-    ("data", "kind"),
-    [
-        (b"", "text/event-stream"),
-        (b"data: \xff\n\n", "text/event-stream"),
-        (b"data: {\n\n", "text/event-stream"),
-        (b'{"id": 7, "result": {}}', "text/html"),
-        (b'{"id": 7, "result": {}}', ""),
-        (b'{"id": "7", "result": {}}', "application/json"),
-        (b'[{"id": 7, "result": {}}]', "application/json"),
-    ],
-)
-def test_what_holds_no_answer_is_unreadable(data, kind):
-    with pytest.raises(UnreadableResponse):
-        mcp.read_result(data, kind, 7)
-
-
-@pytest.mark.parametrize("value", ["", "a b", "a\nb", "caf\u00e9", "x" * 300])
-def test_a_session_id_that_no_header_can_have_is_unreadable(value):
-    with pytest.raises(UnreadableResponse, match="session id"):
-        mcp.session_id(value)
 
 
 def test_the_functions_own_limits_are_those_of_its_tool():
