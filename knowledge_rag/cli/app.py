@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from knowledge_rag.cli.ask import ask
 from knowledge_rag.cli.bench import bench
 from knowledge_rag.cli.chunk import chunk
 from knowledge_rag.cli.demo import demo
@@ -37,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 ok, 1 findings or nothing found, 2 bad input, 3 degraded, 4 other failure.",
 )
-for command in (demo, ingest, lint, retrieve, verify, chunk, serve, gameday, doctor, smoke):
+for command in (demo, ingest, lint, retrieve, ask, verify, chunk, serve, gameday, doctor, smoke):
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(model, name="model")

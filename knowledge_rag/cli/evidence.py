@@ -41,11 +41,16 @@ def show_outcome(console: Console, body: Mapping[str, Any], knowledge_base: Path
 
 def exit_code_of(body: Mapping[str, Any]) -> ExitCode:
     """Give the exit code that a 200 answer deserves."""
+    return exit_code_for_status(Status(body["status"]))
+
+
+def exit_code_for_status(status: Status) -> ExitCode:
+    """Give the exit code that says how a search ended."""
     return {
         Status.OK: ExitCode.OK,
         Status.NO_MATCH: ExitCode.FINDINGS,
         Status.DEGRADED: ExitCode.DEGRADED,
-    }[Status(body["status"])]
+    }[status]
 
 
 def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> None:

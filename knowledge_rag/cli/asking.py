@@ -1,0 +1,66 @@
+"""From what a user typed to an incident and the queries for it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
+from knowledge_rag.core.metadata import DOCUMENT_TYPE
+from knowledge_rag.core.response import read_json
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
+from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries
+from knowledge_rag.orchestrator.state import one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def incident_of(question: str | None, path: Path | None) -> Incident:
+    """Give what is known: the file's incident, the question as its title where it has none.
+
+    Raises:
+        InvalidRequest: there is neither, or the file can't be read or tells nothing of an incident.
+    """
+    asked = " ".join((question or "").split())
+    if path is None:
+        if not asked:
+            raise InvalidRequest("ask a question, or name an incident's file with --incident")
+        if len(asked) > MAX_QUERY_CHARACTERS:
+            raise InvalidRequest(
+                f"the question has {len(asked)} characters, allowed: {MAX_QUERY_CHARACTERS}"
+            )
+        return Incident(title=one_line(asked) or "")
+    incident = Incident.from_state(_read(path))
+    if incident.is_empty and not asked:
+        raise InvalidRequest(
+            f"{path}: tells nothing that could be asked about: no alert, no signal"
+        )
+    return (
+        incident if incident.title or not asked else replace(incident, title=one_line(asked) or "")
+    )
+
+
+def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...]:
+    """Give the queries: the question as it was typed, and what the incident suggests beside it."""
+    asked = " ".join((question or "").split())
+    if not asked:
+        return build_queries(incident)
+    own = Query(asked)
+    past = Query(asked, filters={DOCUMENT_TYPE: DocumentType.POSTMORTEM.value})
+    if incident.title == one_line(asked):
+        return own, past
+    return (own, *build_queries(incident))[:MAX_QUERIES]
+
+
+def _read(path: Path) -> object:
+    try:
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        return read_json(data)
+    except OSError as error:
+        raise InvalidRequest(f"{path}: {error.strerror or error}") from error
+    except UnreadableResponse as error:
+        raise InvalidRequest(f"{path}: {error}") from error
