@@ -46,6 +46,13 @@ def test_code_keeps_what_reads_like_a_reference(text):
         assert streamed(text, size)[0] == verify(text, LEDGER)
 
 
+@pytest.mark.parametrize("length", range(195, 202))
+def test_a_tag_of_any_length_is_read_alike_in_a_stream(length):
+    text = f"a <{'b' * (length - 1)}> `[99]`"
+    assert streamed(text)[0] == verify(text, LEDGER)
+    assert verify(text, LEDGER).text == text
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -61,6 +68,8 @@ def test_code_keeps_what_reads_like_a_reference(text):
         f"a {TICKS}[99]{TICKS}",
         "a `" + "b" * 1_100 + " [99]`",
         "a `b [99]",
+        "`a```[99]`` b",
+        "``a`[99]``` b",
         "a ` b\nc `[99]` d",
     ],
 )
