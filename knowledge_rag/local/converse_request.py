@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.metadata import SECTION_PATH, SECTION_SEPARATOR
 from knowledge_rag.core.outcome import RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.local.agent_request import check, invalid, service_model
 
@@ -19,6 +21,7 @@ SERVICE: Final = "bedrock-runtime"
 MAX_TOKENS: Final = 4_096
 """Of an answer, unless the request says otherwise."""
 
+_HEADING: Final = re.compile(r"#{1,6} (.+)")
 _READ: Final = frozenset({"text", "searchResult", "toolResult", "cachePoint"})
 _READ_OF_TOOLS: Final = frozenset({"text", "json", "searchResult"})
 _NOT_HERE: Final = {
@@ -70,7 +73,9 @@ class ConverseRequest:
     def evidence(self) -> RetrievalOutcome:
         """Give the search results as a retrieval's, each a file of its own named by its index."""
         found = tuple(
-            RetrievalResult("\n".join(result.texts), _whole(index, result), None, {})
+            RetrievalResult(
+                "\n".join(result.texts), _whole(index, result), None, {SECTION_PATH: _path(result)}
+            )
             for index, result in enumerate(self.results)
             if any(text.strip() for text in result.texts)
         )
@@ -187,6 +192,17 @@ def _results_in(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _whole(index: int, result: SearchResult) -> Citation:
     lines = sum(text.count("\n") + 1 for text in result.texts)
     return Citation(name_of(index), 1, lines, " ".join(result.title.split()))
+
+
+def _path(result: SearchResult) -> str:
+    """Give the headings that a result begins with, else its title, as a document's metadata do."""
+    headings: list[str] = []
+    for line in "\n".join(result.texts).split("\n"):
+        found = _HEADING.fullmatch(line)
+        if found is None and line.strip():
+            break
+        headings.extend([found[1]] if found else [])
+    return SECTION_SEPARATOR.join(headings or [" ".join(result.title.split())])
 
 
 def model_missing() -> ServiceError:
