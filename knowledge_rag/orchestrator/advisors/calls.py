@@ -77,7 +77,7 @@ class ModelCalls:
             inner = Deadline.after(left * _WORKING_SHARE)
             async with asyncio.timeout(left):
                 return await self._in_thread(lambda: self._work(work, inner))
-        except Exception as error:  # noqa: BLE001 - the boundary: every fault becomes one failure
+        except Exception as error:
             raise as_model_failure(error) from error
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ class NotedFindings(Findings):
     def notices(self) -> tuple[str, ...]:
         """What the reader is to know: the notes first, then what retrieval has to say."""
         # by name, since a class with slots is made anew and super() alone would miss it
-        of_retrieval = super(NotedFindings, self).notices  # noqa: UP008
+        of_retrieval = super(NotedFindings, self).notices
         return tuple(dict.fromkeys((*self.notes, *of_retrieval)))
 
 

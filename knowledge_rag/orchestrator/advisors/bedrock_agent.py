@@ -1,0 +1,220 @@
+"""The advisor that is a Bedrock agent: it searches and writes itself, by ``InvokeAgent``."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.eventstream import ParserError
+from botocore.exceptions import EventStreamError
+from botocore.parsers import ResponseParserError
+
+from knowledge_rag.core import telemetry
+from knowledge_rag.core.bedrock import SERVICE_NAME, check_error, leave_time_to_parse
+from knowledge_rag.core.clients import create_client
+from knowledge_rag.core.deadline import Deadline, current_deadline
+from knowledge_rag.core.errors import InvalidSettings, RetrievalFailed
+from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
+from knowledge_rag.core.outcome import Reason
+from knowledge_rag.core.tool import TOOL_NAMES
+from knowledge_rag.orchestrator.advisors.advisor import Advice
+from knowledge_rag.orchestrator.advisors.agent_events import TurnReader, is_whole
+from knowledge_rag.orchestrator.advisors.calls import (
+    DEADLINE_SECONDS,
+    ModelCalls,
+    check_deadline,
+)
+from knowledge_rag.orchestrator.advisors.failures import ModelFailed, as_model_failure
+from knowledge_rag.orchestrator.advisors.told import DATA_ONLY, told
+from knowledge_rag.orchestrator.findings import Findings
+from knowledge_rag.orchestrator.queries import build_queries
+from knowledge_rag.orchestrator.wording import NO_MATCH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from knowledge_rag.orchestrator.advisors.agent_events import Turn
+    from knowledge_rag.orchestrator.incident import Incident
+
+NAME: Final = "bedrock-agent"
+
+MAX_INCIDENT_NAME: Final = 60
+"""Characters of an incident's id that a session's id shows; with what follows at most 93 of 100."""
+
+_ID: Final = re.compile(r"[0-9a-zA-Z]{1,10}")
+_NOT_IN_SESSION: Final = re.compile(r"[^0-9a-zA-Z._:-]+")
+_BROKEN: Final = (
+    ParserError,
+    ResponseParserError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+)
+"""What botocore raises for messages whose checksums hold and whose payload is none of the model's."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """Which agent, and how it is asked.
+
+    Args:
+        agent_id: 1..10 letters and digits.
+        agent_alias_id: likewise.
+        region: of the agent.
+        seconds: that an answer may take, everything included.
+        fresh_sessions: whether each advice has a session of its own. A session that goes on is one
+            incident's and nobody else's, but what the agent found in an earlier turn is no evidence
+            in a later one, and citations are known to vanish after the first.
+        action_group: the name of the one whose function retrieves.
+
+    Raises:
+        InvalidSettings: the service has no such ids, or the time is outside its bounds.
+    """
+
+    agent_id: str
+    agent_alias_id: str
+    region: str
+    seconds: float = DEADLINE_SECONDS
+    fresh_sessions: bool = True
+    action_group: str = TOOL_NAMES[0]
+
+    def __post_init__(self) -> None:
+        for name in ("agent_id", "agent_alias_id"):
+            if not _ID.fullmatch(value := getattr(self, name)):
+                raise InvalidSettings(f"{name} {value[:40]!r} is not 1 to 10 letters and digits")
+        check_deadline(self.seconds)
+
+
+class BedrockAgentAdvisor:
+    """Asks the agent; needs ``bedrock:InvokeAgent`` on its alias.
+
+    Args:
+        settings: which agent.
+        new_id: gives a text of letters and digits, at most 32, never the same twice.
+    """
+
+    def __init__(
+        self, settings: AgentSettings, *, new_id: Callable[[], str] = lambda: uuid.uuid4().hex
+    ) -> None:
+        self._settings = settings
+        self._new_id = new_id
+        self._calls = ModelCalls(
+            NAME, lambda: create_client(SERVICE_NAME, "InvokeAgent", settings.region, check_stream)
+        )
+
+    async def advise(self, incident: Incident, findings: Findings) -> Advice:
+        """Have the agent search and write; an incident of which nothing is known costs no call.
+
+        Args:
+            incident: what is known.
+            findings: ignored: the answer may refer to what the agent itself has found.
+
+        Returns:
+            The agent's text with the evidence of its trace.
+
+        Raises:
+            ModelFailed: it wrote nothing that could be held against evidence.
+        """
+        del findings
+        if incident.is_empty:
+            return Advice(NO_MATCH, Findings(), NAME)
+        deadline = Deadline.after(self._settings.seconds)
+        turn = await self._calls.call(partial(self._ask, self._request(incident)), deadline)
+        return Advice(turn.text, turn.findings, NAME)
+
+    def close(self) -> None:
+        """Wait for answers under way, within their deadline, and close every connection."""
+        self._calls.close()
+
+    def _ask(self, request: Mapping[str, Any], api: Any) -> Turn:  # noqa: ANN401 - botocore's
+        with closing(api.invoke_agent(**request)["completion"]) as stream:
+            return read_turn(stream, self._settings.action_group)
+
+    def _request(self, incident: Incident) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "agentId": self._settings.agent_id,
+            "agentAliasId": self._settings.agent_alias_id,
+            "sessionId": self._session_id(incident.incident_id),
+            "inputText": input_text(incident),
+            "enableTrace": True,
+        }
+        if incident.incident_id:  # for the function's log: queries per incident
+            attributes = {telemetry.INCIDENT_ID: incident.incident_id}
+            request["sessionState"] = {"sessionAttributes": attributes}
+        return request
+
+    def _session_id(self, incident_id: str) -> str:
+        name = _NOT_IN_SESSION.sub("-", incident_id)[:MAX_INCIDENT_NAME] or "incident"
+        if incident_id and not self._settings.fresh_sessions:
+            # what was replaced or cut off must not make two incidents one
+            return f"{name}-{hashlib.sha256(incident_id.encode()).hexdigest()[:16]}"
+        return f"{name}-{self._new_id()}"
+
+
+def input_text(incident: Incident) -> str:
+    """Give what the agent is asked: the incident, and the queries to look it up with."""
+    queries = [f"{n}. {query.text}" for n, query in enumerate(build_queries(incident), start=1)]
+    return "\n".join(
+        [
+            f"Advise on how to handle this incident. {DATA_ONLY}",
+            "",
+            told(incident),
+            "",
+            "Search with these queries:",
+            *queries,
+        ]
+    )
+
+
+def read_turn(events: Iterable[Mapping[str, Any]], action_group: str) -> Turn:
+    """Read a turn's events to their end.
+
+    Args:
+        events: as botocore gives them, all of them in memory.
+        action_group: the name of the one whose function retrieves.
+
+    Raises:
+        ModelFailed: the stream holds an error, is damaged, or has no answer to hold against
+            evidence; it keeps the evidence that came before.
+    """
+    reader = TurnReader(action_group)
+    remaining = iter(events)
+    while True:
+        try:
+            event = next(remaining, None)
+        except _BROKEN as error:
+            detail = f"damaged stream, {type(error).__name__}"
+            raise ModelFailed(Reason.MALFORMED_RESPONSE, detail, reader.findings()) from error
+        except EventStreamError as error:
+            raise as_model_failure(error, reader.findings()) from error
+        if event is None:
+            return reader.turn()
+        reader.take(event)
+
+
+def check_stream(response_dict: dict[str, Any], **more: object) -> None:
+    """Hold the body of an ``InvokeAgent`` response to its framing; a ``before-parse`` handler.
+
+    Raises:
+        RetrievalFailed: ``malformed_response``, when a 200 is no stream or one that was cut off.
+        DeadlineExceeded: too little time is left to parse it.
+    """
+    if response_dict["status_code"] >= 300:
+        check_error(response_dict, **more)
+        return
+    data: bytes = response_dict[
+        "body"
+    ].getvalue()  # in memory: the transport has read it to its end
+    leave_time_to_parse(data, current_deadline())
+    if not is_whole(data):
+        request_id = response_dict["headers"].get("x-amzn-requestid", "")[:MAX_CODE_CHARACTERS]
+        raise RetrievalFailed(
+            Reason.MALFORMED_RESPONSE, code="NotAnEventStream", request_id=request_id
+        )

@@ -1,0 +1,103 @@
+"""An advisor with another one in its place when it fails: guidance comes either way, and says so."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.core.retrieval import degraded
+from knowledge_rag.orchestrator.advisors.advisor import Advice
+from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.failures import as_model_failure
+from knowledge_rag.orchestrator.advisors.noted import noted
+from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.queries import build_queries
+
+if TYPE_CHECKING:
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
+    from knowledge_rag.orchestrator.advisors.failures import ModelFailed
+    from knowledge_rag.orchestrator.incident import Incident
+
+_NOT_REACHED: Final = frozenset(
+    {
+        Reason.TIMEOUT,
+        Reason.THROTTLED,
+        Reason.UNAVAILABLE,
+        Reason.ACCESS_DENIED,
+        Reason.CONFIGURATION,
+    }
+)
+
+_logger = logging.getLogger(__name__)
+
+
+class FallbackAdvisor:
+    """Has the substitute write where the primary one fails.
+
+    Args:
+        primary: who writes.
+        substitute: who writes otherwise; by default the one without a model.
+        seconds: after which the primary one is given up; ``None`` leaves it to its own deadline.
+    """
+
+    def __init__(
+        self,
+        primary: Advisor,
+        substitute: Advisor | None = None,
+        *,
+        seconds: float | None = None,
+    ) -> None:
+        self._primary = primary
+        self._substitute = substitute or ExtractiveAdvisor()
+        self._seconds = seconds
+
+    async def advise(self, incident: Incident, findings: Findings) -> Advice:
+        """Write an answer; it is told in a note of its findings if the substitute had to.
+
+        Args:
+            incident: what is known.
+            findings: what retrieval gave for it. Where that is nothing, the substitute writes from
+                what the primary advisor had found before it failed.
+
+        Raises:
+            AdviceFailed: the substitute failed.
+        """
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._primary.advise(incident, findings)
+        except Exception as error:  # noqa: BLE001 - whatever a model's way fails with, there is another
+            failure = as_model_failure(error)
+        _logger.warning("reason=%s | advisor failed, another one writes", failure.reason)
+        evidence = _evidence(incident, findings, failure)
+        advice = await self._substitute.advise(incident, evidence)
+        return Advice(
+            advice.text, noted(advice.findings, note_of(failure, evidence)), advice.advisor
+        )
+
+
+def note_of(failure: ModelFailed, evidence: Findings) -> str:
+    """Give the sentence that tells the reader who wrote, and why."""
+    if failure.cause in _NOT_REACHED:
+        happened = f"The model could not be reached ({failure.cause})"
+    else:
+        happened = f"The model gave no answer that can be used ({failure.cause})"
+    if evidence.status is Status.OK:
+        return f"{happened}: these steps are lifted from the retrieved lines."
+    return f"{happened}."
+
+
+def _evidence(incident: Incident, findings: Findings, failure: ModelFailed) -> Findings:
+    """Give the findings that say most: with evidence, else of a search that was made, else neither.
+
+    Where nobody has searched yet, that is no absence of documentation: the queries of the incident
+    count as failed for the primary advisor's reason.
+    """
+    searched = [it for it in (findings, failure.found) if it.asked]
+    for status in Status:  # ok, no_match, degraded
+        for one in searched:
+            if one.status is status:
+                return one
+    outcome = degraded(failure.cause)
+    return Findings(tuple(Asked(query, outcome) for query in build_queries(incident)))
