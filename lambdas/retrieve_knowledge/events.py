@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, fit
+from knowledge_rag.core.tool import MAX_TOOL_RESULTS, TOOL_NAMES
 from lambdas.retrieve_knowledge.arguments import to_query
 from lambdas.retrieve_knowledge.echo import Echo, echo_of, wire_bytes
 
@@ -33,12 +34,6 @@ if TYPE_CHECKING:
 API_PATH: Final = "/retrieve"
 HTTP_METHOD: Final = "POST"
 MESSAGE_VERSION: Final = "1.0"
-
-TOOL_NAMES: Final = ("retrieve_knowledge", "retrieveKnowledge")
-"""What a gateway's target may call the tool."""
-
-MAX_AGENT_RESULTS: Final = 5
-"""Most results for an agent or a gateway: what a model is asked to read at once."""
 
 MAX_AGENT_RESPONSE_BYTES: Final = 25_000
 """An action group's answer may have 25 KB; this is the smaller reading of that."""
@@ -129,7 +124,7 @@ class Call:
 
     @property
     def _most_results(self) -> int:
-        return MAX_SERVICE_RESULTS if self.caller is Caller.DIRECT else MAX_AGENT_RESULTS
+        return MAX_SERVICE_RESULTS if self.caller is Caller.DIRECT else MAX_TOOL_RESULTS
 
     def _size(self, outcome: RetrievalOutcome) -> int:
         return wire_bytes(self.answer(outcome, counted=True))

@@ -14,6 +14,7 @@ from knowledge_rag.core.citations import MAX_LINE
 from knowledge_rag.core.metadata import SHOWN_FIELDS
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from knowledge_rag.core.tool import MAX_TOOL_RESULTS
 from knowledge_rag.evaluation.faults.items import item, retrieved
 from knowledge_rag.evaluation.faults.scripts import answering, http, sending
 from lambdas.retrieve_knowledge.arguments import (
@@ -21,7 +22,7 @@ from lambdas.retrieve_knowledge.arguments import (
     DEFAULT_MAX_RESULTS,
     MAX_FILTER_CHARACTERS,
 )
-from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD, MAX_AGENT_RESULTS
+from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD
 from tests.support.fixtures import invoke
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +63,7 @@ def test_the_request_is_what_the_handler_accepts():
     assert properties["query"]["maxLength"] == MAX_QUERY_CHARACTERS
     assert properties["max_results"]["default"] == DEFAULT_MAX_RESULTS
     assert properties["max_results"]["minimum"] == 1
-    assert properties["max_results"]["maximum"] == MAX_AGENT_RESULTS
+    assert properties["max_results"]["maximum"] == MAX_TOOL_RESULTS
     assert properties["document_type"]["maxLength"] == MAX_FILTER_CHARACTERS
     assert properties["service"]["maxLength"] == MAX_FILTER_CHARACTERS
 
@@ -71,7 +72,7 @@ def test_the_response_names_what_the_code_can_say():
     ok = RESPONSES[200]["properties"]
     assert ok["status"]["pattern"] == f"^({'|'.join(Status)})$"
     assert ok["reason"]["pattern"] == f"^({'|'.join(Reason)})$"
-    assert ok["results"]["maxItems"] == MAX_AGENT_RESULTS
+    assert ok["results"]["maxItems"] == MAX_TOOL_RESULTS
     result = ok["results"]["items"]["properties"]
     assert set(result["metadata"]["properties"]) == set(SHOWN_FIELDS)
     assert result["citation"]["properties"]["end_line"]["maximum"] == MAX_LINE

@@ -8,7 +8,7 @@ from infra.agent import ACTION_GROUP
 from infra.sources import INSTRUCTION, PROJECT
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Reason, Status
-from lambdas.retrieve_knowledge.events import MAX_AGENT_RESULTS
+from knowledge_rag.core.tool import MAX_TOOL_RESULTS
 from lambdas.retrieve_knowledge.settings import DEFAULT_QUERIES_PER_TURN
 
 PROMPT = (PROJECT / INSTRUCTION).read_text()
@@ -38,7 +38,7 @@ def test_it_gives_the_three_forms_of_a_query(form):
 
 def test_it_gives_the_limits_that_the_function_keeps():
     assert f"at most {DEFAULT_QUERIES_PER_TURN} queries for one incident" in ONE_LINE
-    assert f"at most {MAX_AGENT_RESULTS} results for one query" in ONE_LINE
+    assert f"at most {MAX_TOOL_RESULTS} results for one query" in ONE_LINE
     assert "up to 2 seconds" in ONE_LINE
 
 

@@ -19,6 +19,8 @@ from knowledge_rag.extract.lint.secrets import find_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MAX_CHARACTERS: Final = 2_000_000
+"""Of a document that are looked at: what is made to be slow takes 16 s for a million."""
 MAX_FINDINGS: Final = 1000
 """Of one kind in one document; the last stands for all further ones."""
 _AROUND: Final = 8
@@ -67,13 +69,21 @@ def lint_text(
         detectors: what finds each kind.
 
     Returns:
-        The findings in the order of their places.
+        The findings in the order of their places. Beyond MAX_CHARACTERS nothing is looked at, which
+        the last one says.
     """
     try:
-        return _lint(source_file, text, detectors)
+        found = _lint(source_file, text[:MAX_CHARACTERS], detectors)
+        return found if len(text) <= MAX_CHARACTERS else (*found, _unread(source_file, text))
     except _DATA_DEPENDENT as error:
         message = f"lint failed on this document, please report it: {type(error).__name__}"
         return (Finding(source_file, 1, 1, Kind.UNCHECKED, message, ""),)
+
+
+def _unread(source_file: str, text: str) -> Finding:
+    line = text.count("\n", 0, MAX_CHARACTERS) + 1
+    message = f"lint looked at the first {MAX_CHARACTERS:,} characters alone"
+    return Finding(source_file, line, 1, Kind.UNCHECKED, message, "")
 
 
 def _lint(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple[Finding, ...]:

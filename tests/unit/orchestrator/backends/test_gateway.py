@@ -11,7 +11,6 @@ import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from knowledge_rag.core import tool
 from knowledge_rag.core.clients import create_transport
 from knowledge_rag.core.deadline import Deadline, current_deadline
 from knowledge_rag.core.errors import (
@@ -26,7 +25,6 @@ from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
 from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
 from knowledge_rag.orchestrator.backends.lazily import Lazily
-from lambdas.retrieve_knowledge import events
 from tests.support.evidence import passage
 from tests.support.mcp_gateway import TOOL
 
@@ -275,8 +273,3 @@ def test_an_address_that_would_show_a_secret_is_refused_without_naming_it(url):
     with pytest.raises(InvalidSettings) as raised:
         KnowledgeGateway(url, Bearer("secret"))
     assert "secret" not in str(raised.value)
-
-
-def test_the_functions_own_limits_are_those_of_its_tool():
-    assert tool.TOOL_NAMES == events.TOOL_NAMES
-    assert tool.MAX_TOOL_RESULTS == events.MAX_AGENT_RESULTS
