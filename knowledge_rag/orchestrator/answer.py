@@ -134,7 +134,7 @@ class _Reader:
         self._has_steps = has_steps
         self._section = Section.OPEN
         self._level = _NO_LEVEL
-        self._told = False
+        self._summed_up = False
 
     def read(self, lines: Sequence[Line]) -> None:
         """Read consecutive lines."""
@@ -142,7 +142,7 @@ class _Reader:
             rest = self._enter(head)
             if rest:
                 self._take([rest, *more])
-            if rest is not head and self._section is Section.SUMMARY and self._told:
+            if rest is not head and self._section is Section.SUMMARY and self._summed_up:
                 self._section = Section.OPEN  # who sums up on the label's own line is done with it
 
     def _blocks(self, lines: Sequence[Line]) -> Iterator[Block]:
@@ -184,7 +184,7 @@ class _Reader:
         if label is None or section is None or not _is_label(label, alone=not rest):
             return block
         self._section, self._level = section, _NO_LEVEL
-        self._told = bool(label["rest"].strip()) or len(rest) > 0
+        self._summed_up = bool(label["rest"].strip()) or len(rest) > 0
         return self._rest(block, label["rest"])
 
     def _enter_heading(self, section: Section | None, marks: str | None) -> None:
@@ -192,7 +192,7 @@ class _Reader:
         if section is not None or level <= self._level:
             self._section = section or Section.OPEN
             self._level = level
-            self._told = False
+            self._summed_up = False
 
     def _rest(self, block: Block, rest: str) -> Block | None:
         first, *more = inside(block) if block.form is Form.ITEM else block.lines

@@ -18,8 +18,10 @@ from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.report import Verdict
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
+from knowledge_rag.orchestrator.advisors.passages import path_of
 from knowledge_rag.orchestrator.answer import read_answer
 from knowledge_rag.orchestrator.confidence import ground
+from knowledge_rag.orchestrator.gaps import earlier_missing
 from knowledge_rag.orchestrator.recommendation import (
     MAX_STEPS,
     CitedLines,
@@ -125,6 +127,7 @@ class _Composer:
         self._warnings: list[Warned] = []
         self._answer = read_answer(verified, self._is_past)
         self._cut(self._answer)
+        self._cited = [it for part in self._answer.steps for it in part.cited]
         self.steps = [self._step(part, n) for n, part in enumerate(self._answer.steps, start=1)]
         self.similar = [self._similar_incident(part) for part in self._answer.similar]
 
@@ -185,6 +188,8 @@ class _Composer:
     def _step(self, part: Part, number: int) -> Step:
         support, concerns = judge((part.text, *part.commands), part.cited, self._known(part.cited))
         self._warnings += [Warned(kind, message, number) for kind, message in concerns]
+        if missing := earlier_missing(part.cited, self._cited, self._path):
+            self._warnings.append(Warned(Concern.EARLIER_STEPS, missing, number))
         return Step(part.text, self._lines(part.cited), part.commands, support)
 
     def _similar_incident(self, part: Part) -> SimilarIncident:
@@ -195,6 +200,9 @@ class _Composer:
         self._warnings += [Warned(kind, message) for kind, message in concerns]
         said = "\n".join((text, *part.commands))
         return SimilarIncident(said, self._lines(cited), name, support)
+
+    def _path(self, cited: Cited) -> tuple[str, ...]:
+        return path_of(self._findings.result(cited.number))
 
     def _lines(self, cited: Sequence[Cited]) -> tuple[CitedLines, ...]:
         return tuple(

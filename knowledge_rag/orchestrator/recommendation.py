@@ -46,6 +46,8 @@ class Concern(StrEnum):
     """The step denies what the cited lines say, or says what they deny."""
     FILLED_PLACEHOLDER = "filled_placeholder"
     """The cited lines leave a value open that the step fills in."""
+    EARLIER_STEPS = "earlier_steps"
+    """The step is one of a numbered list of which an earlier one is not given."""
     INCOMPLETE_SEARCH = "incomplete_search"
     """A query could not be answered: more may be documented."""
     NOTICE = "notice"

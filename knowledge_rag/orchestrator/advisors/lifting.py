@@ -33,6 +33,7 @@ _FENCE: Final = re.compile(r" {0,3}(?:`{3,}|~{3,})[ \t]*[\w{]")
 _HTML: Final = re.compile(r" {0,3}<[A-Za-z/!?]")
 """What begins a block that a reader of the rendered page may never see: a comment, say."""
 _ANY_FENCE: Final = re.compile(r"[ \t]*(?:`{3,}|~{3,})")
+_SENTENCE_ENDS: Final = (".", ":", "!", "?", ")", "*", '"', "|", "\u3002", "\uff1a")
 _POINTER: Final = re.compile(r"^\W*(?:related|see also|references?)\b", re.IGNORECASE)
 """Words that lead to another document and ask for nothing."""
 
@@ -55,7 +56,7 @@ ORDERED: Final = Kind("numbered", 0.3)
 BULLET: Final = Kind("bullet", 0.25)
 INTRODUCED: Final = Kind("introduced code", 0.25)
 WARNING: Final = Kind("quote", 0.2)
-PARAGRAPH: Final = Kind("paragraph", 0.0)
+PARAGRAPH: Final = Kind("paragraph", -0.2)
 ROWS: Final = Kind("table", 0.1)
 
 MIN_ROW_WORDS: Final = 2
@@ -108,18 +109,37 @@ def lifted_from(passage: Passage, told: set[str]) -> list[Lifted]:
     """
     seen = _behind_comment(passage.lines)
     whole = list(blocks_of(seen))
-    if _begins_with_heading(passage) or _pairs_up(whole):
-        return list(_Lifter(passage, told).lift(whole))
+    lifter = _Lifter(passage, told)
+    if _begins_with_heading(passage):
+        return list(lifter.lift(whole))
+    if _pairs_up(whole):
+        return [] if _is_code(passage, whole) else list(lifter.lift(whole))
     rest = list(blocks_of(_behind_first_fence(seen)))
-    if _is_torn(whole) or not _pairs_up(rest):
-        return []
-    return list(_Lifter(passage, told).lift(rest))
+    return list(lifter.lift(rest)) if _pairs_up(rest) and not _is_torn(whole) else []
 
 
 def _begins_with_heading(passage: Passage) -> bool:
     """Whether the passage begins where its section does, and so in no code block."""
     first = _HEADING_MARK.sub("", passage.lines[0].text).strip(" #")
     return first in passage.path
+
+
+def _is_code(passage: Passage, blocks: Sequence[Block]) -> bool:
+    """Whether a passage looks like the middle of a code block, of which no fence was retrieved.
+
+    A passage is of one section, so a heading of another name is a comment; and its first words, if
+    they are neither a list item nor a quote, end like a sentence unless they are code.
+    """
+    for block in blocks:
+        mark = _HEADING_MARK.match(block.lines[0].text) if block.form is Form.HEADING else None
+        if mark and block.lines[0].text[mark.end() :].strip(" #") not in passage.path:
+            return True
+    first = blocks[0] if blocks else None
+    if first is None or first.form is not Form.PROSE:
+        return False
+    return _QUOTE_MARK.match(first.lines[0].text) is None and not first.lines[
+        -1
+    ].text.rstrip().endswith(_SENTENCE_ENDS)
 
 
 def _is_torn(blocks: Sequence[Block]) -> bool:
@@ -260,7 +280,7 @@ class _Lifter:
         """Give the rows of a table that speak of the incident, below what its columns are."""
         ranked = [(len(self._told & words_of([line.text])), line) for line in table.lines[2:]]
         shared = sorted((it for it in ranked if it[0] >= MIN_ROW_WORDS), key=lambda it: -it[0])
-        chosen = sorted(line for _, line in shared[:MAX_ROWS])
+        chosen = sorted((line for _, line in shared[:MAX_ROWS]), key=lambda line: line.number)
         return [_bare_row(line) for line in ([table.lines[0], *chosen] if chosen else [])]
 
 

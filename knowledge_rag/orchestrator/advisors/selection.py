@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, TITLE
-from knowledge_rag.orchestrator.advisors.lifting import ORDERED, PARAGRAPH, lifted_from
+from knowledge_rag.orchestrator.advisors.lifting import ORDERED, lifted_from
 from knowledge_rag.orchestrator.advisors.passages import passages_of
 from knowledge_rag.orchestrator.advisors.sections import Purpose
 from knowledge_rag.orchestrator.confidence import words_of
@@ -56,7 +56,6 @@ _TORN: Final = -0.4
 _FIRST: Final = re.compile(r"[ \t]*1[.)][ \t]")
 _IN_TURN: Final = (Purpose.RESOLUTION, Purpose.OTHER)
 """Purposes whose numbered steps are taken one after the other."""
-_MIN_PARAGRAPH_WORDS: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +82,9 @@ def choose(findings: Findings, told: set[str]) -> list[Lifted]:
     ranked: dict[str, list[Ranked]] = defaultdict(list)
     for passage in passages_of(findings):
         if passage.source_file in documents and passage.purpose in SHARES:
-            for step in lifted_from(passage, told):
-                if (worth := _worth(step, chunks, told)) is not None:
-                    ranked[passage.source_file].append(Ranked(step, worth))
+            ranked[passage.source_file] += [
+                Ranked(step, _worth(step, chunks, told)) for step in lifted_from(passage, told)
+            ]
     chosen: list[Lifted] = []
     for name in documents:
         for turn in (0, 1):
@@ -159,12 +158,10 @@ def _rank_worth(rank: int) -> float:
     return 1 / (2 + rank)
 
 
-def _worth(step: Lifted, chunks: dict[int, float], told: set[str]) -> float | None:
-    """Give what speaks for a step; ``None`` if nothing does."""
+def _worth(step: Lifted, chunks: dict[int, float], told: set[str]) -> float:
+    """Give what speaks for a step: its rank in the search, its form, and the incident's words."""
     texts = (step.action, *(command.text for command in step.commands))
     shared = len(told & words_of(texts))
-    if step.kind is PARAGRAPH and shared < _MIN_PARAGRAPH_WORDS:
-        return None
     entries = {step.passage.entries[number] for number in step.numbers}
     rank = max(chunks[entry] for entry in entries)
     above = len(told & words_of(step.passage.path[-1:]))

@@ -193,6 +193,20 @@ def test_more_than_a_recommendation_holds_is_cut_and_told():
     assert "truncated" in kinds(result)
 
 
+def test_a_step_of_a_procedure_without_the_one_before_it_is_warned_of():
+    second = "1. Initiate manual failover if replication lag > 60s [Source: runbooks/rds-failover.md, lines 28-28]"
+    (warned,) = composed(second).warnings
+    assert (warned.kind, warned.step) == (Concern.EARLIER_STEPS, 1)
+    assert "step 1 is not given: read what stands before line 28" in warned.message
+    first = "2. Tell the incident commander [Source: runbooks/rds-failover.md, lines 27-27]"
+    assert composed(f"{second}\n{first}").warnings == ()
+
+
+def test_a_single_check_of_a_diagnosis_is_no_gap():
+    text = "1. Find out who is writer now [Source: runbooks/rds-failover.md, lines 21-21]"
+    assert composed(text).warnings == ()
+
+
 def test_how_far_a_reference_is_does_not_matter_within_a_step_that_is_backed():
     far = "within the time it takes to look at all the others, and then at the whole of the rest of them and once more"
     text = f"1. Initiate manual failover if replication lag > 60s, certainly at 60 %, {far} {B}"

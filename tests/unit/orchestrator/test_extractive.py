@@ -165,6 +165,30 @@ def test_a_passage_that_begins_in_code_gives_what_surely_stands_behind_it(behind
     assert [step.action for step in given.guidance] == actions
 
 
+def test_the_middle_of_a_code_block_gives_nothing():
+    results = results_of("runbooks/disk.md", LONG_CODE.replace("rm x", "free disk"))
+    middle = [it for it in results if "```" not in it.content and it.content.startswith("free")]
+    assert middle
+    assert advised(Incident(title="disk"), findings_of(middle)).status is Status.NO_MATCH
+
+
+def test_a_comment_of_a_script_is_no_heading():
+    text = (
+        "# Disk\n\n## Resolution\n\n```bash\n"
+        + "echo the disk is full.\n# free the disk.\n" * 80
+        + "```\n"
+    )
+    middle = [it for it in results_of("runbooks/disk.md", text) if "```" not in it.content][1:]
+    assert middle
+    assert advised(Incident(title="disk"), findings_of(middle)).guidance == ()
+
+
+def test_rows_of_a_table_keep_their_order():
+    table = "- See:\n\n  | Seen | Do |\n  |---|---|\n  | z disk full | b |\n  | a full disk | a |"
+    ((action, _, _),) = steps_of(table, "disk full")
+    assert action == "See:\nSeen | Do\nz disk full | b\na full disk | a"
+
+
 def test_a_step_whose_command_is_in_the_next_chunk_cites_both():
     text = "# Disk\n\n## Resolution\n\n1. Free the disk. " + "word " * 200
     text += "\n\n   ```bash\n   " + "rm " + "x" * 400 + "\n   ```\n"
