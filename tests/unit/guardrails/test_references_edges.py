@@ -52,6 +52,8 @@ A = Lines(("a.md",), 1, 2)
         ("Source: a\\b.md, lines 1-2", (Lines(("a\\b.md",), 1, 2),)),
         ("Source: 'a.md', lines 1-2", (Lines(("'a.md'", "a.md"), 1, 2),)),
         ("Source: \u200ba.md\u200b, lines 1-2", (Lines(("a.md\u200b",), 1, 2),)),
+        ("Source: a b.md , lines 1-2", (Lines(("a b.md",), 1, 2),)),
+        ("Source: my fileX, lines 1-2", (Lines(("my fileX",), 1, 2),)),
         ("Source: é.md, lines 1-2", (Lines(("é.md",), 1, 2),)),
         ("Source: a\u2060b.md, lines 1-2", (Lines(("a\u2060b.md",), 1, 2),)),
     ],

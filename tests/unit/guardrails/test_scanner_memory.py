@@ -1,0 +1,71 @@
+"""What is taken out changes no line around it, and what has been forgotten changes no decision."""
+
+import pytest
+
+from knowledge_rag.guardrails.scanner import MARK
+from knowledge_rag.guardrails.stream import VerifiedStream
+from knowledge_rag.guardrails.verify import verify
+from tests.unit.guardrails.evidence import LEDGER
+
+
+def streamed(text, size=1):
+    stream = VerifiedStream(LEDGER)
+    shown = "".join(stream.feed(text[at : at + size]) for at in range(0, len(text), size))
+    rest, verified = stream.close()
+    assert shown + rest == verified.text
+    return verified
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("[9]    echo", f"{MARK}    echo"),
+        ("a\n\n[9]    echo", f"a\n\n{MARK}    echo"),
+        ("[9]\techo", f"{MARK}\techo"),
+        ("[9]   echo", "   echo"),
+        ("[9]```\n`x`\n```\n", f"{MARK}```\n`x`\n```\n"),
+        ("[9]~~~\nx\n~~~\n", f"{MARK}~~~\nx\n~~~\n"),
+        ("- [9]    x\n", "-     x\n"),
+        ("- [9]\n", "- \n"),
+        ("> [9] x\n", ">  x\n"),
+        ("[9]<pre>\nx\n", f"{MARK}<pre>\nx\n"),
+        ("[9]\n\n    [98]\n", "\n\n    [98]\n"),
+        ("[9]\n    [98]\n", "\n    [98]\n"),
+        ("[9]- x\n\n    [98]\n", "- x\n\n    \n"),
+        ("- [9] x\n\n    [98]\n", "-  x\n\n    \n"),
+        ("[9] x\n    [98]\n", " x\n    \n"),
+        ("[9]> ```\n> [98]\n> ```\n", f"{MARK}> ```\n> \n> ```\n"),
+        ("[9] [8] [7]    x", f"  {MARK}    x"),
+        ("a `b\n[9]\n`[98]`", "a `b\n\n`[98]`"),
+    ],
+)
+def test_a_line_means_the_same_without_what_was_taken_out(text, left):
+    assert verify(text, LEDGER).text == left
+    for size in (1, 2, 5):
+        assert streamed(text, size) == verify(text, LEDGER)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [" a[1][2][9] b", " [see][9] b", " [9]    echo", "\nabc [9]    echo", "\n\n[9]    echo", "\n- [9] x", " \\[9] x", " \\\\[9] x", "a[9] `[98]`", " [9] [1] [Source: x"],
+)  # fmt: skip
+def test_forgetting_in_the_middle_changes_no_decision(ending):
+    for length in range(500, 600, 3):
+        text = "x" * length + ending
+        assert streamed(text).text == verify(text, LEDGER).text
+    text = "x" * 540 + "\nabc " + "d " * 40 + ending
+    for size in (1, 4):
+        assert streamed(text, size) == verify(text, LEDGER)
+
+
+def test_a_label_that_was_defined_long_ago_is_still_one():
+    text = "[7]: https://example.com\n\n" + "x " * 2_000 + "see [docs][7] and [docs][8]."
+    assert streamed(text, 9) == verify(text, LEDGER)
+    assert verify(text, LEDGER).text.endswith("see [docs][7] and [docs].")
+
+
+def test_what_has_gone_out_is_forgotten():
+    stream = VerifiedStream(LEDGER)
+    for _ in range(2_000):
+        stream.feed("Reboot the primary, then wait [1]. ")
+        assert len(stream._scanner._outlet.text) < 2_000
