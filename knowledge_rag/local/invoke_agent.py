@@ -145,18 +145,24 @@ class _Turn:
         for event in self._evidence():
             if self.request.traced:
                 yield event
-        text = self.agent.write(self.request.text or self.session.text, self.outcomes)
+        # what was asked for, without the instructions around it
+        question = "\n".join(self.agent.plan(self._text)) or self._text
+        text = self.agent.write(question, self.outcomes)
         if self.request.traced:
             yield self.traces.final_response(self.steps, text)
         for part in _parts(text, STREAMED_CHARACTERS if self.request.streamed else 0):
             yield chunk(part)
+
+    @property
+    def _text(self) -> str:
+        return self.request.text or self.session.text
 
     def _evidence(self) -> Iterator[Event]:
         if self.request.results:
             yield from self._given()
             return
         prompt_attributes = dict(self.request.prompt_attributes)
-        for query in self.agent.plan(self.request.text):
+        for query in self.agent.plan(self._text):
             yield self.traces.rationale(self.steps, f"The documents may say: {query[:500]}")
             if self.agent.evidence is Evidence.KNOWLEDGE_BASE:
                 yield from self._looked_up(query)
@@ -207,7 +213,7 @@ class _Turn:
     def _returned_control(self) -> Event:
         self.session.invocation_id = str(uuid.uuid4())
         self.session.text = self.request.text
-        query = next(iter(self.agent.plan(self.request.text)), self.request.text)
+        query = next(iter(self.agent.plan(self._text)), self._text)
         return return_control(self.session.invocation_id, _properties(self._event(query, {})))
 
     def _given(self) -> Iterator[Event]:

@@ -32,10 +32,10 @@ QUOTING_ID: Final = "QUOTES0000"
 MAX_QUERIES: Final = 3
 """Queries of one turn, as the agent's prompt says."""
 
-_ASKED: Final = re.compile(
-    r"(?:[-*]|[0-9]++[.)])?+\s*+(?:query:\s*+)?+"
-    r"((?:how to diagnose|resolution steps for|similar incidents involving)\b.*|.*\?)",
-    re.IGNORECASE,
+_LISTED: Final = re.compile(r".*\bqueries:[ \t]*+\n(.*+)", re.DOTALL | re.IGNORECASE)
+_ITEM: Final = re.compile(r"(?:[-*]|[0-9]++[.)])\s++(.+)")
+_FORMS: Final = re.compile(
+    r"(?:how to diagnose|resolution steps for|similar incidents involving)\b.*|.*\?", re.IGNORECASE
 )
 
 
@@ -51,13 +51,16 @@ class Evidence(Enum):
 
 
 def planned(text: str) -> Sequence[str]:
-    """Give the queries for a request: its first questions as they stand, or all of it as one.
+    """Give the queries for a request.
 
-    A question is a line that ends with a question mark or has one of the three forms that the
-    agent's prompt names.
+    They are the items listed last, under a line that ends with ``queries:``; else the lines that
+    end with a question mark or have one of the three forms that the agent's prompt names; else all
+    of the text as one.
     """
-    lines = (line.strip() for line in text.split("\n"))
-    asked = [found[1] for line in lines if (found := _ASKED.fullmatch(line))]
+    listed = _LISTED.fullmatch(text)
+    lines = [line.strip() for line in (listed[1] if listed else text).split("\n")]
+    items = [item[1] if (item := _ITEM.fullmatch(line)) else line for line in lines]
+    asked = [item for item in items if item and (listed or _FORMS.fullmatch(item))]
     queries = list(dict.fromkeys(asked))[:MAX_QUERIES] or [" ".join(text.split())]
     return [query[:MAX_QUERY_CHARACTERS] for query in queries]
 

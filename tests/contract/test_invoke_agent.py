@@ -162,7 +162,7 @@ def test_off_topic_is_answered_with_the_sentence_for_it(client):
 
 def test_several_questions_are_asked_one_by_one_up_to_three(client):
     lines = ["Please look up:", "1. How to diagnose RDS failover", "- What is throttling?"]
-    text = "\n".join([*lines, "Query: similar incidents involving rds", "And a fourth?"])
+    text = "\n".join([*lines, "* similar incidents involving rds", "And a fourth?"])
     found = events(client, text=text)
     assert [body["status"] for body in bodies(found)] == ["ok"] * 3
     asked = [
@@ -176,6 +176,27 @@ def test_several_questions_are_asked_one_by_one_up_to_three(client):
         "How to diagnose RDS failover",
         "What is throttling?",
         "similar incidents involving rds",
+    ]
+
+
+def test_queries_that_are_listed_are_asked_as_they_stand(client):
+    told = [
+        "Title: Is the writer gone?",
+        "- How to diagnose nothing",
+        "",
+        "Search with these queries:",
+    ]
+    listed = ["1. Resolution steps for RDS failover", "2. throttling of lambda", "3. RDS?"]
+    found = events(client, text="\n".join([*told, *listed]))
+    rationales = [
+        step["rationale"]["text"]
+        for step in (e["trace"]["trace"]["orchestrationTrace"] for e in found if "trace" in e)
+        if "rationale" in step
+    ]
+    assert [text.partition(": ")[2] for text in rationales] == [
+        "Resolution steps for RDS failover",
+        "throttling of lambda",
+        "RDS?",
     ]
 
 
