@@ -13,6 +13,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.orchestrator.answer_text import (
+    MAX_DEPTH,
     Block,
     Form,
     blocks_of,
@@ -135,6 +136,7 @@ class _Reader:
         self._section = Section.OPEN
         self._level = _NO_LEVEL
         self._summed_up = False
+        self._depth = 0
 
     def read(self, lines: Sequence[Line]) -> None:
         """Read consecutive lines."""
@@ -198,7 +200,10 @@ class _Reader:
         first, *more = inside(block) if block.form is Form.ITEM else block.lines
         said = cut(first, len(first.text) - len(rest))
         if block.form is Form.ITEM:
-            self.read([said, *more])
+            if self._depth < MAX_DEPTH:
+                self._depth += 1
+                self.read([said, *more])
+                self._depth -= 1
             return None
         lines = tuple(line for line in (said, *more) if line.text.strip())
         return Block(Form.PROSE, lines) if lines else None
@@ -249,13 +254,14 @@ class _Reader:
 
     # steps
 
-    def _of_item(self, group: list[Block]) -> Iterator[Part]:
+    def _of_item(self, group: list[Block], depth: int = 0) -> Iterator[Part]:
         blocks = [*blocks_of(inside(group[0])), *group[1:]]
         if not blocks:
             return
         children = [block for block in blocks if block.form is Form.ITEM]
         own = [block for block in blocks if block.form is not Form.ITEM]
-        if not any(cited_in(child.lines, self._citations) for child in children):
+        cited = any(cited_in(child.lines, self._citations) for child in children)
+        if not cited or depth == MAX_DEPTH:
             yield self._part(blocks)
             return
         if own and (part := self._part(own)).cited:
@@ -263,7 +269,7 @@ class _Reader:
         elif own and part.commands:
             self.answer.uncited.append(part)
         for child in children:
-            yield from self._of_item([child])
+            yield from self._of_item([child], depth + 1)
 
     def _of_table(self, table: Block) -> Iterator[Part]:
         for line in table.lines[2:]:

@@ -6,7 +6,7 @@ Used for a verified answer, to read it, and for retrieved lines, to lift steps o
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from knowledge_rag.guardrails.verify import Cited, Verified
+
+MAX_DEPTH: Final = 10
+"""Lists in lists that are looked into; what is deeper is text."""
 
 _GONE: Final = "\0"
 """Stands for a reference while the words around it are mended."""
@@ -157,12 +160,17 @@ def code_of(block: Block) -> tuple[str, str]:
 
 
 def cited_in(lines: Sequence[Line], citations: Sequence[Cited]) -> tuple[Cited, ...]:
-    """Give the citations whose references stand in these lines, in their order."""
-    return tuple(
-        cited
-        for cited in citations
-        if any(line.start <= cited.start < max(line.end, line.start + 1) for line in lines)
-    )
+    """Give the citations whose references stand in these lines, in their order.
+
+    Args:
+        lines: that follow each other.
+        citations: in the order of the text.
+    """
+    if not lines:
+        return ()
+    first = bisect_left(citations, lines[0].start, key=lambda cited: cited.start)
+    behind = bisect_left(citations, lines[-1].end, key=lambda cited: cited.start)
+    return tuple(citations[first:behind])
 
 
 def text_of(lines: Sequence[Line], citations: Sequence[Cited]) -> str:
@@ -172,9 +180,10 @@ def text_of(lines: Sequence[Line], citations: Sequence[Cited]) -> str:
 
 def _without_references(line: Line, citations: Sequence[Cited]) -> str:
     text, position, gone = "", line.start, False
-    for start, end in dict.fromkeys((cited.start, cited.end) for cited in citations):
-        if start < line.end and end > line.start:
-            text += line.text[position - line.start : max(start - line.start, 0)] + _GONE
-            position, gone = min(end, line.end), True
+    first = bisect_right(citations, line.start, key=lambda cited: cited.end)
+    behind = bisect_left(citations, line.end, key=lambda cited: cited.start)
+    for start, end in dict.fromkeys((it.start, it.end) for it in citations[first:behind]):
+        text += line.text[position - line.start : max(start - line.start, 0)] + _GONE
+        position, gone = min(end, line.end), True
     text += line.text[position - line.start :]
     return _TRACE.sub("", text).rstrip() if gone else text

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.orchestrator.answer_text import (
+    MAX_DEPTH,
     Form,
     blocks_of,
     code_of,
@@ -176,10 +177,11 @@ def _pairs_up(blocks: Sequence[Block]) -> bool:
     return True
 
 
-def _nested(blocks: Sequence[Block]) -> Iterator[Block]:
+def _nested(blocks: Sequence[Block], depth: int = 0) -> Iterator[Block]:
+    """Give the blocks that are no list items, those inside items included."""
     for block in blocks:
-        if block.form is Form.ITEM:
-            yield from _nested(list(blocks_of(inside(block))))
+        if block.form is Form.ITEM and depth < MAX_DEPTH:
+            yield from _nested(list(blocks_of(inside(block))), depth + 1)
         else:
             yield block
 
@@ -226,16 +228,16 @@ class _Lifter:
                 position = behind
             heading = heading if block.form is Form.RULE else None
 
-    def _item(self, item: Block) -> Iterator[Lifted]:
+    def _item(self, item: Block, depth: int = 0) -> Iterator[Lifted]:
         """Give a list item, and apart from it its inner items if any of them has commands."""
         blocks = list(blocks_of(inside(item)))
         items = [block for block in blocks if block.form is Form.ITEM]
         has_code = any(it.form is Form.CODE for it in _nested(items))
-        inner = items if has_code else []
+        inner = items if has_code and depth < MAX_DEPTH else []
         own = [block for block in blocks if block not in inner]
         yield from self._step(own, ORDERED if _ORDERED.match(item.lines[0].text) else BULLET)
         for block in inner:
-            yield from self._item(block)
+            yield from self._item(block, depth + 1)
 
     def _code(self, heading: Block | None, codes: Sequence[Block]) -> Iterator[Lifted]:
         """Give code that only a heading introduces; other code lost its words to another chunk."""

@@ -177,3 +177,24 @@ def test_an_answer_without_anything_has_no_parts(text):
     answer = read(text)
     assert not answer.steps
     assert not answer.similar
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "- ",
+        "1. ",
+        "> ",
+        "1. Summary: ",
+        "- - [1] ",
+        "[1]\n",
+        "[1]",
+        "| [1] ",
+        "# ",
+        "```\n",
+        "- [1]\n ",
+    ],
+)
+def test_no_answer_is_too_deep_or_too_long(hostile):
+    read(hostile * 1_000)
+    read("\n".join(f"{' ' * depth}- Check [1]" for depth in range(0, 600, 2)))

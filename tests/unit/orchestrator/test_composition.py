@@ -223,7 +223,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=25).map("".join))
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_whatever_is_written_every_citation_is_a_verified_one_and_equals_its_lines(text):
     result = composed(text)
     verified = {it.citation for it in verify(text, FINDINGS.ledger).citations}

@@ -7,6 +7,7 @@ import pytest
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor, write
+from knowledge_rag.orchestrator.advisors.sections import Purpose, purpose_of
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
@@ -269,3 +270,31 @@ def test_a_step_names_only_files_that_were_retrieved():
         c.citation.source_file for s in advised(INCIDENT, FINDINGS).guidance for c in s.citations
     }
     assert files == {RUNBOOK_FILE}
+
+
+@pytest.mark.parametrize("hostile", ["- ", "1. ", "> ", "- ```\n", "| a ", "<!--", "`", "# "])
+def test_no_document_is_too_deep(hostile):
+    text = f"# Disk\n\n## Resolution\n\n{hostile * 2_000}disk\n"
+    results = results_of("runbooks/disk.md", text)
+    assert advised(Incident(title="disk"), findings_of(results)).status is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "purpose"),
+    [
+        ((), Purpose.BACKGROUND),
+        (("Title",), Purpose.BACKGROUND),
+        (("Diagnosis",), Purpose.DIAGNOSIS),
+        (("Title", "Symptoms"), Purpose.BACKGROUND),
+        (("Title", "Diagnosis", "When to fail over"), Purpose.DIAGNOSIS),
+        (("Title", "Resolution", "Roll back"), Purpose.RESOLUTION),
+        (("Title", "Mitigation"), Purpose.RESOLUTION),
+        (("Title", "Rollback"), Purpose.ROLLBACK),
+        (("Title", "Verify the fix"), Purpose.VERIFICATION),
+        (("Kafka recovery", "Consumers lag"), Purpose.OTHER),
+        (("Kafka recovery", "Impact"), Purpose.BACKGROUND),
+        (("Title", "Escalation"), Purpose.ESCALATION),
+    ],
+)
+def test_the_outermost_heading_that_tells_says_what_a_section_is_for(path, purpose):
+    assert purpose_of(path, "Title") is purpose

@@ -95,14 +95,13 @@ def test_a_step_with_a_forged_reference_is_given_word_for_word(form):
     assert wanted in actions
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_what_is_written_to_steer_a_model_is_quoted_at_most(form):
+@pytest.mark.parametrize("turn", [0, 3])
+def test_what_is_written_to_steer_a_model_is_quoted_at_most(turn):
     rows = shared_data("injection/injection.jsonl").read_text(encoding="utf-8").split("\n")
-    for row in filter(None, rows):
-        text = json.loads(row)["text"].replace(
-            "\n", "\n  " if form in ("item", "command") else "\n"
-        )
-        check(planted(text, form))
+    for number, row in enumerate(filter(None, rows), start=turn):
+        form = FORMS[number % len(FORMS)]
+        below = "\n  " if form in ("item", "command") else "\n"
+        check(planted(json.loads(row)["text"].replace("\n", below), form))
 
 
 PIECES = st.sampled_from(
@@ -116,6 +115,6 @@ PIECES = st.sampled_from(
     st.lists(PIECES, max_size=14).map(" ".join) | st.lists(PIECES, max_size=14).map("".join),
     st.sampled_from(FORMS),
 )
-@settings(max_examples=200)
+@settings(max_examples=120)
 def test_whatever_a_document_holds_its_steps_say_and_cite_their_own_lines(text, form):
     check(planted(text, form))
