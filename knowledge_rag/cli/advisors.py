@@ -6,20 +6,58 @@ from typing import TYPE_CHECKING
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
 
 if TYPE_CHECKING:
-    from knowledge_rag.cli.ask import AdvisorName
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
 
 
 def chosen_advisor(
-    name: AdvisorName, *, model_id: str | None, agent: str | None, region: str | None
+    name: str, *, model_id: str | None, agent: str | None, region: str | None
 ) -> Advisor:
-    """Make the advisor.
+    """Make an advisor; where a model fails, the one without a model takes its place.
+
+    Args:
+        name: ``extractive``, ``converse`` or ``agent``.
+        model_id: for ``converse``.
+        agent: for ``agent``: id and alias, with a slash between them.
+        region: wins over what the environment and the AWS configuration say.
 
     Raises:
-        InvalidRequest: it needs an option that is missing.
+        InvalidRequest: an option is missing, or no region is set.
+        InvalidSettings: no model or agent can have such a name.
     """
-    if name == "extractive":
-        return ExtractiveAdvisor()
-    raise InvalidRequest(f"{name} {model_id} {agent} {region}")
+    if name == "converse":
+        return FallbackAdvisor(_converse(model_id, region))
+    if name == "agent":
+        return FallbackAdvisor(_agent(agent, region))
+    return ExtractiveAdvisor()
+
+
+def _converse(model_id: str | None, region: str | None) -> Advisor:
+    from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
+    from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
+
+    if not model_id:
+        raise InvalidRequest(
+            "--advisor converse needs --model-id ID: a model that cites search results"
+        )
+    return ConverseAdvisor(ConverseSettings(model_id, _region(region)), agent_prompt())
+
+
+def _agent(agent: str | None, region: str | None) -> Advisor:
+    from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
+
+    agent_id, slash, alias_id = (agent or "").partition("/")
+    if not slash:
+        raise InvalidRequest("--advisor agent needs --agent ID/ALIAS: `make deploy` prints both")
+    return BedrockAgentAdvisor(AgentSettings(agent_id, alias_id, _region(region)))
+
+
+def _region(region: str | None) -> str:
+    from knowledge_rag.deployment.aws import Aws
+
+    found = Aws(region).region
+    if not found:
+        raise InvalidRequest("no AWS region is set: use --region, or export AWS_REGION")
+    return found

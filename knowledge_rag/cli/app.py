@@ -5,6 +5,7 @@ A command raises what went wrong; here it becomes one line on standard error and
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
 from contextlib import suppress
@@ -65,6 +66,7 @@ def _common(
 def main() -> None:
     """Run the command line; every failure ends in one line and its exit code."""
     prepare_streams()
+    logging.getLogger("knowledge_rag").addHandler(logging.NullHandler())  # commands say it themselves
     try:
         code = _run()
     except typer.TyperException as error:

@@ -64,7 +64,7 @@ def ask(
     import asyncio
 
     from knowledge_rag.cli.advisors import chosen_advisor
-    from knowledge_rag.cli.asking import incident_of, queries_of
+    from knowledge_rag.cli.asking import Answered, incident_of, queries_of
     from knowledge_rag.cli.evidence import exit_code_for_status
     from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
@@ -73,22 +73,20 @@ def ask(
     from knowledge_rag.local.local_retrieval import local_retrieval
     from knowledge_rag.orchestrator.consultation import consult
     from knowledge_rag.orchestrator.recommendation import AGENT_ID
+    from knowledge_rag.orchestrator.retrieval import gather
 
     about = incident_of(question, incident)
     writer = chosen_advisor(advisor, model_id=model_id, agent=agent, region=region)
+    queries = queries_of(question, about)
     with (
         opened(kb) as knowledge_base,
         local_retrieval(knowledge_base, search_type=SearchType(search.value.upper())) as way,
     ):
-        consultation = asyncio.run(
-            consult(
-                about,
-                way,
-                writer,
-                queries=queries_of(question, about),
-                notify=None if json else _tell,
-            )
-        )
+        outcomes = asyncio.run(gather(queries, way))
+    # outside the block, which hides the user's own AWS settings from the local function
+    answered = Answered(queries, outcomes)
+    notify = None if json else _tell
+    consultation = asyncio.run(consult(about, answered, writer, queries=queries, notify=notify))
     recommendation = consultation.recommendation
     if json:
         print_json({"agent_outputs": {AGENT_ID: recommendation.to_dict()}})
@@ -104,9 +102,5 @@ def _tell(event: Mapping[str, Any]) -> None:
     from knowledge_rag.cli.terminal import err
 
     console = err()
-    if not console.is_terminal:
-        return
-    if event["event"] == "searching":
-        console.print(f"searching: {len(event['queries'])} queries ...", style="dim")
-    elif event["event"] == "found":
+    if console.is_terminal and event["event"] == "found":
         console.print(f"found {event['sources']} passages, writing ...", style="dim")

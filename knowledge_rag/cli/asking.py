@@ -16,7 +16,10 @@ from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries
 from knowledge_rag.orchestrator.state import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from knowledge_rag.core.outcome import RetrievalOutcome
 
 
 def incident_of(question: str | None, path: Path | None) -> Incident:
@@ -54,6 +57,22 @@ def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...]:
     if incident.title == one_line(asked):
         return own, past
     return (own, *build_queries(incident))[:MAX_QUERIES]
+
+
+class Answered:
+    """A way to the knowledge base that has been gone already.
+
+    Args:
+        queries: what was asked.
+        outcomes: what each gave.
+    """
+
+    def __init__(self, queries: Sequence[Query], outcomes: Sequence[RetrievalOutcome]) -> None:
+        self._answers = list(zip(queries, outcomes, strict=True))
+
+    async def retrieve(self, query: Query) -> RetrievalOutcome:
+        """Give what the query gave."""
+        return next(outcome for asked, outcome in self._answers if asked == query)
 
 
 def _read(path: Path) -> object:

@@ -1,0 +1,87 @@
+"""``knowledge-rag ask`` as a person on call types it."""
+
+import json
+
+import pytest
+
+from tests.support.local import CORPUS
+from tests.unit.orchestrator.schema import VALIDATOR
+
+QUESTION = "How do we fail over the RDS cluster?"
+INCIDENT = {
+    "incident": {"incident_id": "INC-77", "service": "rds", "severity": "SEV1"},
+    "signals": [{"alert_name": "orders-db-writer-unavailable", "message": "replication lag grows"}],
+}
+
+
+@pytest.fixture(scope="module")
+def answers(settled, first_use, tmp_path_factory):
+    assert first_use.code == 0
+    folder = tmp_path_factory.mktemp("ask")
+    (folder / "incident.json").write_text(json.dumps(INCIDENT))
+    (folder / "empty.json").write_text('{"signals": []}')
+    (folder / "broken.json").write_text("{")
+    return settled.each(
+        {
+            "text": ("ask", QUESTION, "--explain"),
+            "json": ("ask", QUESTION, "--json"),
+            "incident": ("ask", "--incident", folder / "incident.json", "--json"),
+            "nothing": ("ask", "how do I bake bread"),
+            "no question": ("ask",),
+            "empty": ("ask", "--incident", folder / "empty.json"),
+            "broken": ("ask", "--incident", folder / "broken.json"),
+            "missing": ("ask", "--incident", folder / "nowhere.json"),
+            "no model": ("ask", QUESTION, "--advisor", "converse"),
+            "no agent": ("ask", QUESTION, "--advisor", "agent"),
+        }
+    )
+
+
+def test_steps_stand_with_the_lines_that_say_so(answers):
+    ran = answers["text"]
+    assert (ran.code, ran.err) == (0, "")
+    assert "aws rds failover-db-cluster" in ran.out
+    assert "runbooks/rds-failover.md:87" in ran.out
+    assert "INC-2024-001: " in ran.out
+    assert f"asked: {QUESTION}: 5 results" in ran.out
+    assert "1. [Source: runbooks/rds-failover.md, lines " in ran.out
+
+
+@pytest.mark.parametrize("name", ["json", "incident"])
+def test_json_is_the_partial_state_and_every_citation_is_lines_of_the_file(answers, name):
+    ran = answers[name]
+    assert (ran.code, ran.err) == (0, "")
+    output = ran.json["agent_outputs"]["knowledge-rag"]
+    VALIDATOR.validate(output)
+    guidance = output["recommendation"]["guidance"]
+    assert len(guidance) >= 3
+    for step in guidance:
+        cited = step["citation"]
+        lines = (CORPUS / cited["source_file"]).read_text(encoding="utf-8").split("\n")
+        assert cited["end_line"] <= len(lines)
+        quoted = "\n".join(lines[cited["start_line"] - 1 : cited["end_line"]])
+        assert " ".join(step["action"].split())[:30] in " ".join(quoted.split())
+
+
+def test_nothing_documented_is_said_and_exits_1(answers):
+    ran = answers["nothing"]
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out.startswith("No documented guidance found for this scenario\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("no question", "ask a question, or name an incident's file with --incident"),
+        ("empty", "tells nothing that could be asked about"),
+        ("broken", "1 bytes that are no JSON"),
+        ("missing", "No such file"),
+        ("no model", "--model-id"),
+        ("no agent", "--agent ID/ALIAS"),
+    ],
+)
+def test_bad_input_is_one_line_and_exits_2(answers, name, says):
+    ran = answers[name]
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.count("\n") == 1
+    assert says in ran.err
