@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.composition import recommend, without_advice
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.held import HeldToItsWord, is_cancelled
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import gather
 
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
 
 Notify = Callable[[Mapping[str, Any]], None]
 """Takes an event: ``{"event": "searching" | "found" | "done", ...}``, all of it JSON."""
+
+_logger: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ async def consult(
 
     Args:
         incident: what is known.
-        retrieval: the way to the knowledge base; asked even if the advisor searches itself, so that
+        retrieval: the way to the knowledge base, whoever wrote it; asked even if the advisor searches itself, so that
             another can write in its place.
         advisor: who writes; by default the one without a model. Where it fails, nobody does: wrap
             it in a fallback to have it replaced.
@@ -61,7 +67,7 @@ async def consult(
     tell = notify or _nobody
     asked = build_queries(incident) if queries is None else queries
     tell({"event": "searching", "queries": [query.text for query in asked]})
-    outcomes = await gather(asked, retrieval)
+    outcomes = await gather(asked, HeldToItsWord(retrieval))
     findings = Findings(tuple(map(Asked, asked, outcomes)))
     tell({"event": "found", "status": findings.status.value, "sources": len(findings.ledger)})
     consultation = await _written(incident, findings, advisor or ExtractiveAdvisor())
@@ -72,9 +78,17 @@ async def consult(
 async def _written(incident: Incident, findings: Findings, advisor: Advisor) -> Consultation:
     try:
         advice = await advisor.advise(incident, findings)
-    except AdviceFailed:
-        return Consultation(without_advice(incident, findings), findings)
-    return Consultation(recommend(incident, advice), advice.findings, advice)
+        return Consultation(recommend(incident, advice), advice.findings, advice)
+    except AdviceFailed as error:
+        _logger.warning("reason=%s | no advice", neutralise(error.reason))
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
+        _logger.error("error=CancelledError | advisor raised")  # noqa: TRY400 - nobody cancelled it
+    except Exception as error:  # noqa: BLE001 - what was found must not be lost with what was written
+        # without its message, which may quote the incident
+        _logger.error("error=%s | advisor raised", type(error).__name__)  # noqa: TRY400 - likewise
+    return Consultation(without_advice(incident, findings), findings)
 
 
 def _nobody(event: Mapping[str, Any]) -> None:

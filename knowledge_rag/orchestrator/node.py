@@ -6,16 +6,17 @@ outage of the knowledge base is an honest, empty recommendation.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypedDict
 
-from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
-from knowledge_rag.orchestrator.composition import without_advice
+from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.orchestrator.consultation import consult
-from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.graph_state import as_mapping
+from knowledge_rag.orchestrator.held import is_cancelled
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.queries import build_queries
-from knowledge_rag.orchestrator.recommendation import AGENT_ID
+from knowledge_rag.orchestrator.recommendation import AGENT_ID, Recommendation
+from knowledge_rag.orchestrator.wording import UNREACHABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +47,7 @@ class AgentOutputs(TypedDict):
 class IncidentState(TypedDict, total=False):
     """A state that the node reads; a graph's own may have more, and any of these may be missing.
 
+    A graph whose state is not made from this one needs ``agent_outputs`` with a reducer of its own.
     What is understood of each is told by
     :meth:`knowledge_rag.orchestrator.incident.Incident.from_state`.
     """
@@ -60,8 +62,14 @@ class IncidentState(TypedDict, total=False):
 class Node(Protocol):
     """An asynchronous node: reads a state, returns a part of one."""
 
-    async def __call__(self, state: IncidentState) -> AgentOutputs:
-        """Advise on the incident of a state."""
+    async def __call__(self, state: Any) -> AgentOutputs:  # noqa: ANN401 - see below
+        """Advise on the incident of a state.
+
+        Args:
+            state: an :class:`IncidentState`, or whatever else a graph has: a mapping, a dataclass
+                or a pydantic model. It is not declared, since LangGraph would then hand over the
+                declared keys only, and refuse a graph that merges ``agent_outputs`` in its own way.
+        """
         ...
 
 
@@ -76,26 +84,34 @@ def knowledge_rag_node(retrieval: Retrieval, advisor: Advisor | None = None) -> 
         advisor: who writes the guidance; by default the one without a model.
     """
 
-    async def node(state: IncidentState) -> AgentOutputs:
+    async def node(state: Any) -> AgentOutputs:  # noqa: ANN401 - see Node
         return {"agent_outputs": {AGENT_ID: await _advised(state, retrieval, advisor)}}
 
     return node
 
 
 async def _advised(state: object, retrieval: Retrieval, advisor: Advisor | None) -> dict[str, Any]:
-    incident = Incident.from_state(state)
     try:
+        incident = Incident.from_state(as_mapping(state))
         consultation = await consult(incident, retrieval, advisor, notify=_stream_writer())
-    except Exception as error:  # noqa: BLE001 - an adviser's defect must not end the incident's graph
-        # without its message, which may quote the incident
-        _logger.error("error=<%s> | consultation raised", type(error).__name__)  # noqa: TRY400 - likewise
-        return without_advice(incident, _unasked(incident)).to_dict()
-    return consultation.recommendation.to_dict()
+        return consultation.recommendation.to_dict()
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
+        name = "CancelledError"
+    except Exception as error:  # noqa: BLE001 - a defect here must not end the incident's graph
+        name = type(error).__name__
+    # without the error's message, which may quote the incident
+    _logger.error("error=%s | consultation raised", name)
+    return _FAILED.to_dict()
 
 
-def _unasked(incident: Incident) -> Findings:
-    outcome = RetrievalOutcome(Status.DEGRADED, reason=Reason.INTERNAL)
-    return Findings(tuple(Asked(query, outcome) for query in build_queries(incident)))
+_FAILED: Final = Recommendation(
+    Status.DEGRADED,
+    UNREACHABLE,
+    "The incident could not be looked up, for something failed within the knowledge agent.",
+    reason=Reason.INTERNAL,
+)
 
 
 def _stream_writer() -> Notify | None:
@@ -104,5 +120,5 @@ def _stream_writer() -> Notify | None:
 
     try:
         return get_stream_writer()
-    except RuntimeError:
+    except (RuntimeError, KeyError):  # nothing runs around it; or something else than a graph does
         return None

@@ -1,0 +1,83 @@
+"""Any way to the knowledge base, held to what the interface promises, whoever wrote it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
+from knowledge_rag.orchestrator.retrieval import MAX_BUDGET_SECONDS
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.orchestrator.retrieval import Retrieval
+
+_logger: Final = logging.getLogger(__name__)
+
+
+class HeldToItsWord:
+    """Asks another way; gives an outcome whatever that one raises, returns or waits for.
+
+    Args:
+        retrieval: the other way.
+        seconds: how long one query may take. By default more than any way's budget, so that only
+            one that breaks its word meets it.
+    """
+
+    def __init__(self, retrieval: Retrieval, seconds: float = MAX_BUDGET_SECONDS) -> None:
+        self._retrieval = retrieval
+        self._seconds = seconds
+
+    async def retrieve(self, query: Query) -> RetrievalOutcome:
+        """Ask one question; see the interface. Only the caller's own cancellation is passed on."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                given: object = await self._retrieval.retrieve(query)
+        except TimeoutError:
+            _logger.warning("seconds=%s | retrieval took too long", self._seconds)
+            return _degraded(Reason.TIMEOUT)
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            _logger.error("error=CancelledError | retrieval raised")  # noqa: TRY400 - see below
+            return _degraded(Reason.INTERNAL)
+        except Exception as error:  # noqa: BLE001 - the boundary to code that anyone may have written
+            # without its message, which may quote the query
+            _logger.error("error=%s | retrieval raised", type(error).__name__)  # noqa: TRY400 - likewise
+            return _degraded(Reason.INTERNAL)
+        return _kept(given, query)
+
+
+def is_cancelled() -> bool:
+    """Tell whether the present task was asked to end, by the one thing that tells it from a defect.
+
+    Code below may raise ``CancelledError`` of its own accord, by waiting for a task of its own that
+    was cancelled; passed on, it would end a graph without an error and without a result.
+    """
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def _kept(given: object, query: Query) -> RetrievalOutcome:
+    if not isinstance(given, RetrievalOutcome):
+        _logger.error("type=%s | retrieval gave no outcome", type(given).__name__)
+        return _degraded(Reason.INTERNAL)
+    results = tuple(given.results)[: query.max_results]
+    if not all(map(_is_exact, results)):
+        _logger.error("results=%d | retrieval gave what is no evidence", len(results))
+        return _degraded(Reason.UNVERIFIABLE_RESULTS)
+    return given if len(results) == len(given.results) else replace(given, results=results)
+
+
+def _is_exact(result: object) -> bool:
+    """Whether it is a result whose text has as many lines as its citation."""
+    if not isinstance(result, RetrievalResult):
+        return False
+    citation = result.citation
+    return result.content.count("\n") == citation.end_line - citation.start_line
+
+
+def _degraded(reason: Reason) -> RetrievalOutcome:
+    return RetrievalOutcome(Status.DEGRADED, reason=reason)

@@ -1,0 +1,93 @@
+"""Whatever somebody's own way to the knowledge base does, there is an outcome."""
+
+import asyncio
+
+import pytest
+
+from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
+from knowledge_rag.core.retrieval import Query
+from knowledge_rag.orchestrator.held import HeldToItsWord
+from tests.support.retrievals import NOTHING, Answering, Waiting, found, result
+
+QUERY = Query("how do I restart quokka-db", 3)
+
+
+def ask(answer, seconds=30):
+    return asyncio.run(HeldToItsWord(Answering(answer), seconds).retrieve(QUERY))
+
+
+def raising(error):
+    async def answer():
+        raise error
+
+    return lambda _: answer()
+
+
+@pytest.mark.parametrize("outcome", [NOTHING, found(result(1), result(2))])
+def test_what_keeps_its_word_comes_through_as_it_is(outcome):
+    assert ask(outcome) is outcome
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("quokka-db"),
+        RecursionError(),
+        ExceptionGroup("quokka-db", [ValueError()]),
+        asyncio.CancelledError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_is_raised_is_degraded_and_logged_without_its_message(error, caplog):
+    outcome = ask(raising(error))
+    assert (outcome.status, outcome.reason) == (Status.DEGRADED, Reason.INTERNAL)
+    assert type(error).__name__ in caplog.text
+    assert "quokka" not in caplog.text
+
+
+@pytest.mark.parametrize("given", [None, [], {"status": "ok"}, "ok"])
+def test_what_is_no_outcome_is_degraded(given):
+    assert ask(given) == RetrievalOutcome(Status.DEGRADED, reason=Reason.INTERNAL)
+
+
+def test_a_way_without_the_method_is_degraded():
+    outcome = asyncio.run(HeldToItsWord(object()).retrieve(QUERY))
+    assert outcome.reason is Reason.INTERNAL
+
+
+def test_no_more_comes_back_than_was_asked_for():
+    assert [r.citation.source_file for r in ask(found(*map(result, range(100)))).results] == [
+        f"runbooks/{number}.md" for number in range(3)
+    ]
+
+
+@pytest.mark.parametrize(
+    "odd", ["text", {"content": "a"}, None, result(lines=("two\nlines",))], ids=repr
+)
+def test_what_is_no_evidence_is_never_given(odd):
+    outcome = ask(found(result(), odd))
+    assert (outcome.status, outcome.reason) == (Status.DEGRADED, Reason.UNVERIFIABLE_RESULTS)
+
+
+def test_who_never_answers_is_a_timeout():
+    async def ask_one():
+        waiting = Waiting()
+        outcome = await HeldToItsWord(waiting, 0.01).retrieve(QUERY)
+        return outcome, waiting.cancelled
+
+    outcome, cancelled = asyncio.run(ask_one())
+    assert (outcome.status, outcome.reason) == (Status.DEGRADED, Reason.TIMEOUT)
+    assert cancelled == 1
+
+
+def test_the_callers_cancellation_is_passed_on():
+    async def cancel():
+        waiting = Waiting()
+        asking = asyncio.create_task(HeldToItsWord(waiting).retrieve(QUERY))
+        await waiting.all_wait.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        return waiting.cancelled
+
+    assert asyncio.run(cancel()) == 1
