@@ -23,6 +23,7 @@ from knowledge_rag.cli.exits import ExitCode, exit_code_for
 from knowledge_rag.cli.gameday import gameday
 from knowledge_rag.cli.ingest import ingest
 from knowledge_rag.cli.lint import lint
+from knowledge_rag.cli.mcp import mcp
 from knowledge_rag.cli.model import model
 from knowledge_rag.cli.retrieve import retrieve
 from knowledge_rag.cli.serve import serve
@@ -39,7 +40,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 ok, 1 findings or nothing found, 2 bad input, 3 degraded, 4 other failure.",
 )
-for command in (demo, ingest, lint, retrieve, ask, verify, chunk, serve, gameday, doctor, smoke):
+for command in (
+    demo,
+    ingest,
+    lint,
+    retrieve,
+    ask,
+    verify,
+    chunk,
+    serve,
+    mcp,
+    gameday,
+    doctor,
+    smoke,
+):
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(model, name="model")
@@ -66,7 +80,9 @@ def _common(
 def main() -> None:
     """Run the command line; every failure ends in one line and its exit code."""
     prepare_streams()
-    logging.getLogger("knowledge_rag").addHandler(logging.NullHandler())  # commands say it themselves
+    logging.getLogger("knowledge_rag").addHandler(
+        logging.NullHandler()
+    )  # commands say it themselves
     try:
         code = _run()
     except typer.TyperException as error:

@@ -1,0 +1,159 @@
+"""Documents and their lines as resources: what a citation leads to."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Final
+
+from mcp import types
+
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.lines import BLANKS
+from knowledge_rag.core.metadata import DOCUMENT_SHA256
+from knowledge_rag.mcp_server.links import TEMPLATE, Link, mime_type, parse_link
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.mcp_server.documents import Documents
+
+PAGE: Final = 100
+"""Documents that are listed at once."""
+
+MAX_COMPLETIONS: Final = 100
+"""The protocol's own limit."""
+
+MAX_CHARACTERS: Final = 1_000_000
+"""Of one resource; a larger document is read by its lines."""
+
+DIGEST: Final = "knowledge-rag/document_sha256"
+"""Key of the document's sha256 beside its lines, by which a newer version shows."""
+
+_SHOWN: Final = 120
+
+
+def templates() -> list[types.ResourceTemplate]:
+    """Describe how documents and lines are addressed."""
+    return [
+        types.ResourceTemplate(
+            uri_template=TEMPLATE,
+            name="document",
+            title="A document, or lines of it",
+            description=(
+                "path is a citation's source_file; lines is start_line-end_line. Gives the text as it "
+                "was ingested, in one piece for each passage, each with the address of its lines; "
+                "what lies between them is blank. Front matter is not kept."
+            ),
+        )
+    ]
+
+
+def listed(documents: Documents, cursor: str | None) -> types.ListResourcesResult:
+    """List a page of the documents.
+
+    Args:
+        documents: where they are kept.
+        cursor: as the page before gave it; ``None`` for the first.
+
+    Raises:
+        InvalidRequest: no page gave that cursor.
+    """
+    found = documents.after(_name_in(cursor), PAGE + 1)
+    resources = [
+        types.Resource(
+            uri=str(Link(one.source_file)),
+            name=one.source_file,
+            title=one.title or None,
+            mime_type=mime_type(one.source_file),
+        )
+        for one in found[:PAGE]
+    ]
+    following = _cursor(found[PAGE - 1].source_file) if len(found) > PAGE else None
+    return types.ListResourcesResult(resources=resources, next_cursor=following)
+
+
+def completed(documents: Documents, part: str) -> types.Completion:
+    """Complete the path of a document."""
+    found = documents.named_like(part, MAX_COMPLETIONS + 1)
+    more = len(found) > MAX_COMPLETIONS
+    return types.Completion(values=list(found[:MAX_COMPLETIONS]), has_more=more)
+
+
+def read(documents: Documents, address: str) -> types.ReadResourceResult:
+    """Give a document, or lines of it, exactly as they were ingested.
+
+    Args:
+        documents: where they are kept.
+        address: of the document or its lines.
+
+    Returns:
+        One text for each passage, or the part of it that was asked for.
+
+    Raises:
+        InvalidRequest: there is no such document, no text on such lines, or too much of it.
+        UnusableKnowledgeBase: it can't be read, or holds what no ingest stores.
+    """
+    link = parse_link(address)
+    passages = documents.passages(link.source_file)
+    if not passages:
+        raise InvalidRequest(
+            f"there is no document {link.source_file[:_SHOWN]!a} in the knowledge base"
+        )
+    parts = _parts(passages, link) if link.start_line else list(passages)
+    if sum(len(part.content) for part in parts) > MAX_CHARACTERS:
+        raise InvalidRequest(
+            f"that is more than {MAX_CHARACTERS} characters: read fewer lines at once"
+        )
+    return types.ReadResourceResult(contents=[_contents(part) for part in parts])
+
+
+def _parts(passages: Sequence[RetrievalResult], link: Link) -> list[RetrievalResult]:
+    """Cut passages to a range of lines."""
+    last = max(passage.citation.end_line for passage in passages)
+    if link.end_line > last:
+        raise InvalidRequest(
+            f"{link.source_file} has no text behind line {last}: lines "
+            f"{link.start_line}-{link.end_line} are not all there"
+        )
+    parts = [part for passage in passages if (part := _part(passage, link)) is not None]
+    if not any(part.content.strip(BLANKS) for part in parts):
+        raise InvalidRequest(
+            f"{link.source_file} has no text on lines {link.start_line}-{link.end_line}: they are "
+            "blank, or front matter, which is not kept"
+        )
+    return parts
+
+
+def _part(passage: RetrievalResult, link: Link) -> RetrievalResult | None:
+    whole = passage.citation
+    first, last = max(whole.start_line, link.start_line), min(whole.end_line, link.end_line)
+    if first > last:
+        return None
+    lines = passage.content.split("\n")[first - whole.start_line : last - whole.start_line + 1]
+    citation = Citation(whole.source_file, first, last, whole.section_header)
+    return type(passage)("\n".join(lines), citation, None, passage.metadata)
+
+
+def _contents(part: RetrievalResult) -> types.TextResourceContents:
+    return types.TextResourceContents(
+        uri=str(Link.to(part.citation)),
+        mime_type=mime_type(part.citation.source_file),
+        text=part.content,
+        _meta={DIGEST: part.metadata.get(DOCUMENT_SHA256, "")},
+    )
+
+
+def _cursor(source_file: str) -> str:
+    return base64.urlsafe_b64encode(source_file.encode()).decode()
+
+
+def _name_in(cursor: str | None) -> str:
+    if cursor is None:
+        return ""
+    try:
+        return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
+    except (binascii.Error, ValueError) as error:
+        raise InvalidRequest("no list of resources gave that cursor") from error

@@ -1,0 +1,171 @@
+"""What the tools take and give: the function's own contract, and the JSON form of a review."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from knowledge_rag.guardrails.rules import Level, Rule
+from knowledge_rag.local.resources import shipped
+
+OPENAPI: Final = "schemas/retrieve_knowledge.openapi.json"
+
+MAX_ANSWER_CHARACTERS: Final = 50_000
+"""Longest answer that is verified: some forty pages."""
+
+MAX_EVIDENCE_IDS: Final = 32
+
+Schema = dict[str, Any]
+
+
+def retrieval_schemas() -> tuple[Schema, Schema]:
+    """Give what ``retrieve_knowledge`` takes and gives: the function's, and the search's id.
+
+    Raises:
+        KnowledgeRagError: the installation is incomplete.
+    """
+    operation = json.loads(shipped(OPENAPI).read_bytes())["paths"]["/retrieve"]["post"]
+    taken: Schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    given: Schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    evidence_id = _text("Names this search and what it gave, for verify_citations.")
+    properties = {**given["properties"], "evidence_id": evidence_id}
+    return taken, {
+        **given,
+        "properties": properties,
+        "required": [*given["required"], "evidence_id"],
+    }
+
+
+def _text(description: str = "") -> Schema:
+    return {"type": "string", **({"description": description} if description else {})}
+
+
+def _count(minimum: int = 0) -> Schema:
+    return {"type": "integer", "minimum": minimum}
+
+
+def _object(properties: dict[str, Schema], *, optional: tuple[str, ...] = ()) -> Schema:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [name for name in properties if name not in optional],
+        "properties": properties,
+    }
+
+
+def _list(items: Schema, description: str = "") -> Schema:
+    return {
+        "type": "array",
+        "items": items,
+        **({"description": description} if description else {}),
+    }
+
+
+VERIFICATION_INPUT: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["answer"],
+    "properties": {
+        "answer": {
+            "type": "string",
+            "maxLength": MAX_ANSWER_CHARACTERS,
+            "description": "The answer as it was written, Markdown or text, references and all.",
+        },
+        "evidence_ids": {
+            "type": "array",
+            "maxItems": MAX_EVIDENCE_IDS,
+            "items": {"type": "string"},
+            "description": "The evidence_id of each search that the answer is based on, in the "
+            "order of asking. Leave it out for all searches of this session. Evidence itself "
+            "can't be handed in.",
+        },
+    },
+}
+
+_POSITION: Final = _object(
+    {"start": _count(), "end": _count(), "line": _count(1), "column": _count(1)}
+)
+_CITATION: Final = {
+    "source_file": _text(),
+    "start_line": _count(1),
+    "end_line": _count(1),
+    "section_header": _text(),
+}
+_LEVEL: Final = {"type": "string", "enum": [level.value for level in Level]}
+_MISSING: Final = _object(
+    {
+        "kind": _text(),
+        "text": _text(),
+        "elsewhere": _list(_object({"source_file": _text(), "line": _count(1)})),
+    }
+)
+_CLAIM: Final = _object(
+    {
+        "text": _text(),
+        "citations": _list(_object(_CITATION)),
+        "supported": {"type": "boolean"},
+        "coverage": {"type": ["number", "null"]},
+        "missing": _list(_MISSING),
+        "missing_words": _list(_text()),
+    }
+)
+_METRICS: Final = _object(
+    {
+        "words": _count(),
+        "references": _count(),
+        "invalid_references": _count(),
+        "cited": {"type": "boolean"},
+        "density": {"type": "number"},
+        "sources": _count(),
+        "sources_cited": _count(),
+        "source_coverage": {"type": "number"},
+        "claims": _count(),
+        "claims_supported": _count(),
+        "errors": _count(),
+        "warnings": _count(),
+        "by_kind": {
+            "type": "object",
+            "propertyNames": {"enum": [rule.value for rule in Rule]},
+            "additionalProperties": _count(1),
+        },
+    }
+)
+
+VERIFICATION_OUTPUT: Final = _object(
+    {
+        "text": _text("What may be shown of the answer: references that nothing backs are out."),
+        "citations": _list(
+            _object({**_CITATION, "number": _count(1), "content": _text(), "position": _POSITION}),
+            "References that the evidence backs, at their places in text.",
+        ),
+        "removed": _list(
+            _object(
+                {"reference": _text(), "reason": _text(), "message": _text(), "position": _POSITION}
+            ),
+            "References that were taken out, at their places in the answer.",
+        ),
+        "warnings": _list(
+            _object(
+                {
+                    "kind": {"type": "string", "enum": [rule.value for rule in Rule]},
+                    "level": _LEVEL,
+                    "message": _text(),
+                    "position": _POSITION,
+                }
+            ),
+            "What else is wrong, at its place in the answer; with an error, don't rely on it.",
+        ),
+        "claims": _list(_CLAIM, "Cited claims, and whether the cited lines hold what they say."),
+        "metrics": _METRICS,
+        "evidence": {
+            **_object(
+                {
+                    "searches": _count(),
+                    "passages": _count(),
+                    "degraded": {"type": "object", "additionalProperties": _count(1)},
+                }
+            ),
+            "description": "What the answer was held against: searches of this server alone.",
+        },
+    }
+)
