@@ -27,7 +27,9 @@ def as_mapping(state: object) -> object:
     fields = _fields(state)
     if fields is None:
         return state
-    return {**fields, **{key: _plain(fields[key], _DEPTH) for key in _NESTED if key in fields}}
+    plain: dict[object, object] = dict(fields)
+    plain.update((key, _plain(fields[key], _DEPTH)) for key in _NESTED if key in fields)
+    return plain
 
 
 def _plain(value: object, depth: int) -> object:

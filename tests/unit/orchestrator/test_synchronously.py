@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -10,7 +11,7 @@ from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator import synchronously
 from knowledge_rag.orchestrator.backends.arguments import current_ids, on_behalf_of
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-from knowledge_rag.orchestrator.synchronously import ask
+from knowledge_rag.orchestrator.synchronously import MAX_THREADS, ask
 from tests.support.retrievals import NOTHING, Answering, found, result
 
 QUERY = Query("how do I restart quokka-db")
@@ -75,6 +76,17 @@ def blocking():
     way.release = threading.Event()
     yield way
     way.release.set()
+    with places(MAX_THREADS):  # each comes back
+        pass
+
+
+@contextmanager
+def places(number):
+    """Take places of threads."""
+    for _ in range(number):
+        assert synchronously._turns.acquire(timeout=30)
+    yield
+    synchronously._turns.release(number)
 
 
 def test_a_way_that_blocks_its_loop_is_a_timeout(blocking):
@@ -82,17 +94,13 @@ def test_a_way_that_blocks_its_loop_is_a_timeout(blocking):
     assert (outcome.status, outcome.reason) == (Status.DEGRADED, Reason.TIMEOUT)
 
 
-def test_threads_that_hang_are_bounded_and_give_their_place_back(blocking, monkeypatch):
-    turns = threading.BoundedSemaphore(2)
-    monkeypatch.setattr(synchronously, "_turns", turns)
-    for _ in range(4):
-        assert ask(blocking, QUERY, 0.05).reason is Reason.TIMEOUT
-    assert len(blocking.asked) == 2
-    blocking.release.set()
-    assert turns.acquire(timeout=30)
-    assert turns.acquire(timeout=30)
-    turns.release(2)
-    assert ask(blocking, QUERY) is NOTHING
+def test_threads_that_hang_are_bounded_and_give_their_place_back(blocking):
+    with places(MAX_THREADS - 2):
+        for _ in range(4):
+            assert ask(blocking, QUERY, 0.05).reason is Reason.TIMEOUT
+        assert len(blocking.asked) == 2
+        blocking.release.set()
+        assert ask(blocking, QUERY) is NOTHING
 
 
 def test_whatever_is_raised_is_an_outcome():
