@@ -8,8 +8,10 @@ or sentences. What cites nothing is never a step; it is counted.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.orchestrator.answer_text import (
@@ -82,7 +84,7 @@ class Answer:
 
 
 _LABEL: Final = re.compile(
-    r"^[ \t>]*(?:(?P<marks>#{1,6})[ \t]+)?(?:\d{1,2}[.)][ \t]+)?(?P<bold>[*_]{2,3})?[ \t]*"
+    r"^[ \t>]*+(?:(?P<marks>#{1,6})[ \t]+)?(?:\d{1,2}[.)][ \t]+)?(?P<bold>[*_]{2,3})?[ \t]*+"
     r"(?P<name>[A-Za-z][A-Za-z /'-]{2,40}?)[ \t]*(?=[:*_#]|$)(?P<colon>:)?[ \t]*[*_]{0,3}[ \t]*"
     r"(?P<late>:)?[ \t]*(?:#+[ \t]*$)?(?P<rest>.*)$"
 )
@@ -348,7 +350,8 @@ def _cited_sentences(
 ) -> Iterator[tuple[str, tuple[Cited, ...]]]:
     """Give each cited sentence of a paragraph with the references right behind it."""
     text = "\n".join(line.text for line in lines)
-    places = [(_place(lines, it.start), _place(lines, it.end)) for it in cited]
+    place = _places(lines)
+    places = [(place(it.start), place(it.end)) for it in cited]
     position, first = 0, 0
     for number, (_, end) in enumerate(places):
         if number + 1 < len(places) and _BETWEEN.fullmatch(text, end, places[number + 1][0]):
@@ -360,11 +363,13 @@ def _cited_sentences(
         position, first = end, number + 1
 
 
-def _place(lines: Sequence[Line], offset: int) -> int:
-    """Give where the character at an offset of the answer is in lines that are joined."""
-    before = 0
-    for line in lines:
-        if offset <= line.end:
-            return before + max(offset - line.start, 0)
-        before += len(line.text) + 1
-    return before
+def _places(lines: Sequence[Line]) -> Callable[[int], int]:
+    """Give what tells where a character at an offset of the answer is in lines that are joined."""
+    starts = [line.start for line in lines]
+    before = [0, *accumulate(len(line.text) + 1 for line in lines)]
+
+    def place(offset: int) -> int:
+        line = max(bisect_right(starts, offset) - 1, 0)
+        return before[line] + min(max(offset - starts[line], 0), len(lines[line].text))
+
+    return place

@@ -26,9 +26,10 @@ MAX_DEPTH: Final = 10
 _GONE: Final = "\0"
 """Stands for a reference while the words around it are mended."""
 _TRACE: Final = re.compile(
-    r"[ \t]*\((?:see|source|sources)?:?[ \t]*\0(?:[ \t,;&]|and|\0)*\)"
-    r"|[ \t]*\0(?:[ \t]*(?:[,;&]|and)?[ \t]*\0)*"
+    r"(?<![ \t])[ \t]*+(?:\((?:see|sources?)?:?[ \t]*+\0(?:[ \t,;&]|and|\0)*+\)"
+    r"|\0(?:[ \t]*+(?:[,;&]|and)?+[ \t]*+\0)*+)"
 )
+"""References, what joins them, and the brackets around them."""
 
 
 class Form(Enum):

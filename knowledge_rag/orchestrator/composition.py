@@ -24,6 +24,7 @@ from knowledge_rag.orchestrator.confidence import ground
 from knowledge_rag.orchestrator.gaps import earlier_missing
 from knowledge_rag.orchestrator.recommendation import (
     MAX_STEPS,
+    MAX_WARNINGS,
     CitedLines,
     Concern,
     Recommendation,
@@ -89,7 +90,7 @@ def without_advice(incident: Incident, findings: Findings) -> Recommendation:
         incident: that advice was wanted for.
         findings: what retrieval gave for it.
     """
-    warnings = tuple(_of_search(incident, findings))
+    warnings = _bounded(list(_of_search(incident, findings)))
     asked = wording.counted(len(findings.asked), "query")
     if findings.status is Status.OK:
         summary, reason = wording.NO_ADVICE, Shortfall.ADVICE_FAILED
@@ -147,7 +148,7 @@ class _Composer:
             similar_incidents=tuple(self.similar),
             analysis="\n\n".join(filter(None, self._answer.analysis)),
             confidence=grounds.confidence,
-            warnings=tuple(self._all_warnings()),
+            warnings=_bounded(list(self._all_warnings())),
             advisor=advisor,
         )
 
@@ -157,7 +158,7 @@ class _Composer:
 
     def nothing(self, advisor: str) -> Recommendation:
         """Give the recommendation of an answer that kept none, though there was evidence."""
-        warnings = tuple(self._all_warnings())
+        warnings = _bounded(list(self._all_warnings()))
         admitted = wording.NO_MATCH.casefold() in " ".join(self._verified.text.casefold().split())
         if self._answer.uncited or not admitted:
             told = f"{wording.counted(len(self._answer.uncited), 'step')} cited nothing that retrieval returned."
@@ -284,6 +285,14 @@ def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:
             yield Warned(Concern.INCOMPLETE_SEARCH, message)
     yield from (Warned(Concern.NOTICE, notice) for notice in findings.notices)
     yield from (Warned(Concern.UNREADABLE_STATE, problem) for problem in incident.problems)
+
+
+def _bounded(warnings: list[Warned]) -> tuple[Warned, ...]:
+    """Give as many warnings as a recommendation holds, and say if there were more."""
+    if len(warnings) <= MAX_WARNINGS:
+        return tuple(warnings)
+    message = f"{len(warnings)} warnings, the first {MAX_WARNINGS - 1} are given."
+    return (*warnings[: MAX_WARNINGS - 1], Warned(Concern.TRUNCATED, message))
 
 
 def _without_name(text: str, name: str) -> str:

@@ -26,6 +26,10 @@ MAX_STEPS: Final = 30
 """Steps of a recommendation at most, and similar incidents; no one follows more at 3 a.m."""
 
 
+MAX_WARNINGS: Final = 100
+"""Warnings of a recommendation at most; who writes more than that has to be looked at as a whole."""
+
+
 class Shortfall(StrEnum):
     """Why there is no recommendation though the knowledge base could be searched."""
 
@@ -209,6 +213,8 @@ class Recommendation:
             raise ValueError(f"{self.status} with confidence {self.confidence}")
         if max(len(self.guidance), len(self.similar_incidents)) > MAX_STEPS:
             raise ValueError(f"more than {MAX_STEPS} steps or similar incidents")
+        if len(self.warnings) > MAX_WARNINGS:
+            raise ValueError(f"more than {MAX_WARNINGS} warnings")
         if not self.summary.strip() or not self.reasoning.strip():
             raise ValueError("a recommendation without a summary or reasoning")
         if (self.summary == NO_MATCH) != (self.status is Status.NO_MATCH):

@@ -39,6 +39,14 @@ _POINTER: Final = re.compile(r"^\W*(?:related|see also|references?)\b", re.IGNOR
 """Words that lead to another document and ask for nothing."""
 
 
+_NOTHING: Final = re.compile(
+    r"(?:\[[^\]\n]*\]:[ \t]*+\S[^\n]*+|!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+"
+    r"|(?:to ?do|tbd|n/?a|none)\b\W*)\Z",
+    re.IGNORECASE,
+)
+"""A bare link, where one leads, and what stands where somebody still has to write something."""
+
+
 class Command(NamedTuple):
     """A code block: what it says it holds (``bash``), and what it holds."""
 
@@ -270,7 +278,7 @@ class _Lifter:
                 words += self._rows(block) if block.form is Form.TABLE else _plain(block)
         action = _CHECKBOX.sub("", "\n".join(line.text for line in words).strip()).strip()
         leads = kind is PARAGRAPH or any(block.form is Form.TABLE for block in blocks)
-        if any(map(str.isalnum, action)) and (commands or not leads or action[-1] != ":"):
+        if _says_something(action) and (commands or not leads or action[-1] != ":"):
             numbers |= {line.number for line in words}
             yield Lifted(action, tuple(commands), tuple(sorted(numbers)), self._passage, kind)
 
@@ -284,6 +292,10 @@ class _Lifter:
         shared = sorted((it for it in ranked if it[0] >= MIN_ROW_WORDS), key=lambda it: -it[0])
         chosen = sorted((line for _, line in shared[:MAX_ROWS]), key=lambda line: line.number)
         return [_bare_row(line) for line in ([table.lines[0], *chosen] if chosen else [])]
+
+
+def _says_something(action: str) -> bool:
+    return any(map(str.isalnum, action)) and not _NOTHING.match(action)
 
 
 def _bare_row(line: Line) -> Line:

@@ -12,7 +12,7 @@ from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.composition import recommend, without_advice
 from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.recommendation import MAX_STEPS, Concern, Shortfall
+from knowledge_rag.orchestrator.recommendation import MAX_STEPS, MAX_WARNINGS, Concern, Shortfall
 from knowledge_rag.orchestrator.wording import NO_ADVICE, NO_MATCH, UNREACHABLE, UNVERIFIED
 from tests.unit.orchestrator.evidence import (
     FINDINGS,
@@ -191,6 +191,14 @@ def test_more_than_a_recommendation_holds_is_cut_and_told():
     result = composed("\n".join(f"{n}. Verify replica health {A}" for n in range(1, 101)))
     assert len(result.guidance) == MAX_STEPS
     assert "truncated" in kinds(result)
+
+
+def test_more_warnings_than_a_recommendation_holds_are_cut_and_told():
+    result = composed(
+        f"1. Verify replica health {A}\n" + "\n".join(f"{n}. Reboot" for n in range(2, 500))
+    )
+    assert len(result.warnings) == MAX_WARNINGS
+    assert result.warnings[-1].message == "498 warnings, the first 99 are given."
 
 
 def test_a_step_of_a_procedure_without_the_one_before_it_is_warned_of():

@@ -124,6 +124,10 @@ def test_a_step_is_the_sources_own_words_and_its_narrowest_lines(markdown, step)
         "Related: [the disk](disk.md).",
         "---",
         "- **",
+        "- [The disk](disk.md).",
+        "[disk]: https://example.com/disk",
+        "- <https://example.com/disk>",
+        "TODO",
     ],
 )
 def test_what_is_no_step_is_not_lifted(markdown):

@@ -11,6 +11,7 @@ from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.report import Verdict
 from knowledge_rag.orchestrator.recommendation import (
     MAX_STEPS,
+    MAX_WARNINGS,
     CitedLines,
     Concern,
     Recommendation,
@@ -130,6 +131,11 @@ def test_the_whole_form():
         {**OK, "guidance": (STEP,), "summary": NO_MATCH},
         {**OK, "guidance": (STEP,), "summary": " "},
         {**OK, "guidance": (STEP,) * (MAX_STEPS + 1)},
+        {
+            **OK,
+            "guidance": (STEP,),
+            "warnings": (Warned(Concern.NOTICE, "x"),) * (MAX_WARNINGS + 1),
+        },
         {**NOTHING, "guidance": (STEP,)},
         {**NOTHING, "confidence": 0.1},
         {**NOTHING, "summary": "Nothing."},
