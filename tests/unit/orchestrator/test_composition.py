@@ -198,7 +198,7 @@ def test_more_warnings_than_a_recommendation_holds_are_cut_and_told():
         f"1. Verify replica health {A}\n" + "\n".join(f"{n}. Reboot" for n in range(2, 500))
     )
     assert len(result.warnings) == MAX_WARNINGS
-    assert result.warnings[-1].message == "498 warnings, the first 99 are given."
+    assert result.warnings[-1].message == "499 warnings, the first 99 are given."
 
 
 def test_a_step_of_a_procedure_without_the_one_before_it_is_warned_of():
