@@ -129,6 +129,10 @@ class BedrockAgentAdvisor:
         turn = await self._calls.call(partial(self._ask, self._request(incident)), deadline)
         return Advice(turn.text, turn.findings, NAME)
 
+    async def prepare(self) -> None:
+        """Spare the first incident what takes time once; what fails here, its advice tells."""
+        await self._calls.prepare()
+
     def close(self) -> None:
         """Wait for answers under way, within their deadline, and close every connection."""
         self._calls.close()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import InvalidSettings
-from knowledge_rag.orchestrator.advisors.failures import as_model_failure
+from knowledge_rag.orchestrator.advisors.failures import ModelFailed, as_model_failure
+from knowledge_rag.orchestrator.backends.bounded import PREPARATION_SECONDS
 from knowledge_rag.orchestrator.backends.lazily import Lazily
 
 if TYPE_CHECKING:
@@ -72,13 +74,20 @@ class ModelCalls:
         Raises:
             ModelFailed: whatever went wrong. Only cancellation is passed on.
         """
-        try:
-            left = deadline.remaining()
-            inner = Deadline.after(left * _WORKING_SHARE)
-            async with asyncio.timeout(left):
-                return await self._in_thread(lambda: self._work(work, inner))
-        except Exception as error:
-            raise as_model_failure(error) from error
+        return await self._bounded(lambda inner: self._work(work, inner), deadline)
+
+    async def prepare(self, seconds: float = PREPARATION_SECONDS) -> None:
+        """Spare the first call what takes time once: credentials, the client, certificates.
+
+        Whatever fails here is told by the first call.
+
+        Args:
+            seconds: how long to wait for it; what is ready later serves later calls.
+        """
+        with suppress(ModelFailed):
+            await self._bounded(
+                lambda inner: self._client.get(inner).prepare(), Deadline.after(seconds)
+            )
 
     def close(self) -> None:
         """Let calls under way end, which takes no longer than their deadline, and close the client."""
@@ -91,6 +100,15 @@ class ModelCalls:
         client = self._client.get(deadline)
         with deadline.applied():
             return work(client.api)
+
+    async def _bounded(self, work: Callable[[Deadline], _Result], deadline: Deadline) -> _Result:
+        try:
+            left = deadline.remaining()
+            inner = Deadline.after(left * _WORKING_SHARE)
+            async with asyncio.timeout(left):
+                return await self._in_thread(lambda: work(inner))
+        except Exception as error:  # the boundary: every fault becomes one failure
+            raise as_model_failure(error) from error
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
         context = contextvars.copy_context()

@@ -134,6 +134,10 @@ class ConverseAdvisor:
         said, cut = read_response(response, findings)
         return Advice(said, noted(findings, CUT_NOTE) if cut else findings, NAME)
 
+    async def prepare(self) -> None:
+        """Spare the first incident what takes time once; what fails here, its advice tells."""
+        await self._calls.prepare()
+
     def close(self) -> None:
         """Wait for answers under way, within their deadline, and close every connection."""
         self._calls.close()

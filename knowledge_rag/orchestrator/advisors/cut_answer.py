@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 _FENCE: Final = re.compile(r"\s*(?P<marks>`{3,}|~{3,})(?P<rest>[^\n]*)")
-_BEGINS: Final = re.compile(r" {0,3}(?:#{1,6}|[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
-"""A heading, or an item of a list that is in no other item."""
+_BEGINS: Final = re.compile(r"(?:#{1,6}|[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
+"""A heading, or an item of a list that is in no other item: what is indented may be."""
 
 
 def without_unfinished(answer: str) -> str:

@@ -10,14 +10,15 @@ from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
-from knowledge_rag.orchestrator.advisors.failures import as_model_failure
+from knowledge_rag.orchestrator.advisors.failures import ModelFailed, as_model_failure
 from knowledge_rag.orchestrator.advisors.noted import noted
+from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.queries import build_queries
+from knowledge_rag.orchestrator.recommendation import Shortfall
 
 if TYPE_CHECKING:
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
-    from knowledge_rag.orchestrator.advisors.failures import ModelFailed
     from knowledge_rag.orchestrator.incident import Incident
 
 _NOT_REACHED: Final = frozenset(
@@ -34,7 +35,7 @@ _logger = logging.getLogger(__name__)
 
 
 class FallbackAdvisor:
-    """Has the substitute write where the primary one fails.
+    """Has the substitute write where the primary one fails, or nothing it writes can be verified.
 
     Args:
         primary: who writes.
@@ -66,9 +67,12 @@ class FallbackAdvisor:
         """
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._primary.advise(incident, findings)
+                advice = await self._primary.advise(incident, findings)
+            _check(incident, advice)
         except Exception as error:  # noqa: BLE001 - whatever a model's way fails with, there is another
             failure = as_model_failure(error)
+        else:
+            return advice
         _logger.warning("reason=%s | advisor failed, another one writes", failure.reason)
         evidence = _evidence(incident, findings, failure)
         advice = await self._substitute.advise(incident, evidence)
@@ -86,6 +90,17 @@ def note_of(failure: ModelFailed, evidence: Findings) -> str:
     if evidence.status is Status.OK:
         return f"{happened}: these steps are lifted from the retrieved lines."
     return f"{happened}."
+
+
+def _check(incident: Incident, advice: Advice) -> None:
+    """Look whether anything of an answer is left once it is verified.
+
+    Raises:
+        ModelFailed: there was evidence, and none of the steps cites any of it.
+    """
+    if recommend(incident, advice).reason is Shortfall.UNVERIFIED_ADVICE:
+        detail = "no step of the answer cites what was retrieved"
+        raise ModelFailed(Reason.UNVERIFIABLE_RESULTS, detail, advice.findings)
 
 
 def _evidence(incident: Incident, findings: Findings, failure: ModelFailed) -> Findings:
