@@ -69,3 +69,10 @@ def test_what_has_gone_out_is_forgotten():
     for _ in range(2_000):
         stream.feed("Reboot the primary, then wait [1]. ")
         assert len(stream._scanner._outlet.text) < 2_000
+
+
+@pytest.mark.parametrize("begun", [" " * 700, ">" * 700, "- " * 350])
+def test_a_line_of_nothing_but_marks_is_remembered_by_its_length(begun):
+    text = f"{begun}[9] x"
+    for size in (1, 90):
+        assert streamed(text, size) == verify(text, LEDGER)
