@@ -7,10 +7,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.loaders import Loader
-from botocore.model import ServiceModel
-
 from knowledge_rag.local.retrieve_operation import ServiceError
+from knowledge_rag.local.service_models import service_model
 from knowledge_rag.local.wire_validation import problems
 
 if TYPE_CHECKING:
@@ -110,12 +108,6 @@ def check(values: Mapping[str, Any], operation: OperationModel) -> None:
 def invalid(message: str) -> ServiceError:
     """Give the error of a request that can't be served as it stands."""
     return ServiceError("ValidationException", 400, message)
-
-
-@lru_cache(maxsize=2)
-def service_model(service: str = "bedrock-agent-runtime") -> ServiceModel:
-    """Give botocore's model of a service; no profile or other setting of the user's is looked at."""
-    return ServiceModel(Loader().load_service_model(service, "service-2"), service)
 
 
 @lru_cache(maxsize=32)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.metadata import SECTION_PATH, SECTION_SEPARATOR
 from knowledge_rag.core.outcome import RetrievalOutcome, RetrievalResult, Status
-from knowledge_rag.local.agent_request import check, invalid, service_model
+from knowledge_rag.local.agent_request import check, invalid
+from knowledge_rag.local.service_models import service_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,11 +12,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-import botocore.session
-
 from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.filters import InvalidFilter, parse_filter
+from knowledge_rag.local.service_models import service_model
 from knowledge_rag.local.wire_validation import problems
 
 if TYPE_CHECKING:
@@ -153,8 +152,7 @@ def to_wire(hit: Hit) -> dict[str, object]:
 @lru_cache(maxsize=1)
 def operation_model() -> OperationModel:
     """Give botocore's model of the operation."""
-    service = botocore.session.get_session().get_service_model("bedrock-agent-runtime")
-    return service.operation_model("Retrieve")
+    return service_model().operation_model("Retrieve")
 
 
 def _refuse_unsupported(body: dict[str, Any]) -> None:

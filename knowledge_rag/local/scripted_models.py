@@ -15,9 +15,9 @@ from knowledge_rag.local import stream_faults as faults
 from knowledge_rag.local.agent_request import (
     modelled_error,
     modelled_exceptions,
-    service_model,
 )
 from knowledge_rag.local.converse_request import SERVICE
+from knowledge_rag.local.service_models import service_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

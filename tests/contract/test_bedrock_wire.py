@@ -13,6 +13,7 @@ from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID, operation_model
 from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.local.service_models import service_model
 from tests.support.local import RUNBOOKS, minilm, write_files
 
 QUERY = {"text": "How to handle RDS failover?"}
@@ -267,3 +268,10 @@ def test_langchains_own_retriever_works_unmodified(bedrock):
     assert len(documents) == 3
     assert "rds" in documents[0].metadata["source_metadata"]["source_file"]
     assert documents[0].metadata["score"] >= documents[1].metadata["score"]
+
+
+def test_a_profile_of_the_users_that_does_not_exist_is_no_business_of_the_servers(monkeypatch):
+    monkeypatch.setenv("AWS_PROFILE", "nowhere")
+    operation_model.cache_clear()
+    service_model.cache_clear()
+    assert operation_model().name == "Retrieve"

@@ -19,11 +19,11 @@ from knowledge_rag.guardrails.search_results import to_search_result
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local import answer_writers as writers
 from knowledge_rag.local import scripted_models
-from knowledge_rag.local.agent_request import service_model
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.scripted_models import MODEL_ID, QUOTING, SCRIPTED, ScriptedModel
 from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.local.service_models import service_model
 from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.support.converse import (
     EVIDENCE,
