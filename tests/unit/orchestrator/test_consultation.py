@@ -1,0 +1,176 @@
+"""From an incident to a recommendation: at most three queries at once, and whoever fails is told apart."""
+
+import asyncio
+
+import pytest
+
+from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.core.retrieval import Query
+from knowledge_rag.orchestrator.advisors.advisor import Advice
+from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.errors import AdviceFailed
+from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.recommendation import Concern, Shortfall
+from knowledge_rag.orchestrator.wording import NO_ADVICE, NO_MATCH, UNREACHABLE
+from tests.support.retrievals import DOWN, NOTHING, Answering, Waiting, found, result
+from tests.unit.orchestrator.evidence import RUNBOOK_RESULTS
+
+INCIDENT = Incident(alert_name="quokka-db-writer-unavailable", service="quokka-db")
+EVIDENCE = found(*RUNBOOK_RESULTS)
+
+
+def ask(answer, advisor=None, incident=INCIDENT, **options):
+    return asyncio.run(consult(incident, Answering(answer), advisor, **options))
+
+
+class Writing:
+    """Writes what it is told to, or raises it."""
+
+    def __init__(self, written):
+        self.written = written
+
+    async def advise(self, _incident, findings):
+        if isinstance(self.written, BaseException):
+            raise self.written
+        return self.written(findings) if callable(self.written) else self.written
+
+
+def test_three_queries_meet_each_other_under_way():
+    async def meet():
+        meeting = asyncio.Barrier(3)  # who came one after the other would wait here for ever
+
+        async def answer():
+            async with asyncio.timeout(30):
+                await meeting.wait()
+            return EVIDENCE
+
+        return await consult(INCIDENT, Answering(lambda _: answer()))
+
+    findings = asyncio.run(meet()).findings
+    assert [asked.outcome.status for asked in findings.asked] == [Status.OK] * 3
+
+
+def test_more_than_five_results_of_a_query_are_never_taken():
+    calls = []
+
+    def answer(query):
+        calls.append(query)
+        return found(*(result(100 * len(calls) + number) for number in range(100)))
+
+    findings = ask(answer).findings
+    assert [query.max_results for query in calls] == [5, 5, 5]
+    assert [len(asked.outcome.results) for asked in findings.asked] == [5, 5, 5]
+
+
+def test_one_query_that_fails_does_not_cost_the_others_their_results():
+    def answer(query):
+        if query.text.startswith("Similar"):
+            raise RuntimeError("quokka-db")
+        return EVIDENCE
+
+    given = ask(answer).recommendation
+    assert given.status is Status.OK
+    assert [w.kind for w in given.warnings] == [Concern.INCOMPLETE_SEARCH]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "reason", "summary"),
+    [
+        (NOTHING, Status.NO_MATCH, None, NO_MATCH),
+        (DOWN, Status.DEGRADED, Reason.UNAVAILABLE, UNREACHABLE),
+        (None, Status.DEGRADED, Reason.INTERNAL, UNREACHABLE),
+    ],
+    ids=["nothing documented", "down", "broken"],
+)
+def test_nothing_documented_and_out_of_reach_are_told_apart(answer, status, reason, summary):
+    given = ask(lambda _: answer).recommendation
+    assert (given.status, given.reason, given.summary) == (status, reason, summary)
+    assert not given.guidance
+
+
+def test_an_incident_without_anything_to_ask_about_asks_nothing():
+    retrieval = Answering(EVIDENCE)
+    given = asyncio.run(consult(Incident(incident_id="INC-7"), retrieval)).recommendation
+    assert (given.status, given.reasoning) == (Status.NO_MATCH, "There was nothing to ask about.")
+    assert not retrieval.asked
+
+
+def test_what_to_ask_may_be_given():
+    (asked,) = ask(EVIDENCE, queries=(Query("anything", 2),)).findings.asked
+    assert (asked.query.text, len(asked.outcome.results)) == ("anything", 2)
+
+
+FAILING = {
+    "says so": AdviceFailed("the model was busy"),
+    "raises": RuntimeError("quokka-db"),
+    "recurses": RecursionError(),
+    "out of memory": MemoryError(),
+    "raises several": ExceptionGroup("quokka-db", [ValueError()]),
+    "cancels itself": asyncio.CancelledError(),
+    "gives nothing": None,
+    "gives a text": "text",
+    "gives no text": lambda findings: Advice(None, findings, "broken"),
+    "gives no findings": lambda _: Advice("1. Step [1]", None, "broken"),
+}
+
+
+@pytest.mark.parametrize("how", FAILING)
+def test_an_advisor_that_fails_is_not_taken_for_an_outage(how, caplog):
+    given = ask(EVIDENCE, Writing(FAILING[how]))
+    assert given.recommendation.status is Status.DEGRADED
+    assert given.recommendation.reason is Shortfall.ADVICE_FAILED
+    assert given.recommendation.summary == NO_ADVICE
+    assert len(given.findings.ledger) == len(RUNBOOK_RESULTS[:5])
+    assert given.advice is None
+    assert caplog.records
+    assert "quokka" not in caplog.text
+
+
+def test_each_stage_is_told_in_order():
+    events = []
+    ask(EVIDENCE, notify=events.append)
+    searching, *rest = events
+    assert searching["event"] == "searching"
+    assert len(searching["queries"]) == 3
+    assert rest == [
+        {"event": "found", "status": "ok", "sources": len(RUNBOOK_RESULTS[:5])},
+        {"event": "done", "status": "ok"},
+    ]
+
+
+def test_cancelling_it_cancels_all_its_queries():
+    async def cancel():
+        waiting = Waiting(expected=3)
+        consulting = asyncio.create_task(consult(INCIDENT, waiting))
+        await waiting.all_wait.wait()
+        consulting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await consulting
+        return waiting.cancelled
+
+    assert asyncio.run(cancel()) == 3
+
+
+def test_cancelling_it_cancels_its_advisor():
+    class Musing:
+        def __init__(self):
+            self.musing, self.cancelled = asyncio.Event(), False
+
+        async def advise(self, _incident, _findings):
+            self.musing.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.cancelled = True
+                raise
+
+    async def cancel():
+        advisor = Musing()
+        consulting = asyncio.create_task(consult(INCIDENT, Answering(EVIDENCE), advisor))
+        await advisor.musing.wait()
+        consulting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await consulting
+        return advisor.cancelled
+
+    assert asyncio.run(cancel())
