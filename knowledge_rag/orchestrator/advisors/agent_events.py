@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 NOT_TRACED: Final = "(the trace does not have the query)"
 
 _JSON: Final = "application/json"
+_BODY: Final = (_JSON, "body")
 _LENGTH_BYTES: Final = 4
 _LEAST_BYTES: Final = 16
 """Of a message: two lengths and two checksums."""
@@ -169,12 +170,21 @@ def is_whole(data: bytes) -> bool:
 def _answered(output: str) -> tuple[RetrievalOutcome, bool]:
     """Give what the function answered, and whether it was a query that it owed an answer."""
     try:
-        outcome = read_outcome(read_json(output))
+        outcome = read_outcome(_body(output))
     except RequestRefused:
         return degraded(Reason.INTERNAL), False
     except UnreadableResponse:
         return degraded(Reason.MALFORMED_RESPONSE), True
     return outcome, outcome.reason is not Reason.QUERY_LIMIT
+
+
+def _body(output: str) -> Any:  # noqa: ANN401 - JSON is of any type
+    """Read an output: the function's body, or what it stands in, which of them is not documented."""
+    value = read_json(output)
+    for path in (_BODY, ("response", "responseBody", *_BODY)):
+        if isinstance(inner := member(value, *path), str):
+            return read_json(inner)
+    return value
 
 
 def _query_of(asked: object) -> str:

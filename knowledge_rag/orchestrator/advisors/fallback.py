@@ -35,7 +35,7 @@ _logger = logging.getLogger(__name__)
 
 
 class FallbackAdvisor:
-    """Has the substitute write where the primary one fails, or nothing it writes can be verified.
+    """Has the substitute write where the primary one fails, or says less than the retrieved lines do.
 
     Args:
         primary: who writes.
@@ -68,22 +68,23 @@ class FallbackAdvisor:
         try:
             async with asyncio.timeout(self._seconds):
                 advice = await self._primary.advise(incident, findings)
-            _check(incident, advice)
+            _check(incident, findings, advice)
         except Exception as error:  # noqa: BLE001 - whatever a model's way fails with, there is another
             failure = as_model_failure(error)
         else:
             return advice
         _logger.warning("reason=%s | advisor failed, another one writes", failure.reason)
         evidence = _evidence(incident, findings, failure)
-        advice = await self._substitute.advise(incident, evidence)
-        return Advice(
-            advice.text, noted(advice.findings, note_of(failure, evidence)), advice.advisor
-        )
+        instead = await self._substitute.advise(incident, evidence)
+        told = noted(instead.findings, note_of(failure, evidence))
+        return Advice(instead.text, told, instead.advisor)
 
 
 def note_of(failure: ModelFailed, evidence: Findings) -> str:
     """Give the sentence that tells the reader who wrote, and why."""
-    if failure.cause in _NOT_REACHED:
+    if failure.found.asked and failure.found.status is Status.NO_MATCH:
+        happened = "The model's own search found nothing"
+    elif failure.cause in _NOT_REACHED and not failure.found.asked:
         happened = f"The model could not be reached ({failure.cause})"
     else:
         happened = f"The model gave no answer that can be used ({failure.cause})"
@@ -92,15 +93,20 @@ def note_of(failure: ModelFailed, evidence: Findings) -> str:
     return f"{happened}."
 
 
-def _check(incident: Incident, advice: Advice) -> None:
-    """Look whether anything of an answer is left once it is verified.
+def _check(incident: Incident, findings: Findings, advice: Advice) -> None:
+    """Look whether an answer says less than the retrieved lines themselves.
 
     Raises:
-        ModelFailed: there was evidence, and none of the steps cites any of it.
+        ModelFailed: an advisor that searches itself found nothing where there is evidence, or none
+            of the steps that it gives cites any.
     """
+    found = advice.findings
+    if findings.status is Status.OK and found.status is not Status.OK:
+        cause = found.failures[0] if found.failures else Reason.UNVERIFIABLE_RESULTS
+        raise ModelFailed(cause, "its own search gave no evidence, and another one did", found)
     if recommend(incident, advice).reason is Shortfall.UNVERIFIED_ADVICE:
         detail = "no step of the answer cites what was retrieved"
-        raise ModelFailed(Reason.UNVERIFIABLE_RESULTS, detail, advice.findings)
+        raise ModelFailed(Reason.UNVERIFIABLE_RESULTS, detail, found)
 
 
 def _evidence(incident: Incident, findings: Findings, failure: ModelFailed) -> Findings:

@@ -49,6 +49,14 @@ def test_the_functions_answer_is_evidence_and_the_text_may_refer_to_it():
     assert [str(it.citation) for it in citations(read)] == ["[Source: runbooks/rds.md, lines 3-3]"]
 
 
+def test_the_functions_answer_may_stand_in_what_it_was_sent_in():
+    inner = {"application/json": {"body": body_of(FAILOVER)}}
+    for output in (inner, {"messageVersion": "1.0", "response": {"responseBody": inner}}):
+        assert (
+            turn(*searched(json.dumps(output)), ANSWER).findings == turn(*SEARCHED, ANSWER).findings
+        )
+
+
 def test_what_the_agents_own_knowledge_base_gave_is_evidence_if_its_hashes_prove_it():
     metadata = dict(FAILOVER.metadata) | FAILOVER.citation.to_dict()
     proven = {"content": {"text": FAILOVER.content, "type": "TEXT"}, "metadata": metadata}

@@ -49,11 +49,13 @@ class Failing:
 
 
 class Writing:
-    def __init__(self, text="1. Find out who is writer now [1]."):
-        self.text = text
+    """An advisor that writes this, from what it is given or what it has found itself."""
+
+    def __init__(self, text="1. Find out who is writer now [1].", found=None):
+        self.text, self.found = text, found
 
     async def advise(self, _, findings):
-        return Advice(self.text, findings, "converse")
+        return Advice(self.text, self.found or findings, "converse")
 
 
 def advised(advisor, findings=FINDINGS, incident=TOLD):
@@ -98,6 +100,23 @@ def test_an_answer_of_which_nothing_can_be_verified_is_replaced():
     recommendation = advised(FallbackAdvisor(Writing(text)))
     assert recommendation.guidance == advised(ExtractiveAdvisor()).guidance
     assert "(unverifiable_results)" in notices(recommendation)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "happened"),
+    [
+        (NO_MATCH, NOTHING, "The model's own search found nothing"),
+        (UNREACHABLE, DOWN, "The model gave no answer that can be used (timeout)"),
+    ],
+)
+def test_a_search_of_its_own_that_failed_does_not_hide_what_another_found(text, found, happened):
+    recommendation = advised(FallbackAdvisor(Writing(text, found)))
+    assert recommendation.guidance == advised(ExtractiveAdvisor()).guidance
+    (note,) = notices(recommendation)
+    assert note == f"{happened}: these steps are lifted from the retrieved lines."
+    assert advised(FallbackAdvisor(Writing(text, found)), NOTHING).advisor != "extractive"
+    own = advised(FallbackAdvisor(Writing(found=FINDINGS)), NOTHING)
+    assert (own.status, own.advisor) == (Status.OK, "converse")
 
 
 @pytest.mark.parametrize(
@@ -163,8 +182,9 @@ def test_the_substitute_writes_from_whatever_was_found(given, found, status):
     failed = ModelFailed(Reason.UNAVAILABLE, "x", found)
     recommendation = advised(FallbackAdvisor(Failing(failed)), given)
     assert recommendation.status is status
-    ending = "retrieved lines." if status is Status.OK else "(unavailable)."
-    assert notices(recommendation)[0].endswith(ending)
+    lifted = ": these steps are lifted from the retrieved lines."
+    (note,) = notices(recommendation)
+    assert note.endswith(lifted) == (status is Status.OK)
 
 
 def test_where_nobody_has_searched_nothing_is_said_about_what_is_documented():
