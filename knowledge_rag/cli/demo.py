@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sys
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,15 +16,19 @@ from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import out, print_json
 from knowledge_rag.core.neutral import neutralise
 
+if TYPE_CHECKING:
+    from knowledge_rag.local.action_group import ActionGroup
+    from knowledge_rag.orchestrator.recommendation import Recommendation
+
 QUESTION = "When do we initiate a manual failover of the RDS cluster, and how?"
 MAX_RESULTS = 3
 
 _NEXT = """\
 Next:
-  knowledge-rag retrieve "SQS queue is backing up"   # ask something else
+  knowledge-rag ask "SQS queue is backing up"        # steps, each with the lines that say so
   knowledge-rag retrieve "how do I bake bread"       # see an honest "nothing documented"
   knowledge-rag ingest DIR --kb team.kb              # make a knowledge base of your own runbooks
-  knowledge-rag retrieve "..." --kb team.kb          # and ask it
+  knowledge-rag ask "..." --kb team.kb               # and ask it
   knowledge-rag serve                                # let any Bedrock client ask
 """
 
@@ -35,9 +41,11 @@ def demo(
     from knowledge_rag.cli.evidence import exit_code_of, show_outcome
     from knowledge_rag.cli.ingest import as_json, show_report
     from knowledge_rag.cli.knowledge_bases import opened, sample_knowledge_base
+    from knowledge_rag.cli.recommendation import show_recommendation
     from knowledge_rag.core.errors import InvalidRequest
     from knowledge_rag.local.action_group import local_action_group
     from knowledge_rag.local.server import LocalBedrock
+    from knowledge_rag.orchestrator.recommendation import AGENT_ID
 
     console = out()
     path, report = sample_knowledge_base()
@@ -52,14 +60,32 @@ def demo(
             console.print(neutralise(question), style="bold", end="\n\n")
         with local_action_group(bedrock.endpoint_url) as group:
             answer = group.retrieve(question, max_results=MAX_RESULTS)
+            advised = asyncio.run(_advised(question, group))
     if answer.status_code != 200:
         raise InvalidRequest(answer.body["error"], status=answer.status_code)
     if json:
-        print_json({"question": question, "ingest": as_json(report, path), **answer.body})
+        outputs = {"agent_outputs": {AGENT_ID: advised.to_dict()}}
+        print_json(
+            {"question": question, "ingest": as_json(report, path), **answer.body, **outputs}
+        )
     else:
         show_outcome(console, answer.body, path)
+        console.print("The same as steps, lifted from the lines without a model:\n", style="bold")
+        show_recommendation(console, advised)
+        console.print()
         console.print(_NEXT.replace("knowledge-rag", _command()), end="")
     raise typer.Exit(exit_code_of(answer.body))
+
+
+async def _advised(question: str, group: ActionGroup) -> Recommendation:
+    from knowledge_rag.cli.asking import incident_of, queries_of
+    from knowledge_rag.local.local_retrieval import LocalFunction
+    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+    from knowledge_rag.orchestrator.consultation import consult
+
+    incident = incident_of(question, None)
+    with closing(BoundedRetrieval(LocalFunction(group))) as way:
+        return (await consult(incident, way, queries=queries_of(question, incident))).recommendation
 
 
 def _command() -> str:
