@@ -76,3 +76,9 @@ def test_a_line_of_nothing_but_marks_is_remembered_by_its_length(begun):
     text = f"{begun}[9] x"
     for size in (1, 90):
         assert streamed(text, size) == verify(text, LEDGER)
+
+
+def test_a_reference_may_go_on_behind_a_line_that_lost_another():
+    text = "x [9] [Source: runbooks/rds.md,\nlines 5-6] y"
+    assert verify(text, LEDGER).text == "x  [Source: runbooks/rds.md,\nlines 5-6] y"
+    assert streamed(text) == verify(text, LEDGER)
