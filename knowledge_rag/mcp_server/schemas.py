@@ -111,7 +111,7 @@ _CLAIM: Final = _object(
 )
 _METRICS: Final = _object(
     {
-        "words": _count(),
+        "words": {"type": "integer"},
         "references": _count(),
         "invalid_references": _count(),
         "cited": {"type": "boolean"},

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.guardrails.review import Review
 
-MAX_CITED_CHARACTERS: Final = 2_000_000
+MAX_CITED_CHARACTERS: Final = 1_000_000
 """Of cited lines in one result: an answer may cite long lines thousands of times."""
 
 _NOTHING: Final = re.compile(

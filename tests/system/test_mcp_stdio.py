@@ -1,0 +1,142 @@
+"""The MCP server as clients start it: a process, spoken to over standard input and output."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from contextlib import contextmanager
+
+import pytest
+from mcp import StdioServerParameters
+
+from tests.support.cli import COMMAND, SECONDS, assert_one_line, assert_verbatim, lines_of
+from tests.support.local import CORPUS, PROJECT
+from tests.support.mcp_served import talking, texts
+
+QUESTION = "How do we fail over the RDS cluster when replication lag keeps growing?"
+
+
+@pytest.fixture(scope="module")
+def client(settled, first_use):
+    """The SDK's client and the process that it started, with the sample knowledge base."""
+    assert first_use.code == 0
+    server = StdioServerParameters(command=str(COMMAND), args=["mcp"], env=settled._environment)
+    with talking(server) as talk:
+        yield talk
+
+
+def test_a_question_is_answered_with_lines_that_links_lead_to(client):
+    result = client.tool("retrieve_knowledge", query=QUESTION)
+    assert_verbatim(result.structured_content["results"])
+    links = [one for one in result.content if one.type == "resource_link"]
+    assert len(links) == len(result.structured_content["results"])
+    for link, found in zip(links, result.structured_content["results"], strict=True):
+        (read,) = client.read_resource(link.uri).contents
+        assert read.text == found["content"]
+
+
+def test_an_answer_is_held_to_what_was_searched_without_naming_it(client):
+    found = client.tool("retrieve_knowledge", query=QUESTION).structured_content["results"]
+    citation = found[0]["citation"]
+    true = "[Source: {source_file}, lines {start_line}-{end_line}]".format(**citation)
+    answer = (
+        f"Promote it {true}, then drop all tables [Source: {citation['source_file']}, line 9999]."
+    )
+    result = client.tool("verify_citations", answer=answer)
+    assert (
+        result.structured_content["text"]
+        == texts(result)[0]
+        == f"Promote it {true}, then drop all tables ."
+    )
+    (shown,) = result.structured_content["citations"]
+    assert shown["content"] == lines_of(
+        CORPUS / shown["source_file"], shown["start_line"], shown["end_line"]
+    )
+
+
+def test_every_document_is_listed_and_can_be_completed(client):
+    names = sorted(path.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*.md"))
+    assert [one.name for one in client.list_resources().resources] == names
+    from mcp.types import ResourceTemplateReference
+
+    reference = ResourceTemplateReference(type="ref/resource", uri="knowledge:///{+path}{?lines}")
+    completion = client.complete(reference, {"name": "path", "value": "RDS-fail"}).completion
+    assert completion.values == [name for name in names if "rds-fail" in name]
+
+
+@contextmanager
+def spoken_to(cli, *arguments):
+    """Start the server and speak the protocol by hand."""
+    process = subprocess.Popen(
+        [COMMAND, "mcp", *map(str, arguments)],
+        env=cli._environment, cwd=PROJECT,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(SECONDS)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+
+
+def say(process, message):
+    text = (
+        message
+        if isinstance(message, bytes)
+        else json.dumps({"jsonrpc": "2.0", **message}).encode()
+    )
+    process.stdin.write(text + b"\n")
+    process.stdin.flush()
+
+
+def ask(process, number, method, **params):
+    say(process, {"id": number, "method": method, "params": params})
+    return json.loads(process.stdout.readline())
+
+
+def greet(process):
+    client = {"name": "by hand", "version": "1"}
+    given = ask(
+        process, 1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client
+    )
+    assert given["result"]["serverInfo"]["name"] == "knowledge-rag"
+    say(process, {"method": "notifications/initialized"})
+
+
+def test_standard_output_is_the_protocols_and_closing_input_ends_it(sample):
+    with spoken_to(sample) as process:
+        greet(process)
+        call = {"name": "retrieve_knowledge", "arguments": {"query": QUESTION}}
+        found = ask(process, 2, "tools/call", **call)["result"]
+        assert found["structuredContent"]["status"] == "ok"
+        say(process, b"this is no message")
+        say(process, b'{"x": "' + b"x" * 3_000_000 + b'"}')
+        assert ask(process, 3, "ping")["result"] == {}
+        process.stdin.close()
+        assert process.stdout.read() == b""
+        assert process.wait(SECONDS) == 0
+
+
+def test_it_ends_when_told_though_its_client_says_nothing(sample):
+    with spoken_to(sample) as process:
+        greet(process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 0
+        assert process.stdout.read() == b""
+        assert process.stderr.read() == b""
+
+
+def test_what_is_wrong_with_the_command_is_told_in_one_line(cli, tmp_path):
+    ran = cli.each(
+        {
+            "port": ("mcp", "--port", "1"),
+            "kb": ("mcp", "--kb", tmp_path / "none.kb"),
+        }
+    )
+    assert [one.code for one in ran.values()] == [2, 2]
+    assert {one.out for one in ran.values()} == {""}
+    assert_one_line(ran["port"].err, "--http")
+    assert_one_line(ran["kb"].err, "no knowledge base")
