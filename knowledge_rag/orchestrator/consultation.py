@@ -13,7 +13,7 @@ from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.composition import recommend, without_advice
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.findings import Asked, Findings
-from knowledge_rag.orchestrator.held import HeldToItsWord, is_cancelled
+from knowledge_rag.orchestrator.held import HeldToItsWord, is_cancelled, tell_of
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import gather
 
@@ -81,13 +81,12 @@ async def _written(incident: Incident, findings: Findings, advisor: Advisor) -> 
         return Consultation(recommend(incident, advice), advice.findings, advice)
     except AdviceFailed as error:
         _logger.warning("reason=%s | no advice", neutralise(error.reason))
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as error:
         if is_cancelled():
             raise
-        _logger.error("error=CancelledError | advisor raised")  # noqa: TRY400 - nobody cancelled it
+        tell_of(error, "advisor raised")
     except Exception as error:  # noqa: BLE001 - what was found must not be lost with what was written
-        # without its message, which may quote the incident
-        _logger.error("error=%s | advisor raised", type(error).__name__)  # noqa: TRY400 - likewise
+        tell_of(error, "advisor raised")
     return Consultation(without_advice(incident, findings), findings)
 
 

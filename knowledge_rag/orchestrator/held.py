@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
+from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult
+from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.orchestrator.retrieval import MAX_BUDGET_SECONDS
 
 if TYPE_CHECKING:
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.orchestrator.retrieval import Retrieval
+
+SHOWN_FRAMES: Final = 8
+"""Of a defect's way up, the innermost."""
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -37,16 +42,15 @@ class HeldToItsWord:
                 given: object = await self._retrieval.retrieve(query)
         except TimeoutError:
             _logger.warning("seconds=%s | retrieval took too long", self._seconds)
-            return _degraded(Reason.TIMEOUT)
-        except asyncio.CancelledError:
+            return degraded(Reason.TIMEOUT)
+        except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
-            _logger.error("error=CancelledError | retrieval raised")  # noqa: TRY400 - see below
-            return _degraded(Reason.INTERNAL)
+            tell_of(error, "retrieval raised")
+            return degraded(Reason.INTERNAL)
         except Exception as error:  # noqa: BLE001 - the boundary to code that anyone may have written
-            # without its message, which may quote the query
-            _logger.error("error=%s | retrieval raised", type(error).__name__)  # noqa: TRY400 - likewise
-            return _degraded(Reason.INTERNAL)
+            tell_of(error, "retrieval raised")
+            return degraded(Reason.INTERNAL)
         return _kept(given, query)
 
 
@@ -60,14 +64,20 @@ def is_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
+def tell_of(error: BaseException, what: str) -> None:
+    """Log a defect of code below, without its message, which may quote a query or an incident."""
+    frames = [line.strip() for line in traceback.format_tb(error.__traceback__, -SHOWN_FRAMES)]
+    _logger.error("error=%s frames=%s | %s", type(error).__name__, frames, what)
+
+
 def _kept(given: object, query: Query) -> RetrievalOutcome:
     if not isinstance(given, RetrievalOutcome):
         _logger.error("type=%s | retrieval gave no outcome", type(given).__name__)
-        return _degraded(Reason.INTERNAL)
+        return degraded(Reason.INTERNAL)
     results = tuple(given.results)[: query.max_results]
     if not all(map(_is_exact, results)):
         _logger.error("results=%d | retrieval gave what is no evidence", len(results))
-        return _degraded(Reason.UNVERIFIABLE_RESULTS)
+        return degraded(Reason.UNVERIFIABLE_RESULTS)
     return given if len(results) == len(given.results) else replace(given, results=results)
 
 
@@ -77,7 +87,3 @@ def _is_exact(result: object) -> bool:
         return False
     citation = result.citation
     return result.content.count("\n") == citation.end_line - citation.start_line
-
-
-def _degraded(reason: Reason) -> RetrievalOutcome:
-    return RetrievalOutcome(Status.DEGRADED, reason=reason)

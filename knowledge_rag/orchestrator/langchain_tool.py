@@ -23,6 +23,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import RetrievalOutcome
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
+from knowledge_rag.core.tool import TOOL_NAMES
 from knowledge_rag.orchestrator.held import HeldToItsWord
 from knowledge_rag.orchestrator.outcome_text import to_text
 from knowledge_rag.orchestrator.queries import RESULTS
@@ -35,8 +36,6 @@ from knowledge_rag.orchestrator.synchronously import ask
 if TYPE_CHECKING:
     from langchain_core.messages import ToolMessage
     from pydantic import ModelWrapValidatorHandler
-
-TOOL_NAME: Final = "retrieve_knowledge"
 
 MAX_FILTER_CHARACTERS: Final = 200
 """As the function allows."""
@@ -147,7 +146,7 @@ class KnowledgeTool(BaseTool):
         seconds: how long to wait for one that does not keep its budget.
     """
 
-    name: str = TOOL_NAME
+    name: str = TOOL_NAMES[0]
     description: str = _DESCRIPTION
     args_schema: Any = RetrieveKnowledgeArguments
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
@@ -206,4 +205,4 @@ def _explanation(error: ValidationError) -> str:
         name = ".".join(str(part) for part in problem["loc"])[:_SHOWN_NAME]
         message = problem["msg"].removeprefix("Value error, ")
         told.append(f"{neutralise(name) or 'arguments'}: {message}")
-    return f"{TOOL_NAME} was called wrongly. {'; '.join(told[:_SHOWN_ERRORS])}."
+    return f"{TOOL_NAMES[0]} was called wrongly. {'; '.join(told[:_SHOWN_ERRORS])}."

@@ -7,13 +7,12 @@ outage of the knowledge base is an honest, empty recommendation.
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypedDict
 
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.graph_state import as_mapping
-from knowledge_rag.orchestrator.held import is_cancelled
+from knowledge_rag.orchestrator.held import is_cancelled, tell_of
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.recommendation import AGENT_ID, Recommendation
 from knowledge_rag.orchestrator.wording import UNREACHABLE
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.consultation import Notify
     from knowledge_rag.orchestrator.retrieval import Retrieval
-
-_logger: Final = logging.getLogger(__name__)
 
 
 def merge_outputs(
@@ -95,14 +92,12 @@ async def _advised(state: object, retrieval: Retrieval, advisor: Advisor | None)
         incident = Incident.from_state(as_mapping(state))
         consultation = await consult(incident, retrieval, advisor, notify=_stream_writer())
         return consultation.recommendation.to_dict()
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as error:
         if is_cancelled():
             raise
-        name = "CancelledError"
+        tell_of(error, "consultation raised")
     except Exception as error:  # noqa: BLE001 - a defect here must not end the incident's graph
-        name = type(error).__name__
-    # without the error's message, which may quote the incident
-    _logger.error("error=%s | consultation raised", name)
+        tell_of(error, "consultation raised")
     return _FAILED.to_dict()
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.background import Background
 from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import DeadlineExceeded
-from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
+from knowledge_rag.core.outcome import Reason
+from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.orchestrator.held import HeldToItsWord
 from knowledge_rag.orchestrator.retrieval import MAX_BUDGET_SECONDS
 
 if TYPE_CHECKING:
+    from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
@@ -40,7 +42,7 @@ def ask(
     """
     deadline = Deadline.after(seconds)
     if not _turns.acquire(timeout=seconds):
-        return _timeout()
+        return degraded(Reason.TIMEOUT)
     context = contextvars.copy_context()
 
     def work() -> RetrievalOutcome:
@@ -54,11 +56,7 @@ def ask(
     try:
         asking.over.wait(deadline.remaining())
     except DeadlineExceeded:
-        return _timeout()
+        return degraded(Reason.TIMEOUT)
     if asking.error is not None:
-        return RetrievalOutcome(Status.DEGRADED, reason=Reason.INTERNAL)
-    return asking.result or _timeout()
-
-
-def _timeout() -> RetrievalOutcome:
-    return RetrievalOutcome(Status.DEGRADED, reason=Reason.TIMEOUT)
+        return degraded(Reason.INTERNAL)
+    return asking.result or degraded(Reason.TIMEOUT)

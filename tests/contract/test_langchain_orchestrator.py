@@ -259,9 +259,7 @@ def test_its_arguments_are_those_of_the_action_groups_schema():
     assert described["required"] == body["required"]
 
 
-def test_an_agents_graph_goes_on_after_a_checkpoint_with_evidence_that_is_proven_again(
-    tool, caplog
-):
+def test_evidence_that_comes_back_from_a_checkpoint_is_proven_again(tool):
     graph = StateGraph(MessagesState)
     graph.add_node("tools", ToolNode([tool]))
     graph.add_edge(START, "tools")

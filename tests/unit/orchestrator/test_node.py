@@ -87,7 +87,7 @@ def test_a_broken_way_to_the_knowledge_base_is_an_outage(retrieval):
 
 class Raising(dict):
     def get(self, *_):
-        raise RuntimeError("quokka")
+        raise RuntimeError(STATE)
 
     keys = items = __iter__ = __getitem__ = get
 
