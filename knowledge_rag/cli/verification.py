@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.staleness import Staleness
 
 STDIN: Final = "-"
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Of a file that is read; no answer and no trace of one is near."""
 _NOTHING: Final = re.compile(
     r"\b(?:no documented guidance|nothing (?:is )?documented)\b", re.IGNORECASE
 )
@@ -143,9 +145,17 @@ def _answer(
 
 def _read(path: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+        if path == STDIN and sys.stdin is None:
+            raise InvalidRequest("standard input: closed")
+        if path == STDIN:
+            data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:  # also of a pipe or a device, which may never end
+                data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InvalidRequest(f"{path}: {error.strerror or error}") from error
+    if len(data) > MAX_BYTES:
+        raise InvalidRequest(f"{_name(path)}: larger than {MAX_BYTES >> 20} MiB")
     return decode(data, _name(path))
 
 

@@ -57,12 +57,14 @@ def as_sarif(done: Verification) -> dict[str, Any]:
 
 def show(console: Console, done: Verification) -> None:
     """Show the answer that may be shown, then what is wrong, then one line that sums it up."""
-    console.print(Text(neutralise(done.review.verified.text.rstrip("\n"))))
+    shown = neutralise(done.review.verified.text.rstrip("\n"))
+    console.file.write(shown + "\n")  # print would turn tabs into spaces
     console.print()
     positions = TextPositions(done.review.answer)
+    name = " ".join(done.name.split())
     for one in done.findings:
         line, column = positions.line_and_column(one.start)
-        where = f"{done.name}:{line}:{column}: "
+        where = f"{name}:{line}:{column}: "
         message = neutralise(" ".join(one.message.split()))
         style = _STYLES[one.rule.level]
         console.print(
@@ -98,4 +100,5 @@ def _count(number: int, what: str) -> str:
 def _region(name: str, finding: Finding, positions: TextPositions) -> Region:
     start_line, start_column = positions.line_and_column(finding.start)
     end_line, end_column = positions.line_and_column(finding.end)
-    return Region(name, start_line, end_line, start_column, end_column)
+    path = name.encode(errors="replace").decode()  # bytes of a name that are no text
+    return Region(path, start_line, end_line, start_column, end_column)

@@ -21,7 +21,7 @@ REFERENCE: Final = "\0"
 CODE: Final = "\1"
 """Stands for each character of code there: its dots end no sentence."""
 
-_WORD: Final = re.compile(rf"[^\W_]|{CODE}")
+_WORD: Final = re.compile(rf"[^\W_]+|{CODE}")
 _BETWEEN: Final = re.compile(r"(?:[\s,;.()*_]|\band\b|&){0,40}")
 """What may stand between two references that back one claim together."""
 _MARK: Final = re.compile(r"[ \t>]*(?:\d{1,9}[.)]|[-*+#|]+)?")
@@ -29,8 +29,20 @@ _SENTENCE_END: Final = re.compile(
     rf"[.!?]{{1,3}}[\"'\u201d\u2019)\]*_]{{0,3}}(?:\s{{0,3}}{REFERENCE}++[.!?*_]{{0,3}})*+"
     r"(?=\s+[^a-z\s])"
 )
-_ABBREVIATIONS: Final = frozenset({"e.g", "i.e", "etc", "vs", "cf", "approx", "no", "fig", "resp"})
+_ABBREVIATIONS: Final = frozenset(
+    {"etc", "vs", "cf", "approx", "no", "fig", "resp", "inc", "dr", "mr", "mrs", "ca", "bzw"}
+)
+_LETTERS: Final = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
+"""Abbreviations of single letters: e.g, i.e, U.S, a.m, z.B; the last dot is not looked at."""
 _LAST_WORD: Final = re.compile(r"[\w.]{1,10}$")
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>\n]{0,40}>")
+_LISTED: Final = re.compile(r"\W{0,10}(?:sources|references|citations|quellen)\b", re.IGNORECASE)
+"""Begins a list of all sources of an answer, which backs no claim above all others."""
+_LABELS: Final = frozenset(
+    {"source", "sources", "see", "reference", "references", "ref", "refs", "citation", "citations",
+     "cf", "via", "from", "per", "quelle", "quellen", "siehe"}
+)  # fmt: skip
+"""Words that people put before a reference; alone with it, they say nothing."""
 
 
 class Group(NamedTuple):
@@ -73,8 +85,26 @@ def groups_of(citations: Sequence[Cited], text: str) -> list[Group]:
 
 
 def says_something(text: str, start: int, end: int) -> bool:
-    """Whether a masked text has a word or code between two offsets."""
-    return _WORD.search(text, start, end) is not None
+    """Whether a masked text has code, or a word that is no label, between two offsets."""
+    found = _WORD.search(text, start, end)
+    while found:
+        before = max(start, found.start() - 1)
+        tag = _TAG.match(text, before - (text[before] == "/" and before > start), end)
+        if tag is None and found[0].lower() not in _LABELS:
+            return True
+        found = _WORD.search(text, tag.end() if tag else found.end(), end)
+    return False
+
+
+def says_only_where(unit: Unit, text: str) -> bool:
+    """Whether a unit of a masked text is but references: "[1]", "Source: [1]"; no list of sources."""
+    mark = _MARK.match(text, unit.start, unit.end)
+    start = mark.end() if mark else unit.start
+    return (
+        unit.kind in (UnitKind.PARAGRAPH, UnitKind.ITEM)
+        and not says_something(text, start, unit.end)
+        and not _LISTED.match(text, start, unit.end)
+    )
 
 
 def parts_of(unit: Unit, groups: Sequence[Group], text: str) -> Iterator[Part]:
@@ -95,14 +125,32 @@ def parts_of(unit: Unit, groups: Sequence[Group], text: str) -> Iterator[Part]:
     ends = [] if unit.kind is UnitKind.ROW else _sentence_ends(text, behind, unit.end)
     behind = unit.start
     for number, group in enumerate(groups):
-        start = behind
-        if unit.kind is UnitKind.PARAGRAPH and (before := bisect_right(ends, group.start)):
-            start = max(behind, ends[before - 1])
         after = bisect_left(ends, group.end)
         stop = ends[after] if after < len(ends) else unit.end
         is_last = number + 1 == len(groups) or groups[number + 1].start >= stop
+        start = behind
+        if unit.kind is UnitKind.PARAGRAPH and (before := bisect_right(ends, group.start)):
+            said = stop if is_last else groups[number + 1].start
+            start = _of_something(text, ends, before, said, behind)
         behind = stop if is_last else group.end
         yield Part((start, behind), group.citations)
+
+
+def _of_something(text: str, ends: Sequence[int], before: int, end: int, behind: int) -> int:
+    """Give where the sentence begins that a reference backs; one that says only "See" is none.
+
+    Args:
+        text: the answer, masked.
+        ends: of its sentences.
+        before: how many of them end before the reference.
+        end: of what its own sentence says.
+        behind: others back what stands before this.
+    """
+    start = ends[before - 1]
+    while start > behind and not says_something(text, start, end):
+        before, end = before - 1, start
+        start = ends[before - 1] if before else behind
+    return max(behind, start)
 
 
 def _leads(unit: Unit, groups: Sequence[Group], text: str, behind_mark: int) -> bool:
@@ -122,4 +170,6 @@ def _sentence_ends(text: str, start: int, end: int) -> list[int]:
 
 def _is_abbreviation(text: str, dot: int) -> bool:
     word = _LAST_WORD.search(text[max(0, dot - 10) : dot])
-    return word is not None and word[0].lower() in _ABBREVIATIONS
+    return word is not None and (
+        word[0].lower() in _ABBREVIATIONS or _LETTERS.fullmatch(word[0]) is not None
+    )

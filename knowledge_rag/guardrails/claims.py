@@ -3,13 +3,16 @@
 A reference backs what stands before it: in prose the sentence that it ends, or the part of it since
 the reference before; in a list item or a table row all since the reference before. Where a unit
 begins with its reference, it backs what follows. Code, and items without references of their own,
-belong to the claim that introduces them; a reference on lines of its own backs what stands above.
+belong to the claim that introduces them; a reference on lines of its own backs what stands above. A
+label before a reference ("Source:", "See") counts as part of it.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.claim_parts import (
@@ -17,7 +20,7 @@ from knowledge_rag.guardrails.claim_parts import (
     groups_of,
     masked,
     parts_of,
-    says_something,
+    says_only_where,
 )
 from knowledge_rag.guardrails.units import UnitKind, units_of
 
@@ -43,14 +46,17 @@ class Claim:
     spans: tuple[Span, ...]
     citations: tuple[Cited, ...]
     said: str
+    _begins: tuple[int, ...] = field(init=False, repr=False, compare=False)  # of each span, in it
+
+    def __post_init__(self) -> None:
+        lengths = (end - start + 1 for start, end in self.spans[:-1])
+        object.__setattr__(self, "_begins", tuple(accumulate(lengths, initial=0)))
 
     def position(self, offset: int) -> int:
         """Give the offset in the answer of character ``offset`` of what is said."""
-        for start, end in self.spans:
-            if offset <= end - start:
-                return start + offset
-            offset -= end - start + 1
-        return self.spans[-1][1]
+        at = bisect_right(self._begins, offset) - 1
+        start, end = self.spans[at]
+        return min(start + offset - self._begins[at], end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,7 @@ class _Finder:
         self._uncited_code: list[Span] = []
         self._bare: list[Unit] = []  # the units just before that nothing backs
         self._latest: _Growing | None = None  # the claim of the unit just before, code apart
+        self._holds_code: _Growing | None = None  # the claim that code just before has joined
         self._outer: list[tuple[Unit, _Growing | None]] = []  # what the next item may stand under
 
     def claims(self) -> Claims:
@@ -103,9 +110,12 @@ class _Finder:
     def take(self, unit: Unit) -> None:
         """Take the next unit."""
         groups = self._groups_in(unit)
+        holds_code, self._holds_code = self._holds_code, None
         if not groups:
             self._join(unit)
-        elif not says_something(self._masked, unit.start, unit.end) and self._bare:
+        elif holds_code and says_only_where(unit, self._masked):
+            self._back(groups, [holds_code.spans.pop()])
+        elif self._bare and says_only_where(unit, self._masked):
             self._back_bare(groups)
         else:
             for part in parts_of(unit, groups, self._masked):
@@ -137,6 +147,7 @@ class _Finder:
         claim = self._introducing(unit)
         if claim is not None:
             claim.spans.append((unit.start, unit.end))
+            self._holds_code = claim if unit.kind is UnitKind.CODE else None
         else:
             self._bare.append(unit)
             if unit.kind is UnitKind.CODE:
@@ -178,6 +189,9 @@ class _Finder:
         spans = [(unit.start, unit.end) for unit in self._bare[first:]]
         while self._uncited_code and self._uncited_code[-1] >= spans[0]:
             self._uncited_code.pop()
+        self._back(groups, spans)
+
+    def _back(self, groups: list[Group], spans: list[Span]) -> None:
         citations = tuple(cited for group in groups for cited in group.citations)
         self._found.append(_Growing(citations, spans))
         self._latest = self._found[-1]

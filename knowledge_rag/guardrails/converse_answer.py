@@ -7,8 +7,10 @@ were given becomes a reference that nothing resolves.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.core.citations import MAX_LINE
 from knowledge_rag.guardrails.json_shapes import member, objects, text
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 UNRESOLVED: Final = "[Source: unknown]"
 """A reference that resembles one and that nothing resolves."""
+_CODE_LINE: Final = re.compile(r"[ \t>]*(?:`{3}|~{3})|(?: {4}|\t)")
+"""Begins a line in which a reference would be code: a fence, or four columns of white space."""
 
 
 def converse_answer(response: object, sources: Mapping[int, Citation]) -> str:
@@ -48,15 +52,26 @@ def offsets(citation: object) -> tuple[int, int, int] | None:
     """Give index of the search result, first item and the item behind the last that are cited."""
     location = member(citation, "location", "searchResultLocation")
     index, start, end = (member(location, name) for name in ("searchResultIndex", "start", "end"))
-    if type(index) is int and type(start) is int and type(end) is int:
+    if _is_line(index) and _is_line(start) and _is_line(end):
         return index, start, end
     return None
 
 
+def _is_line(value: object) -> bool:
+    return type(value) is int and abs(value) <= MAX_LINE
+
+
 def with_references(said: str, references: list[str]) -> str:
-    """Put references behind a text, before the white space that it ends with."""
+    """Put references behind a text, before the white space that it ends with.
+
+    Behind code they stand on a line of their own: on a fence's, they would keep it from closing.
+    """
     body = said.rstrip()
-    return " ".join([body, *dict.fromkeys(references)]) + said[len(body) :]
+    written = " ".join(dict.fromkeys(references))
+    if not written:
+        return said
+    gap = "\n" if _CODE_LINE.match(body, body.rfind("\n") + 1) else " "
+    return body + gap + written + said[len(body) :]
 
 
 def _said(block: Mapping[str, Any], sources: Mapping[int, Citation]) -> str:

@@ -94,7 +94,8 @@ def _body(body: object) -> Iterator[Item]:
         yield read_passage(one.get("content"), metadata, one.get("relevance_score"))
     if member(body, "status") == Status.DEGRADED:
         reason = member(body, "reason")
-        yield Reason(reason) if reason in set(Reason) else Reason.INTERNAL
+        known = isinstance(reason, str) and reason in set(Reason)
+        yield Reason(reason) if known else Reason.INTERNAL
 
 
 def _object(value: object) -> Mapping[str, object]:

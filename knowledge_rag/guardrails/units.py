@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 _ITEM: Final = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
 _HEADING: Final = re.compile(r"[ ]{0,3}#{1,6}(?:[ \t]|$)")
-_FENCE: Final = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<marks>`{3,}|~{3,})")
+_FENCE: Final = re.compile(
+    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<marks>`{3,}+(?![^\n]*`)|~{3,})"
+)
 _INDENT: Final = re.compile(r"[ \t>]*")
 _TAB: Final = 4
 
