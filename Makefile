@@ -12,6 +12,7 @@ READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 PROOF_READY := $(VENV)/.proof-ready
 FUZZ_READY := $(VENV)/.fuzz-ready
+MUTANTS_READY := $(VENV)/.mutants-ready
 FUZZ_SECONDS ?= 60
 CDK := npx --yes aws-cdk@2.1148.1
 CONTEXT = $(foreach pair,$(SETTINGS),-c $(pair))
@@ -22,7 +23,7 @@ export NPM_CONFIG_UPDATE_NOTIFIER := false
 # jsii tells at each start that Node 20 is past its end of life; it works, and the README names 24
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help setup demo test test-fast check format nightly fuzz bench synth deploy deploy-local bundle lock clean
+.PHONY: help setup demo test test-fast check format nightly fuzz mutants bench synth deploy deploy-local bundle lock clean
 
 help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
@@ -93,6 +94,15 @@ $(FUZZ_READY): $(READY) requirements/fuzz.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/fuzz.txt
 	@touch $(FUZZ_READY)
 
+mutants: $(MUTANTS_READY) ## change the guardrails' code in 1,300 ways and see each one noticed (hours)
+	@ADVERSARIAL_ANSWERS=112 $(BIN)/mutmut run --max-children 2
+	@$(BIN)/mutmut results
+
+$(MUTANTS_READY): $(READY) requirements/mutants.txt
+	@echo "installing mutmut ..." >&2
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/mutants.txt
+	@touch $@
+
 $(BENCH_READY): $(READY) requirements/bench.txt
 	@echo "installing the peers to measure against ..." >&2
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/bench.txt
@@ -109,6 +119,7 @@ lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no ad
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra proof pyproject.toml -o requirements/proof.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra bench pyproject.toml -o requirements/bench.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra fuzz pyproject.toml -o requirements/fuzz.txt
+	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra mutants pyproject.toml -o requirements/mutants.txt
 
 clean: ## remove .venv and everything that tools left behind
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist

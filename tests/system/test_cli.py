@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.cli import assert_verbatim, lines_of
 from tests.support.local import CORPUS, PROJECT, write_files
+from tests.unit.orchestrator.schema import VALIDATOR
 
 GROUPS = ((), ("bench",), ("model",))
 COMMANDS = (
@@ -90,7 +91,7 @@ def test_the_demo_embeds_nothing_a_second_time_and_ends_with_what_to_try_next(sa
     assert out.partition("\nNothing documented: ")[2]
     following = out.partition("\nNext:\n")[2].removesuffix("\n").split("\n")
     programs, commands = zip(*(line.split()[:2] for line in following), strict=True)
-    assert commands == ("retrieve", "retrieve", "ingest", "retrieve", "serve")
+    assert commands == ("ask", "retrieve", "ingest", "ask", "serve")
     # what is shown can be typed: a name where a shell finds it, else the path that was run
     assert all(shutil.which(program) for program in programs)
 
@@ -101,6 +102,7 @@ def test_the_demo_as_json_is_one_document(sample):
     assert ran.json["status"] == "ok"
     assert ran.json["ingest"]["embedded"] == 0
     assert_verbatim(ran.json["results"])
+    VALIDATOR.validate(ran.json["agent_outputs"]["knowledge-rag"])
 
 
 def test_the_benchmark_works_without_peers_and_names_them(cli, tmp_path):
