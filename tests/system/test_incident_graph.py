@@ -1,0 +1,220 @@
+"""The knowledge agent in a graph, on the sample runbooks: its promise, its example, its page."""
+
+import asyncio
+import hashlib
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+from knowledge_rag.core.deadline import RETRIEVAL_BUDGET_SECONDS
+from knowledge_rag.core.retrieval import SearchSettings
+from knowledge_rag.evaluation.faults.scripts import silent
+from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.local_retrieval import local_retrieval
+from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
+from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+from knowledge_rag.orchestrator.node import knowledge_rag_node
+from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
+from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
+from tests.support.cli import lines_of
+from tests.support.local import CORPUS, PROJECT, minilm
+from tests.unit.orchestrator.schema import VALIDATOR
+
+EXAMPLE = PROJECT / "examples/incident_graph.py"
+PAGE = PROJECT / "docs/langgraph.md"
+AMPLE = Budget(30)
+"""A busy machine is no failure."""
+OVERHEAD_SECONDS = 0.5
+"""For the graph around the queries, on a busy machine."""
+TRIES = 3
+
+UNDOCUMENTED = {
+    "incident": {"incident_id": "INC-2", "title": "The espresso machine leaks"},
+    "signals": [{"message": "coffee grounds on the floor of the kitchen"}],
+}
+
+
+@pytest.fixture(scope="module")
+def example():
+    spec = importlib.util.spec_from_file_location("incident_graph", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["incident_graph"] = module  # where LangGraph looks its types up
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["incident_graph"]
+
+
+class Recording:
+    """Passes questions on and keeps what came back."""
+
+    def __init__(self, retrieval):
+        self._retrieval, self.queries, self.results = retrieval, [], []
+
+    async def retrieve(self, query):
+        outcome = await self._retrieval.retrieve(query)
+        self.queries.append(query)
+        self.results += outcome.results
+        return outcome
+
+
+@pytest.fixture(scope="module")
+def opened(settled, first_use):
+    assert first_use.code == 0
+    with KnowledgeBase(settled.data / "sample.kb", minilm()) as knowledge_base:
+        yield knowledge_base
+
+
+@pytest.fixture
+def recording(opened):
+    with local_retrieval(opened, budget=AMPLE) as retrieval:
+        yield Recording(retrieval)
+
+
+def knowledge_of(result):
+    output = result["agent_outputs"]["knowledge-rag"]
+    VALIDATOR.validate(output)
+    json.dumps(output, allow_nan=False)
+    return output
+
+
+def cited(output):
+    """Give every citation of an output, steps first."""
+    advice = output["recommendation"]
+    for part in (*advice["guidance"], *advice["similar_incidents"]):
+        yield from (part["citation"], *part.get("further_citations", ()))
+
+
+# the promise
+
+
+def test_every_step_cites_lines_of_a_real_file_that_retrieval_returned(example, recording):
+    graph = example.incident_graph(knowledge_rag_node(recording))
+    output = knowledge_of(asyncio.run(graph.ainvoke(example.INCIDENT)))
+    assert output["status"] == "ok"
+    assert output["recommendation"]["guidance"]
+    for citation in cited(output):
+        assert citation["source_file"].endswith(".md")
+        assert (CORPUS / citation["source_file"]).is_file()
+        first, last = citation["start_line"], citation["end_line"]
+        text = lines_of(CORPUS / citation["source_file"], first, last)
+        assert hashlib.sha256(text.encode()).hexdigest() == citation["text_sha256"]
+        assert text in {
+            "\n".join(it.content.split("\n")[first - start : last - start + 1])
+            for it in recording.results
+            if it.citation.source_file == citation["source_file"]
+            and (start := it.citation.start_line) <= first <= last <= it.citation.end_line
+        }
+
+
+def test_it_asks_three_questions_at_most_for_five_results_each(example, recording):
+    graph = example.incident_graph(knowledge_rag_node(recording))
+    many = {**example.INCIDENT, "signals": example.INCIDENT["signals"] * 40, "evidence": ["e"] * 40}
+    knowledge_of(asyncio.run(graph.ainvoke(many)))
+    assert 1 <= len(recording.queries) <= MAX_QUERIES == 3
+    assert len(recording.results) <= MAX_QUERIES * RESULTS == 15
+
+
+def test_incidents_at_once_get_their_own_advice(example, recording):
+    graph = example.incident_graph(knowledge_rag_node(recording))
+    states = [
+        example.INCIDENT,
+        {"signals": [{"alert_name": "lambda-throttles"}], "incident": {"service": "lambda"}},
+        UNDOCUMENTED,
+    ]
+
+    async def run():
+        return await asyncio.gather(*map(graph.ainvoke, states))
+
+    rds, throttled, nothing = map(knowledge_of, asyncio.run(run()))
+    assert rds["recommendation"]["guidance"][0]["citation"]["source_file"].startswith(
+        "runbooks/rds"
+    )
+    (file,) = {step["citation"]["source_file"] for step in throttled["recommendation"]["guidance"]}
+    assert file == "runbooks/lambda-throttling.md"
+    assert (nothing["status"], nothing["recommendation"]["summary"]) == ("no_match", NO_MATCH)
+
+
+# an outage
+
+
+def test_a_stalled_knowledge_base_costs_its_budget_and_is_told_as_such(example, aws_environment):
+    settings = SearchSettings("KB12345678")
+    with serving(silent) as stalled:
+        aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", stalled.url)
+        with closing(BoundedRetrieval(BedrockRetrieve(settings, "us-east-1"))) as retrieval:
+            graph = example.incident_graph(knowledge_rag_node(retrieval))
+            asyncio.run(retrieval.prepare())
+            for _ in range(TRIES):  # of a machine that others use, too
+                started = time.perf_counter()
+                result = asyncio.run(graph.ainvoke(example.INCIDENT))
+                seconds = time.perf_counter() - started
+                output = knowledge_of(result)
+                assert (output["status"], output["reason"]) == ("degraded", "timeout")
+                assert output["recommendation"]["summary"] == UNREACHABLE
+                assert result["decision"]["signals"] == 1  # the other agent's work stands
+                if seconds <= RETRIEVAL_BUDGET_SECONDS + OVERHEAD_SECONDS:
+                    break
+            assert seconds <= RETRIEVAL_BUDGET_SECONDS + OVERHEAD_SECONDS
+        assert len(stalled.requests) >= MAX_QUERIES
+
+
+# what is written about it
+
+
+def run_script(settled, *arguments):
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        capture_output=True,
+        text=True,
+        env=settled._environment,
+        cwd=PROJECT,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.usefixtures("sample")
+def test_the_example_prints_what_it_streams_and_decides(settled):
+    printed = run_script(settled, str(EXAMPLE))
+    *events, rest = printed.split("\n", 3)
+    assert [json.loads(event)["event"] for event in events] == ["searching", "found", "done"]
+    decision = json.loads(rest)
+    assert decision["documented"] == "ok"
+    assert decision["signals"] == 1
+    assert decision["first_step"]["citation"]["source_file"] in rest
+
+
+BLOCK = r"^```python\n(?P<code>.*?)^```\n(?:^```(?:json|text)\n(?P<shown>.*?)^```\n)?"
+END_OF_BLOCK = "----- end of block -----"
+
+
+def as_pattern(shown):
+    """``...`` stands for anything; everything else has to be there."""
+    return re.compile(re.escape(shown.strip()).replace(r"\.\.\.", ".*"), flags=re.DOTALL)
+
+
+@pytest.mark.usefixtures("sample")
+def test_the_page_prints_what_it_says(settled, tmp_path):
+    blocks = re.findall(BLOCK, PAGE.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    script = tmp_path / "page.py"
+    script.write_text(f"print({END_OF_BLOCK!r})\n".join(code for code, _ in blocks))
+    printed = run_script(settled, str(script)).split(f"{END_OF_BLOCK}\n")
+    assert len(printed) == len(blocks) >= 6
+    for (_, shown), output in zip(blocks, printed, strict=True):
+        assert as_pattern(shown).fullmatch(output.strip()), output
+
+
+def test_the_pages_links_lead_somewhere():
+    links = re.findall(r"\]\(([^)#]+)\)", PAGE.read_text(encoding="utf-8"))
+    assert links
+    assert [link for link in links if not (PAGE.parent / link).exists()] == []
