@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.core import telemetry
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.backends.arguments import current_ids, on_behalf_of
 from knowledge_rag.orchestrator.composition import recommend, without_advice
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.findings import Asked, Findings
@@ -18,6 +20,8 @@ from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import gather
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.orchestrator.advisors.advisor import Advice, Advisor
     from knowledge_rag.orchestrator.incident import Incident
@@ -67,12 +71,22 @@ async def consult(
     tell = notify or _nobody
     asked = build_queries(incident) if queries is None else queries
     tell({"event": "searching", "queries": [query.text for query in asked]})
-    outcomes = await gather(asked, HeldToItsWord(retrieval))
+    with _named(incident):
+        outcomes = await gather(asked, HeldToItsWord(retrieval))
     findings = Findings(tuple(map(Asked, asked, outcomes)))
     tell({"event": "found", "status": findings.status.value, "sources": len(findings.ledger)})
     consultation = await _written(incident, findings, advisor or ExtractiveAdvisor())
     tell({"event": "done", "status": consultation.recommendation.status.value})
     return consultation
+
+
+def _named(incident: Incident) -> AbstractContextManager[None]:
+    """Name the incident to the function, whose queries are counted by it; what is named already stays."""
+    named = current_ids()
+    return on_behalf_of(
+        incident_id=incident.incident_id or named.get(telemetry.INCIDENT_ID, ""),
+        session_id=named.get(telemetry.SESSION_ID, ""),
+    )
 
 
 async def _written(incident: Incident, findings: Findings, advisor: Advisor) -> Consultation:

@@ -7,6 +7,7 @@ import pytest
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator.advisors.advisor import Advice
+from knowledge_rag.orchestrator.backends.arguments import current_ids, on_behalf_of
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.incident import Incident
@@ -93,6 +94,20 @@ def test_an_incident_without_anything_to_ask_about_asks_nothing():
     given = asyncio.run(consult(Incident(incident_id="INC-7"), retrieval)).recommendation
     assert (given.status, given.reasoning) == (Status.NO_MATCH, "There was nothing to ask about.")
     assert not retrieval.asked
+
+
+def test_queries_say_which_incident_they_are_for():
+    def answer(_):
+        seen.append(dict(current_ids()))
+        return NOTHING
+
+    seen = []
+    ask(answer, incident=Incident(incident_id="INC-7", alert_name="quokka-db"))
+    with on_behalf_of(incident_id="INC-8", session_id="s-1"):
+        ask(answer, incident=INCIDENT)
+    assert (
+        seen == [{"incident_id": "INC-7"}] * 3 + [{"incident_id": "INC-8", "session_id": "s-1"}] * 3
+    )
 
 
 def test_what_to_ask_may_be_given():
