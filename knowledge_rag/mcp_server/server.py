@@ -6,6 +6,7 @@ say what is wrong in its words, and because resources are paged.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -18,9 +19,10 @@ from mcp.server import Server
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
-from knowledge_rag.mcp_server import resources
+from knowledge_rag.mcp_server import prompts, resources
 from knowledge_rag.mcp_server.evidence_store import EvidenceStore
 from knowledge_rag.mcp_server.tools import RETRIEVE, VERIFY, Tools, tools
+from knowledge_rag.orchestrator.held import HeldToItsWord
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,8 +50,8 @@ INSTRUCTIONS: Final = (
 )
 
 _SESSION_HEADER: Final = "mcp-session-id"
+_NAME_CHARACTERS: Final = 32
 
-_Context = "ServerRequestContext[Any, Any]"
 _Result = TypeVar("_Result")
 _logger = logging.getLogger(__name__)
 
@@ -72,14 +74,13 @@ def create_server(
     Raises:
         KnowledgeRagError: the installation is incomplete.
     """
-    handlers = _Handlers(
-        tools(),
-        Tools(
-            retrieval, evidence or EvidenceStore(), documents is not None,
-            anyio.CapacityLimiter(MAX_REVIEWS),
-        ),
-        THE_ONE_SESSION if one_client else None,
-    )  # fmt: skip
+    carried_out = Tools(
+        HeldToItsWord(retrieval),
+        evidence or EvidenceStore(),
+        links=documents is not None,
+        reviewing=anyio.CapacityLimiter(MAX_REVIEWS),
+    )
+    handlers = _Handlers(tools(), carried_out, THE_ONE_SESSION if one_client else None)
     reading = {} if documents is None else _Reading(documents).handlers()
     return Server(
         NAME,
@@ -89,12 +90,16 @@ def create_server(
         get_tool_input_schema=handlers.input_schema,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
+        on_list_prompts=_list_prompts,
+        on_get_prompt=_get_prompt,
         **reading,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Handlers:
+    """Handlers of tools."""
+
     described: list[types.Tool]
     tools: Tools
     session: str | None
@@ -165,6 +170,18 @@ class _Reading:
         return types.CompleteResult(completion=completion)
 
 
+async def _list_prompts(
+    _context: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
+) -> types.ListPromptsResult:
+    return types.ListPromptsResult(prompts=prompts.described())
+
+
+async def _get_prompt(
+    _context: ServerRequestContext[Any, Any], params: types.GetPromptRequestParams
+) -> types.GetPromptResult:
+    return await _answered(lambda: prompts.filled(params.name, params.arguments))
+
+
 async def _answered(work: Callable[[], _Result], **data: str) -> _Result:
     try:
         return await anyio.to_thread.run_sync(work)
@@ -181,12 +198,12 @@ def _wrong(message: str, **data: str) -> MCPError:
 
 
 def _session_of(context: ServerRequestContext[Any, Any]) -> str | None:
-    """Give the id of the session that a request belongs to, where the protocol has sessions.
+    """Name the session that a request belongs to, where the protocol has sessions.
 
-    The header counts only where the SDK has looked it up: versions without sessions pass it on
+    By a digest, since whoever knows the id is let into the session, and names go to logs. The header counts only where the SDK has looked it up: versions without sessions pass it on
     unread, so that anyone could write another's into it.
     """
     if context.request is None or context.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
         return None
     found: str | None = context.request.headers.get(_SESSION_HEADER)
-    return found
+    return hashlib.sha256(found.encode()).hexdigest()[:_NAME_CHARACTERS] if found else None

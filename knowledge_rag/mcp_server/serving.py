@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
@@ -35,6 +36,9 @@ MAX_SESSIONS: Final = 100
 
 SESSION_SECONDS: Final = 1_800.0
 
+STOP_SECONDS: Final = 5.0
+"""After which a server on standard input and output ends, whatever holds it up: it only reads."""
+
 _BACKLOG: Final = 128
 
 
@@ -47,8 +51,7 @@ def run_stdio(server: Server[Any]) -> None:
     try:
         anyio.run(_serve_until_told_to_stop, server)
     except* BrokenPipeError:
-        discard_output = os.open(os.devnull, os.O_WRONLY)  # the client has gone, which is its right
-        os.dup2(discard_output, sys.stdout.fileno())
+        pass  # the client has gone, which is its right
 
 
 async def _serve_until_told_to_stop(server: Server[Any]) -> None:
@@ -64,6 +67,10 @@ async def _serve_until_told_to_stop(server: Server[Any]) -> None:
 async def _stop_when_told(scope: anyio.CancelScope) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as told:
         async for _ in told:
+            # a thread that writes to a client which does not read can't be left otherwise
+            ending = threading.Timer(STOP_SECONDS, os._exit, (0,))
+            ending.daemon = True
+            ending.start()
             scope.cancel()
 
 

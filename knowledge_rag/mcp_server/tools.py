@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 RETRIEVE: Final = "retrieve_knowledge"
 VERIFY: Final = "verify_citations"
 
-MAX_REVIEWS: Final = 2
-"""Answers that are verified at once; others wait."""
-
 _READS: Final = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )

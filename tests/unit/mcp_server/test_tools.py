@@ -14,9 +14,11 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.core.retrieval import TOO_LARGE_NOTICE
+from knowledge_rag.mcp_server.documents import KnowledgeBaseDocuments
 from knowledge_rag.mcp_server.schemas import MAX_EVIDENCE_IDS, VERIFICATION_OUTPUT
 from knowledge_rag.mcp_server.server import create_server
 from knowledge_rag.mcp_server.verification import read_arguments, verified
+from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
 from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES
 from tests.support.evidence import passage
 from tests.support.mcp_served import Answers, talking, texts
@@ -113,10 +115,46 @@ def test_wrong_arguments_are_told_apart(arguments, complaint):
 
 
 def test_an_answer_that_cites_too_much_is_refused():
-    lines = "\n".join(f"line {number}" for number in range(300))
-    long = RetrievalOutcome(Status.OK, (RetrievalResult(lines, Citation("long.md", 1, 300), 0.5),))
+    long = RetrievalOutcome(
+        Status.OK, (RetrievalResult("x" * 26_000, Citation("long.md", 1, 1), 0.5),)
+    )
     with pytest.raises(InvalidRequest, match="verify it in parts"):
-        verified("[1]" * 16_000, [long])
+        verified("[1]" * 50, [long])
+
+
+def test_a_way_that_raises_or_gives_something_else_is_an_outage_and_tells_nothing_of_it():
+    class Broken:
+        async def retrieve(self, query):
+            if query.text == "raise":
+                raise RuntimeError("password=hunter2")
+            return "text"
+
+    with talking(create_server(Broken(), one_client=True)) as client:
+        for text in ("raise", "return"):
+            result = client.tool("retrieve_knowledge", query=text)
+            assert result.structured_content["reason"] == Reason.INTERNAL
+            assert "hunter2" not in result.model_dump_json()
+
+
+def test_a_knowledge_base_that_has_gone_is_told_without_its_place(tmp_path):
+    documents = KnowledgeBaseDocuments(tmp_path / "gone.kb")
+    with talking(create_server(Answers(FOUND), documents)) as client:
+        for ask in (client.list_resources, lambda: client.read_resource("knowledge:///a.md")):
+            with pytest.raises(MCPError, match="the knowledge base can't be read") as raised:
+                ask()
+            assert str(tmp_path) not in str(raised.value)
+
+
+def test_the_agents_instructions_can_be_chosen_as_a_prompt():
+    with talking(create_server(Answers(FOUND))) as client:
+        (described,) = client.list_prompts().prompts
+        chosen = client.get_prompt(described.name, {"question": "Lag {grows}?"})
+        (message,) = chosen.messages
+        assert message.content.text.startswith(agent_prompt())
+        assert message.content.text.endswith("\n\nLag {grows}?")
+        for name, arguments in (("advise", {}), ("advise", {"question": " "}), ("other", {})):
+            with pytest.raises(MCPError, match=r"question must have|there is advise"):
+                client.get_prompt(name, arguments)
 
 
 @pytest.mark.parametrize(("outcomes", "told"), [([OUTAGE], 1), ([FOUND, OUTAGE], 1), ([FOUND], 0)])

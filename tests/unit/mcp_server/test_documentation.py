@@ -1,0 +1,62 @@
+"""``docs/mcp.md`` says what the server does."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from knowledge_rag.cli.app import app
+from knowledge_rag.mcp_server import evidence_store, prompts, resources, schemas, serving
+from knowledge_rag.mcp_server.links import parse_link
+from knowledge_rag.mcp_server.server import MAX_REVIEWS
+from knowledge_rag.mcp_server.tools import tools
+from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES
+from tests.support.local import PROJECT
+
+PAGE = (PROJECT / "docs" / "mcp.md").read_text(encoding="utf-8")
+
+
+def test_the_configuration_of_a_client_starts_this_command():
+    (block,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    (server,) = json.loads(block)["mcpServers"].values()
+    assert server["command"] == "knowledge-rag"
+    command = get_command(app).commands[server["args"][0]]
+    command.make_context("mcp", server["args"][1:])
+
+
+def test_every_option_is_in_the_table_and_no_other():
+    shown = set(re.findall(r"--[a-z]+", CliRunner().invoke(app, ["mcp", "--help"]).output))
+    told = {found for row in re.findall(r"^\| `(--[a-z]+)", PAGE, re.MULTILINE) for found in [row]}
+    assert told == shown - {"--help"}
+
+
+def test_every_tool_argument_and_prompt_is_named():
+    for tool in tools():
+        section = PAGE.partition(f"### `{tool.name}`")[2].partition("\n#")[0]
+        for argument in tool.input_schema["properties"]:
+            assert f"`{argument}`" in section
+    assert f"The prompt `{prompts.NAME}`" in PAGE
+
+
+def test_addresses_can_be_read():
+    addresses = re.findall(r"`(knowledge:///[^`]+)`", PAGE)
+    assert [parse_link(one).start_line for one in addresses] == [0, 45]
+
+
+def test_limits_are_those_of_the_code():
+    for limit in (
+        f"at most {MAX_GATEWAY_RESPONSE_BYTES:,} bytes",
+        f"at most {schemas.MAX_ANSWER_CHARACTERS:,} characters",
+        f"based on, {schemas.MAX_EVIDENCE_IDS} at most",
+        f"{evidence_store.MAX_SESSION_SEARCHES} of a session, {evidence_store.MAX_SEARCHES} of all",
+        f"{serving.MAX_REQUEST_BYTES // 2**20} MiB",
+        f"{serving.MAX_SESSIONS} at once",
+        f"{resources.PAGE} documents a page",
+        f"verified at once | {MAX_REVIEWS} |",
+    ):
+        assert limit in PAGE, limit
+    assert resources.MAX_CHARACTERS == 1_000_000
+    assert serving.SESSION_SECONDS == 1_800
