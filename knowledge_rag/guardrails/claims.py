@@ -2,9 +2,9 @@
 
 A reference backs what stands before it: in prose the sentence that it ends, or the part of it since
 the reference before; in a list item or a table row all since the reference before. Where a unit
-begins with its reference, it backs what follows. Code, and items without references of their own,
-belong to the claim that introduces them; a reference on lines of its own backs what stands above. A
-label before a reference ("Source:", "See") counts as part of it.
+begins with its reference, it backs what follows. Code, items and rows without references of their
+own, and a quotation behind a colon, belong to the claim that introduces them; a reference on lines
+of its own backs what stands above. A label before a reference ("Source:", "See") is part of it.
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ class _Finder:
         self._uncited_code: list[Span] = []
         self._bare: list[Unit] = []  # the units just before that nothing backs
         self._latest: _Growing | None = None  # the claim of the unit just before, code apart
+        self._announcing: tuple[Unit, _Growing] | None = None  # what just before ends with a colon
         self._holds_code: _Growing | None = None  # the claim that code just before has joined
         self._outer: list[tuple[Unit, _Growing | None]] = []  # what the next item may stand under
 
@@ -159,27 +160,37 @@ class _Finder:
         if unit.kind is UnitKind.CODE:
             return self._latest
         if unit.kind is not UnitKind.ITEM:
-            return None
+            return self._announced(unit)
         for outer, claim in reversed(self._outer):
             if outer.kind is UnitKind.PARAGRAPH or outer.indent < unit.indent:
                 return claim
         return None
 
+    def _announced(self, unit: Unit) -> _Growing | None:
+        """Give the claim that ends right before a table, a quotation or indented code, in a colon."""
+        if self._announcing is None:
+            return None
+        announcing, claim = self._announcing
+        deeper = unit.kind is UnitKind.PARAGRAPH and unit.indent > announcing.indent
+        return claim if deeper or unit.kind is UnitKind.ROW else None
+
     def _enter(self, unit: Unit, claim: _Growing | None) -> None:
         """Note what may introduce the units to come."""
         self._latest = claim
+        if unit.kind is not UnitKind.ROW:  # further rows of a table belong to it, too
+            self._announcing = (unit, claim) if claim and self._announces(unit) else None
         if unit.kind is UnitKind.ITEM:
             while self._outer and _is_beside(self._outer[-1][0], unit):
                 self._outer.pop()
             self._outer.append((unit, claim))
         elif unit.indent == 0:
             self._outer.clear()
-            if self._announces(unit):
+            if unit.kind is UnitKind.PARAGRAPH and self._announces(unit):
                 self._outer.append((unit, claim))
 
     def _announces(self, unit: Unit) -> bool:
         text = self._masked[unit.start : unit.end].rstrip(f"{REFERENCE} \t\n.*_")
-        return unit.kind is UnitKind.PARAGRAPH and text.endswith(":")
+        return unit.kind in (UnitKind.PARAGRAPH, UnitKind.ITEM) and text.endswith(":")
 
     def _back_bare(self, groups: list[Group]) -> None:
         """Let references on lines of their own back what stands above: a unit, a list, its code."""
