@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.evaluation.faults.scripts import (
@@ -15,6 +16,7 @@ from knowledge_rag.evaluation.faults.scripts import (
     answering,
     dripping,
     http,
+    paced,
     resetting,
     sending,
     silent,
@@ -194,6 +196,18 @@ def test_a_stream_that_is_none_is_a_failure_and_the_next_one_is_healthy(asking):
     causes = [failed.cause for failed in told[:-1]]
     assert causes == [Reason.UNAVAILABLE, *[Reason.MALFORMED_RESPONSE] * 5]
     assert recommend(INCIDENT, told[-1]).status is Status.OK
+
+
+def test_an_answer_that_was_cut_within_a_message_is_no_shorter_answer(asking):
+    longer = ANSWERED + encoded(chunk(b" Only if the lag is below 5 s."))
+    cut = http(longer[:-1], content_type=CONTENT_TYPE)
+    (failed,), _ = asking(answering(cut))
+    assert failed.reason == f"malformed_response: NotAnEventStream {REQUEST_ID}"
+
+
+def test_an_answer_may_take_longer_than_a_query(asking):
+    (advice,), _ = asking(paced(STREAM, seconds=DEFAULT_DEADLINE_SECONDS + 0.4))
+    assert recommend(INCIDENT, advice).status is Status.OK
 
 
 def test_neither_silence_nor_a_drip_outlasts_the_deadline(asking):

@@ -228,6 +228,7 @@ def test_what_is_left_of_an_answer_is_whole_wherever_it_was_cut():
         ("1. Stop:\n~~~\n2. x\n~~~~\n- Purge", "1. Stop:\n~~~\n2. x\n~~~~\n"),
         ("1. Stop:\n~~~\n```\n2. x", ""),
         ("1. Stop.\n\u20282. Pur", ""),
+        ("1. Stop.\n\nAnalysis\nIt lo", "1. Stop.\n\n"),
         ("One sentence, no", ""),
         ("", ""),
     ],
