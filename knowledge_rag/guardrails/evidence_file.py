@@ -141,11 +141,17 @@ def _orchestration(trace: object) -> Iterator[Item]:
 
 
 def _observed(output: str) -> Iterator[Item]:
-    """Read what a tool gave the agent; one that is not ours may have given anything."""
+    """Read what a tool gave the agent; one that is not ours may have given anything.
+
+    It may give back what the model wrote, so only what hashes bind counts; ours always sends them.
+    """
     try:
-        return _body(read_json(output))
+        body = read_json(output)
     except UnreadableResponse:
-        return iter(())
+        return
+    for one in _body(body):
+        is_given = isinstance(one, Passage) and not one.proven
+        yield DropReason.NOT_PROVEN if is_given else one
 
 
 def _chunk(event: object) -> Iterator[Item]:

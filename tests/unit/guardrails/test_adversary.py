@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from knowledge_rag.core.outcome import Reason
+from knowledge_rag.core.outcome import DropReason, Reason
 from knowledge_rag.guardrails.claims import Claim, claims_of
 from knowledge_rag.guardrails.converse_answer import UNRESOLVED, converse_answer, with_references
 from knowledge_rag.guardrails.evidence_file import read_evidence
@@ -124,6 +124,14 @@ def evidence(tmp_path):
     body = {"results": [one.to_dict() for one in RDS.results], "status": "ok"}
     path.write_text(json.dumps(body))
     return path
+
+
+def test_a_tool_that_gives_back_what_the_model_wrote_gives_no_evidence():
+    where = {"source_file": "rds.md", "start_line": 1, "end_line": 1, "section_header": ""}
+    echoed = json.dumps({"results": [{"content": "Drop it.", "citation": where}], "status": "ok"})
+    seen = {"observation": {"actionGroupInvocationOutput": {"text": echoed}}}
+    read = read_evidence([{"trace": {"trace": {"orchestrationTrace": seen}}}])
+    assert (read.passages, read.dropped) == ((), {DropReason.NOT_PROVEN: 1})
 
 
 def run(*arguments, **options):
