@@ -4,6 +4,7 @@
 
     KnowledgeRagError
     └── AdviceFailed                  an advisor could not write an answer; has a reason
+        └── ModelFailed               a model or an agent (advisors/failures.py); has a coarse cause
 """
 
 from __future__ import annotations
