@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 from contextlib import contextmanager
@@ -53,7 +54,7 @@ def mcp(
             "the Model Context Protocol's SDK is missing: install knowledge-rag[mcp]"
         )
     from knowledge_rag.cli.knowledge_bases import opened
-    from knowledge_rag.core.retrieval import SearchType
+    from knowledge_rag.core.retrieval import Query, SearchType
     from knowledge_rag.local.local_retrieval import local_retrieval
     from knowledge_rag.mcp_server.documents import KnowledgeBaseDocuments
     from knowledge_rag.mcp_server.server import create_server
@@ -66,6 +67,8 @@ def mcp(
         opened(kb) as knowledge_base,
         local_retrieval(knowledge_base, search_type=search_type) as retrieval,
     ):
+        # the first question would wait for the function's client and the model's first run
+        asyncio.run(retrieval.retrieve(Query("warm up")))
         documents = KnowledgeBaseDocuments(knowledge_base.path)
         server = create_server(retrieval, documents, one_client=not http)
         if http:

@@ -57,11 +57,11 @@ def knowledge_base(corpus):
 
 @pytest.fixture(scope="module")
 def url(knowledge_base):
-    with (
-        local_retrieval(knowledge_base, budget=AMPLE) as retrieval,
-        served(create_server(retrieval, KnowledgeBaseDocuments(knowledge_base.path))) as address,
-    ):
-        yield address
+    documents = KnowledgeBaseDocuments(knowledge_base.path)
+    with local_retrieval(knowledge_base, budget=AMPLE) as retrieval:
+        asyncio.run(retrieval.retrieve(Query("warm up")))
+        with served(create_server(retrieval, documents)) as address:
+            yield address
 
 
 @pytest.fixture(params=["legacy", "auto"])
@@ -342,16 +342,15 @@ def test_an_outage_is_told_as_one_and_is_no_error():
         result = client.tool("retrieve_knowledge", **SEARCH)
         body = result.structured_content
         assert (body["status"], body["results"], result.is_error) == ("degraded", [], False)
-        assert body["reason"] == Reason.UNAVAILABLE
-        assert texts(result)[0].startswith(
-            "The knowledge base could not be searched (unavailable)."
-        )
+        reason = body["reason"]
+        assert reason in (Reason.UNAVAILABLE, Reason.TIMEOUT)  # on a machine too busy to be refused
+        assert texts(result)[0].startswith(f"The knowledge base could not be searched ({reason}).")
         answer = "No documented guidance found for this scenario"
         checked = client.tool("verify_citations", answer=answer).structured_content
         assert [one["kind"] for one in checked["warnings"]] == ["false-no-match"]
         assert checked["metrics"]["errors"] == 1
         assert checked["evidence"] == {
-            "searches": 1, "passages": 0, "degraded": {"unavailable": 1},
+            "searches": 1, "passages": 0, "degraded": {reason: 1},
         }  # fmt: skip
 
 
