@@ -148,7 +148,7 @@ class Scanner:
 
     def _pass_tag(self, end: int, *, final: bool) -> bool:
         text = self._outlet.text
-        if end == len(text) and not final and end - self._at < LONG_RUN + 2:
+        if end == len(text) and not final and end - self._at <= LONG_RUN + 2:
             return False
         if text[end : end + 1] != ">":
             self._line.spans = False  # an attribute may hold backticks that begin no code span

@@ -46,11 +46,11 @@ def test_code_keeps_what_reads_like_a_reference(text):
         assert streamed(text, size)[0] == verify(text, LEDGER)
 
 
-@pytest.mark.parametrize("length", range(195, 202))
+@pytest.mark.parametrize("length", range(195, 206))
 def test_a_tag_of_any_length_is_read_alike_in_a_stream(length):
     text = f"a <{'b' * (length - 1)}> `[99]`"
     assert streamed(text)[0] == verify(text, LEDGER)
-    assert verify(text, LEDGER).text == text
+    assert ("[99]" in verify(text, LEDGER).text) == (length <= 202)
 
 
 @pytest.mark.parametrize(
