@@ -28,8 +28,10 @@ _MARKS = " \t\r\n*_`\"'"
 
 _A_RANGE: Final = re.compile(_RANGE)
 _KEYWORD: Final = re.compile(
-    r"[\s*_`]*+sources?(?![\w/.-])[\s*_`]*+(?P<colon>[:=]?)[\s*_`]*+", re.IGNORECASE
+    r"[\s*_`]*+sources?(?![\w/.-])(?:[\s*_`]*+(?P<colon>[:=]))?+(?:[*_`]++(?=\s))?+\s*+",
+    re.IGNORECASE,
 )
+"""The keyword with its marks, but not those that the file's name begins with."""
 _NUMBERS: Final = re.compile(
     rf"(?:{_RANGE})(?:{_AND}(?:sources?\s*[:#]?\s*)?(?:{_RANGE}))*", re.IGNORECASE
 )
@@ -177,14 +179,13 @@ def _common(raw: str) -> Reference | None:
 
 def _parse(raw: str, text: Normalised) -> Reference | None:
     keyword = _KEYWORD.match(text.text)
+    colon = keyword is not None and keyword["colon"] is not None
     start = keyword.end() if keyword else 0
-    if not keyword or not keyword["colon"] or text.text[start : start + 1].isdigit():
-        end = len(text.text.rstrip(_MARKS))
-        number_marks = _MARKS + "#" if keyword else _MARKS
-        start += len(text.text[start:]) - len(text.text[start:].lstrip(number_marks))
-        if _NUMBERS.fullmatch(text.text, start, end):
-            return _numbers(text.text[start:end])
-    if not (keyword and keyword["colon"]) and not _LIKE_LINES.match(text.text):
+    if not colon or text.text[start:].lstrip(_MARKS)[:1].isdigit():
+        numbers = text.text[start:].rstrip(_MARKS).lstrip(_MARKS + "#" if keyword else _MARKS)
+        if _NUMBERS.fullmatch(numbers):
+            return _numbers(numbers)
+    if not colon and not _LIKE_LINES.match(text.text):
         return None
     return _lines(raw, text, start)
 
@@ -198,7 +199,8 @@ def _numbers(text: str) -> Reference | None:
 
 def _lines(raw: str, text: Normalised, start: int) -> Reference | None:
     parts: list[Numbers | Lines] = []
-    for found in _LINES.finditer(text.text, start):
+    start += len(text.text[start:]) - len(text.text[start:].lstrip())
+    for found in _LINES.finditer(text.text, start + 1):  # the name comes first
         if parts and (between := _BETWEEN.match(text.text, start, found.start())):
             start = between.end()
         names = _names(text.written(raw, start, found.start()))

@@ -4,7 +4,6 @@ from collections import Counter
 
 import pytest
 
-from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.verify import verify
 from tests.adversarial.answers import WAITING
 from tests.adversarial.gaps import EXAMPLES
@@ -12,7 +11,6 @@ from tests.adversarial.oracle import judge
 from tests.adversarial.reading import VIEWS
 from tests.adversarial.shelf import Shelf
 from tests.adversarial.trial import try_hostile
-from tests.unit.guardrails.evidence import result
 
 
 @pytest.mark.parametrize("answer", EXAMPLES.values(), ids=EXAMPLES.keys())
@@ -28,11 +26,3 @@ def test_a_reference_without_evidence_is_not_shown(answer, tmp_path):
 def test_no_disguise_is_left_that_works(family, shelves):
     wrong = [one for index in range(100) for one in try_hostile(family, index, shelves, Counter())]
     assert not wrong
-
-
-@pytest.mark.parametrize("name", ["_index.md", "__about__.md"])
-@pytest.mark.xfail(strict=True, reason="the underscore is taken for emphasis of the keyword")
-def test_a_file_whose_name_begins_with_an_underscore_can_be_cited(name):
-    ledger = Ledger.of([result(name, 1, "one\ntwo")])
-    text = f"Fail over {ledger.entries[0].citation}."
-    assert verify(text, ledger).text == text
