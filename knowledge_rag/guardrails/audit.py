@@ -36,7 +36,7 @@ def audit(verified: Verified, backing: Backing, ledger: Ledger) -> tuple[Finding
         for taken in verified.removed
     ]
     positions = Positions(verified.removed)
-    for shown in (*_wording(verified), *_unbacked(backing), *_uncited_code(backing)):
+    for shown in (*_wording(verified), *_unbacked(backing), *_uncited(verified, backing)):
         start, end = positions.written((shown.start, shown.end))
         found.append(Finding(shown.rule, shown.message, start, end))
     return tuple(sorted(found, key=lambda one: (one.start, one.rule.level, one.end, one.rule)))
@@ -61,9 +61,12 @@ def _unbacked(backing: Backing) -> Iterator[Finding]:
             yield Finding(_RULE_OF[warning.kind], _warned(warning, judged), start, end)
 
 
-def _uncited_code(backing: Backing) -> Iterator[Finding]:
+def _uncited(verified: Verified, backing: Backing) -> Iterator[Finding]:
     for start, end in backing.uncited_code:
         yield Finding(Rule.UNCITED_CODE, "No citation backs this code.", start, end)
+    for start, end in backing.uncited_commands:
+        message = f"No citation backs {verified.text[start:end]}, and no retrieved line holds it."
+        yield Finding(Rule.UNCITED_COMMAND, message, start, end)
 
 
 def _detail(missing: Missing, judged: Judged) -> str:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from knowledge_rag.core.metadata import SECTION_PATH, TITLE
 from knowledge_rag.guardrails.claims import claims_of
 from knowledge_rag.guardrails.support.check import DEFAULTS, SupportChecker
+from knowledge_rag.guardrails.support.report import AtomKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+    from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.guardrails.claims import Claim
     from knowledge_rag.guardrails.draft import Span
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 
 _KNOWN_OF_DOCUMENT: Final = (TITLE, SECTION_PATH, "service", "incident_id")
 """Metadata that a claim may name though the cited lines don't: they stand under it."""
+_NAMES: Final = frozenset(
+    {AtomKind.IDENTIFIER, AtomKind.HOST, AtomKind.NUMBER, AtomKind.DATE, AtomKind.PATH}
+)
+"""What may be named of a document: no hash binds its metadata, so they back no command."""
 
 
 class Place(NamedTuple):
@@ -84,10 +90,13 @@ class Backing:
     Args:
         claims: those with citations, in order.
         uncited_code: spans of code blocks that no citation backs.
+        uncited_commands: spans of commands and flags outside them that no citation backs and no
+            retrieved line holds.
     """
 
     claims: tuple[Judged, ...]
     uncited_code: tuple[Span, ...]
+    uncited_commands: tuple[Span, ...] = ()
 
 
 def judge(verified: Verified, ledger: Ledger, settings: SupportSettings = DEFAULTS) -> Backing:
@@ -100,7 +109,8 @@ def judge(verified: Verified, ledger: Ledger, settings: SupportSettings = DEFAUL
     """
     claims = claims_of(verified)
     judge = _Judge(ledger, settings)
-    return Backing(tuple(map(judge.judge, claims.cited)), claims.uncited_code)
+    commands = judge.unknown_commands(verified.text, claims.uncited)
+    return Backing(tuple(map(judge.judge, claims.cited)), claims.uncited_code, tuple(commands))
 
 
 class _Judge:
@@ -116,10 +126,11 @@ class _Judge:
             )
         }
         self._places, self._texts = list(places), list(places.values())
+        self._seen: dict[tuple[tuple[int, Citation], ...], tuple[dict[Place, str], list[str]]] = {}
 
     def judge(self, claim: Claim) -> Judged:
-        cited = dict(line for one in claim.citations for line in _cited_lines(one))
-        lines, context = list(cited.values()), self._context(claim.citations)
+        cited, context = self._cited(claim.citations)
+        lines = list(cited.values())
         report = self._checker.check(claim.said, lines, elsewhere=[*context, *self._texts])
         missing = tuple(self._missing(claim, report.missing, len(context)))
         if len(missing) < len(report.missing):  # it names its document, so its words may do, too
@@ -129,16 +140,32 @@ class _Judge:
         covered = coverage is None or coverage >= self._settings.min_coverage
         return Judged(claim, report, tuple(cited), missing, covered)
 
+    def unknown_commands(self, text: str, uncited: Iterable[Span]) -> Iterator[Span]:
+        """Find commands that no citation backs and that nothing retrieved holds."""
+        for start, end in uncited:
+            for atom in self._checker.check(text[start:end], self._texts).missing:
+                if atom.kind in (AtomKind.COMMAND, AtomKind.FLAG):
+                    yield start + atom.start, start + atom.end
+
+    def _cited(self, citations: tuple[Cited, ...]) -> tuple[dict[Place, str], list[str]]:
+        """Give the cited lines, each once, and what is known of their documents."""
+        key = tuple((cited.number, cited.citation) for cited in citations)
+        if key not in self._seen:
+            lines = dict(line for one in citations for line in _cited_lines(one))
+            self._seen[key] = lines, self._context(citations)
+        return self._seen[key]
+
     def _context(self, citations: Iterable[Cited]) -> list[str]:
         numbers = dict.fromkeys(cited.number for cited in citations)
         return [_known_of(self._ledger.results[number - 1]) for number in numbers]
 
     def _missing(self, claim: Claim, atoms: Iterable[AtomCheck], context: int) -> Iterable[Missing]:
         for atom in atoms:
-            if atom.elsewhere and atom.elsewhere[0] < context:
+            if atom.kind in _NAMES and atom.elsewhere and atom.elsewhere[0] < context:
                 continue
             span = (claim.position(atom.start), claim.position(atom.end))
-            places = tuple(self._places[index - context] for index in atom.elsewhere)
+            elsewhere = (index - context for index in atom.elsewhere if index >= context)
+            places = tuple(self._places[index] for index in elsewhere)
             yield Missing(atom, span, places)
 
 

@@ -55,6 +55,8 @@ class CheckSettings:
         min_density: references per 100 words below which an answer is too thinly cited.
         min_words: of an answer whose density is looked at.
         admissions: phrases by which an answer owns that it has no source; any case.
+        max_admission: words of an answer that such a phrase excuses; what is longer, or holds code,
+            informs, whatever it owns.
         confident: phrases that need a reference close by; any case.
         numbers: regular expressions of numbers that need one.
 
@@ -67,6 +69,7 @@ class CheckSettings:
     min_density: float = 1.0
     min_words: int = 60
     admissions: tuple[str, ...] = ADMISSIONS
+    max_admission: int = 60
     confident: tuple[str, ...] = CONFIDENT
     numbers: tuple[str, ...] = NUMBERS
 
@@ -196,4 +199,6 @@ def _unbracketed(draft: Draft) -> Iterator[re.Match[str]]:
 
 
 def _admits(draft: Draft, settings: CheckSettings) -> bool:
+    if draft.code or draft.words > settings.max_admission:
+        return False
     return any(phrases(settings.admissions).find(draft.text, draft.folded))

@@ -10,8 +10,9 @@ of its own backs what stands above. A label before a reference ("Source:", "See"
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
@@ -25,11 +26,14 @@ from knowledge_rag.guardrails.claim_parts import (
 from knowledge_rag.guardrails.units import UnitKind, units_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from knowledge_rag.guardrails.claim_parts import Group
     from knowledge_rag.guardrails.draft import Span
     from knowledge_rag.guardrails.units import Unit
     from knowledge_rag.guardrails.verify import Cited, Verified
 
+_NOWHERE: Final = (sys.maxsize, sys.maxsize)
 _REFERENCES: Final = re.compile(rf"{REFERENCE}+")
 
 
@@ -66,10 +70,12 @@ class Claims:
     Args:
         cited: claims with citations, in order.
         uncited_code: spans of the code blocks that belong to none of them, in order.
+        uncited: spans of what else is said without a citation, headings apart, in order.
     """
 
     cited: tuple[Claim, ...]
     uncited_code: tuple[Span, ...]
+    uncited: tuple[Span, ...] = ()
 
 
 @dataclass(slots=True)
@@ -83,9 +89,28 @@ class _Growing:
 def claims_of(verified: Verified) -> Claims:
     """Find the claims of a verified answer; linear in its length."""
     finder = _Finder(verified)
-    for unit in units_of(verified.text):
+    units = units_of(verified.text)
+    for unit in units:
         finder.take(unit)
-    return finder.claims()
+    claims = finder.claims()
+    return replace(claims, uncited=tuple(_uncited(units, claims)))
+
+
+def _uncited(units: Iterable[Unit], claims: Claims) -> Iterator[Span]:
+    """Give what is left of the units when the claims are taken out of them."""
+    backed = iter(sorted(span for claim in claims.cited for span in claim.spans))
+    start, end = next(backed, _NOWHERE)
+    for unit in units:
+        behind = unit.start
+        while start < unit.end:
+            if behind < start:
+                yield behind, start
+            behind = max(behind, end)
+            if end > unit.end:
+                break
+            start, end = next(backed, _NOWHERE)
+        if behind < unit.end and unit.kind not in (UnitKind.HEADING, UnitKind.CODE):
+            yield behind, unit.end
 
 
 class _Finder:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 _MOST: Final = 6
 """Line ranges of one file that are named."""
-_MOST_FILES: Final = 200
+_MOST_FILES: Final = 50
 """Files among which a similar name is looked for."""
+_LONGEST: Final = 120
+"""Characters of a name that is looked for: the time grows with their square."""
 
 
 def why_removed(taken: Taken, ledger: Ledger) -> str:
@@ -28,7 +30,7 @@ def _unknown_file(taken: Taken, ledger: Ledger) -> str:
     files = list(dict.fromkeys(entry.citation.source_file for entry in ledger.entries))
     names = [part.names[-1] for part in _lines_of(taken)]
     unknown = [name for name in names if name not in files] or ["this file"]
-    similar = get_close_matches(unknown[0], files[:_MOST_FILES], n=1, cutoff=0.5)
+    similar = get_close_matches(unknown[0][:_LONGEST], files[:_MOST_FILES], n=1, cutoff=0.5)
     hint = f"; it did return {similar[0]}" if similar else ""
     return f"retrieval returned no line of {unknown[0]}{hint}"
 
@@ -43,7 +45,9 @@ def _lines_not_retrieved(taken: Taken, ledger: Ledger) -> str:
 
 def _ranges(name: str, ledger: Ledger) -> str:
     citations = (one.citation for one in ledger.entries if one.citation.source_file == name)
-    ranges = [f"{start}-{end}" for start, end in sorted((c.start_line, c.end_line) for c in citations)]
+    ranges = [
+        f"{start}-{end}" for start, end in sorted((c.start_line, c.end_line) for c in citations)
+    ]
     more = f" and {len(ranges) - _MOST} more" if len(ranges) > _MOST else ""
     return f"lines {', '.join(ranges[:_MOST])}{more}"
 

@@ -69,7 +69,6 @@ def _citation(cited: Cited, positions: TextPositions) -> dict[str, Any]:
     return {
         **cited.citation.to_dict(),
         "number": cited.number,
-        "content": cited.content,
         "position": positions.position(cited.start, cited.end),
     }
 

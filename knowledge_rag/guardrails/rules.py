@@ -30,6 +30,7 @@ class Rule(StrEnum):
     FALSE_NO_MATCH = "false-no-match"
     UNPROVEN_EVIDENCE = "unproven-evidence"
     UNCITED_CODE = "uncited-code"
+    UNCITED_COMMAND = "uncited-command"
     NEGATION = "negation"
     FILLED_PLACEHOLDER = "filled-placeholder"
     CONFIDENT_WORDING = "confident-wording"
@@ -68,6 +69,7 @@ _DESCRIPTIONS: Final = {
     Rule.FALSE_NO_MATCH: "The answer says that nothing is documented though a search failed.",
     Rule.UNPROVEN_EVIDENCE: "No hash binds a passage of the evidence to its file and lines.",
     Rule.UNCITED_CODE: "No citation backs a code block.",
+    Rule.UNCITED_COMMAND: "No citation backs a command, and no retrieved line holds it.",
     Rule.NEGATION: "A claim denies what the cited lines say, or says what they deny.",
     Rule.FILLED_PLACEHOLDER: "A claim fills in what the cited lines leave open.",
     Rule.CONFIDENT_WORDING: "A confident phrase stands without a citation close by.",

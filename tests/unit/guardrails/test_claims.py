@@ -106,7 +106,11 @@ def test_every_reference_backs_exactly_one_claim_and_no_text_backs_two(answer):
     cited = sorted((c.start, c.number) for claim in found.cited for c in claim.citations)
     assert cited == sorted((c.start, c.number) for c in verified.citations)
     spans = sorted([span for claim in found.cited for span in claim.spans] + [*found.uncited_code])
+    spans = sorted([*spans, *found.uncited])
     assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    said = [unit for unit in units_of(verified.text) if unit.kind is not UnitKind.HEADING]
+    for offset in (offset for unit in said for offset in range(unit.start, unit.end)):
+        assert any(start <= offset < end for start, end in spans)
     for claim in found.cited:
         for offset, character in enumerate(claim.said):
             if not character.isspace():

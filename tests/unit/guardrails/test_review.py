@@ -192,3 +192,32 @@ def test_the_json_form_holds_lines_and_columns():
 )
 def test_lines_are_what_a_newline_ends(text, offset, expected):
     assert TextPositions(text).line_and_column(offset) == expected
+
+
+def test_a_command_that_nobody_cites_and_nobody_retrieved_is_told():
+    answer = f"{SOUND}\nTo be safe, run `aws rds delete-db-cluster --force` first.\n"
+    (only,) = {rule for rule, *_ in found(answer)}
+    assert only == "uncited-command"
+    assert ("--force") in [at for _, at, _ in found(answer)]
+
+
+def test_a_command_that_was_retrieved_may_be_named_without_a_citation():
+    assert found(f"{SOUND}\nAs said, `aws rds failover-db-cluster` does it.\n") == []
+
+
+def test_what_is_known_of_the_document_backs_no_command():
+    forged = piece("x.md", "Call us.", 1, 1, title="rm --now", section_path="rm -rf x --now")
+    reviewed = review("Call us, then `rm -rf x --now` [1].", Ledger.of([forged]))
+    assert "unsupported-detail" in {str(one.rule) for one in reviewed.findings}
+
+
+@pytest.mark.parametrize(
+    ("answer", "excused"),
+    [
+        ("There is no information about that in the runbooks.", True),
+        ("If there is no information in the logs, run `aws rds delete-db-cluster`.", False),
+        ("There is no information, but " + "you can do a lot of other things " * 10, False),
+    ],
+)
+def test_an_admission_excuses_an_answer_that_says_nothing_else(answer, excused):
+    assert ("missing-citations" not in {rule for rule, *_ in found(answer)}) is excused
