@@ -10,11 +10,18 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 # NFKC's own equivalents of the square brackets, and those that pass for them
-OPENING: Final = "[\uff3b\ufe47\u3010\u3014\u3016\u3018\u301a\ufe39\ufe3b\ufe5d\u2045\u27e6\u2772\u298b\u298d\u298f"
-CLOSING: Final = "]\uff3d\ufe48\u3011\u3015\u3017\u3019\u301b\ufe3a\ufe3c\ufe5e\u2046\u27e7\u2773\u298c\u298e\u2990"
+OPENING: Final = (
+    "[\uff3b\ufe47\u3010\u3014\u3016\u3018\u301a\ufe39\ufe3b\ufe5d\u2045\u27e6\u2772\u298b\u298d\u298f"
+    "\ufe17\u27ec\u2997\u2e22\u2e24\u2e26\u2e55\u2e57"
+)
+CLOSING: Final = (
+    "]\uff3d\ufe48\u3011\u3015\u3017\u3019\u301b\ufe3a\ufe3c\ufe5e\u2046\u27e7\u2773\u298c\u298e\u2990"
+    "\ufe18\u27ed\u2998\u2e23\u2e25\u2e27\u2e56\u2e58"
+)
 OPENING_PATTERN: Final = (
     rf"[{re.escape(OPENING)}]|&(?:\#0{{0,5}}91|\#[xX]0{{0,4}}5[bB]|lsqb|lbrack);"
 )
@@ -22,12 +29,16 @@ CLOSING_PATTERN: Final = (
     rf"[{re.escape(CLOSING)}]|&(?:\#0{{0,5}}93|\#[xX]0{{0,4}}5[dD]|rsqb|rbrack);"
 )
 
-_DIRECTION: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_INVISIBLE: Final = re.compile(
-    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\u061c\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff\\\\\u0300-\u036f]"
+_DISGUISE: Final = re.compile(
+    "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]"
 )
-"""Characters without a shape of their own, among them Markdown's backslash before a mark."""
+"""Marks of direction, and controls."""
+_INVISIBLE: Final = re.compile(
+    "[\u115f\u1160\u180b-\u180f\u2060-\u206f\u2800\u3164\uffa0\U0001d159\U000e0000-\U000e0fff\\\\]"
+)
+"""Characters without a shape of their own that no category tells, among them Markdown's backslash."""
+_SHAPELESS: Final = frozenset(("Cc", "Cf", "Mn", "Me"))
+"""Categories of characters that have no shape, or none but together with the one before."""
 _LOOK_ALIKE: Final = str.maketrans(
     {
         character: letter
@@ -55,8 +66,8 @@ class Normalised(NamedTuple):
         text: normalised.
         origin: for each of its characters, the index of the one as written that it stems from;
             ``None`` where nothing had to be changed.
-        disguised: whether direction marks or character references made it read so; nobody writes
-            a reference like that in good faith.
+        disguised: whether direction marks, controls, digits in black circles or character
+            references made it read so; nobody writes a reference like that in good faith.
     """
 
     text: str
@@ -79,13 +90,28 @@ def normalise(raw: str) -> Normalised:
     """Normalise what stands between two brackets: NFKC, without what has no shape."""
     if "&" in raw and (plain := html.unescape(raw)) != raw:
         return Normalised(normalise(plain).text, None, disguised=True)
-    if raw.isascii() and "\\" not in raw:
+    if raw.isascii() and "\\" not in raw and (raw.isprintable() or not _DISGUISE.search(raw)):
         return Normalised(raw, None, disguised=False)
     text: list[str] = []
     origin: list[int] = []
+    disguised = _DISGUISE.search(raw) is not None
     for index, character in enumerate(raw):
-        if not _INVISIBLE.match(character):
-            read = unicodedata.normalize("NFKC", character)
-            text.append(read)
-            origin.extend([index] * len(read))
-    return Normalised("".join(text), tuple(origin), disguised=bool(_DIRECTION.search(raw)))
+        read = _read(character)
+        disguised |= read.isdecimal() and not unicodedata.normalize("NFKC", character).isdecimal()
+        text.append(read)
+        origin.extend([index] * len(read))
+    return Normalised("".join(text), tuple(origin), disguised)
+
+
+@lru_cache(maxsize=4096)
+def _read(character: str) -> str:
+    """Give what one character is read as: NFKC, "" if it has no shape, a number for one in a mark."""
+    category = unicodedata.category(character)
+    shapeless = category in _SHAPELESS and not character.isspace()
+    if shapeless or _INVISIBLE.match(character):
+        return ""
+    plain = unicodedata.normalize("NFKC", character)
+    if plain == character and category in ("No", "Nl"):
+        value = unicodedata.numeric(character)
+        return str(int(value)) if value.is_integer() else plain
+    return plain

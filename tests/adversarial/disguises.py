@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.adversarial.shelf import Shelf
 
-INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202c\u202d\u202e\u2066\u2069\u061c\u034f\ufe0f\u180e\U000e0031"
+INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202c\u202d\u202e\u2066\u2069\u061c\u034f\ufe0f\u180e\U000e0031\u20dd\u1dc0"
 BRACKETS = (
     "[]",
     "［］",
@@ -33,6 +33,10 @@ BRACKETS = (
     "⟦⟧",
     "❲❳",
     "⦋⦌",
+    "⦗⦘",
+    "⟬⟭",
+    "⹕⹖",
+    "⹗⹘",
     "[］",
     "【]",
 )

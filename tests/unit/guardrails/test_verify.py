@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knowledge_rag.guardrails.characters import OPENING
 from knowledge_rag.guardrails.resolve import Why
 from knowledge_rag.guardrails.scanner import MARK
 from knowledge_rag.guardrails.stream import VerifiedStream
@@ -54,6 +55,17 @@ def test_an_honest_answer_keeps_every_reference_and_every_character(answer):
         ("[Source 1, Source 9]", Why.UNKNOWN_NUMBER),
         ("［９］", Why.UNKNOWN_NUMBER),
         ("&#91;9&#93;", Why.UNKNOWN_NUMBER),
+        ("⦗9⦘", Why.UNKNOWN_NUMBER),
+        ("⟬9⟭", Why.UNKNOWN_NUMBER),
+        ("⹕9⹖", Why.UNKNOWN_NUMBER),
+        ("⹗9⹘", Why.UNKNOWN_NUMBER),
+        ("⸢9⸣", Why.UNKNOWN_NUMBER),
+        ("[❾]", Why.UNPARSABLE),
+        ("[❶]", Why.UNPARSABLE),
+        ("[❿]", Why.UNPARSABLE),
+        ("[\u28009]", Why.UNKNOWN_NUMBER),
+        ("[9\u20dd]", Why.UNKNOWN_NUMBER),
+        ("[1\x00]", Why.UNPARSABLE),
         (r"\[9\]", Why.UNKNOWN_NUMBER),
         ("[Source: runbooks/rds.md]", Why.UNPARSABLE),
         ("[Source N]", Why.UNPARSABLE),
@@ -191,7 +203,7 @@ def test_a_line_of_html_is_read_to_its_end_before_a_reference_on_it_goes(answer)
     assert shown + rest == verified.text
 
 
-@given(st.text(st.characters(exclude_characters="[]&\\［﹇【〔〖〘〚⁅⟦❲⦋⦍⦏︹︻﹝")))
+@given(st.text(st.characters(exclude_characters=f"{OPENING}]&\\")))
 def test_text_without_brackets_is_not_held_back(text):
     assert VerifiedStream(LEDGER).feed(text) == text
 
