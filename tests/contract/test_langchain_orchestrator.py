@@ -3,6 +3,7 @@
 import asyncio
 import json
 from contextlib import closing
+from dataclasses import asdict, replace
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -276,6 +277,14 @@ def test_evidence_that_comes_back_from_a_checkpoint_is_proven_again(tool):
     assert refused.status == "error"
 
 
+def test_a_score_that_was_absent_is_absent_after_a_checkpoint(tool):
+    message = tool.invoke(called(query=FAILOVER, max_results=1))
+    (scored,) = message.artifact.results
+    outcome = RetrievalOutcome(Status.OK, (replace(scored, relevance_score=None),))
+    message.artifact = asdict(outcome)
+    assert outcome_of(message) == outcome
+
+
 def test_evidence_that_a_checkpoint_altered_is_dropped(tool):
     message = tool.invoke(called(query=FAILOVER, max_results=1))
     stored = message.artifact.to_dict()
@@ -341,6 +350,14 @@ def test_an_outage_is_raised_and_never_looks_like_nothing():
         retriever.invoke(FAILOVER)
     assert raised.value.reason is Reason.UNAVAILABLE
     with pytest.raises(KnowledgeUnavailable):
+        asyncio.run(retriever.ainvoke(FAILOVER))
+
+
+def test_a_broken_way_is_an_outage_for_the_retriever_too():
+    retriever = KnowledgeRetriever(retrieval=Answering(lambda _: 1 / 0))
+    with pytest.raises(KnowledgeUnavailable, match="internal"):
+        retriever.invoke(FAILOVER)
+    with pytest.raises(KnowledgeUnavailable, match="internal"):
         asyncio.run(retriever.ainvoke(FAILOVER))
 
 
