@@ -53,6 +53,11 @@ def test_a_line_that_is_too_long_is_no_message_and_the_next_one_is():
     assert read_back([b"x" * 101 + b"\n" + b"y" * 100 + b"\n"]) == ["", "y" * 100]
 
 
+def test_the_end_of_a_line_that_is_too_long_is_no_message_either():
+    # more than one read gives at once, so that its end comes by itself
+    assert read_back([b"x" * 300_000 + b"\nnext\n"], max_bytes=65_536) == ["", "next"]
+
+
 def test_what_is_not_utf8_is_marked():
     assert read_back([b"a\xffb\n"]) == ["a\ufffdb"]
 
