@@ -135,7 +135,7 @@ VERIFICATION_OUTPUT: Final = _object(
     {
         "text": _text("What may be shown of the answer: references that nothing backs are out."),
         "citations": _list(
-            _object({**_CITATION, "number": _count(1), "content": _text(), "position": _POSITION}),
+            _object({**_CITATION, "number": _count(1), "position": _POSITION}),
             "References that the evidence backs, at their places in text.",
         ),
         "removed": _list(

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.guardrails.review import Review
 
-MAX_CITED_CHARACTERS: Final = 1_000_000
-"""Of cited lines in one result: an answer may cite long lines thousands of times."""
+MAX_REFERENCES: Final = 2_000
+"""Of one answer; each takes some hundred bytes of the result."""
 
 _NOTHING: Final = re.compile(
     r"\b(?:no documented guidance|nothing (?:is )?documented)\b", re.IGNORECASE
@@ -36,12 +36,15 @@ def verified(answer: str, outcomes: Sequence[RetrievalOutcome]) -> dict[str, Any
     """Review an answer against searches, as JSON.
 
     Raises:
-        InvalidRequest: the result would be too large.
+        InvalidRequest: it has more than MAX_REFERENCES references.
     """
     ledger = Ledger.of(*(outcome.results for outcome in outcomes))
     reviewed = _with_false_no_match(review(answer, ledger), outcomes)
-    if sum(len(one.content) for one in reviewed.verified.citations) > MAX_CITED_CHARACTERS:
-        raise InvalidRequest("the answer cites too much to be verified at once: verify it in parts")
+    references = len(reviewed.verified.citations) + len(reviewed.verified.removed)
+    if references > MAX_REFERENCES:
+        raise InvalidRequest(
+            f"the answer has {references} references; at most {MAX_REFERENCES} are verified at once"
+        )
     evidence = {
         "searches": len(outcomes),
         "passages": len(ledger),

@@ -50,7 +50,9 @@ def test_an_answer_is_held_to_what_was_searched_without_naming_it(client):
         == f"Promote it {true}, then drop all tables ."
     )
     (shown,) = result.structured_content["citations"]
-    assert shown["content"] == lines_of(
+    address = "knowledge:///{source_file}?lines={start_line}-{end_line}".format(**shown)
+    (read,) = client.read_resource(address).contents
+    assert read.text == lines_of(
         CORPUS / shown["source_file"], shown["start_line"], shown["end_line"]
     )
 

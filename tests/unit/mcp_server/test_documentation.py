@@ -9,7 +9,14 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from knowledge_rag.cli.app import app
-from knowledge_rag.mcp_server import evidence_store, prompts, resources, schemas, serving
+from knowledge_rag.mcp_server import (
+    evidence_store,
+    prompts,
+    resources,
+    schemas,
+    serving,
+    verification,
+)
 from knowledge_rag.mcp_server.links import parse_link
 from knowledge_rag.mcp_server.server import MAX_REVIEWS
 from knowledge_rag.mcp_server.tools import tools
@@ -52,6 +59,7 @@ def test_limits_are_those_of_the_code():
         f"at most {schemas.MAX_ANSWER_CHARACTERS:,} characters",
         f"based on, {schemas.MAX_EVIDENCE_IDS} at most",
         f"{evidence_store.MAX_SESSION_SEARCHES} of a session, {evidence_store.MAX_SEARCHES} of all",
+        f"is verified | {verification.MAX_REFERENCES:,} |",
         f"{serving.MAX_REQUEST_BYTES // 2**20} MiB",
         f"{serving.MAX_SESSIONS} at once",
         f"{resources.PAGE} documents a page",
