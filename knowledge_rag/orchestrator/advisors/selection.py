@@ -54,6 +54,7 @@ _HEADING_WORTH: Final = 1.5
 _TORN: Final = -0.4
 """What a step loses by being retrieved without the first one of its list."""
 _FIRST: Final = re.compile(r"[ \t]*1[.)][ \t]")
+_AFTERWARDS: Final = frozenset({Purpose.VERIFICATION, Purpose.ROLLBACK, Purpose.ESCALATION})
 _IN_TURN: Final = (Purpose.RESOLUTION, Purpose.OTHER)
 """Purposes whose numbered steps are taken one after the other."""
 
@@ -74,8 +75,8 @@ def choose(findings: Findings, told: set[str]) -> list[Lifted]:
         told: the words that tell of the incident, as :func:`words_of` gives them.
 
     Returns:
-        At most MAX_GIVEN, of the best document and then of those nearly as good; within a document
-        by purpose and line. Empty if no document has enough of the incident's words.
+        At most MAX_GIVEN, of the best document and then of those nearly as good, by purpose and line;
+        verification, rollback and escalation last. Empty if no document has enough of the incident's words.
     """
     documents = _documents(findings, told)
     chunks = _chunk_worth(findings)
@@ -97,6 +98,7 @@ def _in_order(
 ) -> list[Lifted]:
     """Put steps in the order of documents, purposes, sections and lines.
 
+    What is checked or undone when all is over comes after what another document resolves it with.
     Sections of one purpose are ways to choose from, so the worthiest comes first; the steps of one
     section follow each other.
     """
@@ -108,6 +110,7 @@ def _in_order(
     return sorted(
         chosen,
         key=lambda it: (
+            it.purpose in _AFTERWARDS,
             order[it.source_file],
             it.purpose,
             -sections[it.source_file, it.passage.path],
