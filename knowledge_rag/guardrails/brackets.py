@@ -15,6 +15,7 @@ _AHEAD: Final = 1_000
 
 _IDENTIFIER: Final = re.compile(r"(?:[A-Za-z_$][\w.$]*|[@=/^$&])\Z", re.ASCII)
 _INDEX: Final = re.compile(r"\d+")
+_TAG: Final = re.compile(r"<[^<>]*>")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _DESTINATION: Final = re.compile(
     r"\([ \t]*(?:<[^<>\n()\[\]]*>|[^\s()<>\[\]]*)"
@@ -94,7 +95,7 @@ class Brackets:
             bare: whether it is the keyword alone.
         """
         following = self._outlet.text[end : end + _AHEAD]
-        numeric = not _LETTER.search(raw)
+        numeric = not _LETTER.search(_TAG.sub("", raw) if "<" in raw else raw)
         if (numeric or bare) and _destination(following):
             return True
         if not numeric:

@@ -11,7 +11,10 @@ import html
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 # NFKC's own equivalents of the square brackets, and those that pass for them
 OPENING: Final = (
@@ -57,6 +60,17 @@ _LOOK_ALIKE: Final = str.maketrans(
     }
 )
 """Letters of other scripts with the shape of the letters in "source" and "line"."""
+
+_TAG: Final = r"<[A-Za-z/!?][^<>]*+>?"
+_COMMENT: Final = r"<!--(?:-?>|.*?-->|.*)"
+_MARK: Final = r"[*_~]"
+_MARKUP: Final = re.compile(rf"{_COMMENT}|{_TAG}|[*_~`]", re.DOTALL)
+_MARKUP_WITH_VALUES: Final = re.compile(
+    rf"{_COMMENT}|<[A-Za-z/!?](?:\"[^\"]*+\"|'[^']*+'|[^<>])*+>?|[*_~`]", re.DOTALL
+)
+"""The same for readers to whom a value in quotes may hold what else ends a tag."""
+_NOT_AS_WRITTEN: Final = re.compile(r"[<&*_~\\]")
+_PIECE: Final = re.compile(rf"(?P<markup>{_COMMENT}|{_TAG}|{_MARK})|&#?\w{{1,31}};?|.", re.DOTALL)
 
 
 class Normalised(NamedTuple):
@@ -115,3 +129,36 @@ def _read(character: str) -> str:
         value = unicodedata.numeric(character)
         return str(int(value)) if value.is_integer() else plain
     return plain
+
+
+def without_markup(raw: str) -> Iterator[str]:
+    """Yield the ways in which a page may show what stands between two brackets.
+
+    Tags, comments and the marks of emphasis and code are not shown; some tags end a word.
+    """
+    if "<" not in raw:
+        plain = _MARKUP.sub("", raw)
+        if plain != raw:
+            yield plain
+        return
+    yield _MARKUP.sub("", raw)
+    yield _MARKUP_WITH_VALUES.sub("", raw)
+    yield _MARKUP.sub(" ", raw)
+
+
+def shown(raw: str) -> tuple[str, Sequence[int]]:
+    """Give how a page shows a text, marks of code aside.
+
+    Returns:
+        Its look, and for each character the index behind what it is written as in ``raw``.
+    """
+    if raw.isascii() and not _NOT_AS_WRITTEN.search(raw):
+        return raw, range(1, len(raw) + 1)
+    look: list[str] = []
+    ends: list[int] = []
+    for piece in _PIECE.finditer(raw):
+        if not piece["markup"]:
+            read = normalise(piece[0]).look
+            look.append(read)
+            ends.extend([piece.end()] * len(read))
+    return "".join(look), ends

@@ -11,15 +11,17 @@ from knowledge_rag.guardrails.markdown_blocks import (
     Kind,
     behind_blank,
     is_decided,
+    may_go_on,
     next_line,
     plain_code_end,
+    quotes_of,
 )
 from knowledge_rag.guardrails.outlet import CONTEXT
 
 if TYPE_CHECKING:
     from knowledge_rag.guardrails.outlet import Outlet
 
-_BLANK, _CODE = Kind.BLANK, Kind.CODE
+_BLANK, _CODE, _BLOCK, _TEXT = Kind.BLANK, Kind.CODE, Kind.BLOCK, Kind.TEXT
 _ORDINARY: Final = re.compile(r"[^ \t>*+\-\d.)`~#|\r]")
 """A character that is no part of what a line may begin with."""
 _JOINING: Final = re.compile(
@@ -41,11 +43,14 @@ class LineState:
         """Whether code spans are recognised in this paragraph."""
         self.begun = False
         """Whether the line has begun; else what follows begins the next one."""
+        self.goes_on = False
+        """Whether the line may go on with the paragraph before."""
         self._outlet = outlet
         self._start = 0  # where the line starts, or what follows the last cut in it
         self._before = ""  # the line as it goes out, up to there, while it is but a prefix
         self._prefix = True
         self._cut = False
+        self._quotes = 0  # that its paragraph is in
         self._blocks = Blocks()
         self._entered = Blocks()  # as it was when the line began
 
@@ -60,6 +65,7 @@ class LineState:
         self._entered, self.kind, self._blocks = entered, kind, blocks
         self._start, self._before = start, ""
         self.begun, self._prefix, self._cut = True, True, False
+        self.goes_on = kind is _TEXT or self._goes_on(head)
         if not blocks.trusted or blocks.in_html:
             self.spans = False
         elif kind is _BLANK or kind is _CODE:
@@ -112,6 +118,8 @@ class LineState:
             return True
         if inline:
             return False
+        if start < self._start and self._quotes:
+            return True
         prefix = self.prefix(start)
         if not whole or prefix is None or len(prefix) > CONTEXT:
             return True
@@ -132,6 +140,14 @@ class LineState:
             self._prefix, self._before = prefix is not None, (prefix or "")[: CONTEXT + 1]
             self._start = count
         self._start -= count
+
+    def _goes_on(self, head: str) -> bool:
+        """Whether a line that is no mere text may go on with the paragraph of the one before."""
+        quotes = quotes_of(head) if ">" in head and self.kind is _BLOCK else 0
+        if self.kind is _BLOCK and quotes <= self._quotes and may_go_on(head):
+            return True
+        self._quotes = quotes
+        return False
 
     def _would_change(self, prefix: str, end: int) -> bool:
         """Whether the line would be code, or make readings part, without what stands there."""

@@ -52,7 +52,7 @@ class Blocks(NamedTuple):
 
 
 _EARLY: Final = re.compile(
-    r"[ \t]{0,40}(?:(?:[-+*]|\d{1,9}[.)])[ \t]{1,40})?(?:[^\s`~<>+*!?:\d.)\[-]|\[[^^])"
+    r"[ \t]{0,40}(?:(?:[-+*]|\d{1,9}[.)])[ \t]{1,40})?(?:[^\s`~<>+*!?:\d.)\[#-]|\[[^^]|#{1,6}[^#]|#{7})"
 )
 _MARKER: Final = re.compile(
     r"(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$)[ \t]*|\[\^[^\]]*\]:[ \t]*|(?:!!!|\?\?\?|:)[ \t]+"
@@ -66,6 +66,12 @@ _PLAIN: Final = re.compile(
     r"(?:(?P<block>[#|])|[^\W\d_]|[\"'(_]|\*\*|`(?!``))"
 )
 """How most lines begin: neither a fence nor HTML, with one list marker at most."""
+_BEGINS: Final = re.compile(
+    r"(?: {0,3}>[ \t]?)*+[ \t]*+"
+    r"(?:\r?$|#{1,6}(?:[ \t\r]|$)|(?:[-+*]|0*1[.)])[ \t]++[^\r]|`{3}|~{3}|\[\^)"
+)
+"""How a line begins that goes on with no paragraph, whoever reads it."""
+_WITHIN: Final = re.compile(r"(?:[ \t]*+(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t])))*+")
 _ENDLESS: Final = re.compile(
     r"<(?:!--|\?|!\[CDATA\[|![a-z]|(?:pre|script|style|textarea)\b)", re.IGNORECASE
 )
@@ -103,6 +109,17 @@ def next_line(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     if blocks.in_html or line.lstrip(" \t")[0] == "<":
         return _html(blocks, line)
     return _outside(blocks, line)
+
+
+def quotes_of(line: str) -> int:
+    """Count the quotations, one in another, that a line is in by its own marks."""
+    within = _WITHIN.match(line)
+    return within[0].count(">") if within else 0
+
+
+def may_go_on(line: str) -> bool:
+    """Whether to some reader a line that begins a block goes on with the paragraph before."""
+    return not _BEGINS.match(line)
 
 
 def plain_code_end(blocks: Blocks, text: str, start: int) -> int:

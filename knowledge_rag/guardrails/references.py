@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.guardrails.characters import normalise
+from knowledge_rag.guardrails.characters import normalise, shown, without_markup
 
 if TYPE_CHECKING:
     from knowledge_rag.guardrails.characters import Normalised
@@ -47,31 +47,43 @@ _LIKE_SOURCE: Final = re.compile(
     r"|\s++(?:no|id|nr|[nx])?[\W_]*+[\dnx]*+[\W_]*+$)",
     re.IGNORECASE,
 )
-_SOURCE_HEAD: Final = re.compile(rf"[^\w`]*+sources?[\s*_]*+{_COLON}", re.IGNORECASE)
 _LIKE_KEYWORD: Final = re.compile(
     r"[\W_]*+(?:refs?|references?|citations?|cite|docs?|documents?)[.:#\s_]*+\d++[\W_]*+$",
     re.IGNORECASE,
 )
-_LIKE_NUMBERS: Final = re.compile(rf"(?:\d|\s|[,;&*_`\"']|{_DASH}|\.\.+|\u2026|\band\b|\bto\b)+$")
-_LIKE_LINES: Final = re.compile(r"\s*+(?:sources?\s++)?\S++\s++[(]?lines?[\s:#]*+\d", re.IGNORECASE)
-_LIKE_DAGGER: Final = re.compile(r"\d+(?::\d+)?\u2020")
+_LIKE_NUMBERS: Final = re.compile(
+    rf"(?:\d|\s|[,;&*_`\"']|{_DASH}|\.\.+|\u2026|and|to)+$", re.IGNORECASE
+)
+_LINES_OF: Final = r"[(]?lines?[\W_]*+\d++"
+_LIKE_LINES: Final = re.compile(
+    rf"\s*+(?:sources?\s++)?\S++\s++{_LINES_OF}|.*?(?:\.\w{{1,8}}|/\w[\w.-]*+)[\s,;:*_`\"']++{_LINES_OF}",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A file in one word; any words that end in what only a file's name does."""
+_LIKE_DAGGER: Final = re.compile(r"[\W_]*+\d++(?::\d++)?\s*+\u2020")
 """How some models mark the sources of their own search."""
-_LIKE: Final = (_LIKE_SOURCE, _LIKE_KEYWORD, _LIKE_LINES, _LIKE_DAGGER)
+_LIKE: Final = (_LIKE_KEYWORD, _LIKE_LINES, _LIKE_DAGGER)
+_DOCUMENT: Final = r"\.(?:md|mdx|mkd|markdown|txt|text|rst|adoc|asciidoc|x?html?|pdf|docx?|odt|rtf)"
+_LIKE_FILE: Final = re.compile(
+    rf"{_DOCUMENT}(?:\s*+[:#,;(@]|\s++(?=l(?:ines?|n)?[\W_]*+\d|\d++\s*+{_DASH}))"
+    rf"(?:(?:[\s:#,;.()@&*_`\"']|{_DASH}|to\b|and\b)*+(?:lines?|ln?)?[\s.:]*+\d++)++[\W_]*+$",
+    re.IGNORECASE,
+)
+"""A document and numbers behind it, which can only be those of its lines."""
+_NO_LINES: Final = re.compile(rf"{_DOCUMENT}\W++[12]\d{{3}}-\d\d(?:-\d\d)?[\W_]*+$", re.IGNORECASE)
 _DATE: Final = re.compile(r"\s*[12]\d{3}-(?:0[1-9]|1[0-2])(?:-[0-3]\d)?\s*$")
+_DIGIT: Final = re.compile(r"\d")
+_SAYS: Final = re.compile(r"[\d:=#?]")
 _CLASS: Final = re.compile(r"0-\d+$")
 _INDEX: Final = re.compile(r"\s*-\s*\d+\s*$")
 
-_LINES_BEGUN: Final = r"\s*+$|\s*+\S++(?:\s++[(]?(?:l(?:i(?:n(?:e.*)?)?)?)?)?$"
-_PREFIX: Final = re.compile(
-    rf"[\W_]*+(?:"
-    rf"$|(?:s|so|sou|sour|sourc)$|sources?(?:[\W_]*+$|[\s*_`]*+{_COLON}|[\W_]*+\d"
-    rf"|\s++(?:no|id|nr|[nx])?[\W_]*+[\dnx]*+[\W_]*+$|\s++(?:{_LINES_BEGUN}))"
-    r"|[a-z]{1,10}[.:#\s_]*+\d*+[\W_]*+$"
-    r")"
-    rf"|(?:\d|\s|[,;&*_`\"'.andto]|{_DASH}|\u2026)+$"
-    rf"|{_LINES_BEGUN}|\d+(?::\d+)?\u2020",
-    re.IGNORECASE | re.DOTALL,
+_HEAD: Final = re.compile(
+    rf"(?:[^\w`]|_)*+(?:sources?(?:[\s*_]*+{_COLON}|[\W_]*+\d++)"
+    rf"|[^\s`]*?\.\w{{1,8}}[\s,;:*_\"']++{_LINES_OF}(?:\s*+{_DASH}\s*+\d++)?+)",
+    re.IGNORECASE,
 )
+"""What makes a reference of a bracket that is never closed."""
+_QUOTED: Final = re.compile(r"(?<=\n)[ \t]*>[ \t>]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +114,7 @@ class Unparsable:
     """What resembles a reference and can't be parsed.
 
     Args:
-        bare: whether it is the keyword alone, which may as well be a link's text.
+        bare: whether it is the keyword alone, or a document and numbers: a link's text as well.
     """
 
     bare: bool = False
@@ -133,36 +145,28 @@ def parse(raw: str) -> Reference | Unparsable | None:
         return None
     if common := _common(raw):
         return common
-    text = normalise(raw)
-    reference = None if text.disguised else _parse(raw, text)
-    if reference is not None and all(part.first <= part.last for part in reference):
-        return None if _CLASS.fullmatch(text.text.strip()) else reference
-    if _resembles(text.look):
-        return Unparsable(bare=not re.search(r"[\d:=#?]", text.text))
-    return None
+    if "\n" in raw and ">" in raw:
+        raw = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), raw)
+    return _read(raw) or _hidden(raw)
 
 
 def may_become(raw: str) -> bool:
     """Whether ``raw``, read behind an opening bracket, may still become a reference.
 
-    True wherever more characters could make :func:`parse` give anything but ``None``.
+    It may until it is too long: whatever words there are, a file and its lines may follow.
     """
-    if len(raw) > MAX_REFERENCE:
-        return False
-    return "&" in raw or _PREFIX.match(normalise(raw).look) is not None
+    return len(raw) <= MAX_REFERENCE
 
 
-def source_head(raw: str) -> int:
-    """Give the length of the ``Source:`` that ``raw`` begins with, 0 if it doesn't.
+def unclosed_head(raw: str) -> int:
+    """Give the length of what makes a reference of ``raw`` even in a bracket that is never closed.
 
-    So begun, even a bracket that is never closed passes for a reference.
+    That is the keyword with its colon or number, or a file with its lines; 0 if there is nothing
+    of the kind.
     """
-    text = normalise(raw[:_HEAD])
-    head = _SOURCE_HEAD.match(text.look)
-    return len(text.written(raw, 0, head.end())) if head else 0
-
-
-_HEAD: Final = 64
+    look, ends = shown(raw[:MAX_REFERENCE])
+    head = _HEAD.match(look)
+    return ends[head.end() - 1] if head else 0
 
 
 def _common(raw: str) -> Reference | None:
@@ -177,6 +181,22 @@ def _common(raw: str) -> Reference | None:
     return (lines,) if lines.first <= lines.last else None
 
 
+def _read(raw: str) -> Reference | Unparsable | None:
+    text = normalise(raw)
+    reference = None if text.disguised else _parse(raw, text)
+    if reference is not None and all(part.first <= part.last for part in reference):
+        return None if _CLASS.fullmatch(text.text.strip()) else reference
+    return _resembling(text.look)
+
+
+def _hidden(raw: str) -> Unparsable | None:
+    """Read what a page shows of ``raw``, if that is not all of it."""
+    for visible in without_markup(raw):
+        if found := _read(visible):
+            return found if isinstance(found, Unparsable) else Unparsable()
+    return None
+
+
 def _parse(raw: str, text: Normalised) -> Reference | None:
     keyword = _KEYWORD.match(text.text)
     colon = keyword is not None and keyword["colon"] is not None
@@ -185,7 +205,7 @@ def _parse(raw: str, text: Normalised) -> Reference | None:
         numbers = text.text[start:].rstrip(_MARKS).lstrip(_MARKS + "#" if keyword else _MARKS)
         if _NUMBERS.fullmatch(numbers):
             return _numbers(numbers)
-    if not colon and not _LIKE_LINES.match(text.text):
+    if not colon and (not _LIKE_LINES.match(text.text) or _LIKE_SOURCE.match(text.look)):
         return None
     return _lines(raw, text, start)
 
@@ -222,9 +242,19 @@ def _names(written: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(way for way in (name, plain) if way))
 
 
-def _resembles(look: str) -> bool:
-    if any(like.match(look) for like in _LIKE):
-        return True
-    if not re.search(r"\d", look) or not _LIKE_NUMBERS.match(look):
+def _resembling(look: str) -> Unparsable | None:
+    if _LIKE_SOURCE.match(look):
+        return Unparsable(bare=not _SAYS.search(look))
+    if not _DIGIT.search(look):
+        return None
+    if any(like.match(look) for like in _LIKE) or _are_numbers(look):
+        return Unparsable()
+    if _LIKE_FILE.search(look) and not _NO_LINES.search(look):
+        return Unparsable(bare=True)
+    return None
+
+
+def _are_numbers(look: str) -> bool:
+    if not _LIKE_NUMBERS.match(look):
         return False
     return not (_DATE.match(look) or _CLASS.fullmatch(look.strip()) or _INDEX.match(look))

@@ -16,19 +16,21 @@ from knowledge_rag.guardrails.brackets import Brackets, Opened
 from knowledge_rag.guardrails.findings import Findings, Kept, Taken
 from knowledge_rag.guardrails.line_state import LineState
 from knowledge_rag.guardrails.markdown_blocks import Kind
-from knowledge_rag.guardrails.outlet import CONTEXT, Outlet
+from knowledge_rag.guardrails.outlet import Outlet
 from knowledge_rag.guardrails.references import (
     MAX_REFERENCE,
     Unparsable,
     may_become,
     parse,
-    source_head,
+    unclosed_head,
 )
 from knowledge_rag.guardrails.resolve import Why, resolve
 from knowledge_rag.guardrails.tokens import (
     LONG_RUN,
+    MAX_LINK,
     begun_token,
     find_token,
+    is_in_link,
     possible_bracket,
     span_end,
 )
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 MARK: Final = "[unverified]"
 """Stands for what was taken out, where something has to."""
 
-_CODE, _TEXT = Kind.CODE, Kind.TEXT
+_CODE = Kind.CODE
 _NUMBERS_BEGUN: Final = re.compile(r"[\s,;&\-\u2010-\u2015]*+\d[\d\s,;&\-\u2010-\u2015\\]*+\Z")
 
 
@@ -62,6 +64,7 @@ class Scanner:
         self._at = 0  # index in the outlet's text, as all the others
         self._open: Opened | None = None
         self._waits_behind_bracket = False
+        self._closed = -1  # behind the last closing bracket, while it may end a link's text
 
     def feed(self, piece: str) -> str:
         """Read more of the answer; give what can go out now."""
@@ -95,6 +98,8 @@ class Scanner:
             self._at = len(text) if final else begun_token(text, self._at)
             return False
         kind, self._at, end = token
+        if self._closed >= 0 and kind != "line":
+            self._look_behind_bracket()
         if kind == "ticks":
             return self._pass_ticks(end, final=final)
         if kind == "close":
@@ -112,8 +117,10 @@ class Scanner:
 
     def _begin_line(self, *, final: bool) -> bool:
         begun = self._line.begin(self._at, final=final)
-        if begun and self._open and self._line.kind is not _TEXT:
-            self._break()
+        if begun and not self._line.goes_on:
+            self._closed = -1
+            if self._open:
+                self._break()
         return begun
 
     def _pass_code_lines(self) -> bool:
@@ -146,6 +153,13 @@ class Scanner:
         self._at = end
         return True
 
+    def _look_behind_bracket(self) -> None:
+        """See whether this is in a link's destination: there, a backtick begins no code span."""
+        if self._at > self._closed:
+            if is_in_link(self._outlet.text, self._closed, self._at):
+                self._line.spans = False
+            self._closed = -1
+
     def _pass_tag(self, end: int, *, final: bool) -> bool:
         text = self._outlet.text
         if end == len(text) and not final and end - self._at <= LONG_RUN + 2:
@@ -177,7 +191,7 @@ class Scanner:
         if opened is None:
             return False
         content = opened.content
-        head = source_head(self._outlet.text[content : min(self._at, content + CONTEXT)])
+        head = unclosed_head(self._outlet.text[content : min(self._at, content + MAX_REFERENCE)])
         if head:
             self._take_out(opened, content + head, Why.UNCLOSED)
         return bool(head)
@@ -185,7 +199,7 @@ class Scanner:
     def _close_bracket(self, end: int, *, final: bool) -> bool:
         opened = self._open
         if opened is None:
-            self._at = end
+            self._at = self._closed = end
             return True
         raw = self._outlet.text[opened.content : self._at]
         reference = parse(raw)
@@ -198,7 +212,7 @@ class Scanner:
             if self._waits_behind_bracket:
                 return False
         self._open = None
-        self._at = end
+        self._at = self._closed = end
         if reference is not None:
             self._judge(opened, raw, reference)
         return True
@@ -243,7 +257,10 @@ class Scanner:
     def _forget(self) -> None:
         """Forget what has gone out, but for what the next bracket may need to see before it."""
         opened = self._open
-        count = self._outlet.forgettable(min(self._at, opened.start) if opened else self._at)
+        if 0 <= self._closed < self._at - MAX_LINK:
+            self._look_behind_bracket()
+        needed = self._at if self._closed < 0 else self._closed
+        count = self._outlet.forgettable(min(needed, opened.start) if opened else needed)
         if not count:
             return
         self._line.forget(count)
@@ -251,4 +268,5 @@ class Scanner:
         if opened:
             opened.forget(count)
         self._at -= count
+        self._closed = max(self._closed - count, -1)
         self._outlet.forget(count)

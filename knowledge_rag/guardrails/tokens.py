@@ -33,6 +33,15 @@ _OPENING: Final = re.compile(rf"\\?(?:{OPENING_PATTERN})")
 _PARTIAL: Final = re.compile(r"\\?&#?[0-9A-Za-z]{0,9}\Z|\\\Z")
 _ENTITY: Final = 12
 """Characters of a bracket written as a character reference at most, with a backslash before it."""
+MAX_LINK: Final = 1_000
+"""Characters of a link's destination at most; one that is longer is never seen to end."""
+_LINK_BEGUN: Final = re.compile(
+    r"\([ \t]*+(?:\n[ \t>]*+)?+"
+    r"(?:<(?:\\.|[^<>\n\\])*+>?|(?:\\.|[^\s()<\\])(?:\\.|[^\s()\\])*+(?:\(\S*+)?+)?+"
+    r"(?:\s[\s>]*+(?:\"(?:\\.|[^\"\\])*+(?:\"\s*+)?+|'(?:\\.|[^'\\])*+(?:'\s*+)?+|\([^()]*+(?:\)\s*+)?+)?+)?+",
+    re.DOTALL,
+)
+"""What stands behind a link's text while its destination or title has not ended."""
 _TICKS_OR_LINE: Final = re.compile(r"`+|\n")
 
 
@@ -86,3 +95,8 @@ def span_end(text: str, start: int, end: int, *, final: bool) -> int | None:
         if len(run[0]) == end - start:
             return run.end()
     return 0 if final or len(text) >= limit else None
+
+
+def is_in_link(text: str, start: int, end: int) -> bool:
+    """Whether a link's destination or title begins at ``start`` and is still open at ``end``."""
+    return _LINK_BEGUN.fullmatch(text, start, min(end, start + MAX_LINK)) is not None

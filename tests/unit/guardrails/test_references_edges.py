@@ -9,7 +9,7 @@ from knowledge_rag.guardrails.references import (
     Unparsable,
     may_become,
     parse,
-    source_head,
+    unclosed_head,
 )
 
 A = Lines(("a.md",), 1, 2)
@@ -118,18 +118,15 @@ def test_the_keyword_alone_may_be_a_links_text(raw, bare):
     [
         ("Source: a", "Source:"), ("source:", "source:"), (" **Sources** : a", " **Sources** :"), ("Source= a", "Source="), ("Source#1", "Source#"),
         ("So\u200burce: a", "So\u200burce:"), ("Ѕource: a", "Ѕource:"), ("Source a: b", ""), ("Source", ""), ("Sourced: a", ""), ("a Source: b", ""),
-        ("", ""), ("-Source: a", "-Source:"), ("x", ""), (" " * 57 + "Source: a", " " * 57 + "Source:"), (" " * 58 + "Source: a", ""),
+        ("", ""), ("-Source: a", "-Source:"), ("x", ""), (" " * 57 + "Source: a", " " * 57 + "Source:"), (" " * 58 + "Source: a", " " * 58 + "Source:"),
+        ("_Source: a", "_Source:"), ("Source 99 a", "Source 99"), ("Source a", ""), ("Sour<b>ce: a", "Sour<b>ce:"), ("S<!-- a -->ource #9 b", "S<!-- a -->ource #"),
+        ("a.md, lines 1-2 b", "a.md, lines 1-2"), ("a.md line 1", "a.md line 1"), ("see a.md, lines 1-2", ""), ("`Source: a", ""), ("&#83;ource: a", "&#83;ource:"), ("So**ur**ce: a", "So**ur**ce:"),
     ],
 )  # fmt: skip
 def test_the_beginning_that_makes_a_reference_is_measured(raw, head):
-    assert source_head(raw) == len(head)
+    assert unclosed_head(raw) == len(head)
 
 
-@pytest.mark.parametrize("raw", ["", "S", "sou", "Source", "Source ", "Source a", "1", "1, 2 an", "1 t", "a.md,", "a.md, li", "a.md, line", "cite", "x&", "9:", "*", "9†x y"])  # fmt: skip
+@pytest.mark.parametrize("raw", ["", "S", "sou", "Source", "Source ", "Source a", "1", "1, 2 an", "1 t", "a.md,", "a.md, li", "a.md, line", "cite", "x&", "9:", "*", "9†x y", "see the", "source code is"])  # fmt: skip
 def test_what_may_go_on_as_a_reference_is_held_back(raw):
     assert may_become(raw)
-
-
-@pytest.mark.parametrize("raw", ["see it", "a b", "a, b", "Soup is", "x y &"[:3], "source code is", "1 of", "longerthanten 1"])  # fmt: skip
-def test_what_cannot_is_not(raw):
-    assert not may_become(raw)

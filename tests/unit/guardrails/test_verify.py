@@ -55,6 +55,10 @@ def test_an_honest_answer_keeps_every_reference_and_every_character(answer):
         ("[Source 1, Source 9]", Why.UNKNOWN_NUMBER),
         ("［９］", Why.UNKNOWN_NUMBER),
         ("&#91;9&#93;", Why.UNKNOWN_NUMBER),
+        ("[So**ur**ce: evil.md, lines 1-2]", Why.UNKNOWN_FILE),
+        ("[Quelle: evil.md, lines 1-2]", Why.UNKNOWN_FILE),
+        ("[<u>9</u>]", Why.UNPARSABLE),
+        ("[evil.md:1-2]", Why.UNPARSABLE),
         ("⦗9⦘", Why.UNKNOWN_NUMBER),
         ("⟬9⟭", Why.UNKNOWN_NUMBER),
         ("⹕9⹖", Why.UNKNOWN_NUMBER),
@@ -141,6 +145,31 @@ def test_an_unclosed_reference_loses_what_makes_it_one():
     assert "[Source" not in verify("See [Source: evil.md, lines 1-2", LEDGER).text
 
 
+def test_a_link_whose_text_is_a_document_and_a_line_stays_and_is_warned_of():
+    text = "See [a.md:12](https://example.com/a.md#L12)."
+    verified = verify(text, LEDGER)
+    assert verified.text == text
+    assert "unchecked" in {one.kind for one in verified.warnings}
+
+
+CLOSED = [
+    "x [evil notes.md, lines 1-2] y", "x [Quelle: evil.md, lines 1-2] y", "x [evil.md, line. 1] y", "x [<u>99</u>] y", "x [Sour<!-- -->ce: evil.md, lines 1-2] y",
+    "x [So**ur**ce: evil.md, lines 1-2] y", "x \u2e5599\u2e56 y", "x \u299799\u2998 y", "x \u27ec99\u27ed y", "x [\u277e] y", "x [*Source* N] y", "x [`9:0\u2020source`] y",
+    "x [Source\n: evil.md, lines 1-2] y", "x [Source\n#99] y", "[x](`)[99]`", "x [2 6and 64] y",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", CLOSED)
+def test_a_disguise_that_once_worked_does_not(answer):
+    verified = verify(answer, LEDGER)
+    assert len(verified.removed) == 1
+    assert "99" not in verified.text
+    assert "ource" not in verified.text
+    assert "lines" not in verified.text
+    stream = VerifiedStream(LEDGER)
+    assert "".join(map(stream.feed, answer)) + stream.close()[0] == verified.text
+
+
 def test_marking_shows_where_a_reference_was():
     assert verify("a [9] b", LEDGER, Settings(mark=True)).text == f"a {MARK} b"
 
@@ -210,7 +239,7 @@ def test_text_without_brackets_is_not_held_back(text):
 
 @pytest.mark.parametrize(
     ("fragment", "shown"),
-    [("a [", "a "), ("a [see the", "a [see the"), ("a [Source: x", "a "), ("a [1", "a "), ("a [x]", "a [x]")],
+    [("a [", "a "), ("a [see the", "a "), ("a [see the]", "a [see the]"), ("a [Source: x", "a "), ("a [1", "a "), ("a [x]", "a [x]")],
 )  # fmt: skip
 def test_an_opening_bracket_is_held_back_while_it_may_become_a_reference(fragment, shown):
     assert VerifiedStream(LEDGER).feed(fragment) == shown
