@@ -13,6 +13,7 @@ BENCH_READY := $(VENV)/.bench-ready
 PROOF_READY := $(VENV)/.proof-ready
 FUZZ_READY := $(VENV)/.fuzz-ready
 MUTANTS_READY := $(VENV)/.mutants-ready
+FOREIGN := .venv-foreign
 FUZZ_SECONDS ?= 60
 CDK := npx --yes aws-cdk@2.1148.1
 CONTEXT = $(foreach pair,$(SETTINGS),-c $(pair))
@@ -82,8 +83,15 @@ deploy-local: $(PROOF_READY) ## deploy both stacks to a cloud on this machine an
 bundle: $(PROOF_READY) ## build what goes into the Lambdas' zips and tell the sizes
 	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done
 
-nightly: $(PROOF_READY) ## every combination of settings, synthesized and checked (long)
+nightly: $(PROOF_READY) $(FOREIGN)/.ready ## every combination of settings, synthesized and checked, and what else takes long
 	@$(BIN)/python -m pytest -q -m nightly tests/infra
+	@KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON=$(CURDIR)/$(FOREIGN)/bin/python $(BIN)/python -m pytest -q -k langchain tests/system/test_mcp_http.py
+
+$(FOREIGN)/.ready: $(UV) requirements/foreign.txt
+	@echo "installing another maker's MCP client ..." >&2
+	@$(UV) venv --quiet --clear $(FOREIGN)
+	@$(UV) pip install --quiet --python $(FOREIGN)/bin/python --require-hashes -r requirements/foreign.txt
+	@touch $@
 
 fuzz: $(FUZZ_READY) ## fuzz the function's events and the service's answers, FUZZ_SECONDS=60 each (Linux)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz.fuzz_event
@@ -120,7 +128,8 @@ lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no ad
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra bench pyproject.toml -o requirements/bench.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra fuzz pyproject.toml -o requirements/fuzz.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra mutants pyproject.toml -o requirements/mutants.txt
+	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra foreign pyproject.toml -o requirements/foreign.txt
 
 clean: ## remove .venv and everything that tools left behind
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist
+	rm -rf $(VENV) $(FOREIGN) mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
