@@ -5,8 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.searches import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Span = tuple[int, int]
 """Offset of the first character, and behind the last one."""
@@ -69,8 +73,7 @@ class Draft:
     """The text as the checks search it."""
 
     def __post_init__(self) -> None:
-        referring = sum(_count_words(self.text[start:end]) for start, end in self.references)
-        object.__setattr__(self, "words", _count_words(self.text) - referring)
+        object.__setattr__(self, "words", _count_words(self.text, self.references))
         object.__setattr__(self, "folded", fold(self.text))
 
     def is_code(self, offset: int) -> bool:
@@ -93,5 +96,12 @@ class Draft:
         return before > 0 and preceding >= 0 and start - self.references[preceding][1] <= before
 
 
-def _count_words(text: str) -> int:
-    return len(text.split())
+_ENDS_SENTENCE: Final = frozenset(".,;:!?)")
+
+
+def _count_words(text: str, references: Iterable[Span]) -> int:
+    parts, behind = [], 0
+    for start, end in references:
+        parts.append(text[behind:start])
+        behind = end + (text[end : end + 1] in _ENDS_SENTENCE)
+    return len(" ".join([*parts, text[behind:]]).split())

@@ -272,3 +272,8 @@ def test_steps_grow_with_the_length_of_a_hostile_answer_and_no_faster(hostile, m
         verify(hostile * times, LEDGER)
         taken.append(steps)
     assert taken[1] <= 4 * taken[0] + 10
+
+
+@pytest.mark.parametrize(("answer", "words"), [("[1][1]", 0), ("Reboot[1] it [2].", 2), ("[1]", 0)])
+def test_references_are_no_words_wherever_they_stand(answer, words):
+    assert verify(answer, LEDGER).metrics.words == words
