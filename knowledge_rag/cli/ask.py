@@ -31,7 +31,10 @@ def ask(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="JSON of an incident: signals, alerts, service; - is standard input.",
+            help=(
+                "JSON of an incident: what you write yourself, a webhook of Alertmanager, or an "
+                "alarm of CloudWatch; - is standard input."
+            ),
         ),
     ] = None,
     kb: KbOption = None,

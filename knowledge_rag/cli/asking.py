@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from knowledge_rag.cli.incident_files import UNDERSTOOD, unwrapped
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
@@ -37,11 +38,9 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
                 f"the question has {len(asked)} characters, allowed: {MAX_QUERY_CHARACTERS}"
             )
         return Incident(title=one_line(asked) or "")
-    incident = Incident.from_state(_read(path))
+    incident = Incident.from_state(unwrapped(_read(path)))
     if incident.is_empty and not asked:
-        raise InvalidRequest(
-            f"{path}: tells nothing that could be asked about: no alert, no signal"
-        )
+        raise InvalidRequest(f"{path}: tells nothing that could be asked about; {UNDERSTOOD}")
     return (
         incident if incident.title or not asked else replace(incident, title=one_line(asked) or "")
     )
