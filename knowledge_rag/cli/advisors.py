@@ -24,9 +24,12 @@ def chosen_advisor(
         region: wins over what the environment and the AWS configuration say.
 
     Raises:
-        InvalidRequest: an option is missing, or no region is set.
+        InvalidRequest: an option is missing or for another advisor, or no region is set.
         InvalidSettings: no model or agent can have such a name.
     """
+    for option, given, whose in (("--model-id", model_id, "converse"), ("--agent", agent, "agent")):
+        if given and name != whose:
+            raise InvalidRequest(f"{option} is for --advisor {whose}, not for {name}")
     if name == "converse":
         return FallbackAdvisor(_converse(model_id, region))
     if name == "agent":

@@ -55,6 +55,8 @@ def retrieve(
 
 
 def _arguments(filters: list[str]) -> dict[str, str]:
+    from knowledge_rag.core.chunks import DocumentType
+    from knowledge_rag.core.metadata import DOCUMENT_TYPE
     from knowledge_rag.core.retrieval import FILTER_KEYS
 
     arguments: dict[str, str] = {}
@@ -66,5 +68,7 @@ def _arguments(filters: list[str]) -> dict[str, str]:
             raise InvalidRequest(f"--filter {text!r}: KEY is one of {', '.join(FILTER_KEYS)}")
         if key in arguments:
             raise InvalidRequest(f"--filter {text!r}: there is a filter for {key} already")
+        if key == DOCUMENT_TYPE and value.strip() not in tuple(DocumentType):
+            raise InvalidRequest(f"--filter {text!r}: {key} is one of {', '.join(DocumentType)}")
         arguments[key] = value
     return arguments

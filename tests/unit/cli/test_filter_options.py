@@ -21,6 +21,7 @@ def test_filters_become_arguments_of_the_call():
         (["=rds"], "KEY is one of document_type, service"),
         (["query=x"], "KEY is one of"),
         (["messageVersion=1.0"], "KEY is one of"),
+        (["document_type=runbok"], "document_type is one of runbook, postmortem"),
         (["service=a", "service=b"], "there is a filter for service already"),
     ],
 )
