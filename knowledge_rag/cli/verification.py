@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
 STDIN: Final = "-"
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Of a file that is read; no answer and no trace of one is near."""
-_NOTHING: Final = re.compile(
-    r"\b(?:no documented guidance|nothing (?:is )?documented)\b", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +99,11 @@ def run(
     read = tuple(_evidence(path) for path in evidence)
     name, text = _answer(answer, evidence, read)
     ledger = Ledger.of(*([passage.result for passage in one.passages] for one in read))
-    reviewed = review(text, ledger, ReviewSettings(Settings(mark=mark)))
+    failed = [reason for one in read for reason in one.reasons]
+    reviewed = review(text, ledger, ReviewSettings(Settings(mark=mark)), failed=failed)
     staleness = _staleness(reviewed, corpus) if corpus else ()
-    about_evidence = _about_evidence(read, text, checked=corpus is not None)
-    findings = (*reviewed.findings, *_stale(reviewed, staleness), *about_evidence)
+    unproven = () if corpus else _unproven(read)
+    findings = (*reviewed.findings, *_stale(reviewed, staleness), *unproven)
     ordered = sorted(findings, key=lambda one: (one.start, one.rule.level, one.end))
     return Verification(name, reviewed, read, staleness, tuple(ordered))
 
@@ -183,17 +180,10 @@ def _stale(reviewed: Review, staleness: Sequence[Staleness]) -> Iterator[Finding
             yield Finding(rule, describe(found), *positions.written((cited.start, cited.end)))
 
 
-def _about_evidence(
-    read: Sequence[EvidenceFile], answer: str, *, checked: bool
-) -> Iterator[Finding]:
-    """Find what is wrong with the evidence itself, or with how the answer speaks of it."""
-    failed = [reason for one in read for reason in one.reasons]
-    found = _NOTHING.search(answer)
-    if failed and found:
-        message = f"The knowledge base could not be searched ({', '.join(failed)}): nothing is known of what it documents."
-        yield Finding(Rule.FALSE_NO_MATCH, message, *found.span())
+def _unproven(read: Sequence[EvidenceFile]) -> Iterator[Finding]:
+    """Find evidence that nothing binds to its lines, where no documents are at hand either."""
     passages = [passage for one in read for passage in one.passages]
     unproven = sum(not passage.proven for passage in passages)
-    if unproven and not checked:
+    if unproven:
         message = f"{unproven} of {len(passages)} passages carry no hash that binds them to their lines; --corpus holds them against the files."
         yield Finding(Rule.UNPROVEN_EVIDENCE, message, 0, 0)

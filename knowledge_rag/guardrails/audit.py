@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -12,13 +13,17 @@ from knowledge_rag.guardrails.rules import Finding, Rule
 from knowledge_rag.guardrails.support.report import WarningKind, line_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from knowledge_rag.core.outcome import Reason
     from knowledge_rag.guardrails.backing import Backing, Judged, Missing, Place
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.guardrails.support.report import SupportWarning
     from knowledge_rag.guardrails.verify import Verified
 
+_NOTHING: Final = re.compile(
+    r"\b(?:no documented guidance|nothing (?:is )?documented)\b", re.IGNORECASE
+)
 _MOST_WORDS: Final = 8
 """Missing words of a claim that are named."""
 
@@ -40,6 +45,20 @@ def audit(verified: Verified, backing: Backing, ledger: Ledger) -> tuple[Finding
         start, end = positions.written((shown.start, shown.end))
         found.append(Finding(shown.rule, shown.message, start, end))
     return tuple(sorted(found, key=lambda one: (one.start, one.rule.level, one.end, one.rule)))
+
+
+def false_no_match(answer: str, failed: Sequence[Reason]) -> Iterator[Finding]:
+    """Find the claim that nothing is documented, where a search could not be carried out.
+
+    Args:
+        answer: as it was written.
+        failed: why searches failed.
+    """
+    found = _NOTHING.search(answer)
+    if failed and found:
+        why = ", ".join(dict.fromkeys(failed))
+        message = f"The knowledge base could not be searched ({why}): nothing is known of what it documents."
+        yield Finding(Rule.FALSE_NO_MATCH, message, *found.span())
 
 
 def _wording(verified: Verified) -> Iterator[Finding]:

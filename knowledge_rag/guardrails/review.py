@@ -6,13 +6,16 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.guardrails.audit import audit
+from knowledge_rag.guardrails.audit import audit, false_no_match
 from knowledge_rag.guardrails.backing import judge
 from knowledge_rag.guardrails.rules import Level
 from knowledge_rag.guardrails.support.report import SupportSettings
 from knowledge_rag.guardrails.verify import Settings, verify
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knowledge_rag.core.outcome import Reason
     from knowledge_rag.guardrails.backing import Backing
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.guardrails.rules import Finding
@@ -59,18 +62,26 @@ class Review:
         return tuple(one for one in self.findings if one.rule.level is Level.ERROR)
 
 
-def review(answer: str, ledger: Ledger, settings: ReviewSettings | None = None) -> Review:
+def review(
+    answer: str,
+    ledger: Ledger,
+    settings: ReviewSettings | None = None,
+    *,
+    failed: Sequence[Reason] = (),
+) -> Review:
     """Review an answer against the evidence of its request; each finding is logged, without text.
 
     Args:
         answer: as it was written.
         ledger: all that retrieval returned for this request.
         settings: how strictly.
+        failed: why searches of this request failed, if any did.
     """
     settings = settings or ReviewSettings()
     verified = verify(answer, ledger, settings.verifying)
     backing = judge(verified, ledger, settings.support)
-    findings = audit(verified, backing, ledger)
+    found = (*audit(verified, backing, ledger), *false_no_match(answer, failed))
+    findings = tuple(sorted(found, key=lambda one: (one.start, one.rule.level, one.end)))
     for one in findings:
         LOGGER.warning("rule=<%s>, start=<%d>, end=<%d> | finding", one.rule, one.start, one.end)
     return Review(answer, ledger, verified, backing, findings)

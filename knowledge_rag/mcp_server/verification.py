@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.review import review
 from knowledge_rag.guardrails.review_json import review_json
-from knowledge_rag.guardrails.rules import Finding, Rule
 from knowledge_rag.mcp_server.evidence_store import reasons_in
 from knowledge_rag.mcp_server.schemas import (
     MAX_ANSWER_CHARACTERS,
@@ -22,14 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from knowledge_rag.core.outcome import RetrievalOutcome
-    from knowledge_rag.guardrails.review import Review
 
 MAX_REFERENCES: Final = 2_000
 """Of one answer; each takes some hundred bytes of the result."""
-
-_NOTHING: Final = re.compile(
-    r"\b(?:no documented guidance|nothing (?:is )?documented)\b", re.IGNORECASE
-)
 
 
 def verified(answer: str, outcomes: Sequence[RetrievalOutcome]) -> dict[str, Any]:
@@ -39,7 +31,8 @@ def verified(answer: str, outcomes: Sequence[RetrievalOutcome]) -> dict[str, Any
         InvalidRequest: it has more than MAX_REFERENCES references.
     """
     ledger = Ledger.of(*(outcome.results for outcome in outcomes))
-    reviewed = _with_false_no_match(review(answer, ledger), outcomes)
+    failed = [outcome.reason for outcome in outcomes if outcome.reason is not None]
+    reviewed = review(answer, ledger, failed=failed)
     references = len(reviewed.verified.citations) + len(reviewed.verified.removed)
     if references > MAX_REFERENCES:
         raise InvalidRequest(
@@ -51,21 +44,6 @@ def verified(answer: str, outcomes: Sequence[RetrievalOutcome]) -> dict[str, Any
         "degraded": reasons_in(outcomes),
     }
     return {**review_json(reviewed), "evidence": evidence}
-
-
-def _with_false_no_match(reviewed: Review, outcomes: Sequence[RetrievalOutcome]) -> Review:
-    """Find the claim that nothing is documented, where a search could not be carried out."""
-    failed = [one.reason.value for one in outcomes if one.reason is not None]
-    found = _NOTHING.search(reviewed.answer)
-    if not failed or found is None:
-        return reviewed
-    message = (
-        f"The knowledge base could not be searched ({', '.join(dict.fromkeys(failed))}): nothing is "
-        "known of what it documents."
-    )
-    finding = Finding(Rule.FALSE_NO_MATCH, message, *found.span())
-    findings = sorted((*reviewed.findings, finding), key=lambda one: (one.start, one.end))
-    return replace(reviewed, findings=tuple(findings))
 
 
 def read_arguments(arguments: Mapping[str, object]) -> tuple[str, list[str] | None]:
