@@ -43,14 +43,14 @@ class LineState:
         """Whether code spans are recognised in this paragraph."""
         self.begun = False
         """Whether the line has begun; else what follows begins the next one."""
-        self.goes_on = False
-        """Whether the line may go on with the paragraph before."""
         self._outlet = outlet
         self._start = 0  # where the line starts, or what follows the last cut in it
         self._before = ""  # the line as it goes out, up to there, while it is but a prefix
         self._prefix = True
         self._cut = False
+        self._head = ""
         self._quotes = 0  # that its paragraph is in
+        self._quotes_before = 0
         self._blocks = Blocks()
         self._entered = Blocks()  # as it was when the line began
 
@@ -65,7 +65,9 @@ class LineState:
         self._entered, self.kind, self._blocks = entered, kind, blocks
         self._start, self._before = start, ""
         self.begun, self._prefix, self._cut = True, True, False
-        self.goes_on = kind is _TEXT or self._goes_on(head)
+        if kind is not _TEXT:
+            self._head, self._quotes_before = head, self._quotes
+            self._quotes = quotes_of(head) if kind is _BLOCK and ">" in head else 0
         if not blocks.trusted or blocks.in_html:
             self.spans = False
         elif kind is _BLANK or kind is _CODE:
@@ -86,6 +88,15 @@ class LineState:
             return False
         self._blocks = behind_blank(self._entered)
         self.spans = True
+        return True
+
+    def goes_on(self) -> bool:
+        """Whether to some reader the line goes on with the paragraph of the one before."""
+        if self.kind is not _BLOCK:
+            return self.kind is _TEXT
+        if self._quotes > self._quotes_before or not may_go_on(self._head):
+            return False
+        self._quotes = self._quotes_before
         return True
 
     def prefix(self, end: int) -> str | None:
@@ -140,14 +151,6 @@ class LineState:
             self._prefix, self._before = prefix is not None, (prefix or "")[: CONTEXT + 1]
             self._start = count
         self._start -= count
-
-    def _goes_on(self, head: str) -> bool:
-        """Whether a line that is no mere text may go on with the paragraph of the one before."""
-        quotes = quotes_of(head) if ">" in head and self.kind is _BLOCK else 0
-        if self.kind is _BLOCK and quotes <= self._quotes and may_go_on(head):
-            return True
-        self._quotes = quotes
-        return False
 
     def _would_change(self, prefix: str, end: int) -> bool:
         """Whether the line would be code, or make readings part, without what stands there."""

@@ -117,10 +117,9 @@ class Scanner:
 
     def _begin_line(self, *, final: bool) -> bool:
         begun = self._line.begin(self._at, final=final)
-        if begun and not self._line.goes_on:
+        if begun and (self._open or self._closed >= 0) and not self._line.goes_on():
             self._closed = -1
-            if self._open:
-                self._break()
+            self._break()
         return begun
 
     def _pass_code_lines(self) -> bool:
@@ -152,6 +151,10 @@ class Scanner:
                 self._line.spans = False
         self._at = end
         return True
+
+    def _note_closed(self, end: int) -> None:
+        following = self._outlet.text[end : end + 1]
+        self._closed = end if not following or following == "(" else -1
 
     def _look_behind_bracket(self) -> None:
         """See whether this is in a link's destination: there, a backtick begins no code span."""
@@ -199,7 +202,8 @@ class Scanner:
     def _close_bracket(self, end: int, *, final: bool) -> bool:
         opened = self._open
         if opened is None:
-            self._at = self._closed = end
+            self._at = end
+            self._note_closed(end)
             return True
         raw = self._outlet.text[opened.content : self._at]
         reference = parse(raw)
@@ -212,7 +216,8 @@ class Scanner:
             if self._waits_behind_bracket:
                 return False
         self._open = None
-        self._at = self._closed = end
+        self._at = end
+        self._note_closed(end)
         if reference is not None:
             self._judge(opened, raw, reference)
         return True
