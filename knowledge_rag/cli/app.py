@@ -19,6 +19,7 @@ from knowledge_rag.cli.bench import bench
 from knowledge_rag.cli.chunk import chunk
 from knowledge_rag.cli.demo import demo
 from knowledge_rag.cli.doctor import doctor
+from knowledge_rag.cli.eval import evaluate
 from knowledge_rag.cli.exits import ExitCode, exit_code_for
 from knowledge_rag.cli.gameday import gameday
 from knowledge_rag.cli.ingest import ingest
@@ -55,6 +56,7 @@ for command in (
     smoke,
 ):
     app.command()(command)
+app.command("eval")(evaluate)
 app.add_typer(bench, name="bench")
 app.add_typer(model, name="model")
 

@@ -1,0 +1,203 @@
+"""Carries ``knowledge-rag eval`` out: rows, documents, the way to the knowledge base, the files."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from knowledge_rag.cli.options import Search
+from knowledge_rag.cli.terminal import progress_bar, tell
+from knowledge_rag.core.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from knowledge_rag.core.retrieval import SearchType
+    from knowledge_rag.evaluation.datasets import Row
+    from knowledge_rag.evaluation.evaluation_corpus import Documents
+    from knowledge_rag.evaluation.evaluation_report import Evaluation
+    from knowledge_rag.local.ingest import Progress
+    from knowledge_rag.local.settings import LocalSettings
+    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Which knowledge base is asked, and how.
+
+    Args:
+        function: name or ARN of a deployed retrieval function, if that is asked.
+        knowledge_base: id of a Bedrock knowledge base, if that is asked.
+        search: search type, ``None`` for the default.
+        region: of what is deployed, ``None`` for the usual one.
+
+    Raises:
+        InvalidRequest: these don't go together.
+    """
+
+    function: str | None
+    knowledge_base: str | None
+    search: Search | None
+    region: str | None
+
+    def __post_init__(self) -> None:
+        if self.function is not None and self.knowledge_base is not None:
+            raise InvalidRequest("--function and --knowledge-base: choose one")
+        if self.function is not None and self.search is not None:
+            raise InvalidRequest(
+                "--search: how a deployed function searches is a setting of its own"
+            )
+        if self.region is not None and self.name == "local":
+            raise InvalidRequest("--region goes with --function or --knowledge-base")
+
+    @property
+    def name(self) -> str:
+        """Give ``local``, ``function`` or ``retrieve``."""
+        if self.function is not None:
+            return "function"
+        return "local" if self.knowledge_base is None else "retrieve"
+
+    @property
+    def method(self) -> str:
+        """Give the search type; ``""`` where the function's own setting decides."""
+        return "" if self.function is not None else (self.search or Search.HYBRID).value
+
+
+def check_outputs(results: Path | None, plot: Path | None, settings: LocalSettings) -> None:
+    """Refuse now what would fail after minutes of asking."""
+    from knowledge_rag.evaluation.evaluation_plot import check_plot
+    from knowledge_rag.evaluation.retrieval_metrics import check_installed
+
+    check_installed()
+    if plot is not None:
+        check_plot(plot, settings.cache_dir)
+    for path in filter(None, (results, plot)):
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise InvalidRequest(f"can't write {path}: it is a folder, or its folder is missing")
+
+
+def read_rows(
+    datasets: Sequence[Path], limit: int | None, seed: int, *, with_alert: bool
+) -> tuple[Row, ...]:
+    """Read the questions, or a sample of them.
+
+    Raises:
+        InvalidRequest: a row is no labelled question, or none names the alert that is wanted.
+        UnreadableDocument: a file can't be read.
+    """
+    from knowledge_rag.evaluation.datasets import load_datasets, sample
+
+    rows = sample(load_datasets(datasets), limit, seed)
+    if with_alert and not any(row.alert for row in rows):
+        raise InvalidRequest("--with-alert: no question here names an alert")
+    return rows
+
+
+def read_documents(rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[Path]) -> Documents:
+    """Find the documents, and say where the labels don't fit them.
+
+    Raises:
+        InvalidRequest: no folder is named, and none lies beside the datasets.
+        UnusableCorpus: there are no documents in it.
+    """
+    from knowledge_rag.evaluation.datasets import docs_beside
+    from knowledge_rag.evaluation.evaluation_corpus import Documents, doubts_about_labels
+
+    documents = Documents.of(docs or docs_beside(datasets))
+    for skipped in documents.skipped:
+        tell("skipped", str(skipped))
+    for doubt in doubts_about_labels(rows, documents):
+        tell("warning", doubt)
+    return documents
+
+
+def run(
+    rows: tuple[Row, ...],
+    documents: Documents,
+    way: Way,
+    settings: LocalSettings,
+    *,
+    max_results: int,
+    with_alert: bool,
+) -> Evaluation:
+    """Ask every question and sum up what came back.
+
+    Args:
+        rows: the questions.
+        documents: that they are about.
+        way: whom to ask.
+        settings: where the knowledge base is cached.
+        max_results: asked for with each question.
+        with_alert: whether to ask with the alert's name.
+    """
+    from knowledge_rag.evaluation.datasets import fingerprint
+    from knowledge_rag.evaluation.evaluation_report import Setup, summarise
+    from knowledge_rag.evaluation.evaluation_run import ask_all, judge
+
+    with progress_bar() as progress, _retrieval(way, documents, settings, progress) as retrieval:
+        asked = ask_all(
+            retrieval, rows, max_results=max_results, with_alert=with_alert, progress=progress
+        )
+    setup = Setup(
+        way.name, way.method, max_results, with_alert, fingerprint(rows), documents.fingerprint
+    )
+    return summarise(setup, judge(asked, documents.reader()))
+
+
+def write(done: Evaluation, results: Path | None, plot: Path | None) -> None:
+    """Write the files that were asked for.
+
+    Raises:
+        OSError: one can't be written.
+    """
+    from knowledge_rag.evaluation.evaluation_plot import write_plot
+    from knowledge_rag.evaluation.evaluation_results import write_results
+
+    if results is not None:
+        write_results(done, results)
+    if plot is not None:
+        write_plot(done, plot)
+
+
+@contextmanager
+def _retrieval(
+    way: Way, documents: Documents, settings: LocalSettings, progress: Progress
+) -> Iterator[BoundedRetrieval]:
+    from knowledge_rag.core.retrieval import SearchType
+
+    search_type = SearchType((way.method or Search.HYBRID.value).upper())
+    if way.name != "local":
+        retrieval = _deployed(way, search_type)
+        try:
+            yield retrieval
+        finally:
+            retrieval.close()
+        return
+    from knowledge_rag.evaluation.evaluation_corpus import ingested
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.local_retrieval import local_retrieval
+
+    embedder = MiniLm(settings)
+    with (
+        ingested(documents, settings.cache_dir, embedder, progress) as opened,
+        local_retrieval(opened, search_type=search_type) as local,
+    ):
+        yield local
+
+
+def _deployed(way: Way, search_type: SearchType) -> BoundedRetrieval:
+    from knowledge_rag.core.retrieval import SearchSettings
+    from knowledge_rag.deployment.aws import Aws
+    from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
+    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+    from knowledge_rag.orchestrator.backends.function import RetrievalFunction
+
+    region = Aws(way.region).region
+    if not region:
+        raise InvalidRequest("no region is set: name one by --region or AWS_REGION")
+    if way.function is not None:
+        return BoundedRetrieval(RetrievalFunction(way.function, region))
+    settings = SearchSettings(way.knowledge_base or "", search_type)
+    return BoundedRetrieval(BedrockRetrieve(settings, region))

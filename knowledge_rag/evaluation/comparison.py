@@ -1,0 +1,207 @@
+"""Two runs on the same questions: what differs, and whether that is more than chance.
+
+Each question is asked in both runs, so its two values belong together. The questions are drawn
+anew, with replacement, as often as there are questions, ten thousand times; the middle 95 % of the
+mean differences are the interval. Where it leaves out zero, another set of questions of this kind
+would very likely show a difference in the same direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from rich.table import Table
+
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.evaluation.evaluation_results import DEGRADED, LATENCY, ZERO_RESULT
+
+if TYPE_CHECKING:
+    from knowledge_rag.evaluation.evaluation_results import Results
+
+RESAMPLES: Final = 10_000
+SEED: Final = 2026
+CONFIDENCE: Final = 0.95
+MIN_PAIRS: Final = 2
+_BLOCK: Final = 250
+"""Resamples made at once: bounds the memory to some megabytes for thousands of questions."""
+
+LOWER_IS_BETTER: Final = frozenset({DEGRADED, LATENCY, ZERO_RESULT})
+
+Values = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One metric in both runs.
+
+    Args:
+        metric: its name; a latency is in milliseconds, all else 0..1.
+        pairs: questions that have a value in both.
+        a: mean of the first run.
+        b: mean of the second run.
+        difference: ``b - a``.
+        low: lower end of the interval of the difference.
+        high: upper end.
+    """
+
+    metric: str
+    pairs: int
+    a: float
+    b: float
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def more_than_chance(self) -> bool:
+        """Whether the interval leaves out zero."""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def verdict(self) -> str:
+        """Say it to people."""
+        if not self.difference:
+            return "the same"
+        if not self.more_than_chance:
+            return "maybe chance"
+        better = (self.difference < 0) == (self.metric in LOWER_IS_BETTER)
+        return "better" if better else "worse"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs.
+
+    Args:
+        a: name of the first.
+        b: name of the second.
+        queries: asked in both.
+        same_documents: whether both searched the same documents.
+        differences: of each metric that any question has a value of in both.
+    """
+
+    a: str
+    b: str
+    queries: int
+    same_documents: bool
+    differences: tuple[Difference, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "queries": self.queries,
+            "same_documents": self.same_documents,
+            "confidence": CONFIDENCE,
+            "resamples": RESAMPLES,
+            "metrics": {each.metric: _to_dict(each) for each in self.differences},
+        }
+
+
+def compare(a: Results, b: Results, *, resamples: int = RESAMPLES, seed: int = SEED) -> Comparison:
+    """Compare two runs question by question.
+
+    Args:
+        a: the first, from which the differences count.
+        b: the second.
+        resamples: how often the questions are drawn anew.
+        seed: of the draws; the same seed gives the same intervals.
+
+    Raises:
+        InvalidRequest: they are of different questions, or of too few.
+    """
+    if a.rows_sha256 != b.rows_sha256 or a.values.keys() != b.values.keys():
+        raise InvalidRequest(
+            f"{a.name} and {b.name} are runs of different questions: compare runs of the same "
+            "datasets, --limit and --seed"
+        )
+    if len(a.values) < MIN_PAIRS:
+        raise InvalidRequest("one query is too few to compare: nothing could be told from chance")
+    names = list(next(iter(a.values.values())))
+    first, second = (_matrix(run, list(a.values), names) for run in (a, b))
+    both = ~(np.isnan(first) | np.isnan(second))
+    low, high = _intervals(np.where(both, second - first, 0.0), both, resamples, seed)
+    differences = tuple(
+        _difference(name, first[both[:, n], n], second[both[:, n], n], (low[n], high[n]))
+        for n, name in enumerate(names)
+        if both[:, n].any()
+    )
+    same = a.docs_sha256 == b.docs_sha256
+    return Comparison(a.name, b.name, len(a.values), same, differences)
+
+
+def as_table(comparison: Comparison) -> Table:
+    """Lay a comparison out for a terminal."""
+    table = Table(title=f"{comparison.queries} queries", caption=_caption(comparison))
+    interval = f"B - A, {CONFIDENCE:.0%} interval"
+    for heading in ("metric", "A", "B", interval, "B is"):
+        at_left = heading in {"metric", "B is"}
+        table.add_column(heading, justify="left" if at_left else "right", no_wrap=True)
+    for each in comparison.differences:
+        digits = 1 if each.metric == LATENCY else 3
+        table.add_row(
+            each.metric,
+            f"{each.a:.{digits}f}",
+            f"{each.b:.{digits}f}",
+            f"{each.difference:+.{digits}f} ({each.low:+.{digits}f} .. {each.high:+.{digits}f})",
+            each.verdict,
+        )
+    return table
+
+
+def _caption(comparison: Comparison) -> str:
+    parts = [
+        f"A {comparison.a}",
+        f"B {comparison.b}",
+        f"paired bootstrap, {RESAMPLES:,} resamples",
+        "latency is the mean, and depends on the machine's other work",
+    ]
+    if not comparison.same_documents:
+        parts.append("they searched different documents")
+    return "\n".join(map(neutralise, parts))
+
+
+def _matrix(run: Results, ids: list[str], names: list[str]) -> Values:
+    """Give shape (questions, metrics), NaN where a question has no value."""
+    rows = [[run.values[each][name] for name in names] for each in ids]
+    return np.array(rows, dtype=np.float64)
+
+
+def _intervals(
+    differences: Values, known: np.ndarray[Any, np.dtype[np.bool_]], resamples: int, seed: int
+) -> tuple[Values, Values]:
+    """Give the ends of the intervals of the mean differences, each of shape (metrics,)."""
+    random = np.random.default_rng(seed)
+    count = len(differences)
+    weights = known.astype(np.float64)
+    means = []
+    for start in range(0, resamples, _BLOCK):
+        size = min(_BLOCK, resamples - start)
+        drawn = random.integers(0, count, (size, count)) + np.arange(size)[:, None] * count
+        times = np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count)
+        pairs = times @ weights
+        means.append(times @ differences / np.where(pairs, pairs, np.nan))
+    tails = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
+    low, high = np.zeros(differences.shape[1]), np.zeros(differences.shape[1])
+    for metric, drawn_means in enumerate(np.concatenate(means).T):
+        # a draw without any question that has a value says nothing
+        if (said := drawn_means[~np.isnan(drawn_means)]).size:
+            low[metric], high[metric] = np.quantile(said, tails)
+    return low, high
+
+
+def _difference(metric: str, a: Values, b: Values, interval: tuple[float, float]) -> Difference:
+    low, high = (float(end) for end in interval)
+    mean = float(np.mean(b - a))
+    return Difference(metric, len(a), float(np.mean(a)), float(np.mean(b)), mean, low, high)
+
+
+def _to_dict(difference: Difference) -> dict[str, Any]:
+    return asdict(difference) | {
+        "more_than_chance": difference.more_than_chance,
+        "verdict": difference.verdict,
+    }

@@ -1,0 +1,221 @@
+"""Labelled questions: JSON Lines with a question and the lines, or the files, that answer it.
+
+A row has ``id``, ``query`` and ``relevant``, a list of ``{"source_file": ...}`` with or without
+``start_line`` and ``end_line``; and, where known, ``also_acceptable`` (other files that answer it
+as well), ``alert`` (the name of the alert that asks), ``answer_start_line`` and ``answer_end_line``
+(the very lines of the answer, in the first relevant file). Other keys are left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.citations import MAX_LINE, check_source_file
+from knowledge_rag.core.errors import InvalidCitation, InvalidRequest, UnreadableDocument
+from knowledge_rag.core.lines import decode, split_lines
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from knowledge_rag.local.corpus import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from knowledge_rag.core.citations import Citation
+
+MAX_DATASET_BYTES: Final = 256 * 1024 * 1024
+DOCS_FOLDER: Final = "docs"
+"""Beside a dataset: the documents that its labels name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What answers a question: lines of a file, or a whole file.
+
+    Args:
+        source_file: relative to the documents' root.
+        lines: first and last, 1-based and inclusive; ``None`` for the whole file.
+        sha256: of the file that the label was made on, ``""`` where unknown.
+    """
+
+    source_file: str
+    lines: tuple[int, int] | None = None
+    sha256: str = ""
+
+    def reached_by(self, citation: Citation) -> bool:
+        """Whether a citation is of this file and, where there are lines, shares one with them."""
+        if citation.source_file != self.source_file:
+            return False
+        if self.lines is None:
+            return True
+        return citation.start_line <= self.lines[1] and citation.end_line >= self.lines[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One labelled question.
+
+    Args:
+        id: unique in a run.
+        query: not blank, at most MAX_QUERY_CHARACTERS.
+        targets: what answers it, at least one.
+        also_acceptable: files that answer it as well as any target does.
+        alert: name of the alert that asks, ``""`` where there is none.
+        answer: the very lines of the answer, ``None`` where unknown.
+        dataset: name of the file that it is from.
+    """
+
+    id: str
+    query: str
+    targets: tuple[Target, ...]
+    also_acceptable: tuple[str, ...] = ()
+    alert: str = ""
+    answer: Target | None = None
+    dataset: str = ""
+
+    def question(self, *, with_alert: bool) -> str:
+        """Give what is asked: the query, with the alert's name before it if that is wanted."""
+        text = f"{self.alert} {self.query}" if with_alert and self.alert else self.query
+        return text[:MAX_QUERY_CHARACTERS]
+
+
+def load_datasets(paths: Sequence[Path]) -> tuple[Row, ...]:
+    """Read the rows of several files, in order.
+
+    Raises:
+        InvalidRequest: a file has no rows, two rows have one id, or a row is not of this form; the
+            message names file and line.
+        UnreadableDocument: a file can't be read.
+    """
+    rows: list[Row] = []
+    seen: dict[str, str] = {}
+    for path in paths:
+        before = len(rows)
+        for number, row in _rows(path):
+            where = f"{path}, line {number}"
+            if row.id in seen:
+                raise InvalidRequest(f"{where}: id {row.id[:80]!r} stands at {seen[row.id]} too")
+            seen[row.id] = where
+            rows.append(row)
+        if len(rows) == before:
+            raise InvalidRequest(f"{path}: no rows in it")
+    return tuple(rows)
+
+
+def sample(rows: Sequence[Row], limit: int | None, seed: int) -> tuple[Row, ...]:
+    """Give so many rows, chosen by a seed, in their order; all of them without a limit."""
+    if limit is None or limit >= len(rows):
+        return tuple(rows)
+    chosen = random.Random(seed).sample(range(len(rows)), limit)  # noqa: S311 - no secret
+    return tuple(rows[index] for index in sorted(chosen))
+
+
+def fingerprint(rows: Iterable[Row]) -> str:
+    """Give a sha256 that two runs share exactly if they asked the same rows with the same truth."""
+    digest = hashlib.sha256()
+    for row in rows:
+        truth = [[t.source_file, t.lines] for t in (*row.targets, *filter(None, [row.answer]))]
+        fields = [row.id, row.query, truth, row.also_acceptable]
+        digest.update(json.dumps(fields).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def docs_beside(paths: Sequence[Path]) -> Path:
+    """Give the folder of documents that lies beside the datasets.
+
+    Raises:
+        InvalidRequest: there is none, or there are several.
+    """
+    folders = {(path.parent / DOCS_FOLDER).resolve() for path in paths}
+    found = sorted(folder for folder in folders if folder.is_dir())
+    if len(found) != 1 or len(folders) != 1:
+        raise InvalidRequest(
+            f"no single folder {DOCS_FOLDER}/ beside the datasets: name the documents with --docs"
+        )
+    return found[0]
+
+
+def _rows(path: Path) -> Iterable[tuple[int, Row]]:
+    try:
+        data = read_regular(path, MAX_DATASET_BYTES + 1)
+    except OSError as error:
+        raise UnreadableDocument(str(path), error.strerror or str(error)) from error
+    if len(data) > MAX_DATASET_BYTES:
+        raise UnreadableDocument(str(path), f"larger than {MAX_DATASET_BYTES >> 20} MiB")
+    for number, line in enumerate(split_lines(decode(data, str(path))), start=1):
+        if line.strip():
+            yield number, _row(f"{path}, line {number}", line, path.stem)
+
+
+def _row(where: str, line: str, dataset: str) -> Row:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequest(f"{where}: no JSON") from error
+    try:
+        return _checked(fields, dataset)
+    except (InvalidCitation, ValueError) as error:
+        raise InvalidRequest(f"{where}: {error}") from error
+
+
+def _checked(fields: object, dataset: str) -> Row:
+    if not isinstance(fields, dict):
+        raise ValueError("a row is a JSON object")  # noqa: TRY004 - wrong input, not a defect
+    query = _text(fields, "query")
+    if len(query) > MAX_QUERY_CHARACTERS:
+        raise ValueError(f"query has {len(query)} characters, allowed: {MAX_QUERY_CHARACTERS}")
+    relevant, others = fields.get("relevant"), fields.get("also_acceptable", [])
+    if not isinstance(relevant, list) or not relevant:
+        raise ValueError("relevant is a list of at least one {source_file, ...}")
+    if not isinstance(others, list):
+        raise ValueError("also_acceptable is a list of files")  # noqa: TRY004 - likewise
+    targets = tuple(_target(each, "start_line", "end_line") for each in relevant)
+    return Row(
+        id=_text(fields, "id"),
+        query=query,
+        targets=tuple(dict.fromkeys(targets)),
+        also_acceptable=tuple(_file(each) for each in others),
+        alert=_text(fields, "alert") if fields.get("alert") else "",
+        answer=_answer(fields, targets[0]),
+        dataset=dataset,
+    )
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} is a text that is not blank")
+    return value
+
+
+def _file(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("source_file is a text")  # noqa: TRY004 - likewise
+    return check_source_file(value)
+
+
+def _target(value: object, first: str, last: str) -> Target:
+    if not isinstance(value, Mapping):
+        raise ValueError("relevant is a list of {source_file, ...}")  # noqa: TRY004 - likewise
+    sha256 = value.get("sha256") or ""
+    if not isinstance(sha256, str):
+        raise ValueError("sha256 is a text")  # noqa: TRY004 - likewise
+    return Target(_file(value.get("source_file")), _lines(value, first, last), sha256)
+
+
+def _lines(fields: Mapping[str, Any], first: str, last: str) -> tuple[int, int] | None:
+    start, end = fields.get(first), fields.get(last)
+    if start is None and end is None:
+        return None
+    if type(start) is not int or type(end) is not int or not 1 <= start <= end <= MAX_LINE:
+        raise ValueError(f"{first} and {last} are whole numbers, 1 or more, in this order")
+    return start, end
+
+
+def _answer(fields: Mapping[str, Any], first: Target) -> Target | None:
+    lines = _lines(fields, "answer_start_line", "answer_end_line")
+    return None if lines is None else Target(first.source_file, lines)

@@ -1,0 +1,197 @@
+"""The documents of an evaluation: ingested once, and read again to hold citations against them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.lines import decode
+from knowledge_rag.local.corpus import find_documents, read_bytes
+from knowledge_rag.local.errors import UnusableKnowledgeBase
+from knowledge_rag.local.ingest import IngestSettings, ingest
+from knowledge_rag.local.knowledge_base import KnowledgeBase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.evaluation.datasets import Row
+    from knowledge_rag.local.corpus import CorpusFile
+    from knowledge_rag.local.embeddings import Embedder
+    from knowledge_rag.local.ingest import Progress
+
+CACHE_FOLDER: Final = "eval"
+KEPT: Final = 6
+"""Knowledge bases that the cache keeps; the one that was not used for longest goes first."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The documents of a folder as they were listed.
+
+    Args:
+        root: the folder.
+        files: by path relative to it.
+        sha256: of each that can be read.
+        skipped: those that can't, each with its reason.
+    """
+
+    root: Path
+    files: Mapping[str, CorpusFile]
+    sha256: Mapping[str, str]
+    skipped: tuple[UnreadableDocument, ...]
+
+    @classmethod
+    def of(cls, root: Path) -> Documents:
+        """List a folder and hash what is in it.
+
+        Raises:
+            UnusableCorpus: it is missing, no folder, can't be listed, or holds no document.
+        """
+        files = {file.source_file: file for file in find_documents(root)}
+        hashes: dict[str, str] = {}
+        skipped = []
+        for name, file in files.items():
+            try:
+                data = read_bytes(file)
+                decode(data, name)
+            except UnreadableDocument as error:
+                skipped.append(error)
+            else:
+                hashes[name] = hashlib.sha256(data).hexdigest()
+        return cls(root, files, hashes, tuple(skipped))
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for two folders exactly if the same documents lie in them at the same paths."""
+        text = "\n".join(f"{sha256} {name}" for name, sha256 in sorted(self.sha256.items()))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def reader(self) -> CitationCheck:
+        """Give what holds results against the files as they are from now on."""
+        return CitationCheck(self)
+
+
+class CitationCheck:
+    """Reads cited lines from disk again, each file once, and by rules of its own.
+
+    Nothing of what cut or proved the chunks is used: the lines are split as bytes.
+
+    Args:
+        documents: the folder.
+    """
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._lines: dict[str, list[bytes]] = {}
+
+    def is_exact(self, result: RetrievalResult) -> bool:
+        """Whether the lines exist and are, byte for byte, what the result says."""
+        citation = result.citation
+        lines = self._read(citation.source_file)
+        if citation.end_line > len(lines):
+            return False
+        cited = b"\n".join(lines[citation.start_line - 1 : citation.end_line])
+        return cited == result.content.encode(errors="replace")
+
+    def _read(self, source_file: str) -> list[bytes]:
+        if source_file not in self._lines:
+            self._lines[source_file] = self._split(source_file)
+        return self._lines[source_file]
+
+    def _split(self, source_file: str) -> list[bytes]:
+        file = self._documents.files.get(source_file)
+        if file is None:
+            return []
+        try:
+            lines = read_bytes(file).removeprefix(_BOM).split(b"\n")
+        except UnreadableDocument:
+            return []
+        return lines[:-1] if not lines[-1] else lines
+
+
+def doubts_about_labels(rows: tuple[Row, ...], documents: Documents) -> Iterator[str]:
+    """Say where labels and documents don't belong together, which makes figures look worse."""
+    targets = [target for row in rows for target in row.targets]
+    gone = {t.source_file for t in targets if t.source_file not in documents.sha256}
+    changed = {
+        t.source_file
+        for t in targets
+        if t.sha256 and documents.sha256.get(t.source_file, t.sha256) != t.sha256
+    }
+    if gone:
+        yield f"{documents.root} lacks {_files(gone)} that should answer questions: {_some(gone)}"
+    if changed:
+        yield f"the labels were made on other versions of {_files(changed)}: {_some(changed)}"
+
+
+@contextmanager
+def ingested(
+    documents: Documents, cache_dir: Path, embedder: Embedder, progress: Progress | None = None
+) -> Iterator[KnowledgeBase]:
+    """Open the knowledge base of these documents, made unless the cache has it.
+
+    Args:
+        documents: the folder; its content names the cached file.
+        cache_dir: of the product.
+        embedder: the model.
+        progress: called while it is made.
+
+    Raises:
+        UnusableCorpus: nothing in the folder can be read.
+        IngestFailed: it can't be written.
+        ModelUnavailable: the embedding model can't be had.
+    """
+    path = _cached(documents, cache_dir, embedder)
+    try:
+        knowledge_base = KnowledgeBase(path, embedder)
+    except UnusableKnowledgeBase:  # not there yet, or damaged: nothing in it is anyone's
+        _make(documents, path, embedder, progress)
+        knowledge_base = KnowledgeBase(path, embedder)
+    with suppress(OSError):
+        os.utime(path)
+    _make_room(path)
+    with knowledge_base:
+        yield knowledge_base
+
+
+def _cached(documents: Documents, cache_dir: Path, embedder: Embedder) -> Path:
+    parts = (documents.fingerprint, IngestSettings().fingerprint, embedder.fingerprint)
+    name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    return cache_dir / CACHE_FOLDER / f"{name}.kb"
+
+
+def _make(documents: Documents, path: Path, embedder: Embedder, progress: Progress | None) -> None:
+    # beside its place, so that a run that is interrupted leaves nothing that looks finished
+    unfinished = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        ingest(documents.root, unfinished, embedder=embedder, progress=progress)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _make_room(used: Path) -> None:
+    with suppress(OSError):  # another run may be making room, too
+        others = sorted(
+            (path for path in used.parent.glob("*.kb") if path != used),
+            key=lambda path: path.stat().st_mtime,
+            reverse=True,
+        )
+        for path in others[KEPT - 1 :]:
+            path.unlink(missing_ok=True)
+
+
+def _files(names: set[str]) -> str:
+    return f"{len(names)} document{'s' if len(names) > 1 else ''}"
+
+
+def _some(names: set[str]) -> str:
+    return f"{min(names)}{', ...' if len(names) > 1 else ''}"

@@ -1,0 +1,133 @@
+"""An evaluation as a picture: how far down the answers stand, and how long they took.
+
+The same evaluation gives the same SVG, byte for byte: no date, no random ids.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.evaluation.evaluation_report import RELEVANCE_ABOVE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from knowledge_rag.evaluation.evaluation_report import Evaluation
+
+SUFFIXES: Final = (".svg", ".png")
+BLUE: Final = "#56b4e9"
+ORANGE: Final = "#e69f00"
+GREY: Final = "#777777"
+"""Of the set by Okabe and Ito, which people with any common colour blindness tell apart."""
+
+_CONFIG_VARIABLE: Final = "MPLCONFIGDIR"
+_STYLE: Final[Any] = {  # matplotlib's own type for it lists hundreds of names
+    "svg.hashsalt": "knowledge-rag",
+    "svg.fonttype": "none",  # text stays text, for search and for screen readers
+    "font.family": "sans-serif",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+}
+_BINS: Final = 30
+_TICKS: Final = 20
+
+
+def check_plot(path: Path, cache_dir: Path) -> None:
+    """Say at once, before anything is asked, if no picture could be made.
+
+    Args:
+        path: of the picture.
+        cache_dir: of the product; what matplotlib knows of the machine's fonts is kept there.
+
+    Raises:
+        InvalidRequest: its name ends in something else than SUFFIXES, or matplotlib is missing.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidRequest(f"--plot {path}: its name ends in {' or '.join(SUFFIXES)}")
+    os.environ.setdefault(_CONFIG_VARIABLE, str(cache_dir / "matplotlib"))
+    try:
+        import matplotlib.figure  # noqa: F401, PLC0415 - an extra, and slow to load
+    except ImportError as error:
+        raise InvalidRequest(
+            f"{error.name} is not installed: drawing needs `pip install 'knowledge-rag[eval]'`"
+        ) from error
+
+
+def write_plot(evaluation: Evaluation, path: Path) -> None:
+    """Draw an evaluation; see :func:`check_plot`.
+
+    Raises:
+        OSError: the file can't be written.
+    """
+    import matplotlib as mpl  # noqa: PLC0415 - likewise
+    from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
+
+    kind = path.suffix.lower().removeprefix(".")
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(9, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        _draw_hits(left, evaluation)
+        _draw_latency(right, evaluation)
+        metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+        figure.savefig(path, format=kind, dpi=150, metadata=metadata)
+
+
+def hit_curve(evaluation: Evaluation) -> list[float]:
+    """Give the share of queries answered among the first k results, for each k from 1 on."""
+    ranks = [each.rank for each in evaluation.judged]
+    return [
+        sum(rank is not None and rank <= k for rank in ranks) / len(ranks)
+        for k in range(1, evaluation.setup.max_results + 1)
+    ]
+
+
+def _draw_hits(axes: Axes, evaluation: Evaluation) -> None:
+    curve = hit_curve(evaluation)
+    axes.plot(range(1, len(curve) + 1), curve, color=BLUE, marker="o", linewidth=2, label="hit@k")
+    axes.axhline(RELEVANCE_ABOVE, color=GREY, linestyle="--", linewidth=1, label="target for hit@5")
+    axes.set(
+        title=f"Answered among the first k ({evaluation.figures.queries} queries)",
+        xlabel="k (results)",
+        ylabel="share of queries (0 to 1)",
+        ylim=(0, 1.02),
+    )
+    if len(curve) <= _TICKS:
+        axes.set_xticks(range(1, len(curve) + 1))
+    axes.legend(loc="lower right", edgecolor="none")
+
+
+def _draw_latency(axes: Axes, evaluation: Evaluation) -> None:
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - likewise
+
+    searched = _milliseconds(evaluation, searched=True)
+    degraded = _milliseconds(evaluation, searched=False)
+    series = [(searched, BLUE, "searched"), (degraded, ORANGE, "degraded")]
+    shown = [(times, colour, label) for times, colour, label in series if times]
+    axes.hist(
+        [times for times, _, _ in shown],
+        bins=_BINS,
+        color=[colour for _, colour, _ in shown],
+        label=[label for _, _, label in shown],
+        stacked=True,
+    )
+    found = evaluation.figures.latency_ms
+    if found is not None:
+        label = f"p95 of the searched: {found.p95:.0f} ms"
+        axes.axvline(found.p95, color=GREY, linestyle="--", linewidth=1, label=label)
+    axes.set(title="Latency", xlabel="time (ms)", ylabel="number of queries")
+    axes.set_xlim(left=0)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(loc="upper right", edgecolor="none")
+
+
+def _milliseconds(evaluation: Evaluation, *, searched: bool) -> Sequence[float]:
+    return [each.asked.seconds * 1000 for each in evaluation.judged if each.searched is searched]

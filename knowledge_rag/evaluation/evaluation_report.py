@@ -1,0 +1,242 @@
+"""What an evaluation found: figures, and whether each target is reached.
+
+A degraded query has no results, so it is a miss to every measure of relevance. It counts for the
+rates of success and degradation, and for nothing else: neither for the zero-result rate, which is
+of queries that were searched, nor for latency. A knowledge base that gives up after two seconds
+would look quick otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.evaluation.retrieval_metrics import CUTOFFS, MEASURES
+from knowledge_rag.evaluation.timing import Percentiles, percentiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from knowledge_rag.evaluation.evaluation_run import Judged
+
+LATENCY_P95_BELOW_MS: Final = 2000.0
+SUCCESS_ABOVE: Final = 0.95
+CITATIONS_EXACT: Final = 1.0
+RELEVANCE_ABOVE: Final = 0.80
+"""Of hit@5 on labelled questions."""
+ZERO_RESULTS_BELOW: Final = 0.20
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How an evaluation was made.
+
+    Args:
+        way: ``local``, ``function`` or ``retrieve``.
+        search: ``hybrid`` or ``semantic``; ``""`` where the function decides.
+        max_results: asked for with each question.
+        with_alert: whether the alert's name was asked with.
+        rows_sha256: of the questions and their truth.
+        docs_sha256: of the documents.
+    """
+
+    way: str
+    search: str
+    max_results: int
+    with_alert: bool
+    rows_sha256: str
+    docs_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A target and what was measured.
+
+    Args:
+        name: for people.
+        wanted: for people, e.g. ``> 80 %``.
+        measured: for people; ``-`` where there was nothing to measure.
+        reached: never where there was nothing to measure.
+    """
+
+    name: str
+    wanted: str
+    measured: str
+    reached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of some questions. Rates and measures are 0..1, ``None`` where there was nothing to measure.
+
+    Args:
+        queries: how many.
+        measures: the mean of each measure by its name; a degraded query counts 0.
+        answer_hits: share with a line of the very answer among the first k, by ``answer_hit@k``;
+            of the questions whose answer's lines are known, empty without such.
+        line_overlap: the mean over questions with true lines.
+        citations: how many results were held against the disk.
+        citation_exact: share of them that are what stands there.
+        success_rate: share that was searched.
+        degraded_rate: the rest.
+        degraded: how many of those, by reason.
+        zero_result_rate: share of the searched that found nothing.
+        latency_ms: of the searched; ``None`` if none was.
+        degraded_latency_ms: of the others; ``None`` if there were none.
+    """
+
+    queries: int
+    measures: Mapping[str, float]
+    answer_hits: Mapping[str, float]
+    line_overlap: float | None
+    citations: int
+    citation_exact: float | None
+    success_rate: float
+    degraded_rate: float
+    degraded: Mapping[str, int]
+    zero_result_rate: float | None
+    latency_ms: Percentiles | None
+    degraded_latency_ms: Percentiles | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form, flat."""
+        fields = asdict(self)
+        return {
+            "queries": fields.pop("queries"),
+            **fields.pop("measures"),
+            **fields.pop("answer_hits"),
+            **fields,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A run.
+
+    Args:
+        setup: how it was made.
+        judged: every question.
+        figures: of all of them.
+        by_dataset: of each file's.
+    """
+
+    setup: Setup
+    judged: tuple[Judged, ...]
+    figures: Figures
+    by_dataset: Mapping[str, Figures]
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """The targets of the specification."""
+        found = self.figures
+        latency = found.latency_ms.p95 if found.latency_ms else None
+        hits, exact = found.measures["hit@5"], found.citation_exact
+        zero = found.zero_result_rate
+        return (
+            Goal(
+                "latency p95",
+                f"< {LATENCY_P95_BELOW_MS:.0f} ms",
+                "-" if latency is None else f"{latency:.0f} ms",
+                latency is not None and latency < LATENCY_P95_BELOW_MS,
+            ),
+            _goal("success", f"> {SUCCESS_ABOVE:.0%}", found.success_rate, above=SUCCESS_ABOVE),
+            Goal("citation accuracy", "100%", _percent(exact), exact == CITATIONS_EXACT),
+            _goal("relevance (hit@5)", f"> {RELEVANCE_ABOVE:.0%}", hits, above=RELEVANCE_ABOVE),
+            Goal(
+                "zero results",
+                f"< {ZERO_RESULTS_BELOW:.0%}",
+                _percent(zero),
+                zero is not None and zero < ZERO_RESULTS_BELOW,
+            ),
+        )
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The names of the targets that are not reached."""
+        return tuple(goal.name for goal in self.goals if not goal.reached)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form: the figures at the top, then how they came about."""
+        return {
+            **self.figures.to_dict(),
+            "passed": not self.missed,
+            "missed": list(self.missed),
+            "by_dataset": {name: found.to_dict() for name, found in self.by_dataset.items()},
+            **asdict(self.setup),
+        }
+
+
+def summarise(setup: Setup, judged: Sequence[Judged]) -> Evaluation:
+    """Sum a run up.
+
+    Args:
+        setup: how it was made.
+        judged: at least one question.
+    """
+    names = dict.fromkeys(each.asked.row.dataset for each in judged)
+    by_dataset = {
+        name: figures([each for each in judged if each.asked.row.dataset == name]) for name in names
+    }
+    return Evaluation(setup, tuple(judged), figures(judged), by_dataset)
+
+
+def figures(judged: Sequence[Judged]) -> Figures:
+    """Sum at least one question up."""
+    searched = [each for each in judged if each.searched]
+    others = [each for each in judged if not each.searched]
+    exact = [found for each in judged for found in each.exact]
+    empty = [each.asked.outcome.status is Status.NO_MATCH for each in searched]
+    reasons = Counter(each.asked.outcome.reason for each in others)
+    return Figures(
+        queries=len(judged),
+        measures={
+            name: round(fmean(each.measures[name] for each in judged), 6) for name in MEASURES
+        },
+        answer_hits=_answer_hits(judged),
+        line_overlap=_mean(each.overlap for each in judged if each.overlap is not None),
+        citations=len(exact),
+        # never rounded up to 1 by one wrong citation in a million
+        citation_exact=fmean(exact) if exact else None,
+        success_rate=len(searched) / len(judged),
+        degraded_rate=len(others) / len(judged),
+        degraded={reason.value: count for reason, count in reasons.items() if reason},
+        zero_result_rate=_mean(empty),
+        latency_ms=_latency(searched),
+        degraded_latency_ms=_latency(others),
+    )
+
+
+def _answer_hits(judged: Sequence[Judged]) -> dict[str, float]:
+    ranks = [each.answer_rank for each in judged if each.asked.row.answer is not None]
+    if not ranks:
+        return {}
+    return {
+        f"answer_hit@{k}": round(fmean(rank is not None and rank <= k for rank in ranks), 6)
+        for k in CUTOFFS
+    }
+
+
+def _latency(judged: Sequence[Judged]) -> Percentiles | None:
+    if not judged:
+        return None
+    found = percentiles([each.asked.seconds for each in judged])
+    return Percentiles(*(round(value, 3) for value in (found.p50, found.p95, found.p99)))
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return round(fmean(known), 6) if known else None
+
+
+def _goal(name: str, wanted: str, measured: float, *, above: float) -> Goal:
+    return Goal(name, wanted, _percent(measured), measured > above)
+
+
+def _percent(value: float | None) -> str:
+    if value is None:
+        return "-"
+    # cut, not rounded: what is not quite reached must not read as reached
+    return f"{int(value * 1000 + 1e-9) / 10:.1f}%"

@@ -1,0 +1,185 @@
+"""Comparing two runs question by question."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
+from knowledge_rag.evaluation.comparison import as_table, compare
+from knowledge_rag.evaluation.datasets import Row, Target
+from knowledge_rag.evaluation.evaluation_report import Setup, summarise
+from knowledge_rag.evaluation.evaluation_results import Results, read_results, write_results
+from knowledge_rag.evaluation.evaluation_run import Asked, Judged
+
+FOUND = RetrievalOutcome(Status.OK, (RetrievalResult("text", Citation("a.md", 1, 2), None),))
+NOTHING = RetrievalOutcome(Status.NO_MATCH)
+DEGRADED = RetrievalOutcome(Status.DEGRADED, reason=Reason.TIMEOUT)
+MEASURES = ("hit@1", "hit@3", "hit@5", "recall@10", "mrr@10", "ndcg@10")
+
+
+def runs(values, *, rows="r", docs="d", name="a"):
+    """Give a run of so many questions with these values of hit@1."""
+    each = {f"q{n}": {"hit@1": value} for n, value in enumerate(values)}
+    return Results(name, rows, docs, each)
+
+
+def difference(a, b, **more):
+    ((found),) = compare(runs(a), runs(b), **more).differences
+    return found
+
+
+def test_a_clear_difference_is_more_than_chance():
+    a, b = [0.0] * 60 + [1.0] * 40, [1.0] * 30 + [0.0] * 30 + [1.0] * 40
+    found = difference(a, b)
+    assert (found.a, found.b, found.pairs) == (0.4, 0.7, 100)
+    assert found.difference == pytest.approx(0.3)
+    # of the mean of 100 differences of which 30 are 1: sqrt(.3 * .7 / 100) = .046
+    assert found.low == pytest.approx(0.3 - 1.96 * 0.0458, abs=0.012)
+    assert found.high == pytest.approx(0.3 + 1.96 * 0.0458, abs=0.012)
+    assert found.more_than_chance
+    assert found.verdict == "better"
+    assert difference(b, a).verdict == "worse"
+
+
+def test_as_much_won_as_lost_may_be_chance():
+    found = difference([0.0, 1.0] * 50, [1.0, 0.0] * 49 + [1.0, 1.0])
+    assert found.difference == pytest.approx(0.02 - 0.01)
+    assert not found.more_than_chance
+    assert found.verdict == "maybe chance"
+
+
+def test_the_questions_stay_paired():
+    # far apart from question to question, and always the same step: no chance in it
+    values = np.linspace(0, 0.9, 50)
+    found = difference(values, values + 0.1)
+    assert found.low == pytest.approx(0.1)
+    assert found.high == pytest.approx(0.1)
+
+
+def test_a_run_beside_itself_is_the_same():
+    found = difference([0.0, 1.0], [0.0, 1.0])
+    assert (found.low, found.high, found.verdict) == (0, 0, "the same")
+
+
+def test_the_intervals_are_those_of_ten_thousand_seeded_draws():
+    random = np.random.default_rng(1)
+    a, b = random.random(30), random.random(30)
+    found = difference(list(a), list(b))
+    assert found == difference(list(a), list(b))
+    assert found != difference(list(a), list(b), seed=5)
+    draws = np.random.default_rng(9).integers(0, 30, (10_000, 30))
+    expected = np.quantile((b - a)[draws].mean(axis=1), [0.025, 0.975])
+    assert [found.low, found.high] == pytest.approx(list(expected), abs=0.01)
+
+
+def test_questions_without_a_value_in_both_are_left_out_of_that_metric():
+    a, b = runs([0.0, 0.0, 0.0, 1.0]), runs([1.0, 1.0, 1.0, 1.0])
+    a.values["q0"]["hit@1"] = b.values["q3"]["hit@1"] = None
+    (found,) = compare(a, b).differences
+    assert (found.pairs, found.a, found.b, found.low) == (2, 0, 1, 1)
+    for values in a.values.values():
+        values["hit@1"] = None
+    assert compare(a, b).differences == ()
+
+
+@pytest.mark.parametrize(
+    "other", [runs([1.0, 1.0], rows="other"), runs([1.0, 1.0, 1.0]), runs([1.0])]
+)
+def test_runs_of_different_questions_are_refused(other):
+    with pytest.raises(InvalidRequest, match="different questions"):
+        compare(runs([1.0, 1.0]), other)
+
+
+def test_one_question_tells_nothing_from_chance():
+    with pytest.raises(InvalidRequest, match="too few"):
+        compare(runs([1.0]), runs([0.0]))
+
+
+def test_people_see_each_metric_and_what_to_make_of_it():
+    a, b = runs([0.0] * 9), runs([1.0] * 9, docs="other", name="b.jsonl")
+    console = Console(width=80)
+    with console.capture() as shown:
+        console.print(as_table(compare(a, b)))
+    text = shown.get()
+    for part in (
+        "9 queries",
+        "+1.000 (+1.000 .. +1.000)",
+        "better",
+        "b.jsonl",
+        "different documents",
+    ):
+        assert part in text
+    assert compare(a, b).to_dict()["metrics"]["hit@1"]["more_than_chance"] is True
+
+
+def evaluation(*outcomes):
+    judged = [
+        Judged(
+            Asked(Row(f"q{n}", "why?", (Target("a.md", (1, 2)),)), "why?", outcome, 0.25),
+            dict.fromkeys(MEASURES, 1.0 if outcome is FOUND else 0.0),
+            1 if outcome is FOUND else None,
+            None,
+            1.0 if outcome is FOUND else 0.0,
+            (True,) * len(outcome.results),
+        )
+        for n, outcome in enumerate(outcomes)
+    ]
+    setup = Setup("local", "hybrid", 5, with_alert=False, rows_sha256="r", docs_sha256="d")
+    return summarise(setup, judged)
+
+
+def test_what_was_written_is_read_with_what_counts_for_each_figure(tmp_path):
+    path = tmp_path / "a.jsonl"
+    write_results(evaluation(FOUND, NOTHING, DEGRADED), path)
+    read = read_results(path)
+    assert (read.rows_sha256, read.docs_sha256, list(read.values)) == ("r", "d", ["q0", "q1", "q2"])
+    found, nothing, degraded = read.values.values()
+    assert found == dict.fromkeys(MEASURES, 1.0) | {
+        "line_overlap": 1.0,
+        "citation_exact": 1.0,
+        "zero_result_rate": 0.0,
+        "degraded_rate": 0.0,
+        "latency_ms": 250.0,
+    }
+    assert (nothing["zero_result_rate"], nothing["citation_exact"]) == (1.0, None)
+    assert (degraded["zero_result_rate"], degraded["latency_ms"]) == (None, None)
+    assert degraded["degraded_rate"] == 1.0
+    names = {each.metric for each in compare(read, read).differences}
+    assert names == set(found)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}\n", "[1]\n", '{"format": "other"}\n', '{"queries": 3, "hit@1": 1}\n', "# A page\n"],
+)
+def test_another_file_is_no_results(tmp_path, text):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises((InvalidRequest, UnreadableDocument), match=r"a\.json: "):
+        read_results(path)
+
+
+def test_results_that_were_cut_off_or_changed_are_refused(tmp_path):
+    path = tmp_path / "a.jsonl"
+    write_results(evaluation(FOUND, FOUND), path)
+    lines = path.read_text().split("\n")
+    path.write_text("\n".join(lines[:2]))
+    with pytest.raises(InvalidRequest, match="results of 1 queries, not of 2"):
+        read_results(path)
+    path.write_text("\n".join([*lines[:2], lines[1]]))
+    with pytest.raises(InvalidRequest, match="results of 1 queries"):
+        read_results(path)
+    row = json.loads(lines[1])
+    del row["mrr@10"]
+    path.write_text("\n".join([lines[0], json.dumps(row), lines[2]]))
+    with pytest.raises(InvalidRequest, match="no results of"):
+        read_results(path)
+    with pytest.raises(UnreadableDocument, match="No such file"):
+        read_results(tmp_path / "gone")
