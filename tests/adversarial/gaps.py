@@ -14,7 +14,8 @@ EXAMPLES = {
 }
 """What it is, and an answer that shows it with no evidence at all."""
 
-_NESTED = re.compile(r"[^\w\s][^\[\]]*\[[^\[\]]*\][(`]")
+_NESTED = re.compile(r"[\[［﹇【〔〖〘〚⁅⟦❲⦋⦗⟬⹕⹗;][^\[\]]*\[[^\[\]]*\][(`]")
+"""A link, or what else ends where code does, behind another bracket that opened."""
 
 
 def is_known(violation: str, answer: str) -> bool:
