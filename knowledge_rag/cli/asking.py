@@ -47,15 +47,24 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
 
 
 def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...]:
-    """Give the queries: the question as it was typed, and what the incident suggests beside it."""
+    """Give the queries: the question as it was typed, and what the incident suggests beside it.
+
+    A question alone finds what is most like it, which are symptoms and timelines rather than what to
+    do, so what runbooks say of the resolution is asked for, too.
+    """
     asked = " ".join((question or "").split())
     if not asked:
         return build_queries(incident)
     own = Query(asked)
     past = Query(asked, filters={DOCUMENT_TYPE: DocumentType.POSTMORTEM.value})
     if incident.title == one_line(asked):
-        return own, past
+        steps = (it for it in build_queries(incident) if _is_about_runbooks(it))
+        return own, *steps, past
     return (own, *build_queries(incident))[:MAX_QUERIES]
+
+
+def _is_about_runbooks(query: Query) -> bool:
+    return query.filters.get(DOCUMENT_TYPE) == DocumentType.RUNBOOK.value
 
 
 class Answered:

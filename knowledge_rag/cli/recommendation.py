@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _STYLES = {Status.OK: "bold", Status.NO_MATCH: "yellow", Status.DEGRADED: "red"}
 _INDENT = "   "
+_CONFIDENCE = "Confidence {:.2f} (how much evidence there is, not how likely it helps)"
 
 
 def show_recommendation(console: Console, recommendation: Recommendation) -> None:
@@ -46,7 +47,7 @@ def show_recommendation(console: Console, recommendation: Recommendation) -> Non
         _print(console, f"warning: {where}{' '.join(warned.message.split())}", "yellow")
     told = " ".join(recommendation.reasoning.split())
     if recommendation.status is Status.OK:
-        told = f"Confidence {recommendation.confidence:.2f}: {told}"
+        told = f"{_CONFIDENCE.format(recommendation.confidence)}: {told}"
     _print(console, told, "dim")
 
 
@@ -74,7 +75,9 @@ def _print_sources(console: Console, cited: Sequence[CitedLines]) -> None:
     for one in cited:
         lines = one.citation
         last = f"-{lines.end_line}" if lines.end_line > lines.start_line else ""
-        _print(console, f"{_INDENT}{lines.source_file}:{lines.start_line}{last}", "cyan")
+        section = f"  ({' '.join(lines.section_header.split())})" if lines.section_header else ""
+        where = f"{_INDENT}{lines.source_file}:{lines.start_line}{last}"
+        console.print(Text.assemble((neutralise(where), "cyan"), (neutralise(section), "dim")))
 
 
 def _print(console: Console, text: str, style: str = "") -> None:

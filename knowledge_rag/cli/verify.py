@@ -66,7 +66,9 @@ def verify(
     from knowledge_rag.core.errors import InvalidRequest
 
     if form is Format.SARIF and answer in (None, verification.STDIN):
-        raise InvalidRequest("--format sarif needs --answer FILE: its findings point into that file")
+        raise InvalidRequest(
+            "--format sarif needs --answer FILE: its findings point into that file"
+        )
     done = verification.run(answer, evidence, corpus, mark=mark)
     if json or form is Format.JSON:
         print_json(verification_output.as_json(done))

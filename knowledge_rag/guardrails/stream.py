@@ -17,7 +17,7 @@ class VerifiedStream:
 
     What it gives, put together, is what :func:`~knowledge_rag.guardrails.verify.verify` gives for
     the whole. Text without brackets comes out at once; an opening bracket is held back until it is
-    closed, or can't become a reference any more, at the latest after MAX_REFERENCE characters.
+    closed, its paragraph ends, or MAX_REFERENCE characters have come.
 
     Args:
         ledger: all that retrieval returned for this request.

@@ -172,7 +172,7 @@ class _Composer:
             )
         if self._findings.failures:
             return _degraded(self._findings, warnings, advisor)
-        told = f"{wording.counted(len(self._findings.ledger), 'passage')} came back; none of them answers."
+        told = f"{wording.counted(len(self._findings.ledger), 'passage')} came back; none of them holds enough of the words that tell of it."
         return Recommendation(
             Status.NO_MATCH, wording.NO_MATCH, told, warnings=warnings, advisor=advisor
         )

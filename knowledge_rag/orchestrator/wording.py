@@ -51,10 +51,14 @@ def told(steps: int, documents: list[str], incidents: list[str]) -> str:
 
     >>> told(3, ["runbooks/rds.md"], ["INC-1"])
     '3 steps from runbooks/rds.md. 1 similar incident: INC-1.'
+    >>> told(0, [], ["INC-1"])
+    'No steps were found. 1 similar incident: INC-1.'
     """
     sentences = []
     if steps:
         sentences.append(f"{counted(steps, 'step')} from {listed(documents)}.")
+    else:
+        sentences.append("No steps were found.")
     if incidents:
         known = [name for name in incidents if name]
         names = f": {listed(known)}" if known else ""

@@ -153,7 +153,7 @@ def keywords_disguised(rng: Random, shelf: Shelf) -> str:
     words = ("SOURCE", "sOuRcE", "\u0405ource", "S\u043eurce", "Sourc\u0435", "s\u03bfur\u0441e", "Ｓｏｕｒｃｅ", "\U0001d412\U0001d428\U0001d42e\U0001d42b\U0001d41c\U0001d41e", "So\u200burce", "So\u00adurce", "S\u0301ource", "Source\u2060", "Sources", "*Source*", "**Source**", "\u2003Source", "Source\u202e\u202c")  # fmt: skip
     word = rng.choice(words)
     where = entry(rng, shelf)
-    if "*" not in word and rng.random() < 0.1:  # GAPS: with marks, it stays
+    if rng.random() < 0.1:
         return f"[{word} N]"
     forms = (f"[{word}: evil.md, lines 1-2]", f"[{word} 999]", f"[{word}: {where.source_file}, lines {where.start}-{where.end + 1}]", f"[{word}=evil.md, line 1]", f"[{word}：evil.md, lines 1-2]", f"[{word}: ?]")  # fmt: skip
     return rng.choice(forms)
