@@ -106,10 +106,8 @@ def test_runs_are_compared_and_those_of_different_questions_are_refused(settled,
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ((), ["name a dataset"]),
         (("{}/cut.jsonl",), ["cut.jsonl, line 1: no JSON"]),
         (("{}/bad.jsonl", "--with-alert"), ["no question here names an alert"]),
-        (("{}/good.jsonl", "--results", "{}/none/a.jsonl"), ["its folder is missing"]),
         (("{}/good.jsonl", "--function", "f", "--search", "hybrid"), ["setting of its own"]),
     ],
 )

@@ -1,0 +1,48 @@
+"""``docs/evaluation.md`` says what the command does."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from knowledge_rag.cli.app import app
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.evaluation.datasets import load_datasets
+from tests.support.local import PROJECT
+
+PAGE = (PROJECT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+
+
+def test_the_row_on_the_page_is_a_row(tmp_path):
+    (block,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    path = tmp_path / "set.jsonl"
+    path.write_text(json.dumps(json.loads(block)))
+    (row,) = load_datasets([path])
+    assert (row.alert, row.targets[0].lines) == ("RdsWriterDown", (8, 14))
+
+
+def test_every_option_is_named_and_every_command_there_has_its_options():
+    shown = set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, ["eval", "--help"]).output))
+    assert shown - {"--help"} <= set(re.findall(r"--[a-z-]+", PAGE))
+    commands = re.findall(r"^\$ knowledge-rag eval (.*?)(?: +#.*)?$", PAGE, re.MULTILINE)
+    assert len(commands) >= 6
+    for command in commands:
+        get_command(app).commands["eval"].make_context("eval", command.split())
+
+
+def test_what_can_t_work_is_refused_before_anything_is_asked(tmp_path):
+    run = CliRunner()
+    for arguments, problem in {
+        (): "name a dataset",
+        ("a.jsonl", "--compare", "a", "b"): "name no dataset",
+        ("a.jsonl", "--function", "f", "--knowledge-base", "k"): "choose one",
+        ("a.jsonl", "--region", "us-east-1"): "--region goes with",
+        ("a.jsonl", "--results", str(tmp_path / "none" / "a")): "its folder is missing",
+        ("a.jsonl", "--plot", str(tmp_path / "a.gif")): "ends in .svg or .png",
+    }.items():
+        raised = run.invoke(app, ["eval", *arguments]).exception
+        assert isinstance(raised, InvalidRequest)
+        assert problem in str(raised)
