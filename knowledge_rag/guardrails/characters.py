@@ -131,11 +131,18 @@ def _read(character: str) -> str:
     return plain
 
 
+_LINK: Final = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\n]{0,1000}\)")
+
+
 def without_markup(raw: str) -> Iterator[str]:
     """Yield the ways in which a page may show what stands between two brackets.
 
-    Tags, comments and the marks of emphasis and code are not shown; some tags end a word.
+    Tags, comments and the marks of emphasis and code are not shown; some tags end a word. Of links
+    their text is.
     """
+    if "](" in raw:
+        raw = _LINK.sub(r"\1", raw)
+        yield raw
     if "<" not in raw:
         plain = _MARKUP.sub("", raw)
         if plain != raw:

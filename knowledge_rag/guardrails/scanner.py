@@ -43,6 +43,8 @@ MARK: Final = "[unverified]"
 """Stands for what was taken out, where something has to."""
 
 _CODE = Kind.CODE
+_DEPTH: Final = 4
+"""Brackets around one another that are kept in mind; a deeper one is nobody's reference."""
 _NUMBERS_BEGUN: Final = re.compile(r"[\s,;&\-\u2010-\u2015]*+\d[\d\s,;&\-\u2010-\u2015\\]*+\Z")
 
 
@@ -63,6 +65,7 @@ class Scanner:
         self._brackets = Brackets(self._outlet, self._line)
         self._at = 0  # index in the outlet's text, as all the others
         self._open: Opened | None = None
+        self._outer: list[Opened] = []  # brackets around it that may come to hold a reference
         self._waits_behind_bracket = False
         self._closed = -1  # behind the last closing bracket, while it may end a link's text
 
@@ -87,6 +90,8 @@ class Scanner:
             pass
         if self._open and self._at - self._open.content > MAX_REFERENCE:
             self._break()
+        while self._outer and self._at - self._outer[0].content > MAX_REFERENCE:
+            del self._outer[0]
 
     def _step(self, *, final: bool) -> bool:
         """Go on to behind the next token; false at the text's end, or to wait for more of it."""
@@ -175,7 +180,7 @@ class Scanner:
     # brackets
 
     def _open_bracket(self, end: int) -> None:
-        start, outer = self._at, self._open
+        start, outer, around = self._at, self._open, self._outer
         begun = self._outlet.text[outer.content : start] if outer else ""
         joins = outer is not None and may_become(begun)
         if outer and len(begun) <= MAX_REFERENCE and _NUMBERS_BEGUN.match(begun):
@@ -184,6 +189,8 @@ class Scanner:
             joins = False
         elif self._break():
             joins = False
+        elif outer and joins:  # a link may stand in a reference; what is shown of it is its text
+            self._outer = [*around, outer][-_DEPTH:]
         first = start - self._outlet.is_escaped(start)
         inline = self._line.prefix(first) is None
         self._open = Opened(first, start, end, joins=joins, inline=inline)
@@ -191,6 +198,7 @@ class Scanner:
     def _break(self) -> bool:
         """Give up the open bracket; if it begins like a reference, take that beginning out."""
         opened, self._open = self._open, None
+        self._outer = []
         if opened is None:
             return False
         content = opened.content
@@ -215,25 +223,29 @@ class Scanner:
             self._waits_behind_bracket = not final and not self._brackets.sees_enough(opened, end)
             if self._waits_behind_bracket:
                 return False
-        self._open = None
+        self._open, around = None, self._outer
+        self._outer = []
         self._at = end
         self._note_closed(end)
-        if reference is not None:
-            self._judge(opened, raw, reference)
+        is_none = reference is None or not self._judge(opened, raw, reference)
+        if around and is_none:
+            *self._outer, self._open = around
         return True
 
-    def _judge(self, opened: Opened, raw: str, reference: Reference | Unparsable) -> None:
+    def _judge(self, opened: Opened, raw: str, reference: Reference | Unparsable) -> bool:
+        """Keep a reference or take it out; false if the bracket is none after all."""
         end, outlet = self._at, self._outlet
         bare = isinstance(reference, Unparsable) and reference.bare
         if self._brackets.is_no_reference(opened, raw, end, bare=bare):
             self.found.unchecked.append((opened.bracket + outlet.moved, end + outlet.moved))
-            return
+            return False
         evidence = resolve(reference, self._ledger)
         if isinstance(evidence, Why):
             self._take_out(opened, self._brackets.past_destination(end), evidence)
         else:
             start = opened.bracket + outlet.base
             self.found.kept.append(Kept(start, end + outlet.base, outlet.shift, evidence))
+        return True
 
     def _take_out(self, opened: Opened, end: int, why: Why) -> None:
         start, outlet = opened.start, self._outlet
@@ -246,6 +258,7 @@ class Scanner:
         mark = MARK if must_mark else ""
         written = outlet.text[start:end]
         self.found.taken.append(Taken(start + outlet.base, end + outlet.base, written, why, mark))
+        self.found.cut(start + outlet.moved, end + outlet.moved, len(mark))
         self._line.cut(start, end, mark)
         outlet.replace(start, end, mark)
         self._at = max(self._at, end)
@@ -255,23 +268,25 @@ class Scanner:
     def _releasable(self) -> int:
         """Give the index up to which text can go out, whatever follows."""
         opened, text = self._open, self._outlet.text
+        if self._outer:
+            return self._outer[0].start
         if opened and (self._waits_behind_bracket or may_become(text[opened.content : self._at])):
             return opened.start
         return possible_bracket(text, self._at)
 
     def _forget(self) -> None:
         """Forget what has gone out, but for what the next bracket may need to see before it."""
-        opened = self._open
+        opened = [*self._outer, self._open] if self._open else []
         if 0 <= self._closed < self._at - MAX_LINK:
             self._look_behind_bracket()
         needed = self._at if self._closed < 0 else self._closed
-        count = self._outlet.forgettable(min(needed, opened.start) if opened else needed)
+        count = self._outlet.forgettable(min([needed, *(one.start for one in opened)]))
         if not count:
             return
         self._line.forget(count)
         self._brackets.forget(count)
-        if opened:
-            opened.forget(count)
+        for one in opened:
+            one.forget(count)
         self._at -= count
         self._closed = max(self._closed - count, -1)
         self._outlet.forget(count)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 
 EXAMPLES = {
-    "a link inside the brackets": "x [[evil.md](http://e.com/a), lines 1-2] y",
-    "a link inside the keyword": "x [Sour[a](http://e.com/a)ce: evil.md, lines 1-2] y",
     "a comment that holds a bracket": "x [9<!-- [ -->9] y",
 }
 """What it is, and an answer that shows it with no evidence at all."""
