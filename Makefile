@@ -84,7 +84,7 @@ bundle: $(PROOF_READY) ## build what goes into the Lambdas' zips and tell the si
 	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done
 
 nightly: $(PROOF_READY) $(FOREIGN)/.ready ## every combination of settings, synthesized and checked, and what else takes long
-	@$(BIN)/python -m pytest -q -m nightly tests/infra
+	@$(BIN)/python -m pytest -q -m nightly tests/infra tests/unit/evaluation
 	@KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON=$(CURDIR)/$(FOREIGN)/bin/python $(BIN)/python -m pytest -q -k langchain tests/system/test_mcp_http.py
 
 $(FOREIGN)/.ready: $(UV) requirements/foreign.txt

@@ -56,7 +56,7 @@ CASES = {
     "bench floor --on {}/missing": (2, "{}/missing: No such file or directory"),
     "bench floor --off {}/text.kb": (2, "{}/text.kb: line 1 is no JSON object with id and query"),
     "bench floor --on {}/one.jsonl --kb {}/good.kb": (2, "1 on-topic questions are too few"),
-    "ask x": (2, "No such command 'ask'; see knowledge-rag --help"),
+    "inquire x": (2, "No such command 'inquire'; see knowledge-rag --help"),
     "ingest": (2, "Missing argument 'DIR'; see knowledge-rag ingest --help"),
     "ingest {}/docs --fast": (2, "No such option: --fast"),
 }

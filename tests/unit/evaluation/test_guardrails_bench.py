@@ -82,6 +82,7 @@ def test_too_little_guidance_is_refused(tmp_path):
         run_guardrails_bench([tmp_path])
 
 
+@pytest.mark.nightly
 def test_the_setting_in_use_is_what_others_runbooks_choose():
     """On guidance of which this project wrote not a line."""
     docs = [shared_data("retrieval/docs"), shipped("knowledge-corpus")]
