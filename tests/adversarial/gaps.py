@@ -13,10 +13,10 @@ EXAMPLES = {
 }
 """What it is, and an answer that shows it with no evidence at all."""
 
-_NESTED = re.compile(r"[\[［﹇【〔〖〘〚⁅⟦❲⦋⦗⟬⹕⹗;][^\[\]]*\[[^\[\]]*\][(`]")
-"""A link, or what else ends where code does, behind another bracket that opened."""
+_BRACKET_IN_TAG = re.compile(r"<[!A-Za-z][^<>]*[\[\]][^<>]*>")
+"""A comment, or a tag's attribute, that holds a bracket."""
 
 
 def is_known(violation: str, answer: str) -> bool:
     """Whether a violation is one of the gaps."""
-    return violation.startswith("the page says") and _NESTED.search(answer) is not None
+    return violation.startswith("the page says") and _BRACKET_IN_TAG.search(answer) is not None
