@@ -33,8 +33,8 @@ def chunking(
     json: JsonOption = False,
 ) -> None:
     """Chunk Markdown with this product and with its peers: speed, exactness, lines."""
+    from knowledge_rag.core.resources import shipped
     from knowledge_rag.evaluation.chunking_bench import as_table, run_chunking_bench
-    from knowledge_rag.local.resources import shipped
 
     report = run_chunking_bench(docs or shipped("knowledge-corpus"), rounds=rounds)
     _show(report.to_dict() if json else as_table(report))
@@ -134,9 +134,9 @@ def guardrails(
 
     Exits 1 if they find under 95 % of what was changed, or over 1 % of what is true.
     """
+    from knowledge_rag.core.resources import shipped
     from knowledge_rag.evaluation.guardrails_bench import run_guardrails_bench
     from knowledge_rag.evaluation.guardrails_tables import as_tables
-    from knowledge_rag.local.resources import shipped
 
     report = run_guardrails_bench(docs or [shipped("knowledge-corpus")], claims or [])
     _show(report.to_dict() if json else as_tables(report), passed=report.reached)
@@ -153,7 +153,7 @@ def _show(report: dict[str, Any] | Table | Group, *, passed: bool = True) -> Non
 
 def _own_questions(name: str) -> Path:
     from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
-    from knowledge_rag.local.resources import shipped
+    from knowledge_rag.core.resources import shipped
 
     try:
         return shipped(f"tests/data/questions/{name}")

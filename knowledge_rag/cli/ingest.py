@@ -11,6 +11,7 @@ from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import out, print_json, tell
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,13 +67,9 @@ def show_report(console: Console, report: IngestReport, path: Path) -> None:
         f"{len(report.removed)} removed; {report.embedded} chunks embedded in {report.seconds:.1f} s"
     )
     console.print(
-        neutralise(f"{_count(documents, 'document')}, {_count(report.chunks, 'chunk')} in {path}")
+        neutralise(f"{counted(documents, 'document')}, {counted(report.chunks, 'chunk')} in {path}")
     )
     console.print(f"({changes})", style="dim")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def as_json(report: IngestReport, path: Path) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.cli.terminal import err, progress_bar
+from knowledge_rag.core.resources import shipped
 from knowledge_rag.local.embeddings import MiniLm
 from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, UnusableKnowledgeBase
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.resources import shipped
 from knowledge_rag.local.settings import LocalSettings
 
 if TYPE_CHECKING:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
-from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from knowledge_rag.cli.options import JsonOption, KbOption, Search
+from knowledge_rag.cli.stopping import until_told_to_stop
 from knowledge_rag.cli.terminal import err, out, print_json
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 _DEFAULT_PORT = 8322
 
@@ -63,7 +62,7 @@ def mcp(
     log_to_standard_error()
     search_type = SearchType(search.value.upper())
     with (
-        _until_told_to_stop(),
+        until_told_to_stop(),
         opened(kb) as knowledge_base,
         local_retrieval(knowledge_base, search_type=search_type) as retrieval,
     ):
@@ -88,13 +87,3 @@ def _told(about: str, *, json: bool) -> Callable[[str], None]:
         sys.stdout.flush()
 
     return ready
-
-
-@contextmanager
-def _until_told_to_stop() -> Iterator[None]:
-    """Make Ctrl-C and SIGTERM, whenever they come, the ordinary end of the block."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        return

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from knowledge_rag.cli.options import JsonOption, KbOption
+from knowledge_rag.cli.stopping import until_told_to_stop
 from knowledge_rag.cli.terminal import err, out, print_json
 from knowledge_rag.core.neutral import neutralise
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _PLACEHOLDERS = {
     "AWS_DEFAULT_REGION": "us-east-1",
@@ -47,7 +42,7 @@ def serve(
     from knowledge_rag.local.scripted_models import MODEL_ID
     from knowledge_rag.local.server import serve as serve_wire_api
 
-    with _until_told_to_stop(), opened(kb) as knowledge_base:
+    with until_told_to_stop(), opened(kb) as knowledge_base:
 
         def ready(endpoint_url: str) -> None:
             environment = {
@@ -75,13 +70,3 @@ def serve(
             sys.stdout.flush()
 
         serve_wire_api(knowledge_base, port=port, on_ready=ready)
-
-
-@contextmanager
-def _until_told_to_stop() -> Iterator[None]:
-    """Make Ctrl-C and SIGTERM, whenever they come, the ordinary end of the block."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        return

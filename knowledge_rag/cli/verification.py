@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +14,7 @@ from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.positions import Positions
 from knowledge_rag.guardrails.review import ReviewSettings, review
-from knowledge_rag.guardrails.rules import Finding, Level, Rule
+from knowledge_rag.guardrails.rules import Finding, Rule, in_order
 from knowledge_rag.guardrails.staleness import CitedLines, State, compare_all
 from knowledge_rag.guardrails.staleness_report import describe
 from knowledge_rag.guardrails.verify import Settings
@@ -38,22 +38,15 @@ class Verification:
 
     Args:
         name: of the answer's file, for people.
-        review: of the answer.
+        review: of the answer; its findings are also those of the evidence and of the documents.
         evidence: of each file.
         staleness: of each distinct citation, in order; empty without a corpus.
-        findings: those of the review and of the documents, in the order of the answer.
     """
 
     name: str
     review: Review
     evidence: tuple[EvidenceFile, ...]
     staleness: tuple[Staleness, ...]
-    findings: tuple[Finding, ...]
-
-    @property
-    def errors(self) -> tuple[Finding, ...]:
-        """The findings for which the answer must not be relied on."""
-        return tuple(one for one in self.findings if one.rule.level is Level.ERROR)
 
     @property
     def passages(self) -> int:
@@ -103,9 +96,8 @@ def run(
     reviewed = review(text, ledger, ReviewSettings(Settings(mark=mark)), failed=failed)
     staleness = _staleness(reviewed, corpus) if corpus else ()
     unproven = () if corpus else _unproven(read)
-    findings = (*reviewed.findings, *_stale(reviewed, staleness), *unproven)
-    ordered = sorted(findings, key=lambda one: (one.start, one.rule.level, one.end))
-    return Verification(name, reviewed, read, staleness, tuple(ordered))
+    findings = in_order((*reviewed.findings, *_stale(reviewed, staleness), *unproven))
+    return Verification(name, replace(reviewed, findings=findings), read, staleness)
 
 
 def _evidence(path: str) -> EvidenceFile:

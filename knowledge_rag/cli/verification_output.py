@@ -9,9 +9,10 @@ from rich.text import Text
 
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
-from knowledge_rag.guardrails.review_json import TextPositions, finding_json, review_json
+from knowledge_rag.guardrails.review_json import TextPositions, review_json
 from knowledge_rag.guardrails.rules import Level, Rule
 from knowledge_rag.guardrails.staleness_report import to_dict
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,16 +25,9 @@ _STYLES = {Level.ERROR: "red", Level.WARNING: "yellow"}
 
 def as_json(done: Verification) -> dict[str, Any]:
     """Give the review, what is known of the evidence, and the state of the documents."""
-    positions = TextPositions(done.review.answer)
-    found = review_json(done.review)
-    found["warnings"] = [
-        finding_json(one, positions)
-        for one in done.findings
-        if one.rule is not Rule.UNRESOLVED_REFERENCE
-    ]
     return {
-        "verified": not done.errors,
-        **found,
+        "verified": not done.review.errors,
+        **review_json(done.review),
         "evidence": {
             "passages": done.passages,
             "proven": done.passages - done.unproven,
@@ -50,7 +44,7 @@ def as_sarif(done: Verification) -> dict[str, Any]:
     rules = [SarifRule(rule.value, rule.description, rule.level.value) for rule in Rule]
     results = [
         SarifResult(one.rule.value, one.message, _region(done.name, one, positions))
-        for one in done.findings
+        for one in done.review.findings
     ]
     return sarif_log(version("knowledge-rag"), rules, results)
 
@@ -62,7 +56,7 @@ def show(console: Console, done: Verification) -> None:
     console.print()
     positions = TextPositions(done.review.answer)
     name = " ".join(done.name.split())
-    for one in done.findings:
+    for one in done.review.findings:
         line, column = positions.line_and_column(one.start)
         where = f"{name}:{line}:{column}: "
         message = neutralise(" ".join(one.message.split()))
@@ -75,9 +69,9 @@ def show(console: Console, done: Verification) -> None:
                 (f"[{one.rule}]", "dim"),
             )
         )
-    if done.findings:
+    if done.review.findings:
         console.print()
-    console.print(Text(_summary(done), style="red" if done.errors else "green"))
+    console.print(Text(_summary(done), style="red" if done.review.errors else "green"))
 
 
 def _summary(done: Verification) -> str:
@@ -85,16 +79,12 @@ def _summary(done: Verification) -> str:
     removed = len(verified.removed)
     references = verified.metrics.references + removed
     parts = [
-        f"{verified.metrics.references} of {_count(references, 'reference')} resolved",
-        f"{sum(one.supported for one in claims)} of {_count(len(claims), 'cited claim')} backed",
-        _count(len(done.errors), "error"),
-        _count(len(done.findings) - len(done.errors), "warning"),
+        f"{verified.metrics.references} of {counted(references, 'reference')} resolved",
+        f"{sum(one.supported for one in claims)} of {counted(len(claims), 'cited claim')} backed",
+        counted(len(done.review.errors), "error"),
+        counted(len(done.review.findings) - len(done.review.errors), "warning"),
     ]
-    return ("Not verified: " if done.errors else "Verified: ") + ", ".join(parts) + "."
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return ("Not verified: " if done.review.errors else "Verified: ") + ", ".join(parts) + "."
 
 
 def _region(name: str, finding: Finding, positions: TextPositions) -> Region:

@@ -80,4 +80,4 @@ def verify(
 
 
 def _fails(done: Verification, *, strict: bool) -> bool:
-    return bool(done.findings if strict else done.errors)
+    return bool(done.review.findings if strict else done.review.errors)

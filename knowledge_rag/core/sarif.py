@@ -35,15 +35,15 @@ class Region:
         path: of the file, relative to where the reader starts, ``/``-separated.
         start_line: 1-based.
         end_line: inclusive.
-        start_column: 1-based, in characters; ``None`` for whole lines.
-        end_column: of the character behind the last one; ``None`` for whole lines.
+        start_column: 1-based, in characters.
+        end_column: of the character behind the last one.
     """
 
     path: str
     start_line: int
     end_line: int
-    start_column: int | None = None
-    end_column: int | None = None
+    start_column: int
+    end_column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,11 @@ class SarifResult:
         rule_id: of the rule that it breaks.
         message: what exactly.
         place: where.
-        related: other places that matter to it.
     """
 
     rule_id: str
     message: str
     place: Region
-    related: tuple[Region, ...] = ()
 
 
 def sarif_log(
@@ -97,22 +95,22 @@ def _rule(rule: SarifRule) -> dict[str, Any]:
 
 
 def _result(result: SarifResult, rule_index: int, level: str) -> dict[str, Any]:
-    wire: dict[str, Any] = {
+    return {
         "ruleId": result.rule_id,
         "ruleIndex": rule_index,
         "level": level,
         "message": {"text": result.message},
         "locations": [_location(result.place)],
     }
-    if result.related:
-        wire["relatedLocations"] = [_location(region) for region in result.related]
-    return wire
 
 
 def _location(region: Region) -> dict[str, Any]:
-    lines: dict[str, int] = {"startLine": region.start_line, "endLine": region.end_line}
-    if region.start_column is not None and region.end_column is not None:
-        lines |= {"startColumn": region.start_column, "endColumn": region.end_column}
+    lines = {
+        "startLine": region.start_line,
+        "endLine": region.end_line,
+        "startColumn": region.start_column,
+        "endColumn": region.end_column,
+    }
     return {
         "physicalLocation": {
             "artifactLocation": {"uri": quote(region.path)},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.explanations import why_removed
 from knowledge_rag.guardrails.positions import Positions
-from knowledge_rag.guardrails.rules import Finding, Rule
+from knowledge_rag.guardrails.rules import Finding, Rule, in_order
 from knowledge_rag.guardrails.support.report import WarningKind, line_ranges
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def audit(verified: Verified, backing: Backing, ledger: Ledger) -> tuple[Finding
     for shown in (*_wording(verified), *_unbacked(backing), *_uncited(verified, backing)):
         start, end = positions.written((shown.start, shown.end))
         found.append(Finding(shown.rule, shown.message, start, end))
-    return tuple(sorted(found, key=lambda one: (one.start, one.rule.level, one.end, one.rule)))
+    return in_order(found)
 
 
 def false_no_match(answer: str, failed: Sequence[Reason]) -> Iterator[Finding]:

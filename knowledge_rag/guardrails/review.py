@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.audit import audit, false_no_match
 from knowledge_rag.guardrails.backing import judge
-from knowledge_rag.guardrails.rules import Level
+from knowledge_rag.guardrails.rules import Level, in_order
 from knowledge_rag.guardrails.support.report import SupportSettings
 from knowledge_rag.guardrails.verify import Settings, verify
 
@@ -80,8 +80,7 @@ def review(
     settings = settings or ReviewSettings()
     verified = verify(answer, ledger, settings.verifying)
     backing = judge(verified, ledger, settings.support)
-    found = (*audit(verified, backing, ledger), *false_no_match(answer, failed))
-    findings = tuple(sorted(found, key=lambda one: (one.start, one.rule.level, one.end)))
+    findings = in_order((*audit(verified, backing, ledger), *false_no_match(answer, failed)))
     for one in findings:
         LOGGER.warning("rule=<%s>, start=<%d>, end=<%d> | finding", one.rule, one.start, one.end)
     return Review(answer, ledger, verified, backing, findings)

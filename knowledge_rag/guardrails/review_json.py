@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
-from knowledge_rag.guardrails.explanations import why_removed
 from knowledge_rag.guardrails.rules import Rule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from knowledge_rag.guardrails.backing import Judged
     from knowledge_rag.guardrails.review import Review
     from knowledge_rag.guardrails.rules import Finding
@@ -46,23 +47,27 @@ def review_json(review: Review) -> dict[str, Any]:
     return {
         "text": review.verified.text,
         "citations": [_citation(one, shown) for one in review.verified.citations],
-        "removed": [
-            {
-                "reference": taken.text,
-                "reason": taken.why.value,
-                "message": why_removed(taken, review.ledger),
-                "position": written.position(taken.start, taken.end),
-            }
-            for taken in review.verified.removed
-        ],
+        "removed": list(_removed(review, written)),
         "warnings": [
-            finding_json(one, written)
+            _finding_json(one, written)
             for one in review.findings
             if one.rule is not Rule.UNRESOLVED_REFERENCE
         ],
         "claims": [_claim(one) for one in review.backing.claims],
         "metrics": _metrics(review),
     }
+
+
+def _removed(review: Review, positions: TextPositions) -> Iterator[dict[str, Any]]:
+    """Give what was taken out; the findings about it stand in the same order."""
+    findings = (one for one in review.findings if one.rule is Rule.UNRESOLVED_REFERENCE)
+    for taken, finding in zip(review.verified.removed, findings, strict=True):
+        yield {
+            "reference": taken.text,
+            "reason": taken.why.value,
+            "message": finding.message,
+            "position": positions.position(taken.start, taken.end),
+        }
 
 
 def _citation(cited: Cited, positions: TextPositions) -> dict[str, Any]:
@@ -73,7 +78,7 @@ def _citation(cited: Cited, positions: TextPositions) -> dict[str, Any]:
     }
 
 
-def finding_json(finding: Finding, positions: TextPositions) -> dict[str, Any]:
+def _finding_json(finding: Finding, positions: TextPositions) -> dict[str, Any]:
     """Give the JSON form of a finding, at its place in the answer as written."""
     return {
         "kind": finding.rule.value,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Level(StrEnum):
@@ -94,3 +97,8 @@ class Finding:
     message: str
     start: int
     end: int
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Put findings in the order of the answer, graver ones first at one place."""
+    return tuple(sorted(findings, key=lambda one: (one.start, one.rule.level, one.end, one.rule)))

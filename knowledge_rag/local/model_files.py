@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.resources import shipped
 from knowledge_rag.local.errors import ModelUnavailable
-from knowledge_rag.local.resources import shipped
 
 if TYPE_CHECKING:
     from knowledge_rag.local.settings import LocalSettings

@@ -68,7 +68,7 @@ class LocalBedrock:
 
     def __enter__(self) -> Self:
         self._knowledge_base.warm_up()  # loading the model would use up a query's time budget
-        self._socket = _listen(LOOPBACK, self._port)
+        self._socket = listening_on(LOOPBACK, self._port)
         self._port = self._socket.getsockname()[1]
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), name="local-bedrock", daemon=True
@@ -121,7 +121,7 @@ def serve(
         ModelUnavailable: the embedding model can't be had.
     """
     knowledge_base.warm_up()
-    with _listen(host, port) as listening:
+    with listening_on(host, port) as listening:
         if on_ready is not None:
             on_ready(f"http://{host}:{listening.getsockname()[1]}")
         agents = Agents(knowledge_base)
@@ -148,7 +148,12 @@ def _server(
     )
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listening_on(host: str, port: int) -> socket.socket:
+    """Take a port of an address; 0 takes a free one.
+
+    Raises:
+        ServerFailed: it is taken, or the address is not this machine's.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # the protocol by name: asyncio turns Nagle's algorithm off only where it is given, and with it
     # on a response waits 40 ms for the client's acknowledgement of its headers

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from knowledge_rag.core.resources import shipped
 from knowledge_rag.guardrails.rules import Level, Rule
-from knowledge_rag.local.resources import shipped
 
 OPENAPI: Final = "schemas/retrieve_knowledge.openapi.json"
 

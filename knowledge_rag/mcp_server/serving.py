@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -16,7 +15,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.local.errors import ServerFailed
+from knowledge_rag.local.server import listening_on
 from knowledge_rag.mcp_server.standard_input import StandardInput, taken_standard_input
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ SESSION_SECONDS: Final = 1_800.0
 
 STOP_SECONDS: Final = 5.0
 """After which a server on standard input and output ends, whatever holds it up: it only reads."""
-
-_BACKLOG: Final = 128
 
 
 def run_stdio(server: Server[Any]) -> None:
@@ -104,7 +101,7 @@ def serve_http(server: Server[Any], port: int, on_ready: Callable[[str], None]) 
     Raises:
         ServerFailed: the port is taken.
     """
-    with listening(port) as listener:
+    with listening_on(LOOPBACK, port) as listener:
         taken = listener.getsockname()[1]
         on_ready(f"http://{LOOPBACK}:{taken}{PATH}")
         http_server(http_app(server, taken)).run([listener])
@@ -123,25 +120,6 @@ def http_server(app: Starlette) -> uvicorn.Server:
             timeout_graceful_shutdown=1,
         )
     )
-
-
-def listening(port: int) -> socket.socket:
-    """Take a port on loopback; 0 takes a free one.
-
-    Raises:
-        ServerFailed: it is taken.
-    """
-    # the protocol by name, or asyncio leaves Nagle's algorithm on, which costs 40 ms an answer
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((LOOPBACK, port))
-        listener.listen(_BACKLOG)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ServerFailed(f"can't listen on {LOOPBACK}:{port}: {reason}") from error
-    return listener
 
 
 class _Neutral(logging.Formatter):

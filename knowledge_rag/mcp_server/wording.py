@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.orchestrator.wording import NO_MATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from knowledge_rag.core.outcome import RetrievalOutcome
-
-NO_MATCH: Final = "No documented guidance found for this scenario"
-"""The sentence of ``prompts/knowledge-rag-agent.txt``."""
 
 DEGRADED: Final = (
     "The knowledge base could not be searched ({}). This says nothing about what is documented."

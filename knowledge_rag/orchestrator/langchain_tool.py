@@ -23,7 +23,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import RetrievalOutcome
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
-from knowledge_rag.core.tool import TOOL_NAMES
+from knowledge_rag.core.tool import MAX_FILTER_CHARACTERS, TOOL_NAMES
 from knowledge_rag.orchestrator.held import HeldToItsWord
 from knowledge_rag.orchestrator.outcome_text import to_text
 from knowledge_rag.orchestrator.queries import RESULTS
@@ -36,9 +36,6 @@ from knowledge_rag.orchestrator.synchronously import ask
 if TYPE_CHECKING:
     from langchain_core.messages import ToolMessage
     from pydantic import ModelWrapValidatorHandler
-
-MAX_FILTER_CHARACTERS: Final = 200
-"""As the function allows."""
 
 _SHOWN_NAME: Final = 40
 _SHOWN_ERRORS: Final = 3

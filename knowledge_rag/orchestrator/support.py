@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from knowledge_rag.guardrails.support.check import check_support
+from knowledge_rag.guardrails.support.check import SupportChecker
 from knowledge_rag.guardrails.support.report import Verdict, WarningKind, describe
 from knowledge_rag.orchestrator.recommendation import Concern
 
@@ -31,11 +31,12 @@ def judge(
     Returns:
         Unsupported if any claim is, else supported if any claim is; and what to warn of.
     """
-    lines = [line for it in cited for line in it.content.split("\n")]
+    lines = [line for it in cited for line in it.content.split("\n")] + [*known]
+    checker = SupportChecker()
     verdicts: set[Verdict] = set()
     concerns: list[Concerned] = []
     for claim in claims:
-        report = check_support(claim, [*lines, *known])
+        report = checker.check(claim, lines)
         verdicts.add(report.verdict)
         concerns += _concerns(report)
     for verdict in (Verdict.UNSUPPORTED, Verdict.SUPPORTED):

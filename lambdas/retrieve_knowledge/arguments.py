@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS, Query
+from knowledge_rag.core.tool import MAX_FILTER_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,9 +19,6 @@ ARGUMENTS: Final = ("query", "max_results", *FILTER_KEYS)
 """What every caller may send: the properties of the OpenAPI schema's request."""
 
 DEFAULT_MAX_RESULTS: Final = 5
-
-MAX_FILTER_CHARACTERS: Final = 200
-"""Longer than any document type or service name; a longer filter is a mistake."""
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+(\.0*)?")
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from anyio.from_thread import start_blocking_portal
 from mcp import Client
 
-from knowledge_rag.mcp_server.serving import PATH, http_app, http_server, listening
+from knowledge_rag.local.server import listening_on
+from knowledge_rag.mcp_server.serving import LOOPBACK, PATH, http_app, http_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @contextmanager
 def served(server: Server[Any]) -> Iterator[str]:
     """Serve over HTTP while the block runs; gives the address."""
-    with listening(0) as listener:
+    with listening_on(LOOPBACK, 0) as listener:
         port = listener.getsockname()[1]
         running = http_server(http_app(server, port))
         thread = threading.Thread(target=running.run, args=([listener],))

@@ -111,6 +111,10 @@ def test_evidence_that_the_documents_contradict_is_no_evidence(case, tmp_path):
     assert [one["state"] for one in ran.json["staleness"]] == ["same", "changed", "same", "same"]
     (wrong,) = [one for one in ran.json["warnings"] if one["level"] == "error"]
     assert (wrong["kind"], wrong["position"]["line"]) == ("stale-citation", 3)
+    assert (ran.json["metrics"]["errors"], ran.json["metrics"]["by_kind"]) == (
+        1,
+        {"stale-citation": 1},
+    )
 
 
 def test_sarif_points_into_the_answer(case):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import resources
-from pathlib import Path
 from typing import Final
 
-from knowledge_rag.core.errors import KnowledgeRagError
+from knowledge_rag.core.resources import shipped
 
 PROMPT: Final = "prompts/knowledge-rag-agent.txt"
 """Read by the deployed agent and by whoever converses with a model alike."""
@@ -18,10 +16,4 @@ def agent_prompt() -> str:
     Raises:
         KnowledgeRagError: it is in neither place, so the installation is incomplete.
     """
-    installed = Path(str(resources.files("knowledge_rag"))) / "_resources"
-    for root in (installed, Path(__file__).parents[3]):
-        if (root / PROMPT).is_file():
-            return (root / PROMPT).read_text(encoding="utf-8")
-    raise KnowledgeRagError(
-        f"{PROMPT} is missing from this installation: install knowledge-rag anew"
-    )
+    return shipped(PROMPT).read_text(encoding="utf-8")

@@ -4,8 +4,8 @@ import pytest
 
 from knowledge_rag.cli.bench import floor
 from knowledge_rag.cli.exits import ExitCode, exit_code_for
+from knowledge_rag.core import resources
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
-from knowledge_rag.local import resources
 
 
 @pytest.mark.parametrize("given", ["neither", "on", "off"])

@@ -7,12 +7,12 @@ import pytest
 from rich.console import Console
 
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.resources import shipped
 from knowledge_rag.evaluation.guardrails_bench import run_guardrails_bench
 from knowledge_rag.evaluation.guardrails_report import CheckRow
 from knowledge_rag.evaluation.guardrails_tables import as_tables
 from knowledge_rag.guardrails.support.report import MIN_COVERAGE
 from knowledge_rag.local.errors import UnusableCorpus
-from knowledge_rag.local.resources import shipped
 from tests.support.shared_data import shared_data
 
 CLAIMS = (

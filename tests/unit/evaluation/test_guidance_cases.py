@@ -6,10 +6,10 @@ from random import Random
 import pytest
 
 from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.resources import shipped
 from knowledge_rag.evaluation.guidance_cases import build_cases
 from knowledge_rag.evaluation.guidance_mutations import PATTERNS, Mutator, negate
 from knowledge_rag.local.corpus import find_documents, read_bytes
-from knowledge_rag.local.resources import shipped
 
 LINE = (
     "1. Run `kubectl drain --force` on db-1.example.com if load_avg is above 80% for 5 minutes since"

@@ -3,9 +3,9 @@
 import pytest
 
 from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.resources import shipped
 from knowledge_rag.evaluation.verify_timing import VerifyTiming, time_verify
 from knowledge_rag.local.corpus import find_documents, read_bytes
-from knowledge_rag.local.resources import shipped
 
 
 def test_an_answer_of_a_thousand_words_with_references_is_timed():

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from knowledge_rag.core.resources import shipped
 from knowledge_rag.extract.lint.check import lint_text
 from knowledge_rag.extract.lint.finding import Kind
 from knowledge_rag.local.corpus import find_documents
-from knowledge_rag.local.resources import shipped
 from tests.support.shared_data import shared_data
 
 
