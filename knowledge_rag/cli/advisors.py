@@ -60,7 +60,4 @@ def _agent(agent: str | None, region: str | None) -> Advisor:
 def _region(region: str | None) -> str:
     from knowledge_rag.deployment.aws import Aws
 
-    found = Aws(region).region
-    if not found:
-        raise InvalidRequest("no AWS region is set: use --region, or export AWS_REGION")
-    return found
+    return Aws(region).required_region()

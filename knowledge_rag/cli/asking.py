@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from knowledge_rag.cli.incident_files import UNDERSTOOD, unwrapped
+from knowledge_rag.cli.input_files import read_input
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
@@ -85,9 +85,6 @@ class Answered:
 
 def _read(path: Path) -> object:
     try:
-        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-        return read_json(data)
-    except OSError as error:
-        raise InvalidRequest(f"{path}: {error.strerror or error}") from error
+        return read_json(read_input(str(path)))
     except UnreadableResponse as error:
         raise InvalidRequest(f"{path}: {error}") from error

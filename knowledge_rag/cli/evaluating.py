@@ -194,9 +194,7 @@ def _deployed(way: Way, search_type: SearchType) -> BoundedRetrieval:
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
     from knowledge_rag.orchestrator.backends.function import RetrievalFunction
 
-    region = Aws(way.region).region
-    if not region:
-        raise InvalidRequest("no region is set: name one by --region or AWS_REGION")
+    region = Aws(way.region).required_region()
     if way.function is not None:
         return BoundedRetrieval(RetrievalFunction(way.function, region))
     settings = SearchSettings(way.knowledge_base or "", search_type)

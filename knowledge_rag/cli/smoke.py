@@ -67,10 +67,7 @@ def smoke(
 
 
 def _located(aws: Aws) -> Aws:
-    from knowledge_rag.core.errors import InvalidRequest
-
-    if not aws.region:
-        raise InvalidRequest("no region is set: name one by --region or AWS_REGION")
+    aws.required_region()
     return aws
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from knowledge_rag.cli.input_files import input_name, read_input
 from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
 from knowledge_rag.core.lines import decode
 from knowledge_rag.core.response import read_json
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.evidence_file import EvidenceFile
     from knowledge_rag.guardrails.review import Review
     from knowledge_rag.guardrails.staleness import Staleness
-
-STDIN: Final = "-"
-MAX_BYTES: Final = 64 * 1024 * 1024
-"""Of a file that is read; no answer and no trace of one is near."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +101,7 @@ def _evidence(path: str) -> EvidenceFile:
     try:
         return read_evidence(_documents(text))
     except UnreadableResponse as error:
-        raise InvalidRequest(f"{_name(path)}: {error}") from error
+        raise InvalidRequest(f"{input_name(path)}: {error}") from error
 
 
 def _documents(text: str) -> object:
@@ -123,33 +119,17 @@ def _answer(
     path: str | None, evidence: Sequence[str], read: Sequence[EvidenceFile]
 ) -> tuple[str, str]:
     if path is not None:
-        return _name(path), _read(path)
+        return input_name(path), _read(path)
     for where, one in zip(evidence, read, strict=True):
         if one.answer:
-            return _name(where), one.answer
+            return input_name(where), one.answer
     raise InvalidRequest(
-        f"{', '.join(map(_name, evidence))}: no answer in it; name its file with --answer"
+        f"{', '.join(map(input_name, evidence))}: no answer in it; name its file with --answer"
     )
 
 
 def _read(path: str) -> str:
-    try:
-        if path == STDIN and sys.stdin is None:
-            raise InvalidRequest("standard input: closed")
-        if path == STDIN:
-            data = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with Path(path).open("rb") as file:  # also of a pipe or a device, which may never end
-                data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InvalidRequest(f"{path}: {error.strerror or error}") from error
-    if len(data) > MAX_BYTES:
-        raise InvalidRequest(f"{_name(path)}: larger than {MAX_BYTES >> 20} MiB")
-    return decode(data, _name(path))
-
-
-def _name(path: str) -> str:
-    return "standard input" if path == STDIN else path
+    return decode(read_input(path), input_name(path))
 
 
 def _staleness(reviewed: Review, corpus: Path) -> tuple[Staleness, ...]:

@@ -62,10 +62,11 @@ def verify(
     """
     from knowledge_rag.cli import verification, verification_output
     from knowledge_rag.cli.exits import ExitCode
+    from knowledge_rag.cli.input_files import STDIN
     from knowledge_rag.cli.terminal import out, print_json
     from knowledge_rag.core.errors import InvalidRequest
 
-    if form is Format.SARIF and answer in (None, verification.STDIN):
+    if form is Format.SARIF and answer in (None, STDIN):
         raise InvalidRequest(
             "--format sarif needs --answer FILE: its findings point into that file"
         )

@@ -56,6 +56,16 @@ class Aws:
         self._clients: dict[str, Any] = {}
         self._lock = threading.Lock()  # making clients of one session is not thread-safe
 
+    def required_region(self) -> str:
+        """Give the region.
+
+        Raises:
+            InvalidRequest: nothing sets one.
+        """
+        if not self.region:
+            raise InvalidRequest("no region is set: name one by --region or AWS_REGION")
+        return self.region
+
     def call(
         self,
         service: str,
