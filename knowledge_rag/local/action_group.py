@@ -125,10 +125,11 @@ def local_action_group(
     _become(kept | _environment(endpoint_url, search_type))
     try:
         # only now: Powertools reads its settings when it is imported
-        from lambdas.retrieve_knowledge.handler import lambda_handler  # noqa: PLC0415
+        from lambdas.retrieve_knowledge.handler import lambda_handler, warm_up  # noqa: PLC0415
         from lambdas.retrieve_knowledge.service import reset  # noqa: PLC0415
 
         reset()
+        warm_up()  # as Lambda does before the first event: no query pays for it
         try:
             yield ActionGroup(lambda_handler)
         finally:

@@ -134,13 +134,16 @@ def _ask(current: Service, run: _Run, query: Query) -> Retrieval:
     return retrieval
 
 
-def _warm_up() -> None:
-    # Lambda's init has more CPU and does not count towards the first query's budget. What is wrong
-    # with the settings is said at the first call, when there is somebody to answer.
-    # So is what keeps the client from being made: init has 10 s, after which Lambda starts anew.
+def warm_up() -> None:
+    """Make what outlives a call before the first one comes, as Lambda's init does.
+
+    Init has more CPU and does not count towards the first query's budget. What is wrong with the
+    settings is said at the first call, when there is somebody to answer; so is what keeps the
+    client from being made: init has 10 s, after which Lambda starts anew.
+    """
     with suppress(InvalidSettings, DeadlineExceeded):
         service(Deadline.after(WARM_UP_SECONDS)).client.prepare()
 
 
 if "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ:
-    _warm_up()
+    warm_up()

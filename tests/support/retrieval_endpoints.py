@@ -28,6 +28,7 @@ from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
 from knowledge_rag.orchestrator.backends.function import RetrievalFunction
 from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
 from tests.support.mcp_gateway import TOKEN, TOOL, McpGateway
+from tests.support.patience import patient_function
 
 if TYPE_CHECKING:
     import socket
@@ -109,6 +110,7 @@ class Endpoint:
 def endpoint(name: str, bedrock: LocalBedrock) -> Iterator[Endpoint]:
     """Serve one of WAYS while the block runs; the environment is put back afterwards."""
     with contextlib.ExitStack() as stack:
+        stack.enter_context(patient_function())
         forwarding = Switch(_forwarded(bedrock.endpoint_url))
         stack.callback(forwarding.close)
         upstream = forwarding.url if name == "local" else bedrock.endpoint_url

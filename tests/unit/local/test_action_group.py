@@ -8,6 +8,13 @@ import pytest
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.action_group import agent_event, local_action_group
 from knowledge_rag.local.server import LocalBedrock
+from tests.support.patience import patient_function
+
+
+@pytest.fixture(autouse=True)
+def patience():
+    with patient_function():
+        yield
 
 
 @pytest.fixture
@@ -49,9 +56,6 @@ def test_the_real_function_answers_with_lines_of_the_real_file(
 
 def test_off_topic_finds_nothing_and_a_filter_finds_only_its_own(endpoint_url):
     with local_action_group(endpoint_url) as group:
-        group.retrieve(
-            "warm up"
-        )  # a busy machine makes the client and loads the model in a query's time
         assert group.retrieve("how long do I boil eggs").body == {
             "results": [],
             "status": "no_match",

@@ -1,0 +1,25 @@
+"""Lets the real function wait: for tests of what is found, which a busy machine must not fail."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATIENT_SECONDS = 30.0
+
+
+@contextlib.contextmanager
+def patient_function() -> Iterator[None]:
+    """Give a query of the function in this process ``PATIENT_SECONDS`` in place of its budget.
+
+    What the budget itself promises is tested without this, in tests/faults and tests/system.
+    """
+    with (
+        patch("lambdas.retrieve_knowledge.handler.DEFAULT_DEADLINE_SECONDS", PATIENT_SECONDS),
+        patch("lambdas.retrieve_knowledge.settings.DEFAULT_DEADLINE_SECONDS", PATIENT_SECONDS),
+    ):
+        yield
