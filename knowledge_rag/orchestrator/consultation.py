@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.backends.arguments import current_ids, on_behalf_of
-from knowledge_rag.orchestrator.composition import recommend, without_advice
+from knowledge_rag.orchestrator.composition import compose, without_advice
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.held import HeldToItsWord, is_cancelled, tell_of
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import gather
+from knowledge_rag.orchestrator.telling import Teller
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.guardrails.verify import Verified
     from knowledge_rag.orchestrator.advisors.advisor import Advice, Advisor
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.recommendation import Recommendation
     from knowledge_rag.orchestrator.retrieval import Retrieval
-
-Notify = Callable[[Mapping[str, Any]], None]
-"""Takes an event: ``{"event": "searching" | "found" | "done", ...}``, all of it JSON."""
+    from knowledge_rag.orchestrator.telling import Notify
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -42,11 +42,13 @@ class Consultation:
         recommendation: what to do, every citation of it from the evidence.
         findings: the evidence that it rests on.
         advice: the answer as its advisor wrote it; ``None`` where nobody had to.
+        verified: the answer as it may be shown, and what was taken out of it; likewise.
     """
 
     recommendation: Recommendation
     findings: Findings
     advice: Advice | None = None
+    verified: Verified | None = None
 
 
 async def consult(
@@ -66,17 +68,19 @@ async def consult(
         advisor: who writes; by default the one without a model. Where it fails, nobody does: wrap
             it in a fallback to have it replaced.
         queries: what to ask; by default what the incident suggests.
-        notify: is told of each stage.
+        notify: is told of each stage, see :mod:`knowledge_rag.orchestrator.telling`.
     """
-    tell = notify or _nobody
+    teller = Teller(notify)
     asked = build_queries(incident) if queries is None else queries
-    tell({"event": "searching", "queries": [query.text for query in asked]})
+    teller.searching(asked)
     with _named(incident):
         outcomes = await gather(asked, HeldToItsWord(retrieval))
     findings = Findings(tuple(map(Asked, asked, outcomes)))
-    tell({"event": "found", "status": findings.status.value, "sources": len(findings.ledger)})
+    teller.found(findings)
     consultation = await _written(incident, findings, advisor or ExtractiveAdvisor())
-    tell({"event": "done", "status": consultation.recommendation.status.value})
+    if consultation.findings.ledger != findings.ledger:
+        teller.evidence(consultation.findings)
+    teller.done(consultation.recommendation, consultation.verified)
     return consultation
 
 
@@ -92,7 +96,9 @@ def _named(incident: Incident) -> AbstractContextManager[None]:
 async def _written(incident: Incident, findings: Findings, advisor: Advisor) -> Consultation:
     try:
         advice = await advisor.advise(incident, findings)
-        return Consultation(recommend(incident, advice), advice.findings, advice)
+        verified = verify(advice.text, advice.findings.ledger)
+        given = compose(incident, verified, advice.findings, advice.advisor)
+        return Consultation(given, advice.findings, advice, verified)
     except AdviceFailed as error:
         _logger.warning("reason=%s | no advice", neutralise(error.reason))
     except asyncio.CancelledError as error:
@@ -102,7 +108,3 @@ async def _written(incident: Incident, findings: Findings, advisor: Advisor) -> 
     except Exception as error:  # noqa: BLE001 - what was found must not be lost with what was written
         tell_of(error, "advisor raised")
     return Consultation(without_advice(incident, findings), findings)
-
-
-def _nobody(event: Mapping[str, Any]) -> None:
-    """Tell nobody."""

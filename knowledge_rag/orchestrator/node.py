@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
-    from knowledge_rag.orchestrator.consultation import Notify
     from knowledge_rag.orchestrator.retrieval import Retrieval
+    from knowledge_rag.orchestrator.telling import Notify
 
 
 def merge_outputs(
@@ -74,7 +74,7 @@ def knowledge_rag_node(retrieval: Retrieval, advisor: Advisor | None = None) -> 
     """Make the node.
 
     In a graph that streams with ``stream_mode="custom"`` it tells what it is doing: see
-    :data:`knowledge_rag.orchestrator.consultation.Notify`.
+    :data:`knowledge_rag.orchestrator.telling.Notify`.
 
     Args:
         retrieval: the way to the knowledge base; its budget bounds each query.

@@ -1,6 +1,7 @@
 """From an incident to a recommendation: at most three queries at once, and whoever fails is told apart."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -10,8 +11,10 @@ from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.backends.arguments import current_ids, on_behalf_of
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.errors import AdviceFailed
+from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.recommendation import Concern, Shortfall
+from knowledge_rag.orchestrator.telling import sources_of
 from knowledge_rag.orchestrator.wording import NO_ADVICE, NO_MATCH, UNREACHABLE
 from tests.support.retrievals import DOWN, NOTHING, Answering, Waiting, found, result
 from tests.unit.orchestrator.evidence import RUNBOOK_RESULTS
@@ -141,16 +144,71 @@ def test_an_advisor_that_fails_is_not_taken_for_an_outage(how, caplog):
     assert "quokka" not in caplog.text
 
 
-def test_each_stage_is_told_in_order():
+def told(answer, advisor=None):
     events = []
-    ask(EVIDENCE, notify=events.append)
-    searching, *rest = events
+    given = ask(answer, advisor, notify=events.append)
+    assert json.loads(json.dumps(events)) == events
+    return given, events
+
+
+def test_each_stage_is_told_in_order():
+    given, events = told(EVIDENCE)
+    searching, found_event, evidence, text, done = events
     assert searching["event"] == "searching"
     assert len(searching["queries"]) == 3
-    assert rest == [
-        {"event": "found", "status": "ok", "sources": len(RUNBOOK_RESULTS[:5])},
-        {"event": "done", "status": "ok"},
-    ]
+    assert found_event == {"event": "found", "status": "ok", "sources": len(RUNBOOK_RESULTS[:5])}
+    assert [s["number"] for s in evidence["sources"]] == list(
+        range(1, len(RUNBOOK_RESULTS[:5]) + 1)
+    )
+    assert text["text"] == given.verified.text
+    assert done == {"event": "done", "status": "ok"}
+
+
+def test_the_parts_of_a_text_are_the_text_and_its_references_are_evidence():
+    _, events = told(EVIDENCE)
+    sources = {s["number"]: s for s in events[2]["sources"]}
+    text = events[3]
+    assert "".join(part["text"] for part in text["parts"]) == text["text"]
+    cited = [it for part in text["parts"] for it in part.get("citations", ())]
+    assert cited
+    for one in cited:
+        within = sources[one["number"]]["citation"]
+        assert one["citation"]["source_file"] == within["source_file"]
+        assert within["start_line"] <= one["citation"]["start_line"]
+        assert one["citation"]["end_line"] <= within["end_line"]
+
+
+def test_no_part_of_a_text_that_cites_nothing_is_told_as_a_reference():
+    text = "1. Stop it [1].\n2. Purge `a[1]` [Source: runbooks/none.md, lines 1-9] [99]."
+    given, events = told(EVIDENCE, Writing(lambda findings: Advice(text, findings, "broken")))
+    assert len(given.verified.removed) == 2
+    parts = events[3]["parts"]
+    assert [part["text"] for part in parts if "citations" in part] == ["[1]"]
+
+
+@pytest.mark.parametrize("text", ["Turn it off and on again.", "1. Reboot [99].", ""])
+def test_what_rests_on_nothing_is_not_told_as_an_answer(text):
+    given, events = told(EVIDENCE, Writing(lambda findings: Advice(text, findings, "broken")))
+    summary = given.recommendation.summary
+    assert given.recommendation.status is Status.DEGRADED
+    assert events[3] == {"event": "text", "text": summary, "parts": [{"text": summary}]}
+
+
+@pytest.mark.parametrize("answer", [NOTHING, DOWN])
+def test_without_evidence_the_answer_is_one_sentence(answer):
+    given, events = told(answer)
+    assert [event["event"] for event in events] == ["searching", "found", "text", "done"]
+    assert events[2]["text"] == given.recommendation.summary
+
+
+def test_evidence_that_an_advisor_found_itself_replaces_what_was_told():
+    other = Findings((Asked(Query("own"), found(result(900))),))
+    _, events = told(
+        EVIDENCE, Writing(Advice("1. Promote the reader [1].", other, "bedrock-agent"))
+    )
+    kinds = [event["event"] for event in events]
+    assert kinds == ["searching", "found", "evidence", "evidence", "text", "done"]
+    assert events[3]["sources"] == sources_of(other)
 
 
 def test_cancelling_it_cancels_all_its_queries():

@@ -1,0 +1,101 @@
+"""What a listener is told while an incident is looked up: events, all of them JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, PAGE, SOURCE_URL, TITLE
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.guardrails.pieces import pieces_of
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.guardrails.pieces import Piece
+    from knowledge_rag.guardrails.verify import Verified
+    from knowledge_rag.orchestrator.findings import Findings
+    from knowledge_rag.orchestrator.recommendation import Recommendation
+
+Notify = Callable[[Mapping[str, Any]], None]
+"""Takes an event, a mapping of JSON values with the key ``event``:
+
+``searching``  ``queries``: what is about to be asked
+``found``      ``status`` and number of ``sources``
+``evidence``   ``sources``, as ``sources_of`` gives them: all that the text after it refers to. Where an
+               advisor has searched itself, it comes again and replaces the first
+``text``       ``text`` that may be shown, and ``parts``: ``{"text"}`` of what is said,
+               ``{"text", "citations": [{"number", "citation"}]}`` of each reference
+``done``       ``status`` of the recommendation
+"""
+
+_OF_SOURCES: Final = (TITLE, DOCUMENT_TYPE, SOURCE_URL, PAGE, DOCUMENT_SHA256)
+
+
+class Teller:
+    """Tells a listener of a consultation's stages.
+
+    Args:
+        notify: the listener; ``None`` for nobody.
+    """
+
+    def __init__(self, notify: Notify | None) -> None:
+        self._notify = notify
+
+    def searching(self, queries: tuple[Query, ...]) -> None:
+        """Tell what is about to be asked."""
+        self._tell("searching", queries=[query.text for query in queries])
+
+    def found(self, findings: Findings) -> None:
+        """Tell how the search ended, and what it found."""
+        self._tell("found", status=findings.status.value, sources=len(findings.ledger))
+        self.evidence(findings)
+
+    def evidence(self, findings: Findings) -> None:
+        """Tell what the text that follows may refer to; it replaces what was told before."""
+        if self._notify and len(findings.ledger):
+            self._tell("evidence", sources=sources_of(findings))
+
+    def done(self, recommendation: Recommendation, verified: Verified | None) -> None:
+        """Tell the answer as it may be shown, and that the recommendation stands.
+
+        Args:
+            recommendation: that came of the answer. Where it recommends nothing, its summary is all
+                there is to show: what was written instead rests on nothing.
+            verified: the answer; ``None`` where nobody wrote one.
+        """
+        if self._notify and verified is not None and recommendation.status is Status.OK:
+            parts = [_part(piece) for piece in pieces_of(verified)]
+            self._tell("text", text=verified.text, parts=parts)
+        elif self._notify:
+            said = recommendation.summary
+            self._tell("text", text=said, parts=[{"text": said}])
+        self._tell("done", status=recommendation.status.value)
+
+    def _tell(self, event: str, **more: object) -> None:
+        if self._notify:
+            self._notify({"event": event, **more})
+
+
+def sources_of(findings: Findings) -> list[dict[str, Any]]:
+    """Give the evidence as JSON: of each entry its number, citation, lines and what is known of it.
+
+    Returns:
+        In the order of their numbers: ``number``, ``citation``, ``content``; ``relevance_score``,
+        ``title``, ``document_type``, ``source_url``, ``page`` and ``document_sha256`` where known.
+    """
+    sources = []
+    for entry in findings.ledger.entries:
+        result = findings.result(entry.number)
+        known = {key: result.metadata[key] for key in _OF_SOURCES if key in result.metadata}
+        if result.relevance_score is not None:
+            known["relevance_score"] = result.relevance_score
+        cited = {"number": entry.number, "citation": entry.citation.to_dict()}
+        sources.append({**cited, "content": entry.content, **known})
+    return sources
+
+
+def _part(piece: Piece) -> dict[str, Any]:
+    if not piece.cited:
+        return {"text": piece.text}
+    cited = [{"number": it.number, "citation": it.citation.to_dict()} for it in piece.cited]
+    return {"text": piece.text, "citations": cited}

@@ -1,0 +1,37 @@
+"""An answer in pieces: nothing lost, and references apart from what is said."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_rag.guardrails.ledger import Ledger
+from knowledge_rag.guardrails.pieces import pieces_of
+from knowledge_rag.guardrails.verify import verify
+from tests.support.retrievals import result
+
+LEDGER = Ledger.of([result(1), result(10)])
+
+
+@pytest.mark.parametrize(
+    ("answer", "pieces"),
+    [
+        ("", []),
+        ("Plain.", [("Plain.", [])]),
+        ("[1]", [("[1]", [1])]),
+        ("[1][2]", [("[1]", [1]), ("[2]", [2])]),
+        ("Do it [1, 2]. Then stop.", [("Do it ", []), ("[1, 2]", [1, 2]), (". Then stop.", [])]),
+        ("Gone [9], code `a[1]`.", [("Gone , code `a[1]`.", [])]),
+    ],
+)
+def test_references_are_pieces_of_their_own(answer, pieces):
+    cut = [(it.text, [one.number for one in it.cited]) for it in pieces_of(verify(answer, LEDGER))]
+    assert cut == pieces
+
+
+@given(st.text(alphabet="[]12 9,`ab\n(:", max_size=60))
+def test_all_pieces_together_are_the_answer_and_all_its_citations(answer):
+    verified = verify(answer, LEDGER)
+    pieces = list(pieces_of(verified))
+    assert "".join(it.text for it in pieces) == verified.text
+    assert all(it.text for it in pieces)
+    assert tuple(one for it in pieces for one in it.cited) == verified.citations
