@@ -195,10 +195,11 @@ def test_what_it_streams_arrives_in_order():
         graph = graph_of(Answering(EVIDENCE))
         return [part async for part in graph.astream(STATE, stream_mode="custom")]
 
-    searching, found_, done = asyncio.run(stream())
+    searching, found_, evidence, text, done = asyncio.run(stream())
     assert searching["event"] == "searching"
     assert 1 <= len(searching["queries"]) <= 3
     assert found_ == {"event": "found", "status": "ok", "sources": len(RUNBOOK_RESULTS[:5])}
+    assert [evidence["event"], text["event"]] == ["evidence", "text"]
     assert done == {"event": "done", "status": "ok"}
 
 
