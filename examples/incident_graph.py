@@ -79,7 +79,7 @@ async def main() -> None:
         final: dict[str, Any] = {}
         async for mode, part in graph.astream(INCIDENT, stream_mode=["custom", "values"]):
             if mode == "custom":
-                print(json.dumps(part))
+                print(part["event"], part.get("status", ""))
             else:
                 final = part  # type: ignore[assignment] # of this mode, it is the state
     print(json.dumps(final["decision"], indent=2))

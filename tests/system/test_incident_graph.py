@@ -186,8 +186,10 @@ def run_script(settled, *arguments):
 @pytest.mark.usefixtures("sample")
 def test_the_example_prints_what_it_streams_and_decides(settled):
     printed = run_script(settled, str(EXAMPLE))
-    *events, rest = printed.split("\n", 3)
-    assert [json.loads(event)["event"] for event in events] == ["searching", "found", "done"]
+    *events, rest = printed.split("\n", 5)
+    assert [event.strip() for event in events] == [
+        "searching", "found ok", "evidence", "text", "done ok",
+    ]  # fmt: skip
     decision = json.loads(rest)
     assert decision["documented"] == "ok"
     assert decision["signals"] == 1
