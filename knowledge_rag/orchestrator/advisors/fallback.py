@@ -20,6 +20,7 @@ from knowledge_rag.orchestrator.recommendation import Shortfall
 if TYPE_CHECKING:
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.incident import Incident
+    from knowledge_rag.orchestrator.recommendation import Recommendation
 
 _NOT_REACHED: Final = frozenset(
     {
@@ -31,11 +32,18 @@ _NOT_REACHED: Final = frozenset(
     }
 )
 
+DOUBTED_NOTE: Final = (
+    "The model found nothing documented for this in the retrieved lines: these steps are lifted from"
+    " those that tell of it, see whether they fit."
+)
+
 _logger = logging.getLogger(__name__)
 
 
 class FallbackAdvisor:
     """Has the substitute write where the primary one fails, or says less than the retrieved lines do.
+
+    That goes for "nothing documented", too, where the substitute can tell otherwise.
 
     Args:
         primary: who writes.
@@ -68,16 +76,32 @@ class FallbackAdvisor:
         try:
             async with asyncio.timeout(self._seconds):
                 advice = await self._primary.advise(incident, findings)
-            _check(incident, findings, advice)
+            given = _checked(incident, findings, advice)
         except Exception as error:  # noqa: BLE001 - whatever a model's way fails with, there is another
             failure = as_model_failure(error)
         else:
+            if given.status is Status.NO_MATCH:
+                return await self._doubted(incident, advice)
             return advice
         _logger.warning("reason=%s | advisor failed, another one writes", failure.reason)
         evidence = _evidence(incident, findings, failure)
         instead = await self._substitute.advise(incident, evidence)
         told = noted(instead.findings, note_of(failure, evidence))
         return Advice(instead.text, told, instead.advisor)
+
+    async def _doubted(self, incident: Incident, advice: Advice) -> Advice:
+        """Look whether the substitute finds guidance where the primary one says there is none.
+
+        A wrong "nothing documented" ends the search of whoever reads it; lines that turn out not to
+        fit cost a look.
+        """
+        instead = await self._substitute.advise(incident, advice.findings)
+        if not recommend(incident, instead).guidance:
+            return advice
+        _logger.warning(
+            "advisor=%s | nothing documented, it says; lines say otherwise", advice.advisor
+        )
+        return Advice(instead.text, noted(instead.findings, DOUBTED_NOTE), instead.advisor)
 
 
 def note_of(failure: ModelFailed, evidence: Findings) -> str:
@@ -93,8 +117,8 @@ def note_of(failure: ModelFailed, evidence: Findings) -> str:
     return f"{happened}."
 
 
-def _check(incident: Incident, findings: Findings, advice: Advice) -> None:
-    """Look whether an answer says less than the retrieved lines themselves.
+def _checked(incident: Incident, findings: Findings, advice: Advice) -> Recommendation:
+    """Give what an answer comes to, if it says no less than the retrieved lines themselves.
 
     Raises:
         ModelFailed: an advisor that searches itself found nothing where there is evidence, or none
@@ -104,9 +128,11 @@ def _check(incident: Incident, findings: Findings, advice: Advice) -> None:
     if findings.status is Status.OK and found.status is not Status.OK:
         cause = found.failures[0] if found.failures else Reason.UNVERIFIABLE_RESULTS
         raise ModelFailed(cause, "its own search gave no evidence, and another one did", found)
-    if recommend(incident, advice).reason is Shortfall.UNVERIFIED_ADVICE:
+    given = recommend(incident, advice)
+    if given.reason is Shortfall.UNVERIFIED_ADVICE:
         detail = "no step of the answer cites what was retrieved"
         raise ModelFailed(Reason.UNVERIFIABLE_RESULTS, detail, found)
+    return given
 
 
 def _evidence(incident: Incident, findings: Findings, failure: ModelFailed) -> Findings:

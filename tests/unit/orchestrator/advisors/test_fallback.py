@@ -14,7 +14,7 @@ from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed
-from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
+from knowledge_rag.orchestrator.advisors.fallback import DOUBTED_NOTE, FallbackAdvisor
 from knowledge_rag.orchestrator.advisors.noted import noted
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.errors import AdviceFailed
@@ -102,6 +102,20 @@ def test_an_answer_of_which_nothing_can_be_verified_is_replaced():
     assert "(unverifiable_results)" in notices(recommendation)[0]
 
 
+def test_a_models_nothing_documented_is_not_believed_where_lines_say_otherwise():
+    recommendation = advised(FallbackAdvisor(Writing(NO_MATCH)))
+    assert recommendation.guidance == advised(ExtractiveAdvisor()).guidance != ()
+    assert recommendation.advisor == "extractive"
+    assert notices(recommendation) == [DOUBTED_NOTE]
+
+
+def test_a_models_nothing_documented_stands_where_no_line_tells_of_the_incident():
+    printer = Incident(alert_name="LabelPrinterPrintsBlankPages", service="warehouse")
+    recommendation = advised(FallbackAdvisor(Writing(NO_MATCH)), incident=printer)
+    assert (recommendation.status, recommendation.advisor) == (Status.NO_MATCH, "converse")
+    assert notices(recommendation) == []
+
+
 @pytest.mark.parametrize(
     ("text", "found", "happened"),
     [
@@ -122,7 +136,6 @@ def test_a_search_of_its_own_that_failed_does_not_hide_what_another_found(text, 
 @pytest.mark.parametrize(
     ("text", "findings", "status"),
     [
-        (NO_MATCH, FINDINGS, Status.NO_MATCH),
         (UNREACHABLE, DOWN, Status.DEGRADED),
         (NO_MATCH, NOTHING, Status.NO_MATCH),
     ],
