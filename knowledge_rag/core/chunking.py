@@ -30,7 +30,7 @@ ALGORITHM: Final = 2
 """Raised by every change that gives other chunks, prefixes or metadata for the same bytes."""
 SPECIAL_TOKENS: Final = 2
 """[CLS] and [SEP], which the embedding model puts around a text."""
-PLAIN_SUFFIXES: Final = (".txt", ".text", ".log")
+PLAIN_SUFFIXES: Final = (".txt", ".text", ".log", ".pdf")
 """Files that have no headings and no blocks but runs of lines."""
 
 

@@ -57,6 +57,7 @@ class Chunk(NamedTuple):
         section_path: headings from the outermost to the one that the lines stand under.
         content: the lines joined by ``\\n``, byte for byte, a ``\\r`` included.
         oversized: true for a single line that alone exceeds the cap.
+        page: of a PDF that the lines are on, 1-based; ``None`` for what has no pages.
     """
 
     document: Document
@@ -65,6 +66,7 @@ class Chunk(NamedTuple):
     section_path: tuple[str, ...]
     content: str
     oversized: bool = False
+    page: int | None = None
 
     @property
     def section_header(self) -> str:

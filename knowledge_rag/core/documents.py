@@ -23,12 +23,15 @@ _KINDS = (
 _SUFFIXES = {".html": DocumentType.WEB, ".htm": DocumentType.WEB, ".pdf": DocumentType.PDF}
 
 
-def read_document(source_file: str, data: bytes) -> tuple[Document, str]:
-    """Read one file of the corpus.
+def read_document(
+    source_file: str, data: bytes, given: FrontMatter | None = None
+) -> tuple[Document, str]:
+    """Read one text file of the corpus.
 
     Args:
         source_file: its path relative to the corpus root, ``/``-separated.
         data: its bytes.
+        given: what is said of it beside it; its own front matter goes before.
 
     Returns:
         The document, and its text as the lines are counted in it.
@@ -38,24 +41,36 @@ def read_document(source_file: str, data: bytes) -> tuple[Document, str]:
         InvalidCitation: ``source_file`` is no such path.
     """
     text = decode(data, check_source_file(source_file))
-    fields, body = parse_front_matter(text)
-    document = Document(
+    own, body = parse_front_matter(text)
+    fields = {**(given or {}), **own}
+    heading = first_heading(text, body)
+    return describe(source_file, data, fields, heading[-1] if heading else ""), text
+
+
+def describe(source_file: str, data: bytes, fields: FrontMatter, found: str) -> Document:
+    """Describe a file of any kind.
+
+    Args:
+        source_file: its path relative to the corpus root, ``/``-separated.
+        data: its bytes.
+        fields: what is said of it, by its front matter or beside it.
+        found: the title that was found in it, ``""`` where there is none.
+    """
+    return Document(
         source_file=source_file,
         sha256=hashlib.sha256(data).hexdigest(),
-        title=_title(source_file, text, body, fields),
+        title=_title(source_file, fields, found),
         document_type=_document_type(source_file, fields),
         front_matter=fields,
     )
-    return document, text
 
 
-def _title(source_file: str, text: str, body: int, fields: FrontMatter) -> str:
+def _title(source_file: str, fields: FrontMatter, found: str) -> str:
     title = fields.get("title")
     if isinstance(title, str) and title:
         return title[:MAX_HEADING]
-    heading = first_heading(text, body)
-    if heading and heading[-1]:
-        return heading[-1]
+    if found:
+        return found
     name = source_file.rpartition("/")[2]
     return split_words(name.rpartition(".")[0] or name)
 

@@ -73,6 +73,8 @@ def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
         CONTEXT_LENGTH: len(context_prefix(chunk)),
         CHUNK_ID: chunk.chunk_id,
     }
+    if chunk.page is not None:
+        metadata[PAGE] = chunk.page
     front_matter = chunk.document.front_matter
     for name in (*FRONT_MATTER_FIELDS, SOURCE_URL, TAGS):
         value = front_matter.get(name)
