@@ -11,6 +11,7 @@ of it can rewrite the proof too.
 from __future__ import annotations
 
 import hashlib
+from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import chunk_id
@@ -38,6 +39,8 @@ CONTEXT_LENGTH: Final = "context_length"
 CHUNK_ID: Final = "chunk_id"
 SOURCE_URL: Final = "source_url"
 PAGE: Final = "page"
+DATES: Final = "dates"
+"""ISO dates that a chunk's lines name, sorted; found at ingest, see ``extract/dates.py``."""
 TAGS: Final = "tags"
 
 SECTION_SEPARATOR: Final = " > "
@@ -47,7 +50,7 @@ FRONT_MATTER_FIELDS: Final = ("service", "severity", "incident_id", "owner", "la
 """Front-matter scalars worth filtering on or showing; ``tags`` travels as a list."""
 
 SHOWN_FIELDS: Final = (
-    TITLE, DOCUMENT_TYPE, SECTION_PATH, *FRONT_MATTER_FIELDS, TAGS, SOURCE_URL, PAGE,
+    TITLE, DOCUMENT_TYPE, SECTION_PATH, *FRONT_MATTER_FIELDS, TAGS, SOURCE_URL, PAGE, DATES,
     DOCUMENT_SHA256, CONTENT_SHA256, CHUNK_ID,
 )  # fmt: skip
 """Metadata that a retrieval result carries to its reader, in this order."""
@@ -181,6 +184,9 @@ def shown_fields(metadata: Mapping[str, object]) -> dict[str, MetadataValue]:
         if name == PAGE:
             if (page := _page(value)) is not None:
                 shown[name] = page
+        elif name == DATES:
+            if isinstance(value, list):
+                shown[name] = [day for day in value if _is_iso_date(day)]
         elif name == TAGS:
             if isinstance(value, list):
                 shown[name] = [tag for tag in value if isinstance(tag, str) and _showable(tag)]
@@ -195,6 +201,13 @@ def _page(value: object) -> int | None:
     except (TypeError, ValueError):
         return None
     return page if 1 <= page <= MAX_LINE else None
+
+
+def _is_iso_date(value: object) -> bool:
+    try:
+        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
 
 
 def _showable(text: str) -> bool:

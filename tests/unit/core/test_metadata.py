@@ -201,3 +201,17 @@ def test_whatever_comes_back_nothing_unproven_gets_through(text, metadata, score
 @pytest.mark.parametrize("value", [-1, 5, 5.0, "5", "007"])
 def test_whole_numbers_are_read_from_what_json_makes_of_them(value):
     assert whole_number(value) == int(value)
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        (["2026-01-02", "2026-11-12"], ["2026-01-02", "2026-11-12"]),
+        (["2026-02-30", "20260102", "2026-W10-1", "soon", 5, None, "2026-01-02"], ["2026-01-02"]),
+        ("2026-01-02", None),
+    ],
+)
+def test_dates_are_a_list_of_days_or_are_not_shown(stored, shown):
+    result = prove(stored_text(chunk()), to_metadata(chunk()) | {"dates": stored})
+    assert isinstance(result, RetrievalResult)
+    assert result.metadata.get("dates") == shown
