@@ -1,0 +1,162 @@
+"""Answers questions: one consultation each, told as a stream of events while it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from sse_starlette.event import ServerSentEvent
+
+from knowledge_rag.console.answers import Answer
+from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.limits import ASK_SECONDS, MAX_ASKS
+from knowledge_rag.console.story import Story, html_of, removed_of
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.local.defects import described
+from knowledge_rag.orchestrator.consultation import consult
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+
+    from knowledge_rag.console.answers import Answers
+    from knowledge_rag.console.documents import Documents
+    from knowledge_rag.console.questions import Question
+    from knowledge_rag.console.story import Event
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
+    from knowledge_rag.orchestrator.consultation import Consultation
+    from knowledge_rag.orchestrator.retrieval import Retrieval
+
+_BUSY: Final = f"{MAX_ASKS} questions are being answered; ask again in a moment"
+_LATE: Final = "the answer took too long and was given up"
+_BROKEN: Final = "the answer could not be written; the server's log says why"
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Asker:
+    """Answers questions, some at a time.
+
+    Args:
+        retrieval: the way to the knowledge base.
+        advisors: who can write, by name.
+        documents: where documents are kept.
+        answers: where answers are kept.
+        seconds: that one answer may take.
+    """
+
+    retrieval: Retrieval
+    advisors: Mapping[str, Advisor]
+    documents: Documents
+    answers: Answers
+    seconds: float = ASK_SECONDS
+    _running: set[asyncio.Task[Consultation]] = field(default_factory=set)
+
+    def begin(self, question: Question) -> AsyncIterator[ServerSentEvent]:
+        """Begin to answer.
+
+        Returns:
+            The events, each with its id; whoever stops taking them ends the consultation.
+
+        Raises:
+            Refused: too many questions are being answered.
+        """
+        if len(self._running) >= MAX_ASKS:
+            raise Refused(503, _BUSY, {"Retry-After": "2"})
+        told: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def notify(event: Mapping[str, Any]) -> None:
+            loop.call_soon_threadsafe(told.put_nowait, event)
+
+        def over(task: asyncio.Task[Consultation]) -> None:
+            self._running.discard(task)
+            told.put_nowait(None)
+
+        task = loop.create_task(
+            consult(
+                question.incident,
+                self.retrieval,
+                self.advisors[question.advisor],
+                queries=question.queries(),
+                notify=notify,
+            )
+        )
+        self._running.add(task)
+        task.add_done_callback(over)
+        return _numbered(self._events(question, told, task))
+
+    async def _events(
+        self,
+        question: Question,
+        told: asyncio.Queue[Mapping[str, Any] | None],
+        task: asyncio.Task[Consultation],
+    ) -> AsyncGenerator[Event]:
+        story = Story(self.documents.current(), datetime.now(UTC).isoformat(timespec="seconds"))
+        try:
+            deadline = asyncio.get_running_loop().time() + self.seconds
+            while events := await _next(told, deadline):
+                for event in await asyncio.to_thread(story.tell, events):
+                    yield event
+            for event in await asyncio.to_thread(self._end, question, story, task.result()):
+                yield event
+        except TimeoutError:
+            yield "error", {"message": _LATE, "reason": "timeout"}
+        except Exception as error:  # noqa: BLE001 - told in one line; the reader learns nothing of it
+            _logger.error("an answer failed: %s", described(error))  # noqa: TRY400 - in one line
+            yield "error", {"message": _BROKEN, "reason": "internal"}
+        finally:
+            task.cancel()
+
+    def _end(self, question: Question, story: Story, consultation: Consultation) -> list[Event]:
+        """Keep the answer, and tell that it is over."""
+        recommendation = consultation.recommendation.to_dict()
+        kept = Answer(
+            question.text,
+            story.now,
+            question.advisor,
+            question.filters,
+            story.text,
+            tuple(html_of(story.blocks)),
+            tuple(story.sources),
+            recommendation,
+            tuple(removed_of(consultation)),
+        )
+        done = {
+            "success": consultation.recommendation.status is not Status.DEGRADED,
+            "citationCount": len(story.cited),
+            "recommendation": recommendation,
+            "answerId": self.answers.keep(kept),
+        }
+        return [*story.end(consultation), ("done", done)]
+
+
+async def _next(
+    told: asyncio.Queue[Mapping[str, Any] | None], deadline: float
+) -> list[Mapping[str, Any]]:
+    """Wait for an event, and take those that have come meanwhile; none when it is over.
+
+    Raises:
+        TimeoutError: the deadline has passed.
+    """
+    async with asyncio.timeout_at(deadline):
+        first = await told.get()
+    events = [first]
+    while events[-1] is not None and not told.empty():
+        events.append(told.get_nowait())
+    if events[-1] is None and len(events) > 1:
+        told.put_nowait(None)  # for the next time
+    return [event for event in events if event is not None]
+
+
+async def _numbered(events: AsyncGenerator[Event]) -> AsyncIterator[ServerSentEvent]:
+    number = 0
+    async with aclosing(events) as open_events:
+        async for name, data in open_events:
+            number += 1
+            yield ServerSentEvent(json.dumps(data), event=name, id=str(number), sep="\n")

@@ -1,0 +1,82 @@
+"""Reads what a request carries: JSON of a bounded size, of the shape that it should have."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.limits import MAX_BODY_BYTES
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+
+async def read_object(request: Request, most: int = MAX_BODY_BYTES) -> dict[str, Any]:
+    """Read a JSON object.
+
+    A page of another site can't send this type without asking first, which nobody answers.
+
+    Raises:
+        Refused: it is of another type, too large, or no JSON object.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refused(415, "the body must be application/json")
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > most:
+            raise Refused(413, f"the body has more than {most} bytes")
+    return _object(bytes(data))
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(data, parse_constant=_refuse_constant)
+        json.dumps(body, ensure_ascii=False).encode()  # a lone surrogate is no text
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, "the body is not valid JSON") from error
+    if not isinstance(body, dict):
+        raise Refused(400, "the body is not a JSON object")
+    return body
+
+
+def text_in(body: dict[str, Any], name: str, most: int, *, required: bool = False) -> str:
+    """Give a text of the body, stripped; ``""`` where it is absent or null.
+
+    Raises:
+        Refused: it is no text, too long, or missing though required.
+    """
+    value = body.get(name)
+    if value is None:
+        value = ""
+    if not isinstance(value, str):
+        raise Refused(400, f"{name} must be text")
+    if len(value) > most:
+        raise Refused(400, f"{name} has {len(value)} characters, allowed: {most}")
+    if required and not value.strip():
+        raise Refused(400, f"{name} is missing or blank")
+    return value.strip()
+
+
+def whole_in(body: dict[str, Any], name: str, most: int) -> int:
+    """Give a whole number of the body, 0 where it is absent.
+
+    Raises:
+        Refused: it is none, or not within 0..``most``.
+    """
+    value = body.get(name, 0)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise Refused(400, f"{name} must be a whole number up to {most}")
+    return value
+
+
+def only(body: dict[str, Any], *names: str) -> None:
+    """Refuse what has other members than these: a misspelt filter must not be ignored."""
+    if unknown := sorted(set(body) - set(names)):
+        raise Refused(400, f"unknown member {unknown[0][:80]!r}; known are {', '.join(names)}")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

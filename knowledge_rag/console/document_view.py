@@ -1,0 +1,153 @@
+"""A document as the page shows it: its lines, its outline, and what became of cited ones."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.freshness import stale_anywhere
+from knowledge_rag.console.hidden import hidden_in
+from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_RANGES
+from knowledge_rag.console.links import document_url
+from knowledge_rag.console.sources import is_web_address
+from knowledge_rag.core.citations import MAX_LINE, Citation
+from knowledge_rag.core.front_matter import front_matter_end
+from knowledge_rag.core.markdown import find_headings
+from knowledge_rag.core.metadata import SOURCE_URL, TITLE
+from knowledge_rag.guardrails.staleness import CitedLines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knowledge_rag.console.documents import Documents, IngestedDocument
+    from knowledge_rag.console.links import RepositoryLinks
+
+_RANGE: Final = re.compile(r"L?([1-9][0-9]{0,9})(?:-L?([1-9][0-9]{0,9}))?")
+
+_METADATA: Final = (
+    "document_type",
+    "service",
+    "severity",
+    "incident_id",
+    "owner",
+    "last_reviewed",
+    "tags",
+)
+
+Range = tuple[int, int]
+"""First and last line, 1-based and inclusive."""
+
+
+def read_ranges(values: Sequence[str]) -> tuple[Range, ...]:
+    """Read ranges of lines, such as ``5-10``, ``L5-L10`` and ``7``.
+
+    Raises:
+        Refused: one is none, or there are too many.
+    """
+    if len(values) > MAX_RANGES:
+        raise Refused(400, f"{len(values)} ranges of lines, allowed: {MAX_RANGES}")
+    return tuple(map(_range, values))
+
+
+def _range(value: str) -> Range:
+    found = _RANGE.fullmatch(value)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 1 <= first <= last <= MAX_LINE:
+        raise Refused(400, f"{value[:40]!r} is no range of lines")
+    return first, last
+
+
+def view(
+    document: IngestedDocument,
+    ranges: Sequence[Range],
+    documents: Documents,
+    repository: RepositoryLinks | None,
+) -> dict[str, Any]:
+    """Give the JSON form of a document.
+
+    Args:
+        document: as it was ingested.
+        ranges: that are cited.
+        documents: where it is from.
+        repository: where it can be changed; ``None`` if that isn't known.
+
+    Raises:
+        Refused: it is too large to be shown, or has no such lines.
+    """
+    lines = [line or "" for line in document.lines]
+    if sum(map(len, lines)) > MAX_DOCUMENT_CHARACTERS:
+        raise Refused(413, f"the document has more than {MAX_DOCUMENT_CHARACTERS} characters")
+    for first, last in ranges:
+        if last > len(lines):
+            raise Refused(404, f"the document has {len(lines)} lines, and no lines {first}-{last}")
+    shown: dict[str, Any] = {
+        "source": document.source_file,
+        "title": document.metadata.get(TITLE, document.source_file),
+        "url": document_url(document.source_file),
+        "metadata": {key: document.metadata[key] for key in _METADATA if key in document.metadata},
+        "sha256": document.sha256,
+        "lines": list(document.lines),
+        "isComplete": document.is_complete,
+        "sections": _sections("\n".join(lines)),
+        "hidden": {
+            str(number): found
+            for number, line in enumerate(lines, start=1)
+            if (found := hidden_in(line))
+        },
+        "ranges": _ranges(document, ranges, documents, repository),
+    }
+    if is_web_address(document.metadata.get(SOURCE_URL)):
+        shown["sourceUrl"] = document.metadata[SOURCE_URL]
+    return shown | _whole(document, documents, repository)
+
+
+def _whole(
+    document: IngestedDocument, documents: Documents, repository: RepositoryLinks | None
+) -> dict[str, Any]:
+    """Say what is known of the file as it is now, and where it can be changed."""
+    known: dict[str, Any] = {}
+    if (corpus := documents.current()) is not None:
+        now = corpus.now(document.source_file)
+        known["file"] = (
+            "gone" if now is None else "same" if now.sha256 == document.sha256 else "changed"
+        )
+    if repository is not None:
+        known["repositoryUrl"] = repository.url(document.source_file, 1, len(document.lines))
+    return known
+
+
+def _ranges(
+    document: IngestedDocument,
+    ranges: Sequence[Range],
+    documents: Documents,
+    repository: RepositoryLinks | None,
+) -> list[dict[str, Any]]:
+    cited = [_cited(document, *one) for one in ranges]
+    told = []
+    for (first, last), lines, stale in zip(
+        ranges, cited, stale_anywhere(cited, documents.current()), strict=True
+    ):
+        one: dict[str, Any] = {"start": first, "end": last, "reference": str(lines.citation)}
+        if stale:
+            one["stale"] = stale
+        if repository is not None:
+            one["repositoryUrl"] = repository.url(document.source_file, first, last)
+        told.append(one)
+    return told
+
+
+def _cited(document: IngestedDocument, first: int, last: int) -> CitedLines:
+    content = "\n".join(line or "" for line in document.lines[first - 1 : last])
+    return CitedLines(Citation(document.source_file, first, last), content, document.sha256 or None)
+
+
+def _sections(text: str) -> list[dict[str, Any]]:
+    """Give the outline: of each heading its line, level and text."""
+    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    return [
+        {"line": bisect_right(starts, offset), "level": level, "title": title}
+        for offset, _, _, level, title in find_headings(text, front_matter_end(text))
+    ]

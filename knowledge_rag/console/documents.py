@@ -1,0 +1,127 @@
+"""The documents that citations lead to: as they were ingested, and as they are now.
+
+No path is made of what a request says. A document is looked up by its exact name among those that
+were ingested, and its file among those that the corpus folder was found to hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from knowledge_rag.core.lines import split_lines
+from knowledge_rag.core.metadata import DOCUMENT_SHA256
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from knowledge_rag.core.outcome import MetadataValue, RetrievalResult
+    from knowledge_rag.guardrails.staleness import Corpus
+
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class IngestedDocument:
+    r"""A document as it was ingested.
+
+    Args:
+        source_file: path relative to the corpus root.
+        sha256: of its bytes, 64 hex digits; ``""`` where it isn't known.
+        lines: the first one first, as they were, a ``\r`` included; ``None`` for one that was not
+            kept: it is blank, or front matter.
+        is_complete: whether they are all of the document's, by its hash.
+        metadata: what is known of it: title, document_type, service, ...
+    """
+
+    source_file: str
+    sha256: str
+    lines: tuple[str | None, ...]
+    is_complete: bool
+    metadata: Mapping[str, MetadataValue]
+
+
+class Documents(Protocol):
+    """Where documents are kept; the methods block, and are called by several threads at once."""
+
+    def read(self, source_file: str) -> IngestedDocument | None:
+        """Give the document of exactly this name; ``None`` if there is none.
+
+        Raises:
+            KnowledgeRagError: it can't be told.
+        """
+        ...
+
+    def current(self) -> Corpus | None:
+        """Give the documents as they are now; ``None`` if nobody knows where they are."""
+        ...
+
+
+class Passages(Protocol):
+    """What was kept of each document; ``mcp_server.documents.KnowledgeBaseDocuments`` for one."""
+
+    def passages(self, source_file: str) -> Sequence[RetrievalResult]:
+        """Give a document's lines, proven, in their order; none if there is no such document."""
+        ...
+
+
+class KeptDocuments:
+    """Documents of which the passages that can be found were kept.
+
+    Front matter and blank lines were not. Where the corpus is known and holds the very file, by its
+    hash, they are taken from there; where they were empty, the hash of the whole proves it.
+
+    Args:
+        passages: the knowledge base.
+        corpus: the folder that was ingested, as it is now; ``None`` if it isn't known.
+    """
+
+    def __init__(self, passages: Passages, corpus: Corpus | None = None) -> None:
+        self._passages = passages
+        self._corpus = corpus
+
+    def current(self) -> Corpus | None:
+        """Give the documents as they are now; see ``Documents``."""
+        return self._corpus
+
+    def read(self, source_file: str) -> IngestedDocument | None:
+        """Give a document; see ``Documents``."""
+        passages = self._passages.passages(source_file)
+        if not passages:
+            return None
+        kept = _lines_of(passages)
+        metadata = passages[0].metadata
+        sha256 = str(metadata.get(DOCUMENT_SHA256, ""))
+        whole = self._file(source_file, sha256, kept) or _filled(kept, sha256)
+        return IngestedDocument(source_file, sha256, whole or kept, whole is not None, metadata)
+
+    def _file(
+        self, source_file: str, sha256: str, kept: Sequence[str | None]
+    ) -> tuple[str, ...] | None:
+        """Give the file's lines if it still is what was ingested, and holds what was kept of it."""
+        now = self._corpus.now(source_file) if self._corpus else None
+        if now is None or now.text is None or now.sha256 != sha256:
+            return None
+        lines = tuple(split_lines(now.text))
+        holds = len(lines) >= len(kept) and all(
+            line is None or line == there for line, there in zip(kept, lines, strict=False)
+        )
+        return lines if holds else None
+
+
+def _lines_of(passages: Sequence[RetrievalResult]) -> tuple[str | None, ...]:
+    lines: list[str | None] = [None] * max(one.citation.end_line for one in passages)
+    for one in passages:
+        lines[one.citation.start_line - 1 : one.citation.end_line] = one.content.split("\n")
+    return tuple(lines)
+
+
+def _filled(kept: Sequence[str | None], sha256: str) -> tuple[str, ...] | None:
+    """Give the lines with empty ones between them, if the hash says that this is the document."""
+    lines = tuple(line or "" for line in kept)
+    text = "\n".join(lines)
+    for candidate in (text + "\n", text, _BOM + text + "\n", _BOM + text):
+        if hashlib.sha256(candidate.encode()).hexdigest() == sha256:
+            return lines
+    return None

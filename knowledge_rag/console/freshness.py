@@ -1,0 +1,46 @@
+"""Whether what is shown still stands in the files: for the console's wire."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from knowledge_rag.guardrails.staleness import State, compare, compare_all
+from knowledge_rag.guardrails.staleness_report import describe, to_dict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knowledge_rag.guardrails.staleness import CitedLines, Corpus, Staleness
+
+Stale = dict[str, Any]
+"""What became of cited lines, as ``guardrails.staleness_report`` gives it, and ``message``."""
+
+
+def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
+    """Say of each citation what became of it in its own file.
+
+    Args:
+        cited: the lines, with what proves them.
+        corpus: the documents as they are now; ``None`` if that isn't known.
+
+    Returns:
+        In their order; ``None`` where the lines are the same, or nobody knows.
+    """
+    if corpus is None:
+        return [None] * len(cited)
+    names = dict.fromkeys(one.citation.source_file for one in cited)
+    files = {name: corpus.now(name) for name in names}
+    return [_wire(compare(one, files[one.citation.source_file])) for one in cited]
+
+
+def stale_anywhere(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
+    """Say the same, and look in all other files for what its own does not hold any more."""
+    if corpus is None:
+        return [None] * len(cited)
+    return [_wire(one) for one in compare_all(cited, corpus)]
+
+
+def _wire(one: Staleness) -> Stale | None:
+    if one.state is State.SAME:
+        return None
+    return to_dict(one) | {"message": describe(one)}

@@ -1,0 +1,42 @@
+"""What the console bounds: sizes in bytes or characters, times in seconds, numbers of things."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_BODY_BYTES: Final = 256 * 1024
+"""Of a request: the longest question, each character of it escaped, and its filters."""
+
+MAX_ASKS: Final = 8
+"""Questions that are answered at a time; further ones are told to come again."""
+
+ASK_SECONDS: Final = 120.0
+"""What one answer may take, a model's included; nobody reads on after that at 3 a.m."""
+
+READY_SECONDS: Final = 30.0
+"""How long the first question may wait for the function to start."""
+
+PING_SECONDS: Final = 10
+"""Between two signs of life while nothing is to be told."""
+
+MAX_FILTER_CHARACTERS: Final = 200
+
+MAX_ANSWERS: Final = 200
+"""Answers that are kept; beyond it the oldest goes."""
+
+MAX_ANSWERS_BYTES: Final = 64 * 1024 * 1024
+"""That all of them may take together."""
+
+MAX_DOCUMENT_CHARACTERS: Final = 5_000_000
+"""Of a document that is shown: no browser likes more."""
+
+MAX_RANGES: Final = 50
+"""Cited ranges of one document that are held against the file as it is now."""
+
+MAX_COMMENT_CHARACTERS: Final = 2_000
+MAX_REPORTS: Final = 1_000
+MAX_REPORTS_BYTES: Final = 4 * 1024 * 1024
+"""Of the file of reports: a person reads it, and a page that goes astray must not fill the disk."""
+
+MAX_COUNTED_SOURCES: Final = 500
+"""Documents whose citations are counted one by one; the others count together."""

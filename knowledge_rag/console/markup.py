@@ -1,0 +1,178 @@
+"""Markdown to HTML that can do nothing but be read.
+
+Raw HTML, images, entities and link definitions are no markup here, so they are shown as the words
+that they are. A reference travels through Markdown as a mark that nobody else can write, since the
+mark's characters are taken out of all text first; after the HTML has been sanitised, with rules that
+let no class of a citation pass, each mark becomes the link of its reference.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
+
+from knowledge_rag.core.neutral import neutralise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
+    from markdown_it.utils import EnvType, OptionsDict
+
+OPEN: Final = "\ue000"
+CLOSE: Final = "\ue001"
+"""Around a reference's number, in Markdown and in the HTML made of it; private-use characters."""
+
+WRITTEN: Final = "written"
+"""Key of a rendering's surroundings: each reference as it stood in the answer, by its number."""
+
+PLACED: Final = "placed"
+"""Likewise: the numbers of the references that the HTML shows, in any form."""
+
+_MARKS: Final = re.compile(f"[{OPEN}{CLOSE}]")
+_PLACE: Final = re.compile(rf"\[{OPEN}(\d+){CLOSE}\]")
+_LANGUAGE: Final = re.compile(r"[a-z0-9+#-]{1,20}")
+_ALIGNED: Final = re.compile(r"text-align:(left|center|right)")
+_HEADINGS: Final = {"h1": "h3", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
+"""What becomes of a heading: the page's own are above those of an answer."""
+
+
+def plain(text: str) -> str:
+    """Take out of a text what is ours, and make visible what hides or turns the order of words."""
+    return neutralise(_MARKS.sub("\ufffd", text))
+
+
+def place_of(number: int) -> str:
+    """Give what stands for a reference in Markdown: a bracket, as the reference itself was one."""
+    return f"[{OPEN}{number}{CLOSE}]"
+
+
+def mark_of(number: int) -> str:
+    """Give what stands for a reference in HTML."""
+    return f"{OPEN}{number}{CLOSE}"
+
+
+def places_in(source: str) -> list[int]:
+    """Give the numbers of the references in a piece of Markdown."""
+    return [int(number) for number in _PLACE.findall(source)]
+
+
+def parser() -> MarkdownIt:
+    """Make the Markdown parser of answers."""
+    made = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Html)
+    made.enable(["table", "strikethrough"])
+    made.disable(["html_block", "html_inline", "image", "entity", "reference"])
+    made.inline.ruler.before("link", "cite", _cite)
+    made.validateLink = _is_web_address  # type: ignore[method-assign]
+    made.normalizeLinkText = _as_it_is  # type: ignore[method-assign, assignment]
+    return made
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def _is_web_address(url: str) -> bool:
+    """Whether a browser may be led there, and nothing of ours is in the address."""
+    try:
+        address = urlsplit(url)
+        plain_host = bool(address.hostname) and address.username is None
+    except ValueError:
+        return False
+    return address.scheme in ("http", "https") and plain_host and not _is_ours(url)
+
+
+def _is_ours(url: str) -> bool:
+    return "%ee%80%80" in url.lower() or _MARKS.search(url) is not None
+
+
+def _cite(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - as the parser calls it
+    found = _PLACE.match(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    if not silent:
+        token = state.push("cite", "", 0)
+        token.meta = {"number": int(found[1])}
+    state.pos = found.end()
+    return True
+
+
+class _Html(RendererHTML):
+    """Writes HTML; each method is called by the parser for the kind of token that it is named for."""
+
+    def cite(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        del options
+        number = tokens[idx].meta["number"]
+        env[PLACED].add(number)
+        return mark_of(number)
+
+    def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        del options
+        return _shown(tokens[idx].content, env)
+
+    def code_inline(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        del options
+        return f"<code>{_shown(tokens[idx].content, env)}</code>"
+
+    def code_block(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        del options
+        return f"<pre><code>{_shown(tokens[idx].content, env)}</code></pre>\n"
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        del options
+        token = tokens[idx]
+        words = token.info.split()
+        named = words and _LANGUAGE.fullmatch(words[0].lower())
+        language = f' class="language-{words[0].lower()}"' if named else ""
+        return f"<pre><code{language}>{_shown(token.content, env)}</code></pre>\n"
+
+    def link_close(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        """End a link, and say where it leads: its words may say something else."""
+        del options, env
+        host = urlsplit(str(tokens[idx].meta.get("href", ""))).hostname or ""
+        return f'</a> <span class="host">({escapeHtml(host)})</span>'
+
+
+def _shown(content: str, env: EnvType) -> str:
+    """Escape words; a reference where none can be, in code, is shown as it was written."""
+
+    def written(found: re.Match[str]) -> str:
+        number = int(found[1])
+        env[PLACED].add(number)
+        return str(env[WRITTEN][number])
+
+    return escapeHtml(_MARKS.sub("", _PLACE.sub(written, content)))
+
+
+def prepare(tokens: Sequence[Token]) -> None:
+    """Fit what the parser found into the page: levels of headings, links, columns of tables."""
+    for token in tokens:
+        token.tag = _HEADINGS.get(token.tag, token.tag)
+        if style := token.attrs.pop("style", None):
+            aligned = _ALIGNED.fullmatch(str(style))
+            token.attrs |= {"class": aligned[1]} if aligned else {}
+        if token.children:
+            _name_hosts(token.children)
+
+
+def _name_hosts(tokens: Sequence[Token]) -> None:
+    """Give the end of each link its address, and take the title, which nobody reads, off its start."""
+    href = ""
+    for token in tokens:
+        if token.type == "link_open":
+            href = str(token.attrs.get("href", ""))
+            token.attrs = {"href": href}
+        elif token.type == "link_close":
+            token.meta = {"href": href}

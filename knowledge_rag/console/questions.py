@@ -1,0 +1,91 @@
+"""A question as it was asked in the console, and what the knowledge base is asked for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.console.bodies import only, text_in
+from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.limits import MAX_FILTER_CHARACTERS
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.metadata import DOCUMENT_TYPE
+from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS, Query
+from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.queries import build_queries
+from knowledge_rag.orchestrator.state import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+_TYPES: Final = frozenset(kind.value for kind in DocumentType)
+_RUNBOOK: Final = DocumentType.RUNBOOK.value
+_POSTMORTEM: Final = DocumentType.POSTMORTEM.value
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What somebody wants to know.
+
+    Args:
+        text: one line, not blank, at most MAX_QUERY_CHARACTERS.
+        advisor: the name of who is to write.
+        filters: from names in FILTER_KEYS to the value that a document must have.
+    """
+
+    text: str
+    advisor: str
+    filters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def incident(self) -> Incident:
+        """What is known: the question is what it is about."""
+        return Incident(title=one_line(self.text) or "")
+
+    def queries(self) -> tuple[Query, ...]:
+        """Give the queries: the question as it was typed, then for what to do, and for earlier incidents.
+
+        A question alone finds what is most like it, which are symptoms and timelines rather than what
+        to do, so what runbooks say of the resolution is asked for, too. A filter that the reader set
+        holds for each of them.
+        """
+        distinct = {(one.text, tuple(one.filters.items())): one for one in self._queries()}
+        return tuple(distinct.values())
+
+    def _queries(self) -> Iterator[Query]:
+        yield Query(self.text, filters=self.filters)
+        steps = [it.text for it in build_queries(self.incident) if _type_of(it) == _RUNBOOK]
+        past = [self.text]
+        for kind, texts in ((_RUNBOOK, steps), (_POSTMORTEM, past)):
+            if self.filters.get(DOCUMENT_TYPE, kind) == kind:
+                for text in texts:
+                    yield Query(text, filters={**self.filters, DOCUMENT_TYPE: kind})
+
+
+def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
+    """Read a question from the body of a request.
+
+    Args:
+        body: ``question`` and, as wanted, ``document_type``, ``service`` and ``advisor``.
+        advisors: names of those who can write; the first one does by default.
+
+    Raises:
+        Refused: it is no question, or names what there is not.
+    """
+    only(body, "question", "advisor", *FILTER_KEYS)
+    asked = " ".join(text_in(body, "question", MAX_QUERY_CHARACTERS, required=True).split())
+    if not one_line(asked):
+        raise Refused(400, "question has no character that can be read")
+    filters = {
+        name: value for name in FILTER_KEYS if (value := text_in(body, name, MAX_FILTER_CHARACTERS))
+    }
+    if filters.get(DOCUMENT_TYPE, _RUNBOOK) not in _TYPES:
+        raise Refused(400, f"document_type must be one of {', '.join(sorted(_TYPES))}")
+    advisor = text_in(body, "advisor", MAX_FILTER_CHARACTERS) or next(iter(advisors))
+    if advisor not in advisors:
+        raise Refused(400, f"advisor must be one of {', '.join(advisors)}")
+    return Question(asked, advisor, filters)
+
+
+def _type_of(query: Query) -> str:
+    return query.filters.get(DOCUMENT_TYPE, "")

@@ -1,0 +1,114 @@
+"""Who may ask the console, and what a browser may do with what it gets.
+
+It serves one person on his own machine and asks nobody who he is. So it answers to the names of
+this machine alone (a page whose name was made to lead here, DNS rebinding, sends its own), and to
+no page but its own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+
+from knowledge_rag.console.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
+"""Names of this machine, which a request may be addressed to."""
+
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types knowledge-rag",
+    )
+)
+"""The Content-Security-Policy: code and styles from files of ours alone, and no other place to talk to."""
+
+_HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+_HOST: Final = re.compile(r"(.*?)(?::[0-9]{1,5})?")
+_READING: Final = frozenset({"GET", "HEAD"})
+_OWN: Final = frozenset({"same-origin", "none"})
+"""Where a browser says that a request comes from a page of ours, or from its address bar."""
+
+
+class Guard:
+    """Lets through what may ask, and adds the headers that bind a browser.
+
+    Args:
+        app: what is guarded.
+        hosts: names that it answers to, without the port.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Sequence[str] = LOOPBACK_HOSTS) -> None:
+        self._app = app
+        self._hosts = frozenset(host.lower() for host in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or refuse it with 403."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def bound(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            self._check(scope)
+        except Refused as error:
+            await JSONResponse({"error": str(error)}, error.status)(scope, receive, bound)
+        else:
+            await self._app(scope, receive, bound)
+
+    def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "").lower()
+        named = _HOST.fullmatch(host)
+        if named is None or named[1] not in self._hosts:
+            raise Refused(403, "this Host is not answered")
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() != f"http://{host}":
+            raise Refused(403, "pages of another origin are not answered")
+        if not _is_own(scope, headers):
+            raise Refused(403, "pages of another site are not answered")
+
+
+def _is_own(scope: Scope, headers: Headers) -> bool:
+    """Whether a browser, if it is one, asks for a page of ours or its address bar."""
+    site = headers.get("sec-fetch-site")
+    if site is None or site in _OWN:
+        return True
+    follows_link = (
+        scope["method"] in _READING
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") == "document"
+    )
+    # a link from a chat to a document is what addresses are for; what a page fetches is not
+    return follows_link and not scope["path"].startswith("/api/")

@@ -1,0 +1,145 @@
+"""From what a consultation tells to the events of the console's stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.console.rendering import AnswerRenderer
+from knowledge_rag.console.sources import cards
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.guardrails.explanations import why_removed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from knowledge_rag.guardrails.staleness import Corpus
+    from knowledge_rag.orchestrator.consultation import Consultation
+
+WARNING: Final = "Quality check detected potential issues. Please verify information independently."
+
+Event = tuple[str, dict[str, Any]]
+"""Name and data of one event of the stream."""
+
+
+@dataclass(slots=True)
+class Story:
+    """Retells one consultation; methods block, and are called one after the other.
+
+    Args:
+        corpus: the documents as they are now; ``None`` if that isn't known.
+        now: of the evidence's retrieval, ISO 8601.
+    """
+
+    corpus: Corpus | None
+    now: str
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    """The cards that the answer refers to."""
+    text: str = ""
+    """The verified answer so far."""
+    blocks: dict[int, str] = field(default_factory=dict)
+    """It, rendered, by number."""
+    cited: set[tuple[str, int, int]] = field(default_factory=set)
+    """File, first and last line of what it cites."""
+    _renderer: AnswerRenderer = field(default_factory=AnswerRenderer)
+    _untold: str = ""
+
+    def tell(self, told: Iterable[Mapping[str, Any]]) -> list[Event]:
+        """Retell what has come since the last time.
+
+        Args:
+            told: in order, as ``orchestrator.telling`` has it.
+        """
+        return list(self._retold(told))
+
+    def end(self, consultation: Consultation) -> list[Event]:
+        """Tell what is to be known of the whole, but for where it is kept.
+
+        Returns:
+            ``warnings``, where there are any.
+        """
+        warnings = [one.to_dict() for one in consultation.recommendation.warnings]
+        removed = removed_of(consultation)
+        if not warnings and not removed:
+            return []
+        return [("warnings", {"message": WARNING, "warnings": warnings, "removed": removed})]
+
+    def _retold(self, told: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
+        for event in told:
+            if event["event"] == "text":
+                self._take(event)
+                continue
+            yield from self._chunks(whole=True)
+            yield from self._retold_stage(event)
+        yield from self._chunks()
+
+    def _retold_stage(self, event: Mapping[str, Any]) -> Iterator[Event]:
+        match event["event"]:
+            case "searching":
+                message = "Searching the knowledge base"
+                yield (
+                    "status",
+                    {"stage": "searching", "message": message, "queries": event["queries"]},
+                )
+            case "found":
+                yield "status", _found(event)
+            case "evidence":
+                self.sources = cards(event["sources"], self.now, self.corpus)
+                yield "citations", {"sources": self.sources}
+                yield "status", {"stage": "writing", "message": "Writing the answer"}
+            case "restarted":
+                self._start_over()
+                message = "What was shown so far is void: the answer is written anew"
+                reason = event.get("reason")
+                yield "status", {"stage": "restarted", "message": message, "reason": reason}
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        self._renderer.feed(event["parts"])
+        self.text += event["text"]
+        self._untold += event["text"]
+        for part in event["parts"]:
+            for one in part.get("citations", ()):
+                citation = one["citation"]
+                where = (citation["source_file"], citation["start_line"], citation["end_line"])
+                self.cited.add(where)
+
+    def _chunks(self, *, whole: bool = False) -> Iterator[Event]:
+        """Give the blocks that are new; the first one brings the text of them all."""
+        if not (self._renderer.is_due() or (whole and self._untold)):
+            return
+        for block in self._renderer.render():
+            self.blocks[block.number] = block.html
+            yield "chunk", {"text": self._untold, "block": block.number, "html": block.html}
+            self._untold = ""
+
+    def _start_over(self) -> None:
+        self.text = self._untold = ""
+        self.blocks, self.cited = {}, set()
+        self._renderer = AnswerRenderer()
+
+
+def removed_of(consultation: Consultation) -> list[dict[str, Any]]:
+    """Give the references that were taken out of an answer, and why."""
+    verified = consultation.verified
+    if verified is None:
+        return []
+    ledger = consultation.findings.ledger
+    return [
+        {"reference": one.text, "reason": one.why.value, "message": why_removed(one, ledger)}
+        for one in verified.removed
+    ]
+
+
+def _found(event: Mapping[str, Any]) -> dict[str, Any]:
+    sources, status = event["sources"], event["status"]
+    message = f"Found {sources} relevant source{'' if sources == 1 else 's'}"
+    if status == Status.NO_MATCH.value:
+        message = "Searched, and found nothing documented"
+    elif status == Status.DEGRADED.value:
+        message = "The knowledge base could not be searched"
+    return {"stage": "found", "message": message, "sources": sources, "status": status}
+
+
+def html_of(blocks: Mapping[int, str]) -> Sequence[str]:
+    """Give an answer's rendered blocks in their order, without those that came to nothing."""
+    return [blocks[number] for number in sorted(blocks) if blocks[number]]
