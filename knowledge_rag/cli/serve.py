@@ -34,6 +34,10 @@ _NEEDED: Final = ("markdown_it", "nh3", "sse_starlette")
 """What the console needs beyond the command line itself."""
 
 
+REPORTS_FILE: Final = "wrong-citations.jsonl"
+"""In the data folder: what the console's readers reported."""
+
+
 def serve(
     kb: KbOption = None,
     port: Annotated[
@@ -133,6 +137,7 @@ def _console(
     from knowledge_rag.console.documents import KeptDocuments
     from knowledge_rag.console.links import RepositoryLinks
     from knowledge_rag.console.local_console import local_console
+    from knowledge_rag.local.settings import LocalSettings
     from knowledge_rag.mcp_server.documents import KnowledgeBaseDocuments
 
     _log_to_standard_error()
@@ -141,6 +146,7 @@ def _console(
     settings = ConsoleSettings(
         f"{path.name} ({knowledge_base.chunks} chunks)",
         RepositoryLinks(repository_url) if repository_url else None,
+        LocalSettings.from_environment().data_dir / REPORTS_FILE,
     )
     advisors = _advisors(model_id, agent, region)
     return lambda endpoint_url: local_console(endpoint_url, documents, advisors, settings, port)

@@ -1,36 +1,38 @@
-"""The console's application: its routes."""
+"""The console's application."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-from sse_starlette.sse import EventSourceResponse
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from knowledge_rag.console.answers import Answers
+from knowledge_rag.console.api import Api
 from knowledge_rag.console.asking import Asker
 from knowledge_rag.console.assets import read_assets
-from knowledge_rag.console.bodies import read_object
-from knowledge_rag.console.document_view import read_ranges, view
 from knowledge_rag.console.errors import Refused
-from knowledge_rag.console.limits import PING_SECONDS
-from knowledge_rag.console.questions import read_question
+from knowledge_rag.console.measured import MeasuredRetrieval
+from knowledge_rag.console.metrics import ConsoleMetrics
+from knowledge_rag.console.pages import Pages
+from knowledge_rag.console.reports import Reports
 from knowledge_rag.console.security import LOOPBACK_HOSTS, Guard
+from knowledge_rag.console.story import utc_now
 from knowledge_rag.core.errors import KnowledgeRagError
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.defects import described
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from knowledge_rag.console.documents import Documents
     from knowledge_rag.console.links import RepositoryLinks
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[[Request], Awaitable[Response]]
 
-_PAGE: Final = "index.html"
+_SHOWN_PATH = 80
 _logger = logging.getLogger(__name__)
 
 
@@ -50,11 +52,13 @@ class ConsoleSettings:
     Args:
         about: what it asks, in a few words, e.g. the knowledge base's file.
         repository: where documents can be changed; ``None`` if that isn't known.
+        reports: the file that reports of wrong citations go to; ``None`` if none are kept.
         hosts: names that it answers to, without the port.
     """
 
     about: str = ""
     repository: RepositoryLinks | None = None
+    reports: Path | None = None
     hosts: Sequence[str] = field(default=LOOPBACK_HOSTS)
 
 
@@ -76,9 +80,9 @@ def create_console(
         prepare: called in the server's loop when it starts.
     """
     settings = settings or ConsoleSettings()
-    answers = Answers()
-    asker = Asker(retrieval, advisors, documents, answers)
-    console = _Console(asker, documents, settings)
+    metrics = ConsoleMetrics(utc_now())
+    asker = Asker(MeasuredRetrieval(retrieval, metrics), advisors, documents, Answers(), metrics)
+    api = Api(asker, Reports(settings.reports), settings.about, settings.repository)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -88,80 +92,32 @@ def create_console(
         yield
 
     return Starlette(
-        routes=console.routes(),
+        routes=list(_routes(api, Pages(read_assets()))),
         middleware=[Middleware(Guard, hosts=settings.hosts)],
+        exception_handlers={HTTPException: _no_route},
         lifespan=lifespan,
     )
 
 
-class _Console:
-    """What is answered on each path."""
-
-    def __init__(self, asker: Asker, documents: Documents, settings: ConsoleSettings) -> None:
-        self._asker = asker
-        self._documents = documents
-        self._settings = settings
-        self._assets = read_assets()
-
-    def routes(self) -> list[Route]:
-        """Give the routes."""
-        reading: list[tuple[str, Handler]] = [
-            ("/", self.page),
-            ("/dashboard", self.page),
-            ("/answer/{key}", self.page),
-            ("/doc/{path:path}", self.page),
-            ("/static/{name:path}", self.asset),
-            ("/api/console", self.console),
-            ("/api/document", self.document),
-        ]
-        writing: list[tuple[str, Handler]] = [("/api/ask", self.ask)]
-        return [
-            *(Route(path, _answered(handler)) for path, handler in reading),
-            *(Route(path, _answered(handler), methods=["POST"]) for path, handler in writing),
-        ]
-
-    async def page(self, request: Request) -> Response:
-        """Serve the page; it reads from its address what to show."""
-        return self._file(_PAGE, request)
-
-    async def asset(self, request: Request) -> Response:
-        """Serve a file of the page, by the exact name that it was read under."""
-        return self._file(request.path_params["name"], request)
-
-    def _file(self, name: str, request: Request) -> Response:
-        asset = self._assets.get(name)
-        if asset is None:
-            raise Refused(404, "there is no such file")
-        return asset.response(request)
-
-    async def console(self, request: Request) -> Response:
-        """Tell the page what this console is like."""
-        del request
-        return JSONResponse(
-            {
-                "version": version("knowledge-rag"),
-                "about": self._settings.about,
-                "advisors": list(self._asker.advisors),
-                "knowsFiles": self._documents.current() is not None,
-            }
-        )
-
-    async def ask(self, request: Request) -> Response:
-        """Answer a question, as a stream of events."""
-        question = read_question(await read_object(request), self._asker.advisors)
-        return EventSourceResponse(self._asker.begin(question), ping=PING_SECONDS, sep="\n")
-
-    async def document(self, request: Request) -> Response:
-        """Give a document, by the exact name that it was ingested under."""
-        ranges = read_ranges(request.query_params.getlist("lines"))
-        source = request.query_params.get("source", "")
-        return JSONResponse(await asyncio.to_thread(self._view, source, ranges))
-
-    def _view(self, source: str, ranges: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        document = self._documents.read(source)
-        if document is None:
-            raise Refused(404, "no document of this name was ingested")
-        return view(document, ranges, self._documents, self._settings.repository)
+def _routes(api: Api, pages: Pages) -> Iterator[Route]:
+    reading: dict[str, Handler] = {
+        "/": pages.page,
+        "/dashboard": pages.page,
+        "/doc/{path:path}": pages.page,
+        "/static/{name:path}": pages.asset,
+        "/api/console": api.console,
+        "/api/document": api.document,
+        "/api/metrics": api.metrics,
+        "/api/answers/{name}": api.answer,
+    }
+    writing: dict[str, Handler] = {
+        "/api/ask": api.ask,
+        "/api/events": api.event,
+        "/api/reports": api.report,
+    }
+    for methods, handlers in (("GET", reading), ("POST", writing)):
+        for path, handler in handlers.items():
+            yield Route(path, _answered(handler), methods=[methods])
 
 
 def _answered(handler: Handler) -> Handler:
@@ -175,7 +131,22 @@ def _answered(handler: Handler) -> Handler:
         except ClientDisconnect:
             return Response(status_code=400)  # nobody is left to read it
         except KnowledgeRagError as error:
-            _logger.warning("path=%s | %s", request.url.path, described(error))
+            _log(request, error)
             return JSONResponse({"error": "the knowledge base could not be read"}, 503)
+        except Exception as error:  # noqa: BLE001 - told in one line; the client learns nothing
+            _log(request, error)
+            return JSONResponse({"error": "the console failed; its log says why"}, 500)
 
     return answered
+
+
+def _log(request: Request, error: Exception) -> None:
+    path = neutralise(request.url.path[:_SHOWN_PATH])
+    _logger.error("path=%s | %s", path, described(error))
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    """Answer what no route answers, or not by this method."""
+    del request
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for it alone
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)

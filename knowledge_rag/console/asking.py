@@ -7,7 +7,6 @@ import json
 import logging
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette.event import ServerSentEvent
@@ -15,7 +14,7 @@ from sse_starlette.event import ServerSentEvent
 from knowledge_rag.console.answers import Answer
 from knowledge_rag.console.errors import Refused
 from knowledge_rag.console.limits import ASK_SECONDS, MAX_ASKS
-from knowledge_rag.console.story import Story, html_of, removed_of
+from knowledge_rag.console.story import Story, html_of, removed_of, utc_now
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.local.defects import described
 from knowledge_rag.orchestrator.consultation import consult
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.console.answers import Answers
     from knowledge_rag.console.documents import Documents
+    from knowledge_rag.console.metrics import ConsoleMetrics
     from knowledge_rag.console.questions import Question
     from knowledge_rag.console.story import Event
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
@@ -47,6 +47,7 @@ class Asker:
         advisors: who can write, by name.
         documents: where documents are kept.
         answers: where answers are kept.
+        metrics: where it is counted.
         seconds: that one answer may take.
     """
 
@@ -54,8 +55,14 @@ class Asker:
     advisors: Mapping[str, Advisor]
     documents: Documents
     answers: Answers
+    metrics: ConsoleMetrics
     seconds: float = ASK_SECONDS
-    _running: set[asyncio.Task[Consultation]] = field(default_factory=set)
+    _tasks: set[asyncio.Task[Consultation]] = field(default_factory=set)
+
+    @property
+    def running(self) -> int:
+        """How many questions are being answered."""
+        return len(self._tasks)
 
     def begin(self, question: Question) -> AsyncIterator[ServerSentEvent]:
         """Begin to answer.
@@ -66,7 +73,8 @@ class Asker:
         Raises:
             Refused: too many questions are being answered.
         """
-        if len(self._running) >= MAX_ASKS:
+        if self.running >= MAX_ASKS:
+            self.metrics.ended("refused")
             raise Refused(503, _BUSY, {"Retry-After": "2"})
         told: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
@@ -75,7 +83,9 @@ class Asker:
             loop.call_soon_threadsafe(told.put_nowait, event)
 
         def over(task: asyncio.Task[Consultation]) -> None:
-            self._running.discard(task)
+            self._tasks.discard(task)
+            if not task.cancelled():
+                task.exception()  # it is told below, if anyone still listens
             told.put_nowait(None)
 
         task = loop.create_task(
@@ -87,7 +97,7 @@ class Asker:
                 notify=notify,
             )
         )
-        self._running.add(task)
+        self._tasks.add(task)
         task.add_done_callback(over)
         return _numbered(self._events(question, told, task))
 
@@ -97,21 +107,32 @@ class Asker:
         told: asyncio.Queue[Mapping[str, Any] | None],
         task: asyncio.Task[Consultation],
     ) -> AsyncGenerator[Event]:
-        story = Story(self.documents.current(), datetime.now(UTC).isoformat(timespec="seconds"))
+        story = Story(self.documents.current(), utc_now())
+        loop = asyncio.get_running_loop()
+        started, first_text, how = loop.time(), None, "left"
         try:
-            deadline = asyncio.get_running_loop().time() + self.seconds
-            while events := await _next(told, deadline):
+            while events := await _next(told, started + self.seconds):
                 for event in await asyncio.to_thread(story.tell, events):
+                    if first_text is None and event[0] == "chunk":
+                        first_text = loop.time() - started
                     yield event
-            for event in await asyncio.to_thread(self._end, question, story, task.result()):
+            last = await asyncio.to_thread(self._end, question, story, task.result())
+            cited = [source for source, _, _ in story.cited]
+            self.metrics.answered(task.result(), cited, first_text, loop.time() - started)
+            how = ""
+            for event in last:
                 yield event
         except TimeoutError:
-            yield "error", {"message": _LATE, "reason": "timeout"}
+            how = "timeout"
+            yield "error", {"message": _LATE, "reason": how}
         except Exception as error:  # noqa: BLE001 - told in one line; the reader learns nothing of it
             _logger.error("an answer failed: %s", described(error))  # noqa: TRY400 - in one line
-            yield "error", {"message": _BROKEN, "reason": "internal"}
+            how = "internal"
+            yield "error", {"message": _BROKEN, "reason": how}
         finally:
             task.cancel()
+            if how:
+                self.metrics.ended(how)
 
     def _end(self, question: Question, story: Story, consultation: Consultation) -> list[Event]:
         """Keep the answer, and tell that it is over."""

@@ -7,6 +7,9 @@ from typing import Final
 MAX_BODY_BYTES: Final = 256 * 1024
 """Of a request: the longest question, each character of it escaped, and its filters."""
 
+MAX_SHORT_BODY_BYTES: Final = 32 * 1024
+"""Of the others: a comment, each character of it escaped."""
+
 MAX_ASKS: Final = 8
 """Questions that are answered at a time; further ones are told to come again."""
 
@@ -15,6 +18,9 @@ ASK_SECONDS: Final = 120.0
 
 READY_SECONDS: Final = 30.0
 """How long the first question may wait for the function to start."""
+
+SEND_SECONDS: Final = 60.0
+"""How long a reader who has stopped reading may hold up a piece of an answer."""
 
 PING_SECONDS: Final = 10
 """Between two signs of life while nothing is to be told."""

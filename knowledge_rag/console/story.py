@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.console.rendering import AnswerRenderer
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 
     from knowledge_rag.guardrails.staleness import Corpus
     from knowledge_rag.orchestrator.consultation import Consultation
+
+
+def utc_now() -> str:
+    """Give the present moment, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
 
 WARNING: Final = "Quality check detected potential issues. Please verify information independently."
 

@@ -1,0 +1,154 @@
+"""What the page asks for, on the paths below ``/api/``."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+from sse_starlette.sse import EventSourceResponse
+from starlette.responses import JSONResponse, Response
+
+from knowledge_rag.console.bodies import only, read_object, text_in, whole_in
+from knowledge_rag.console.document_view import read_ranges, view
+from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.exports import to_json, to_markdown
+from knowledge_rag.console.limits import (
+    MAX_COMMENT_CHARACTERS,
+    MAX_SHORT_BODY_BYTES,
+    PING_SECONDS,
+    SEND_SECONDS,
+)
+from knowledge_rag.console.metrics import CLICKED, VISITED
+from knowledge_rag.console.questions import read_question
+from knowledge_rag.console.story import utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.requests import Request
+
+    from knowledge_rag.console.answers import Answer
+    from knowledge_rag.console.asking import Asker
+    from knowledge_rag.console.links import RepositoryLinks
+    from knowledge_rag.console.reports import Reports
+
+_EVENTS: Final = {"citation_click": CLICKED, "source_visit": VISITED}
+_MAX_KEY: Final = 64
+_MAX_NUMBER: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """Answers what the page asks.
+
+    Args:
+        asker: answers questions; has the documents, the answers and the metrics.
+        reports: where reports of wrong citations go.
+        about: what is asked, in a few words.
+        repository: where documents can be changed; ``None`` if that isn't known.
+    """
+
+    asker: Asker
+    reports: Reports
+    about: str
+    repository: RepositoryLinks | None
+
+    async def console(self, request: Request) -> Response:
+        """Tell what this console is like."""
+        del request
+        return JSONResponse(
+            {
+                "version": version("knowledge-rag"),
+                "about": self.about,
+                "advisors": list(self.asker.advisors),
+                "knowsFiles": self.asker.documents.current() is not None,
+            }
+        )
+
+    async def ask(self, request: Request) -> Response:
+        """Answer a question, as a stream of events."""
+        question = read_question(await read_object(request), self.asker.advisors)
+        events = self.asker.begin(question)
+        return EventSourceResponse(events, ping=PING_SECONDS, sep="\n", send_timeout=SEND_SECONDS)
+
+    async def document(self, request: Request) -> Response:
+        """Give a document, by the exact name that it was ingested under."""
+        ranges = read_ranges(request.query_params.getlist("lines"))
+        source = request.query_params.get("source", "")
+        return JSONResponse(await asyncio.to_thread(self._view, source, ranges))
+
+    def _view(self, source: str, ranges: Sequence[tuple[int, int]]) -> dict[str, Any]:
+        documents = self.asker.documents
+        document = documents.read(source)
+        if document is None:
+            raise Refused(404, "no document of this name was ingested")
+        return view(document, ranges, documents, self.repository)
+
+    async def metrics(self, request: Request) -> Response:
+        """Tell what happened since the server started."""
+        del request
+        return JSONResponse(self.asker.metrics.to_dict(self.asker.running))
+
+    async def answer(self, request: Request) -> Response:
+        """Give an answer of late, for the page, or to take away where its id ends in a suffix."""
+        key, _, suffix = request.path_params["name"].partition(".")
+        answer = self._answer(key)
+        if suffix == "":
+            return JSONResponse(answer.to_dict())
+        if suffix == "json":
+            return JSONResponse(to_json(answer), headers=_saved_as(answer, suffix))
+        if suffix == "md":
+            kind = "text/markdown; charset=utf-8"
+            return Response(to_markdown(answer), media_type=kind, headers=_saved_as(answer, suffix))
+        raise Refused(404, "an answer can be had as .md and .json")
+
+    async def event(self, request: Request) -> Response:
+        """Count a click on a citation, or a visit of a source."""
+        body = await read_object(request, MAX_SHORT_BODY_BYTES)
+        only(body, "kind", "answerId", "number")
+        kind = _EVENTS.get(text_in(body, "kind", _MAX_KEY))
+        if kind is None:
+            raise Refused(400, f"kind must be one of {', '.join(_EVENTS)}")
+        key, number = text_in(body, "answerId", _MAX_KEY), whole_in(body, "number", _MAX_NUMBER)
+        answer = self.asker.answers.get(key)
+        source = _source(answer, number) if answer else None
+        self.asker.metrics.clicked(source["source"] if source else "", kind)
+        return Response(status_code=204)
+
+    async def report(self, request: Request) -> Response:
+        """Keep a report of a wrong citation, and say where."""
+        body = await read_object(request, MAX_SHORT_BODY_BYTES)
+        only(body, "answerId", "number", "comment")
+        answer = self._answer(text_in(body, "answerId", _MAX_KEY, required=True))
+        source = _source(answer, whole_in(body, "number", _MAX_NUMBER))
+        if source is None:
+            raise Refused(404, "the answer has no source of this number")
+        report = {
+            "at": utc_now(),
+            "question": answer.question,
+            "askedAt": answer.asked_at,
+            "advisor": answer.advisor,
+            "citation": source["citation"],
+            "comment": text_in(body, "comment", MAX_COMMENT_CHARACTERS),
+        }
+        path = await asyncio.to_thread(self.reports.add, report)
+        self.asker.metrics.reported()
+        return JSONResponse({"path": str(path)}, 201)
+
+    def _answer(self, key: str) -> Answer:
+        answer = self.asker.answers.get(key)
+        if answer is None:
+            raise Refused(404, "there is no such answer, or it is too long ago: ask again")
+        return answer
+
+
+def _source(answer: Answer, number: int) -> Mapping[str, Any] | None:
+    return next((one for one in answer.sources if one["number"] == number), None)
+
+
+def _saved_as(answer: Answer, suffix: str) -> dict[str, str]:
+    """Name the file that a browser saves; nothing of the question is in it."""
+    when = "".join(character for character in answer.asked_at[:19] if character.isdigit())
+    return {"Content-Disposition": f'attachment; filename="answer-{when}.{suffix}"'}
