@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from knowledge_rag.core.errors import InvalidRequest
@@ -12,28 +13,42 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
 
 
-def chosen_advisor(
-    name: str, *, model_id: str | None, agent: str | None, region: str | None
-) -> Advisor:
-    """Make an advisor; where a model fails, the one without a model takes its place.
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes the guidance, as the user chose it.
 
     Args:
         name: ``extractive``, ``converse`` or ``agent``.
         model_id: for ``converse``.
         agent: for ``agent``: id and alias, with a slash between them.
         region: wins over what the environment and the AWS configuration say.
+    """
+
+    name: str
+    model_id: str | None = None
+    agent: str | None = None
+    region: str | None = None
+
+
+def chosen_advisor(writer: Writer, deployed_agent: str = "") -> Advisor:
+    """Make an advisor; where a model fails, the one without a model takes its place.
+
+    Args:
+        writer: whom.
+        deployed_agent: that writes for ``agent`` if none is named.
 
     Raises:
         InvalidRequest: an option is missing or for another advisor, or no region is set.
         InvalidSettings: no model or agent can have such a name.
     """
+    name, model_id, agent, region = writer.name, writer.model_id, writer.agent, writer.region
     for option, given, whose in (("--model-id", model_id, "converse"), ("--agent", agent, "agent")):
         if given and name != whose:
             raise InvalidRequest(f"{option} is for --advisor {whose}, not for {name}")
     if name == "converse":
         return FallbackAdvisor(_converse(model_id, region))
     if name == "agent":
-        return FallbackAdvisor(_agent(agent, region))
+        return FallbackAdvisor(_agent(agent or deployed_agent, region))
     return ExtractiveAdvisor()
 
 
@@ -53,7 +68,9 @@ def _agent(agent: str | None, region: str | None) -> Advisor:
 
     agent_id, slash, alias_id = (agent or "").partition("/")
     if not slash:
-        raise InvalidRequest("--advisor agent needs --agent ID/ALIAS: `make deploy` prints both")
+        raise InvalidRequest(
+            "--advisor agent needs --agent ID/ALIAS: `make deploy` prints both, --stack finds them"
+        )
     return BedrockAgentAdvisor(AgentSettings(agent_id, alias_id, _region(region)))
 
 

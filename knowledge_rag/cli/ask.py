@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, Search
+from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, SearchOption
+from knowledge_rag.cli.ways import (
+    FunctionOption,
+    GatewayOption,
+    KnowledgeBaseOption,
+    StackOption,
+    Way,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,9 +45,11 @@ def ask(
         ),
     ] = None,
     kb: KbOption = None,
-    search: Annotated[Search, typer.Option(help="Vectors and keywords, or vectors alone.")] = (
-        Search.HYBRID
-    ),
+    search: SearchOption = None,
+    stack: StackOption = None,
+    function: FunctionOption = None,
+    knowledge_base: KnowledgeBaseOption = None,
+    gateway: GatewayOption = None,
     advisor: Annotated[
         AdvisorName,
         typer.Option(
@@ -52,7 +61,10 @@ def ask(
     ] = None,
     agent: Annotated[
         str | None,
-        typer.Option(metavar="ID/ALIAS", help="Bedrock agent and its alias for --advisor agent."),
+        typer.Option(
+            metavar="ID/ALIAS",
+            help="Bedrock agent and its alias for --advisor agent.  [default: that of --stack]",
+        ),
     ] = None,
     region: RegionOption = None,
     explain: Annotated[
@@ -64,32 +76,23 @@ def ask(
 
     Exits 1 if nothing is documented, 3 if that could not be found out.
     """
-    import asyncio
-
-    from knowledge_rag.cli.advisors import chosen_advisor
-    from knowledge_rag.cli.asking import Answered, incident_of, queries_of
+    from knowledge_rag.cli.advisors import Writer
+    from knowledge_rag.cli.asking import consulted, incident_of
     from knowledge_rag.cli.evidence import exit_code_for_status
-    from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
     from knowledge_rag.cli.terminal import out, print_json
-    from knowledge_rag.core.retrieval import SearchType
-    from knowledge_rag.local.local_retrieval import local_retrieval
-    from knowledge_rag.orchestrator.consultation import consult
     from knowledge_rag.orchestrator.recommendation import AGENT_ID
-    from knowledge_rag.orchestrator.retrieval import gather
 
-    about = incident_of(question, incident)
-    writer = chosen_advisor(advisor, model_id=model_id, agent=agent, region=region)
-    queries = queries_of(question, about)
-    with (
-        opened(kb) as knowledge_base,
-        local_retrieval(knowledge_base, search_type=SearchType(search.value.upper())) as way,
-    ):
-        outcomes = asyncio.run(gather(queries, way))
-    # outside the block, which hides the user's own AWS settings from the local function
-    answered = Answered(queries, outcomes)
-    notify = None if json else _tell
-    consultation = asyncio.run(consult(about, answered, writer, queries=queries, notify=notify))
+    way = Way(function, knowledge_base, search, region, stack, gateway)
+    way.check_alone(kb=kb)
+    consultation = consulted(
+        question,
+        incident_of(question, incident),
+        way,
+        Writer(advisor.value, model_id, agent, region),
+        kb=kb,
+        notify=None if json else _tell,
+    )
     recommendation = consultation.recommendation
     if json:
         print_json({"agent_outputs": {AGENT_ID: recommendation.to_dict()}})

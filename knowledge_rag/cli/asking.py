@@ -1,26 +1,37 @@
-"""From what a user typed to an incident and the queries for it."""
+"""From what a user typed to an incident, the queries for it, and what came of them."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from knowledge_rag.cli.advisors import chosen_advisor
 from knowledge_rag.cli.incident_files import UNDERSTOOD, unwrapped
 from knowledge_rag.cli.input_files import read_input
+from knowledge_rag.cli.knowledge_bases import opened
+from knowledge_rag.cli.ways import deployed
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.core.response import read_json
-from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query, SearchType
+from knowledge_rag.local.local_retrieval import local_retrieval
+from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries
+from knowledge_rag.orchestrator.retrieval import gather
 from knowledge_rag.orchestrator.state import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from knowledge_rag.cli.advisors import Writer
+    from knowledge_rag.cli.ways import Way
     from knowledge_rag.core.outcome import RetrievalOutcome
+    from knowledge_rag.orchestrator.consultation import Consultation
+    from knowledge_rag.orchestrator.telling import Notify
 
 
 def incident_of(question: str | None, path: Path | None) -> Incident:
@@ -61,6 +72,48 @@ def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...]:
         steps = (it for it in build_queries(incident) if _is_about_runbooks(it))
         return own, *steps, past
     return (own, *build_queries(incident))[:MAX_QUERIES]
+
+
+def consulted(
+    question: str | None,
+    incident: Incident,
+    way: Way,
+    writer: Writer,
+    *,
+    kb: Path | None = None,
+    notify: Notify | None = None,
+) -> Consultation:
+    """Consult a knowledge base, here or deployed, and whoever is to write.
+
+    Args:
+        question: as it was typed, if one was.
+        incident: what is known.
+        way: which knowledge base.
+        writer: who writes.
+        kb: file of one on this machine.
+        notify: is told of each stage.
+    """
+    queries = queries_of(question, incident)
+    if not way.is_local:
+        with deployed(way) as found:
+            advisor = chosen_advisor(writer, found.agent)
+            return asyncio.run(
+                consult(incident, found.retrieval, advisor, queries=queries, notify=notify)
+            )
+    advisor = chosen_advisor(writer)
+    answered = Answered(queries, _retrieved_here(queries, way, kb))
+    # outside the block, which hides the user's own AWS settings from the local function
+    return asyncio.run(consult(incident, answered, advisor, queries=queries, notify=notify))
+
+
+def _retrieved_here(
+    queries: Sequence[Query], way: Way, kb: Path | None
+) -> Sequence[RetrievalOutcome]:
+    with (
+        opened(kb) as knowledge_base,
+        local_retrieval(knowledge_base, search_type=SearchType(way.method.upper())) as retrieval,
+    ):
+        return asyncio.run(gather(queries, retrieval))
 
 
 def _is_about_runbooks(query: Query) -> bool:

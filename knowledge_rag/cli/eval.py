@@ -10,6 +10,13 @@ import typer
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption, RegionOption, Search
 from knowledge_rag.cli.terminal import out, print_json
+from knowledge_rag.cli.ways import (
+    FunctionOption,
+    GatewayOption,
+    KnowledgeBaseOption,
+    StackOption,
+    Way,
+)
 from knowledge_rag.core.errors import InvalidRequest
 
 DatasetsArgument = Annotated[
@@ -36,14 +43,6 @@ LimitOption = Annotated[
     int | None, typer.Option(min=1, help="Ask so many questions only, chosen by the seed.")
 ]
 SeedOption = Annotated[int, typer.Option(help="Of that choice.")]
-FunctionOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Ask a deployed retrieval function: its name or ARN."),
-]
-KnowledgeBaseOption = Annotated[
-    str | None,
-    typer.Option(metavar="ID", help="Ask a Bedrock knowledge base, by Retrieve, without a floor."),
-]
 ResultsOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write what each question gave, JSON Lines.")
 ]
@@ -64,8 +63,10 @@ def evaluate(
     with_alert: WithAlertOption = False,
     limit: LimitOption = None,
     seed: SeedOption = 0,
+    stack: StackOption = None,
     function: FunctionOption = None,
     knowledge_base: KnowledgeBaseOption = None,
+    gateway: GatewayOption = None,
     region: RegionOption = None,
     results: ResultsOption = None,
     plot: PlotOption = None,
@@ -90,7 +91,9 @@ def evaluate(
     from knowledge_rag.local.settings import LocalSettings
 
     settings = LocalSettings.from_environment()
-    way = evaluating.Way(function, knowledge_base, search, region)
+    way = Way(function, knowledge_base, search, region, stack, gateway)
+    if way.is_local and region is not None:
+        raise InvalidRequest("--region goes with what is deployed, such as --stack")
     evaluating.check_outputs(results, plot, settings)
     rows = evaluating.read_rows(datasets, limit, seed, with_alert=with_alert)
     documents = evaluating.read_documents(rows, docs, datasets)

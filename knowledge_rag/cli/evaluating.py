@@ -3,66 +3,23 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from knowledge_rag.cli.options import Search
 from knowledge_rag.cli.terminal import progress_bar, tell
+from knowledge_rag.cli.ways import deployed
 from knowledge_rag.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from knowledge_rag.core.retrieval import SearchType
+    from knowledge_rag.cli.ways import Way
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.evaluation.evaluation_corpus import Documents
     from knowledge_rag.evaluation.evaluation_report import Evaluation
     from knowledge_rag.local.ingest import Progress
     from knowledge_rag.local.settings import LocalSettings
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """Which knowledge base is asked, and how.
-
-    Args:
-        function: name or ARN of a deployed retrieval function, if that is asked.
-        knowledge_base: id of a Bedrock knowledge base, if that is asked.
-        search: search type, ``None`` for the default.
-        region: of what is deployed, ``None`` for the usual one.
-
-    Raises:
-        InvalidRequest: these don't go together.
-    """
-
-    function: str | None
-    knowledge_base: str | None
-    search: Search | None
-    region: str | None
-
-    def __post_init__(self) -> None:
-        if self.function is not None and self.knowledge_base is not None:
-            raise InvalidRequest("--function and --knowledge-base: choose one")
-        if self.function is not None and self.search is not None:
-            raise InvalidRequest(
-                "--search: how a deployed function searches is a setting of its own"
-            )
-        if self.region is not None and self.name == "local":
-            raise InvalidRequest("--region goes with --function or --knowledge-base")
-
-    @property
-    def name(self) -> str:
-        """Give ``local``, ``function`` or ``retrieve``."""
-        if self.function is not None:
-            return "function"
-        return "local" if self.knowledge_base is None else "retrieve"
-
-    @property
-    def method(self) -> str:
-        """Give the search type; ``""`` where the function's own setting decides."""
-        return "" if self.function is not None else (self.search or Search.HYBRID).value
 
 
 def check_outputs(results: Path | None, plot: Path | None, settings: LocalSettings) -> None:
@@ -165,16 +122,11 @@ def write(done: Evaluation, results: Path | None, plot: Path | None) -> None:
 def _retrieval(
     way: Way, documents: Documents, settings: LocalSettings, progress: Progress
 ) -> Iterator[BoundedRetrieval]:
-    from knowledge_rag.core.retrieval import SearchType
-
-    search_type = SearchType((way.method or Search.HYBRID.value).upper())
-    if way.name != "local":
-        retrieval = _deployed(way, search_type)
-        try:
-            yield retrieval
-        finally:
-            retrieval.close()
+    if not way.is_local:
+        with deployed(way) as found:
+            yield found.retrieval
         return
+    from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.evaluation.evaluation_corpus import ingested
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.local_retrieval import local_retrieval
@@ -182,20 +134,6 @@ def _retrieval(
     embedder = MiniLm(settings)
     with (
         ingested(documents, settings.cache_dir, embedder, progress) as opened,
-        local_retrieval(opened, search_type=search_type) as local,
+        local_retrieval(opened, search_type=SearchType(way.method.upper())) as local,
     ):
         yield local
-
-
-def _deployed(way: Way, search_type: SearchType) -> BoundedRetrieval:
-    from knowledge_rag.core.retrieval import SearchSettings
-    from knowledge_rag.deployment.aws import Aws
-    from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
-    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-    from knowledge_rag.orchestrator.backends.function import RetrievalFunction
-
-    region = Aws(way.region).required_region()
-    if way.function is not None:
-        return BoundedRetrieval(RetrievalFunction(way.function, region))
-    settings = SearchSettings(way.knowledge_base or "", search_type)
-    return BoundedRetrieval(BedrockRetrieve(settings, region))

@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_rag.cli.options import JsonOption, KbOption, Search
+from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, SearchOption
 from knowledge_rag.cli.stopping import until_told_to_stop
 from knowledge_rag.cli.terminal import err, out, print_json
+from knowledge_rag.cli.ways import (
+    Asked,
+    FunctionOption,
+    GatewayOption,
+    KnowledgeBaseOption,
+    StackOption,
+    Way,
+    deployed,
+)
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 _DEFAULT_PORT = 8322
 
 
 def mcp(
     kb: KbOption = None,
-    search: Annotated[Search, typer.Option(help="Vectors and keywords, or vectors alone.")] = (
-        Search.HYBRID
-    ),
+    search: SearchOption = None,
+    stack: StackOption = None,
+    function: FunctionOption = None,
+    knowledge_base: KnowledgeBaseOption = None,
+    gateway: GatewayOption = None,
+    region: RegionOption = None,
     http: Annotated[
         bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1, not standard input and output.")
     ] = False,
@@ -52,29 +66,38 @@ def mcp(
         raise KnowledgeRagError(
             "the Model Context Protocol's SDK is missing: install knowledge-rag[mcp]"
         )
+    from knowledge_rag.mcp_server.server import create_server
+    from knowledge_rag.mcp_server.serving import log_to_standard_error, run_stdio, serve_http
+
+    way = Way(function, knowledge_base, search, region, stack, gateway)
+    way.check_alone(kb=kb)
+    if way.is_local and region is not None:
+        raise InvalidRequest("--region goes with what is deployed, such as --stack")
+    log_to_standard_error()
+    with until_told_to_stop(), _here(way, kb) if way.is_local else deployed(way) as asked:
+        server = create_server(asked.retrieval, asked.documents, one_client=not http)
+        if http:
+            ready = _told(asked.about, json=json)
+            serve_http(server, _DEFAULT_PORT if port is None else port, ready)
+        else:
+            run_stdio(server)
+
+
+@contextmanager
+def _here(way: Way, kb: Path | None) -> Iterator[Asked]:
     from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.core.retrieval import Query, SearchType
     from knowledge_rag.local.local_retrieval import local_retrieval
     from knowledge_rag.mcp_server.documents import KnowledgeBaseDocuments
-    from knowledge_rag.mcp_server.server import create_server
-    from knowledge_rag.mcp_server.serving import log_to_standard_error, run_stdio, serve_http
 
-    log_to_standard_error()
-    search_type = SearchType(search.value.upper())
     with (
-        until_told_to_stop(),
         opened(kb) as knowledge_base,
-        local_retrieval(knowledge_base, search_type=search_type) as retrieval,
+        local_retrieval(knowledge_base, search_type=SearchType(way.method.upper())) as retrieval,
     ):
-        # the first question would wait for the function's client and the model's first run
+        # the first question would wait for the model's first run
         asyncio.run(retrieval.retrieve(Query("warm up")))
-        documents = KnowledgeBaseDocuments(knowledge_base.path)
-        server = create_server(retrieval, documents, one_client=not http)
-        if http:
-            about = f"{knowledge_base.path} ({knowledge_base.chunks} chunks)"
-            serve_http(server, _DEFAULT_PORT if port is None else port, _told(about, json=json))
-        else:
-            run_stdio(server)
+        about = f"{knowledge_base.path} ({knowledge_base.chunks} chunks)"
+        yield Asked(retrieval, about, KnowledgeBaseDocuments(knowledge_base.path))
 
 
 def _told(about: str, *, json: bool) -> Callable[[str], None]:

@@ -27,6 +27,10 @@ KbOption = Annotated[
         help="Knowledge base file.  [default: your own, or the sample one until you have one]",
     ),
 ]
+SearchOption = Annotated[
+    Search | None,
+    typer.Option(help="Vectors and keywords, or vectors alone.  [default: hybrid]"),
+]
 RegionOption = Annotated[
     str | None,
     typer.Option(metavar="REGION", help="AWS region.  [default: as the AWS command line has it]"),

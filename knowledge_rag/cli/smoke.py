@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption, ProfileOption, RegionOption
 from knowledge_rag.cli.terminal import out, print_json, progress_bar
+from knowledge_rag.cli.tokens import TOKEN_VARIABLE, gateway_token
 
 if TYPE_CHECKING:
     from knowledge_rag.deployment.aws import Aws
-
-TOKEN_VARIABLE: Final = "KNOWLEDGE_RAG_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
 
 
 def smoke(
@@ -55,7 +53,9 @@ def smoke(
     asked = load_questions(questions) if questions else shipped_questions()
     aws = _located(Aws(region, profile))
     with progress_bar() as progress:
-        trial = try_deployment(aws, check_name(name), asked, progress, token=_token(token_file))
+        trial = try_deployment(
+            aws, check_name(name), asked, progress, token=gateway_token(token_file)
+        )
     if json:
         print_json(trial.to_dict())
     else:
@@ -69,20 +69,3 @@ def smoke(
 def _located(aws: Aws) -> Aws:
     aws.required_region()
     return aws
-
-
-def _token(path: Path | None) -> str:
-    from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
-
-    try:
-        text = path.read_text(encoding="ascii") if path else os.environ.get(TOKEN_VARIABLE, "")
-    except OSError as error:
-        raise UnreadableDocument(str(path), error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise UnreadableDocument(str(path), "a token is ASCII") from error
-    token = text.strip()
-    if not token.isprintable() or " " in token:
-        raise InvalidRequest("the gateway's token is one word without spaces or line breaks")
-    if path and not token:
-        raise UnreadableDocument(str(path), "there is no token in it")
-    return token

@@ -68,7 +68,7 @@ def check_name(name: str) -> str:
     """
     if not 3 <= len(name) <= 20 or not _NAME.fullmatch(name):
         raise InvalidRequest(
-            f"--name {name[:40]!r}: a deployment's name has 3 to 20 lower-case letters, digits and"
+            f"{name[:40]!r}: a deployment's name has 3 to 20 lower-case letters, digits and"
             " single hyphens"
         )
     return name

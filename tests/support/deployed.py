@@ -2,24 +2,51 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
+from contextlib import redirect_stdout
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from knowledge_rag.local.action_group import local_action_group
+from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.server import LocalBedrock
 from tests.support.event_stream import chunk, stream, tool_output
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, Ingestion, ended
-from tests.support.local import CORPUS
+from tests.support.local import CORPUS, minilm
 from tests.support.mcp_gateway import TOOL, McpGateway
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.support.account import Account
+    from tests.support.cli import Cli, Ran
 
 NAME = "knowledge-rag-dev"
 BUCKET = "corpus-of-the-deployment"
 ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:knowledge-rag-dev-retrieve-knowledge:live"
+
+
+@pytest.fixture(name="function", scope="module")
+def function_fixture(settled: Cli, first_use: Ran) -> Iterator[Callable[..., Any]]:
+    """Give the real function, on the sample knowledge base."""
+    assert first_use.code == 0
+    with (
+        KnowledgeBase(settled.data / "sample.kb", minilm()) as knowledge_base,
+        LocalBedrock(knowledge_base) as bedrock,
+        local_action_group(bedrock.endpoint_url),
+    ):
+        from lambdas.retrieve_knowledge.handler import lambda_handler
+
+        def call(event: object, context: object) -> Any:
+            with redirect_stdout(io.StringIO()):
+                return lambda_handler(event, context)
+
+        yield call
 
 
 class Deployment:

@@ -6,42 +6,16 @@ that an unmodified boto3 talks to.
 
 from __future__ import annotations
 
-import io
-from contextlib import redirect_stdout
-
 import pytest
 
-from knowledge_rag.local.action_group import local_action_group
-from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.server import LocalBedrock
 from tests.support.account import account_fixture, moto_fixture  # noqa: F401 - fixtures
 from tests.support.cli import assert_one_line
-from tests.support.deployed import NAME, Deployment
+from tests.support.deployed import NAME, Deployment, function_fixture  # noqa: F401 - a fixture
 from tests.support.event_stream import failure, stream
 from tests.support.handbook import shown
 from tests.support.ingestion import ended
-from tests.support.local import minilm
 from tests.support.mcp_gateway import TOKEN
 from tests.support.played_aws import DENIED, Fault
-
-
-@pytest.fixture(scope="module")
-def function(settled, first_use):
-    """The real function, on the sample knowledge base."""
-    assert first_use.code == 0
-    with (
-        KnowledgeBase(settled.data / "sample.kb", minilm()) as knowledge_base,
-        LocalBedrock(knowledge_base) as bedrock,
-        local_action_group(bedrock.endpoint_url),
-    ):
-        from lambdas.retrieve_knowledge.handler import lambda_handler
-
-        def call(event, context):
-            with redirect_stdout(io.StringIO()):
-                return lambda_handler(event, context)
-
-        call({"query": "warm up"}, None)
-        yield call
 
 
 @pytest.fixture

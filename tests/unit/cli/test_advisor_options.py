@@ -2,8 +2,8 @@
 
 import pytest
 
-from knowledge_rag.cli.advisors import chosen_advisor
-from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.cli.advisors import Writer, chosen_advisor
+from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 
 
@@ -18,9 +18,16 @@ from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 )
 def test_an_option_of_another_advisor_is_refused(name, model_id, agent, says):
     with pytest.raises(InvalidRequest, match=says):
-        chosen_advisor(name, model_id=model_id, agent=agent, region="us-east-1")
+        chosen_advisor(Writer(name, model_id, agent, "us-east-1"))
 
 
 def test_without_options_nobody_writes():
-    chosen = chosen_advisor("extractive", model_id=None, agent=None, region=None)
-    assert isinstance(chosen, ExtractiveAdvisor)
+    assert isinstance(chosen_advisor(Writer("extractive")), ExtractiveAdvisor)
+
+
+def test_the_agent_of_a_deployment_writes_unless_another_is_named():
+    with pytest.raises(InvalidRequest, match="--stack finds them"):
+        chosen_advisor(Writer("agent", region="us-east-1"))
+    assert chosen_advisor(Writer("agent", region="us-east-1"), "AGENT00001/ALIAS00001")
+    with pytest.raises(InvalidSettings, match="no/such"):
+        chosen_advisor(Writer("agent", agent="A/no/such", region="us-east-1"), "AGENT/ALIAS")

@@ -1,0 +1,193 @@
+"""Which knowledge base a command asks: one on this machine, or one that is deployed."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from knowledge_rag.cli.options import Search
+from knowledge_rag.core.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from knowledge_rag.deployment.aws import Aws
+    from knowledge_rag.deployment.deployed import Deployed
+    from knowledge_rag.mcp_server.documents import Documents
+    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+    from knowledge_rag.orchestrator.backends.bounded import Way as BackEnd
+
+StackOption = Annotated[
+    str | None,
+    typer.Option(metavar="DEPLOYMENT", help="Ask a deployment in AWS: the setting `name` of it."),
+]
+FunctionOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Ask a deployed retrieval function: its name or ARN."),
+]
+KnowledgeBaseOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID", help="Ask a Bedrock knowledge base, by Retrieve, without a floor: its id."
+    ),
+]
+GatewayOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Ask an AgentCore gateway; signed, or with the token in KNOWLEDGE_RAG_GATEWAY_TOKEN.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Which knowledge base is asked, and how.
+
+    Args:
+        function: name or ARN of a deployed retrieval function, if that is asked.
+        knowledge_base: id of a Bedrock knowledge base, if that is asked.
+        search: search type, ``None`` for the default.
+        region: of what is deployed, ``None`` for the usual one.
+        stack: name of a deployment, if that is asked.
+        gateway: address of a gateway, if that is asked.
+
+    Raises:
+        InvalidRequest: these don't go together.
+    """
+
+    function: str | None = None
+    knowledge_base: str | None = None
+    search: Search | None = None
+    region: str | None = None
+    stack: str | None = None
+    gateway: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(named := list(self._named())) > 1:
+            raise InvalidRequest(f"{' and '.join(named)}: choose one")
+        if self.search is not None and self.name not in ("local", "retrieve"):
+            raise InvalidRequest(
+                "--search: how a deployed function searches is a setting of its own"
+            )
+
+    def _named(self) -> Iterator[str]:
+        for option, given in (
+            ("--stack", self.stack),
+            ("--function", self.function),
+            ("--knowledge-base", self.knowledge_base),
+            ("--gateway", self.gateway),
+        ):
+            if given is not None:
+                yield option
+
+    @property
+    def name(self) -> str:
+        """Give ``local``, ``stack``, ``function``, ``gateway`` or ``retrieve``."""
+        option = next(self._named(), "--local").removeprefix("--")
+        return "retrieve" if option == "knowledge-base" else option
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nothing that is deployed is asked."""
+        return self.name == "local"
+
+    @property
+    def method(self) -> str:
+        """Give the search type; ``""`` where the function's own setting decides."""
+        return (self.search or Search.HYBRID).value if self.name in ("local", "retrieve") else ""
+
+    def check_alone(self, **local_options: object) -> None:
+        """Refuse options that only a knowledge base on this machine has.
+
+        Args:
+            local_options: what was given, by the option's name without dashes.
+
+        Raises:
+            InvalidRequest: one of them was given, and something deployed is asked.
+        """
+        for option, given in local_options.items():
+            if given is not None and not self.is_local:
+                told = next(self._named())
+                raise InvalidRequest(f"--{option} is for a knowledge base here, {told} for another")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is deployed, and how to ask it.
+
+    Args:
+        retrieval: the way to it.
+        about: what it is, for people.
+        documents: those that it was made from, where there is a way to them.
+        agent: of the same deployment: id and alias, with a slash between them; or ``""``.
+    """
+
+    retrieval: BoundedRetrieval
+    about: str
+    documents: Documents | None = None
+    agent: str = ""
+
+
+@contextmanager
+def deployed(way: Way) -> Iterator[Asked]:
+    """Ask what is deployed for as long as the block runs.
+
+    Args:
+        way: that is not local.
+
+    Raises:
+        InvalidRequest: no region is set, or there is no such deployment.
+        InvalidSettings: nothing can have such a name.
+        CallFailed: CloudFormation can't be asked.
+    """
+    from knowledge_rag.deployment.aws import Aws
+    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+
+    aws = Aws(way.region)
+    region = aws.required_region()
+    found = _found(aws, way)
+    back_end = _back_end(way, region, found)
+    retrieval = BoundedRetrieval(back_end)
+    about = f"{way.stack or way.function or way.knowledge_base or way.gateway} in {region}"
+    try:
+        if found is None:
+            yield Asked(retrieval, about)
+        else:
+            yield Asked(retrieval, about, _documents(aws, found), found.agent)
+    finally:
+        retrieval.close()
+
+
+def _found(aws: Aws, way: Way) -> Deployed | None:
+    from knowledge_rag.deployment.deployed import find_deployed
+
+    return find_deployed(aws, way.stack) if way.stack is not None else None
+
+
+def _documents(aws: Aws, found: Deployed) -> Documents | None:
+    from knowledge_rag.deployment.bucket_documents import BucketDocuments
+
+    return BucketDocuments(aws, found.corpus_bucket) if found.corpus_bucket else None
+
+
+def _back_end(way: Way, region: str, found: Deployed | None) -> BackEnd:
+    from knowledge_rag.cli.tokens import gateway_token
+    from knowledge_rag.core.retrieval import SearchSettings, SearchType
+    from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
+    from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
+    from knowledge_rag.orchestrator.backends.function import RetrievalFunction
+    from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
+
+    if found is not None:
+        return RetrievalFunction(found.function, region)
+    if way.function is not None:
+        return RetrievalFunction(way.function, region)
+    if way.gateway is not None:
+        token = gateway_token(None)
+        return KnowledgeGateway(way.gateway, Bearer(token) if token else SigV4(region))
+    settings = SearchSettings(way.knowledge_base or "", SearchType(way.method.upper()))
+    return BedrockRetrieve(settings, region)

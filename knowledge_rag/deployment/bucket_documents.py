@@ -1,0 +1,104 @@
+"""The documents of a deployment, as they stand in its corpus bucket.
+
+Nothing is read but objects of that bucket. They may be newer than what was ingested: each passage
+carries its document's sha256, as citations do.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import BotoCoreError
+
+from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
+from knowledge_rag.core.metadata import prove, stored_text, to_metadata
+from knowledge_rag.core.outcome import RetrievalResult
+from knowledge_rag.deployment.errors import CallFailed, call_failed
+from knowledge_rag.local.corpus import MAX_FILE_BYTES, SUFFIXES
+from knowledge_rag.mcp_server.documents import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from knowledge_rag.deployment.aws import Aws
+
+MAX_PAGES: Final = 20
+"""Listings of at most 1,000 objects each that one request may cost."""
+
+_MISSING: Final = frozenset({"NoSuchKey", "404"})
+
+
+class BucketDocuments:
+    """Those of a corpus bucket; needs ``s3:ListBucket`` and ``s3:GetObject`` on it.
+
+    Args:
+        aws: account and region.
+        bucket: its name.
+    """
+
+    def __init__(self, aws: Aws, bucket: str) -> None:
+        self._aws = aws
+        self._bucket = bucket
+
+    def after(self, source_file: str, limit: int) -> list[Document]:
+        """List documents; see ``Documents``. Their titles would cost a request each: none is given.
+
+        Raises:
+            CallFailed: the bucket can't be listed.
+        """
+        return [Document(name, "") for name in islice(self._names(source_file), limit)]
+
+    def named_like(self, part: str, limit: int) -> list[str]:
+        """Find documents among the first 20,000 objects; see ``Documents``.
+
+        Raises:
+            CallFailed: the bucket can't be listed.
+        """
+        wanted = part.lower()
+        return list(islice((name for name in self._names("") if wanted in name.lower()), limit))
+
+    def passages(self, source_file: str) -> list[RetrievalResult]:
+        """Give a document's lines; see ``Documents``.
+
+        Raises:
+            CallFailed: the object can't be read.
+        """
+        data = self._bytes(source_file)
+        if data is None:
+            return []
+        try:
+            document, text = read_document(source_file, data)
+        except (InvalidCitation, UnreadableDocument):
+            return []
+        proven = (prove(stored_text(it), to_metadata(it)) for it in chunk_text(document, text))
+        return [result for result in proven if isinstance(result, RetrievalResult)]
+
+    def _bytes(self, key: str) -> bytes | None:
+        if not _is_document(key):
+            return None
+        try:
+            answer = self._aws.call("s3", "get_object", Bucket=self._bucket, Key=key)
+            data: bytes = answer["Body"].read(MAX_FILE_BYTES + 1)
+        except CallFailed as error:
+            if error.code in _MISSING:
+                return None
+            raise
+        except BotoCoreError as error:
+            raise call_failed(error, "s3:GetObject") from error
+        return data if len(data) <= MAX_FILE_BYTES else None
+
+    def _names(self, after: str) -> Iterator[str]:
+        start: dict[str, Any] = {"StartAfter": after} if after else {}
+        for _ in range(MAX_PAGES):
+            answer = self._aws.call("s3", "list_objects_v2", Bucket=self._bucket, **start)
+            yield from (it["Key"] for it in answer.get("Contents", []) if _is_document(it["Key"]))
+            if not answer.get("IsTruncated"):
+                return
+            start = {"ContinuationToken": answer["NextContinuationToken"]}
+
+
+def _is_document(key: str) -> bool:
+    return key.lower().endswith(tuple(SUFFIXES))

@@ -1,0 +1,125 @@
+"""``ask`` and ``mcp`` against a deployment, as users with an account run them.
+
+The function is the real one, on the sample knowledge base; every other service is a server on loopback
+that an unmodified boto3 talks to.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import pytest
+from mcp import StdioServerParameters
+
+from tests.support.account import account_fixture, moto_fixture  # noqa: F401 - fixtures
+from tests.support.cli import COMMAND, assert_one_line, assert_verbatim
+from tests.support.deployed import (  # noqa: F401 - a fixture
+    ALIAS,
+    NAME,
+    Deployment,
+    function_fixture,
+)
+from tests.support.local import CORPUS
+from tests.support.mcp_gateway import TOKEN
+from tests.support.mcp_served import talking
+from tests.unit.orchestrator.schema import VALIDATOR
+
+QUESTION = "How do we fail over the RDS cluster?"
+
+
+@pytest.fixture
+def deployment(account, function):
+    with closing(Deployment(account, function)) as made:
+        made.make()
+        yield made
+
+
+def ways(deployment):
+    return {
+        "stack": ("--stack", NAME),
+        "function": ("--function", ALIAS),
+        "gateway": ("--gateway", deployment.gateway.url),
+    }
+
+
+@pytest.mark.parametrize("way", ["stack", "function", "gateway"])
+def test_steps_come_from_what_is_deployed(cli, account, deployment, way):
+    ran = cli("ask", QUESTION, *ways(deployment)[way], "--json", **account.environment)
+    assert ran.code == 0, ran.err
+    output = ran.json["agent_outputs"]["knowledge-rag"]
+    VALIDATOR.validate(output)
+    cited = output["recommendation"]["guidance"][0]["citation"]
+    assert cited["source_file"] == "runbooks/rds-failover.md"
+
+
+def test_a_gateway_that_wants_a_token_gets_it_from_the_environment(cli, account, deployment):
+    deployment.gateway.wants_token = True
+    asked = ("ask", QUESTION, "--gateway", deployment.gateway.url, "--json")
+    ran = cli(*asked, **account.environment, KNOWLEDGE_RAG_GATEWAY_TOKEN=TOKEN)
+    assert ran.code == 0, ran.err
+    assert cli(*asked, **account.environment, KNOWLEDGE_RAG_GATEWAY_TOKEN="wrong").code == 3
+
+
+@pytest.mark.usefixtures("deployment")
+def test_the_agent_of_a_deployment_needs_no_name(cli, account):
+    ran = cli("ask", QUESTION, "--stack", NAME, "--advisor", "agent", **account.environment)
+    # it says nothing that cites, so lines of what it found stand in its place
+    assert ran.code == 0, ran.err
+    assert "aws rds failover-db-cluster" in ran.out
+    assert "bedrock-agent-runtime:InvokeAgent" in account.played.calls
+
+
+@pytest.mark.usefixtures("deployment")
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("--stack", "nowhere-dev"), ["no stack nowhere-dev-service", "--stack"]),
+        (("--stack", "No Such"), ["a deployment's name has"]),
+        (("--stack", NAME, "--function", "f"), ["--stack and --function", "choose one"]),
+        (("--stack", NAME, "--kb", "x.kb"), ["--kb is for a knowledge base here"]),
+        (("--stack", NAME, "--search", "hybrid"), ["a setting of its own"]),
+        (("--function", "no such"), ["neither a name nor an ARN"]),
+        (("--gateway", "http://example.com/mcp"), ["https"]),
+    ],
+)
+def test_what_can_t_be_asked_is_said_in_one_line(cli, account, arguments, parts):
+    ran = cli("ask", QUESTION, *arguments, **account.environment)
+    assert (ran.code, ran.out) == (2, "")
+    assert_one_line(ran.err, *parts)
+
+
+@pytest.mark.usefixtures("deployment")
+def test_what_is_deployed_and_can_t_be_reached_is_degraded(cli, account):
+    environment = {**account.environment, "AWS_ENDPOINT_URL_LAMBDA": "http://127.0.0.1:9"}
+    ran = cli("ask", QUESTION, "--function", ALIAS, **environment)
+    assert ran.code == 3
+    assert "could not be reached" in ran.out
+
+
+@pytest.mark.usefixtures("deployment")
+def test_mcp_clients_search_a_deployment_and_read_its_bucket(cli, account):
+    environment = cli._environment | account.environment
+    server = StdioServerParameters(
+        command=str(COMMAND), args=["mcp", "--stack", NAME], env=environment
+    )
+    with talking(server) as talk:
+        result = talk.tool("retrieve_knowledge", query=QUESTION)
+        assert_verbatim(result.structured_content["results"])
+        links = [one for one in result.content if one.type == "resource_link"]
+        (read,) = talk.read_resource(links[0].uri).contents
+        assert read.text == result.structured_content["results"][0]["content"]
+        listed = {one.name for one in talk.list_resources().resources}
+        assert listed == {p.relative_to(CORPUS).as_posix() for p in CORPUS.rglob("*.md")}
+
+
+@pytest.mark.usefixtures("deployment")
+def test_mcp_without_a_bucket_has_no_resources(cli, account):
+    environment = cli._environment | account.environment
+    server = StdioServerParameters(
+        command=str(COMMAND), args=["mcp", "--function", ALIAS], env=environment
+    )
+    with talking(server) as talk:
+        result = talk.tool("retrieve_knowledge", query=QUESTION)
+        assert json.loads(json.dumps(result.structured_content))["status"] == "ok"
+        assert not [one for one in result.content if one.type == "resource_link"]

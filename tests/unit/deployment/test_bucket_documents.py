@@ -1,0 +1,70 @@
+"""The documents of a deployment: lines of the bucket's objects, and of nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from knowledge_rag.deployment import bucket_documents
+from knowledge_rag.deployment.bucket_documents import BucketDocuments
+from knowledge_rag.deployment.errors import CallFailed
+from tests.support.local import RUNBOOKS
+
+ODD = "# Odd\r\n\r\nThe \u2028 quokka: caf\u00e9.\x0b\r\n"
+FILES = {**RUNBOOKS, "runbooks/odd.md": ODD, "notes.txt": "Call Kim.\n"}
+
+
+@pytest.fixture
+def documents(account, aws):
+    s3 = account.client("s3")
+    s3.create_bucket(Bucket="corpus")
+    for key, text in FILES.items():
+        s3.put_object(Bucket="corpus", Key=key, Body=text.encode())
+    s3.put_object(Bucket="corpus", Key="logo.png", Body=b"\x89PNG")
+    s3.put_object(Bucket="corpus", Key="broken.md", Body=b"\xff\xfe\x00")
+    return BucketDocuments(aws(), "corpus")
+
+
+@pytest.mark.parametrize("source_file", FILES)
+def test_passages_are_the_objects_own_lines(documents, source_file):
+    passages = documents.passages(source_file)
+    lines = FILES[source_file].split("\n")
+    assert passages
+    for passage in passages:
+        at = passage.citation
+        assert passage.content == "\n".join(lines[at.start_line - 1 : at.end_line])
+        digest = hashlib.sha256(FILES[source_file].encode()).hexdigest()
+        assert passage.metadata["document_sha256"] == digest
+
+
+@pytest.mark.parametrize(
+    "source_file", ["nowhere.md", "logo.png", "broken.md", "../notes.txt", "/etc/passwd.txt", ""]
+)
+def test_what_is_no_document_has_no_passages(documents, source_file):
+    assert documents.passages(source_file) == []
+
+
+def test_documents_are_listed_page_by_page_and_found_by_name(documents, monkeypatch):
+    names = sorted({*FILES, "broken.md"})
+    assert [one.source_file for one in documents.after("", 100)] == names
+    assert [one.source_file for one in documents.after(names[0], 2)] == names[1:3]
+    assert documents.named_like("RDS", 10) == [name for name in names if "rds" in name]
+    monkeypatch.setattr(bucket_documents, "MAX_PAGES", 0)
+    assert documents.after("", 100) == []
+
+
+def test_a_listing_goes_on_where_the_service_cuts_it(documents, account):
+    s3 = account.client("s3")
+    for number in range(1_001):
+        s3.put_object(Bucket="corpus", Key=f"a/{number:04}.md", Body=b"x")
+    assert len(documents.after("", 5_000)) == 1_001 + len(FILES) + 1
+
+
+@pytest.mark.usefixtures("account")
+def test_a_bucket_that_can_t_be_read_is_told(aws):
+    documents = BucketDocuments(aws(), "somebody-elses")
+    with pytest.raises(CallFailed):
+        documents.after("", 10)
+    with pytest.raises(CallFailed):
+        documents.passages("notes.txt")
