@@ -17,6 +17,7 @@ import typer
 from knowledge_rag.cli.ask import ask
 from knowledge_rag.cli.bench import bench
 from knowledge_rag.cli.chunk import chunk
+from knowledge_rag.cli.coverage import coverage
 from knowledge_rag.cli.demo import demo
 from knowledge_rag.cli.doctor import doctor
 from knowledge_rag.cli.eval import evaluate
@@ -57,6 +58,7 @@ for command in (
 ):
     app.command()(command)
 app.command("eval")(evaluate)
+app.command()(coverage)
 app.add_typer(bench, name="bench")
 app.add_typer(model, name="model")
 

@@ -1,0 +1,94 @@
+"""Shows what ``knowledge-rag coverage`` found: to people, as JSON, as SARIF, as JUnit's XML."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from knowledge_rag.cli.coverage_junit import as_junit
+from knowledge_rag.cli.terminal import out, print_json, tell
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
+from knowledge_rag.evaluation.coverage_runbooks import Gap
+from knowledge_rag.orchestrator.wording import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from knowledge_rag.evaluation.coverage_report import Coverage
+    from knowledge_rag.evaluation.coverage_run import Checked
+
+
+def write(form: str, done: Coverage) -> None:
+    """Print the outcome.
+
+    Args:
+        form: ``text``, ``json``, ``sarif`` or ``junit``.
+        done: the outcome.
+    """
+    if form == "json":
+        print_json(done.to_dict())
+    elif form == "sarif":
+        print_json(as_sarif(done))
+    elif form == "junit":
+        sys.stdout.write(as_junit(done))
+    else:
+        show(out(), done)
+    for alert, file in done.mended:
+        tell("mended", f"{alert} in {file}: take it out of the baseline")
+
+
+def as_sarif(done: Coverage) -> dict[str, Any]:
+    """Give the new findings as SARIF, at the names of their alerts."""
+    rules = [SarifRule(gap.value, gap.description, "error") for gap in Gap]
+    results = [
+        SarifResult(each.gap.value, neutralise(each.message), _region(each))
+        for each in done.new
+        if each.gap is not None
+    ]
+    return sarif_log(version("knowledge-rag"), rules, results)
+
+
+def show(console: Console, done: Coverage) -> None:
+    """Show the gaps, each in a line that editors open, then one line that sums them up."""
+    for each in done.new:
+        _line(console, each, "error", "red", each.message, str(each.gap))
+    for each in done.known:
+        _line(console, each, "known", "dim", each.message, str(each.gap))
+    for each in done.unknown:
+        message = f"alert {each.alert.name} could not be checked: {each.reason}"
+        _line(console, each, "degraded", "yellow", message, "degraded")
+    console.print(Text(_summary(done), style="green" if done.passed else "red"))
+
+
+def _line(  # one finding's own parts
+    console: Console, each: Checked, level: str, style: str, message: str, rule: str
+) -> None:
+    place = each.alert.place
+    console.print(
+        Text.assemble(
+            (neutralise(f"{each.alert.file}:{place.line}:{place.column}: "), "bold"),
+            (level, style),
+            f": {neutralise(' '.join(message.split()))} ",
+            (f"[{rule}]", "dim"),
+        )
+    )
+
+
+def _summary(done: Coverage) -> str:
+    parts = [f"{done.covered} of {counted(len(done.checked), 'alert')} covered"]
+    parts += [f"{len(done.new)} new"] if done.has_baseline else []
+    parts += [f"{len(done.known)} known"] if done.known else []
+    parts += [f"{len(done.unknown)} could not be checked"] if done.unknown else []
+    if done.share < done.threshold:
+        parts.append(f"wanted: {done.threshold:.0%}")
+    return ("Covered: " if done.passed else "Not covered: ") + ", ".join(parts) + "."
+
+
+def _region(each: Checked) -> Region:
+    place = each.alert.place
+    path = each.alert.file.encode(errors="replace").decode()  # bytes of a name that are no text
+    return Region(path, place.line, place.end_line, place.column, place.end_column)

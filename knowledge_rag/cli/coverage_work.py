@@ -1,0 +1,134 @@
+"""Carries ``knowledge-rag coverage`` out: rules, documents, the questions, the baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from knowledge_rag.cli.terminal import progress_bar, tell
+from knowledge_rag.core.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from knowledge_rag.evaluation.coverage_baseline import Baseline
+    from knowledge_rag.evaluation.coverage_files import RuleFiles
+    from knowledge_rag.evaluation.coverage_report import Coverage
+    from knowledge_rag.evaluation.coverage_run import Checked
+    from knowledge_rag.evaluation.coverage_runbooks import Runbooks
+    from knowledge_rag.evaluation.evaluation_corpus import Documents
+
+SHOWN = 3
+"""Names of a list that a message gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be checked, and how.
+
+    Args:
+        rules: files, folders and patterns.
+        docs: folder of the runbooks.
+        mapping: file that says which alert has which runbook.
+        top: among how many results of a query a runbook has to be, 1..5.
+        threshold: share that has to be covered, 0..1; ``None`` for the default.
+        baseline: file of known gaps.
+        writes: whether the baseline is written instead of read.
+
+    Raises:
+        InvalidRequest: these don't go together, or the baseline has nowhere to go.
+    """
+
+    rules: tuple[str, ...]
+    docs: Path
+    mapping: Path | None
+    top: int
+    threshold: float | None
+    baseline: Path | None
+    writes: bool
+
+    def __post_init__(self) -> None:
+        if not self.writes:
+            return
+        if self.baseline is None:
+            raise InvalidRequest("--write-baseline: name the file with --baseline")
+        if self.baseline.is_dir() or not self.baseline.absolute().parent.is_dir():
+            raise InvalidRequest(
+                f"can't write {self.baseline}: it is a folder, or its folder is missing"
+            )
+
+
+def run(work: Work) -> Coverage:
+    """Check every alert.
+
+    Raises:
+        InvalidRequest: a file holds no rules, or is wrong; the message names file and line.
+        UnreadableDocument: a file can't be read.
+        UnusableCorpus: there are no documents.
+    """
+    from knowledge_rag.evaluation.coverage_baseline import read_baseline
+    from knowledge_rag.evaluation.coverage_files import read_rules
+    from knowledge_rag.evaluation.coverage_map import read_map
+    from knowledge_rag.evaluation.coverage_report import summarise
+    from knowledge_rag.evaluation.coverage_runbooks import Runbooks
+    from knowledge_rag.evaluation.coverage_yaml import check_installed
+    from knowledge_rag.evaluation.evaluation_corpus import Documents
+
+    check_installed()
+    known: Baseline | None = None
+    if work.baseline is not None and not work.writes:
+        known = read_baseline(work.baseline)
+    rules = read_rules(work.rules)
+    mapping = read_map(work.mapping) if work.mapping is not None else {}
+    documents = Documents.of(work.docs)
+    _tell_oddities(rules, documents, mapping)
+    checked = _check(rules, Runbooks(documents, mapping), documents, work.top)
+    return summarise(checked, rules.files, top=work.top, threshold=work.threshold, baseline=known)
+
+
+def write(baseline: Path, done: Coverage) -> None:
+    """Write the gaps of a run as known ones.
+
+    Raises:
+        OSError: the file can't be written.
+    """
+    from knowledge_rag.evaluation.coverage_baseline import write_baseline
+    from knowledge_rag.orchestrator.wording import counted
+
+    write_baseline(baseline, done.new)
+    tell("wrote", f"{counted(len(done.new), 'known gap')} to {baseline}")
+
+
+def _check(
+    rules: RuleFiles, runbooks: Runbooks, documents: Documents, top: int
+) -> tuple[Checked, ...]:
+    from knowledge_rag.evaluation.coverage_run import check_all
+    from knowledge_rag.evaluation.evaluation_corpus import ingested
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.local_retrieval import local_retrieval
+    from knowledge_rag.local.settings import LocalSettings
+
+    settings = LocalSettings.from_environment()
+    embedder = MiniLm(settings)
+    with (
+        progress_bar() as progress,
+        ingested(documents, settings.cache_dir, embedder, progress) as opened,
+        local_retrieval(opened) as retrieval,
+    ):
+        return check_all(rules.alerts, runbooks, retrieval, top=top, progress=progress)
+
+
+def _tell_oddities(rules: RuleFiles, documents: Documents, mapping: dict[str, str]) -> None:
+    """Say what was left out, and what of the map nothing needs."""
+    for skipped in documents.skipped:
+        tell("skipped", str(skipped))
+    if rules.skipped:
+        tell("skipped", f"{_some(list(rules.skipped))}: no rules in it")
+    unused = sorted(mapping.keys() - {alert.name for alert in rules.alerts})
+    if unused:
+        tell("warning", f"the map names no alert of these rules: {_some(unused)}")
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -1,0 +1,95 @@
+"""How well a document fits a link: by the end of its path, whatever site or branch is before that."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from knowledge_rag.evaluation.coverage_alerts import fold
+
+INDEXES: Final = frozenset({"readme", "index"})
+"""Folded names of the file that a link to a folder means."""
+
+_TEMPLATE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_PAGE: Final = re.compile(r"\.(?:md|markdown|txt|html?)$", re.IGNORECASE)
+_LIKE_A_LINK: Final = re.compile(r"[/#]|\.(?:md|markdown|txt)\b", re.IGNORECASE)
+
+Fit = tuple[int, bool, bool, int]
+"""Parts of the path that agree, from the end; whether that is all of the document's path; whether it
+is a page of its own and no folder's index; parts that agree letter by letter. More is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a link leads.
+
+    Args:
+        parts: of its path, without host, query, and what a template fills in.
+        anchor: behind ``#``, ``""`` without one.
+    """
+
+    parts: tuple[str, ...]
+    anchor: str
+
+    @classmethod
+    def of(cls, text: str) -> Link:
+        """Read a link: a URL, a path, a file's or a heading's name, or a sentence with one in it."""
+        plain = _TEMPLATE.sub("", text).strip()
+        words = plain.split()
+        link = next(
+            (word.strip("<>()[],;'\"") for word in words if _LIKE_A_LINK.search(word)), plain
+        )
+        try:
+            split = urlsplit(link)
+        except ValueError:  # half an IPv6 address
+            return cls((), "")
+        path = unquote(split.path)
+        parts = tuple(part for part in path.split("/") if part not in ("", ".", ".."))
+        return cls(parts, unquote(split.fragment))
+
+    @property
+    def stem(self) -> str:
+        """Give the folded name of the page; a link to an index is to its folder's page, too."""
+        return fold(_PAGE.sub("", self.parts[-1]))
+
+
+def folded_parts(source_file: str, root: str = "") -> list[str]:
+    """Give the folded parts of a document's path, its name without the suffix.
+
+    Args:
+        source_file: relative to the documents' folder.
+        root: that folder's own name, which links mostly have, too.
+    """
+    *folders, name = source_file.split("/")
+    return [*map(fold, (root, *folders)), fold(name.rpartition(".")[0] or name)]
+
+
+def fit(link: Link, source_file: str, root: str) -> Fit | None:
+    """Give how well a document fits a link; ``None`` if it doesn't.
+
+    An index needs its folder to agree, too, unless it is the only thing in the path: every folder
+    may have one.
+    """
+    wanted = [*map(fold, link.parts[:-1]), link.stem]
+    have = folded_parts(source_file, root)
+    is_index = have[-1] in INDEXES and link.stem not in INDEXES
+    if is_index:
+        have.pop()
+    agree = _common_end(wanted, have)
+    is_all = agree >= len(have) - 1
+    if not agree or (link.stem in INDEXES and agree < 2 and len(wanted) > 1):
+        return None
+    theirs = [root, *source_file.split("/")]
+    exact = _common_end(list(link.parts), theirs[:-1] if is_index else theirs)
+    return agree, is_all, not is_index, exact
+
+
+def _common_end(a: list[str], b: list[str]) -> int:
+    agree = 0
+    for one, other in zip(reversed(a), reversed(b), strict=False):
+        if not one or one != other:
+            break
+        agree += 1
+    return agree

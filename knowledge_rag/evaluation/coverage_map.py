@@ -1,0 +1,39 @@
+"""A file that says which runbook an alert has: alert name -> ``file`` or ``file#heading``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.core.lines import decode
+from knowledge_rag.evaluation.coverage_files import MAX_BYTES
+from knowledge_rag.evaluation.coverage_yaml import read_yaml
+from knowledge_rag.local.corpus import read_regular
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read_map(path: Path) -> dict[str, str]:
+    """Read a map, YAML or JSON.
+
+    Raises:
+        InvalidRequest: it is no mapping of names to files; the message names the line.
+        UnreadableDocument: the file can't be read.
+    """
+    try:
+        data = read_regular(path, MAX_BYTES)
+    except OSError as error:
+        raise UnreadableDocument(str(path), error.strerror or str(error)) from error
+    documents = read_yaml(decode(data, str(path)), str(path))
+    mapping: dict[str, str] = {}
+    for document in documents:
+        if document.kind != "mapping":
+            raise InvalidRequest(
+                f"{path}:{document.place.line}: a map is `AlertName: file#heading`"
+            )
+        for alert, node in document.entries.items():
+            if not node.text:
+                raise InvalidRequest(f"{path}:{node.place.line}: {alert[:80]!r} has no file")
+            mapping[alert] = node.text
+    return mapping

@@ -1,0 +1,213 @@
+"""Which runbook is an alert's own: what a map says, else what its link says, else who has its name."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.documents import read_document
+from knowledge_rag.evaluation.coverage_alerts import fold
+from knowledge_rag.evaluation.coverage_links import INDEXES, Link, fit, folded_parts
+from knowledge_rag.evaluation.coverage_sections import sections_of
+from knowledge_rag.evaluation.datasets import Target
+from knowledge_rag.local.corpus import read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from knowledge_rag.evaluation.coverage_alerts import Alert
+    from knowledge_rag.evaluation.coverage_sections import Section
+    from knowledge_rag.evaluation.evaluation_corpus import Documents
+
+_LOGICAL_ID_HASH: Final = re.compile(r"[0-9A-F]{8}$")
+"""What the CDK puts behind the name of a resource."""
+_SHOWN: Final = 3
+
+
+class Gap(StrEnum):
+    """Why an alert is not covered; the names are those of the findings."""
+
+    NO_RUNBOOK = "alert-without-runbook"
+    MISSING = "runbook-missing"
+    AMBIGUOUS = "runbook-ambiguous"
+    NOT_FOUND = "runbook-not-found"
+
+    @property
+    def description(self) -> str:
+        """Say what it means, in one sentence."""
+        return _DESCRIPTIONS[self]
+
+
+_DESCRIPTIONS: Final = {
+    Gap.NO_RUNBOOK: "An alert names no runbook, and no document or heading has its name.",
+    Gap.MISSING: "The runbook that an alert names is not among the documents.",
+    Gap.AMBIGUOUS: "The runbook that an alert names may be one of several documents.",
+    Gap.NOT_FOUND: "What an agent would ask when the alert fires does not find its runbook.",
+}
+
+
+class NamedBy(StrEnum):
+    """How an alert came to its runbook."""
+
+    MAP = "map"
+    LINK = "link"
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class Runbook:
+    """An alert's own runbook.
+
+    Args:
+        targets: the lines, or whole files, of which one has to be found.
+        by: how it was found out.
+    """
+
+    targets: tuple[Target, ...]
+    by: NamedBy
+
+
+@dataclass(frozen=True, slots=True)
+class NoRunbook:
+    """Why an alert has none.
+
+    Args:
+        gap: which finding it is.
+        message: what exactly, for people.
+    """
+
+    gap: Gap
+    message: str
+
+
+class Runbooks:
+    """The documents of a folder, as links and names of alerts find them.
+
+    Args:
+        documents: the folder; what can't be read there is no runbook.
+        mapping: alert name -> ``file`` or ``file#heading``, which goes before all else.
+    """
+
+    def __init__(self, documents: Documents, mapping: Mapping[str, str] | None = None) -> None:
+        self._documents = documents
+        self._mapping = mapping or {}
+        self._root = documents.root.resolve().name
+        self._pages: dict[str, tuple[DocumentType, tuple[Section, ...]]] = {}
+        self._by_stem: defaultdict[str, list[str]] = defaultdict(list)
+        for name in sorted(documents.sha256):
+            *folders, stem = folded_parts(name, self._root)
+            self._by_stem[stem].append(name)
+            if stem in INDEXES:
+                self._by_stem[folders[-1]].append(name)
+
+    def own(self, alert: Alert) -> Runbook | NoRunbook:
+        """Give an alert's own runbook, or say why it has none.
+
+        Its author's word counts: where a link leads nowhere, no document of its name steps in.
+        """
+        mapped = self._mapping.get(alert.name)
+        if mapped is not None:
+            return self._linked([mapped], alert, NamedBy.MAP)
+        if alert.links:
+            return self._linked(alert.links, alert, NamedBy.LINK)
+        targets = self._named(alert.name)
+        if targets:
+            return Runbook(targets, NamedBy.NAME)
+        message = f"alert {alert.name} has no runbook: it links none, and no document or heading is called so"
+        return NoRunbook(Gap.NO_RUNBOOK, message)
+
+    def _linked(self, links: Iterable[str], alert: Alert, by: NamedBy) -> Runbook | NoRunbook:
+        """Take the first link that leads somewhere, else say what is wrong with the first one."""
+        first: NoRunbook | None = None
+        for text in links:
+            found = self._followed(Link.of(text), text, alert, by)
+            if isinstance(found, Runbook):
+                return found
+            first = first or found
+        return first or NoRunbook(Gap.NO_RUNBOOK, f"alert {alert.name} has no runbook")
+
+    def _followed(self, link: Link, text: str, alert: Alert, by: NamedBy) -> Runbook | NoRunbook:
+        files = self._best(link)
+        named = f"alert {alert.name} names {' '.join(text.split())[:200]}"
+        if not files:
+            named_after = self._anchored(link.anchor, alert.name)
+            if named_after:
+                return Runbook(named_after, by)
+            return NoRunbook(
+                Gap.MISSING, f"{named}, and no document in {self._documents.root} fits that"
+            )
+        if not link.anchor:
+            targets = tuple(Target(name) for name in files)
+        else:
+            targets = tuple(target for name in files for target in self._at(name, link.anchor))
+        if not targets:
+            return NoRunbook(Gap.MISSING, f"{named}, and {files[0]} has no heading of that name")
+        if self._differ({target.source_file for target in targets}):
+            which = ", ".join(files[:_SHOWN]) + (", ..." if len(files) > _SHOWN else "")
+            return NoRunbook(
+                Gap.AMBIGUOUS, f"{named}, which may be {which}; tell which one with --map"
+            )
+        return Runbook(targets, by)
+
+    def _best(self, link: Link) -> list[str]:
+        """Give the files that fit a link best; several only where they fit equally well."""
+        if not link.parts:
+            return []
+        candidates = self._by_stem.get(link.stem, [])
+        fits = [(found, name) for name in candidates if (found := fit(link, name, self._root))]
+        best = max((found for found, _ in fits), default=None)
+        return [name for found, name in fits if found == best]
+
+    def _differ(self, files: set[str]) -> bool:
+        return len({self._documents.sha256[name] for name in files}) > 1
+
+    def _at(self, name: str, anchor: str) -> list[Target]:
+        sections = self._page(name)[1]
+        found = [section for section in sections if section.is_at(anchor)][:1]
+        found = found or [section for section in sections if fold(anchor) in section.names]
+        return [Target(name, section.lines) for section in found]
+
+    def _anchored(self, anchor: str, alert_name: str) -> tuple[Target, ...]:
+        """Give the sections that an anchor means, wherever they are, if it says the alert's name."""
+        if not fold(alert_name) or fold(alert_name) not in fold(anchor):
+            return ()
+        return self._headings.get(fold(alert_name), ())
+
+    def _named(self, alert_name: str) -> tuple[Target, ...]:
+        """Give the documents and sections that are called like an alert."""
+        names = (fold(alert_name), fold(_LOGICAL_ID_HASH.sub("", alert_name)))
+        for name in filter(None, dict.fromkeys(names)):
+            files = [file for file in self._by_stem.get(name, ()) if self._may_be_runbook(file)]
+            targets = [Target(file) for file in files if folded_parts(file)[-1] == name]
+            whole = {target.source_file for target in targets}
+            sections = self._headings.get(name, ())
+            targets += [target for target in sections if target.source_file not in whole]
+            if targets:
+                return tuple(targets)
+        return ()
+
+    @cached_property
+    def _headings(self) -> dict[str, tuple[Target, ...]]:
+        """All sections by what they may be called, but for those of postmortems."""
+        found: defaultdict[str, list[Target]] = defaultdict(list)
+        for file in sorted(self._documents.sha256):
+            if self._may_be_runbook(file):
+                for section in self._page(file)[1]:
+                    for name in section.names:
+                        found[name].append(Target(file, section.lines))
+        return {name: tuple(targets) for name, targets in found.items()}
+
+    def _may_be_runbook(self, name: str) -> bool:
+        """Whether it may be one without anybody saying so: a report of an incident may not."""
+        return self._page(name)[0] is not DocumentType.POSTMORTEM
+
+    def _page(self, name: str) -> tuple[DocumentType, tuple[Section, ...]]:
+        if name not in self._pages:
+            document, text = read_document(name, read_bytes(self._documents.files[name]))
+            self._pages[name] = document.document_type, sections_of(text)
+        return self._pages[name]
