@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -31,7 +31,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.defects import described
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from knowledge_rag.console.documents import Documents
@@ -68,7 +68,7 @@ def create_console(
     advisors: Mapping[str, Advisor],
     settings: ConsoleSettings | None = None,
     *,
-    prepare: Callable[[], None] | None = None,
+    prepare: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> Starlette:
     """Make the application.
 
@@ -77,7 +77,7 @@ def create_console(
         documents: where citations lead to.
         advisors: who can write, by name, at least one; the first one does by default.
         settings: what it is like.
-        prepare: called in the server's loop when it starts.
+        prepare: what the first question would have to wait for; done when the server starts.
     """
     settings = settings or ConsoleSettings()
     metrics = ConsoleMetrics(utc_now())
@@ -88,7 +88,7 @@ def create_console(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         del app
         if prepare is not None:
-            prepare()
+            asker.prepare(prepare())
         yield
 
     return Starlette(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette.event import ServerSentEvent
@@ -20,7 +22,7 @@ from knowledge_rag.local.defects import described
 from knowledge_rag.orchestrator.consultation import consult
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 
     from knowledge_rag.console.answers import Answers
     from knowledge_rag.console.documents import Documents
@@ -30,10 +32,14 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.consultation import Consultation
     from knowledge_rag.orchestrator.retrieval import Retrieval
+    from knowledge_rag.orchestrator.telling import Notify
 
 _BUSY: Final = f"{MAX_ASKS} questions are being answered; ask again in a moment"
 _LATE: Final = "the answer took too long and was given up"
 _BROKEN: Final = "the answer could not be written; the server's log says why"
+
+_Told = asyncio.Queue[Mapping[str, Any] | None]
+"""What the consultation tells, and ``None`` when it is over."""
 
 _logger = logging.getLogger(__name__)
 
@@ -58,11 +64,16 @@ class Asker:
     metrics: ConsoleMetrics
     seconds: float = ASK_SECONDS
     _tasks: set[asyncio.Task[Consultation]] = field(default_factory=set)
+    _ready: asyncio.Task[None] | None = None
 
     @property
     def running(self) -> int:
         """How many questions are being answered."""
         return len(self._tasks)
+
+    def prepare(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin what the first question would have to wait for; who asks meanwhile waits for it."""
+        self._ready = asyncio.get_running_loop().create_task(work)
 
     def begin(self, question: Question) -> AsyncIterator[ServerSentEvent]:
         """Begin to answer.
@@ -76,35 +87,37 @@ class Asker:
         if self.running >= MAX_ASKS:
             self.metrics.ended("refused")
             raise Refused(503, _BUSY, {"Retry-After": "2"})
-        told: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
+        told: _Told = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def notify(event: Mapping[str, Any]) -> None:
             loop.call_soon_threadsafe(told.put_nowait, event)
 
-        def over(task: asyncio.Task[Consultation]) -> None:
-            self._tasks.discard(task)
-            if not task.cancelled():
-                task.exception()  # it is told below, if anyone still listens
-            told.put_nowait(None)
-
-        task = loop.create_task(
-            consult(
-                question.incident,
-                self.retrieval,
-                self.advisors[question.advisor],
-                queries=question.queries(),
-                notify=notify,
-            )
-        )
+        task = loop.create_task(self._consult(question, notify))
         self._tasks.add(task)
-        task.add_done_callback(over)
+        task.add_done_callback(partial(self._over, told))
         return _numbered(self._events(question, told, task))
+
+    def _over(self, told: _Told, task: asyncio.Task[Consultation]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # it is told where the events end, if anyone still listens
+        told.put_nowait(None)
+
+    async def _consult(self, question: Question, notify: Notify) -> Consultation:
+        advisor, queries = self.advisors[question.advisor], question.queries()
+        async with asyncio.timeout(self.seconds):  # even where nobody ever began to listen
+            if self._ready is not None and not self._ready.done():
+                notify({"event": "preparing"})
+                await asyncio.wait([self._ready])  # who leaves meanwhile ends it for nobody else
+            return await consult(
+                question.incident, self.retrieval, advisor, queries=queries, notify=notify
+            )
 
     async def _events(
         self,
         question: Question,
-        told: asyncio.Queue[Mapping[str, Any] | None],
+        told: _Told,
         task: asyncio.Task[Consultation],
     ) -> AsyncGenerator[Event]:
         story = Story(self.documents.current(), utc_now())
@@ -157,9 +170,7 @@ class Asker:
         return [*story.end(consultation), ("done", done)]
 
 
-async def _next(
-    told: asyncio.Queue[Mapping[str, Any] | None], deadline: float
-) -> list[Mapping[str, Any]]:
+async def _next(told: _Told, deadline: float) -> list[Mapping[str, Any]]:
     """Wait for an event, and take those that have come meanwhile; none when it is over.
 
     Raises:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from knowledge_rag.console.app import create_console
+from knowledge_rag.console.limits import READY_SECONDS
 from knowledge_rag.console.local_function import FunctionInItsProcess
-from knowledge_rag.console.readiness import ReadyRetrieval
 from knowledge_rag.console.server import DEFAULT_PORT, ConsoleServer
 from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
@@ -44,8 +45,8 @@ def local_console(
     """
     function = FunctionInItsProcess(endpoint_url)
     way = BoundedRetrieval(function)
-    ready = ReadyRetrieval(way)
-    app = create_console(ready, documents, advisors, settings, prepare=ready.begin)
+    prepare = partial(way.prepare, READY_SECONDS)
+    app = create_console(way, documents, advisors, settings, prepare=prepare)
     try:
         with _started(app, port) as server:
             yield server.url

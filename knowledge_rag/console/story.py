@@ -82,6 +82,8 @@ class Story:
 
     def _retold_stage(self, event: Mapping[str, Any]) -> Iterator[Event]:
         match event["event"]:
+            case "preparing":
+                yield "status", {"stage": "searching", "message": "Getting ready"}
             case "searching":
                 message = "Searching the knowledge base"
                 yield (
