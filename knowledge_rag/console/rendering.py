@@ -102,6 +102,8 @@ class AnswerRenderer:
 
     def _close(self) -> None:
         """Leave the blocks that no further line can change: all before the last of whole lines."""
+        if len(self._shown) < 2:
+            return
         whole = self._open[: self._open.rfind("\n") + 1]
         over = list(_blocks(whole, _outliner()))[:-1]
         if over and len(over) < len(self._shown):
