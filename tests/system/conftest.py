@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.cli import Cli
+from tests.support.sample import of_the_run, sample_copy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,18 +19,21 @@ QUESTION = "How do we fail over the RDS cluster when replication lag keeps growi
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
+    """What commands keep between calls, the model's graph above all, for all processes of this run."""
+    return of_the_run(tmp_path_factory) / "cache"
 
 
 @pytest.fixture(scope="session")
 def settled(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Cli:
-    """A user whose sample knowledge base is made on first use; tests leave it as it is."""
-    return Cli(tmp_path_factory.mktemp("settled"), cache)
+    """A user who has the sample knowledge base; tests leave it as it is."""
+    data = tmp_path_factory.mktemp("settled")
+    sample_copy(tmp_path_factory, data)
+    return Cli(data, cache)
 
 
 @pytest.fixture(scope="session")
 def first_use(settled: Cli) -> Ran:
-    """The very first command of that user: a question, with nothing prepared."""
+    """The first command of that user: a question."""
     return settled("retrieve", QUESTION, "--json", "--max-results", "100")
 
 

@@ -17,7 +17,6 @@ from knowledge_rag.core.lines import decode, slice_lines
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.local.action_group import local_action_group
-from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
@@ -26,6 +25,7 @@ from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.queries import build_queries
 from tests.support.local import CORPUS, PROJECT, minilm
+from tests.support.sample import sample_copy
 
 INCIDENTS = PROJECT / "tests/data/incidents"
 SCHEMA = json.loads((PROJECT / "schemas/recommendation.schema.json").read_text())
@@ -59,8 +59,7 @@ def answered(group, row):
 
 @pytest.fixture(scope="module")
 def group(tmp_path_factory):
-    path = tmp_path_factory.mktemp("incidents") / "sample.kb"
-    ingest(CORPUS, path, embedder=minilm())
+    path = sample_copy(tmp_path_factory, tmp_path_factory.mktemp("incidents"))
     with (
         KnowledgeBase(path, minilm()) as knowledge_base,
         LocalBedrock(knowledge_base) as bedrock,

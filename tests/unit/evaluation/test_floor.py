@@ -13,9 +13,9 @@ from knowledge_rag.evaluation.floor import (
     load_questions,
     measure_floor,
 )
-from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from tests.support.local import CORPUS, PROJECT, minilm
+from tests.support.local import PROJECT, minilm
+from tests.support.sample import sample_copy
 
 QUESTIONS = PROJECT / "tests" / "data" / "questions"
 
@@ -54,8 +54,7 @@ def test_questions_are_read_from_json_lines(tmp_path):
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
-    kb_path = tmp_path_factory.mktemp("floor") / "sample.kb"
-    ingest(CORPUS, kb_path, embedder=minilm())
+    kb_path = sample_copy(tmp_path_factory, tmp_path_factory.mktemp("floor"))
     with KnowledgeBase(kb_path, minilm()) as opened:
         yield opened
 
