@@ -1,0 +1,81 @@
+/** The answer's text: blocks as the server rendered them, made handy. */
+import { copyFrom } from "./copying.js";
+import { h } from "./dom.js";
+import { icon } from "./icons.js";
+import { morph } from "./morph.js";
+import { parsedBlock } from "./trusted-html.js";
+
+/** @typedef {import("./answer-state.js").Source} Source */
+
+const PLACEHOLDER = /<[A-Za-z][\w .:|-]{0,60}>/g;
+
+export class AnswerBlocks {
+  /** @type {string[]} */
+  #shown = [];
+
+  constructor() {
+    this.element = h("div", { class: "blocks", onclick: copyClicked });
+  }
+
+  /**
+   * @param {string[]} blocks
+   * @param {ReadonlyMap<number, Source>} sources
+   */
+  show(blocks, sources) {
+    blocks.forEach((html, index) => {
+      if (this.#shown[index] !== html) this.#put(index, html, sources);
+    });
+    [...this.element.children].slice(blocks.length).forEach((block) => block.remove());
+    this.#shown = [...blocks];
+  }
+
+  /** @param {number} index @param {string} html @param {ReadonlyMap<number, Source>} sources */
+  #put(index, html, sources) {
+    while (this.element.children.length <= index)
+      this.element.append(h("div", { class: "block" }));
+    const fresh = parsedBlock(html, sources);
+    fresh.querySelectorAll("pre").forEach(withCopyButton);
+    fresh.querySelectorAll("table").forEach(scrollable);
+    morph(this.element.children[index], fresh);
+  }
+}
+
+/** @param {Element} pre */
+function withCopyButton(pre) {
+  markPlaceholders(pre);
+  const box = h("div", { class: "code" });
+  pre.replaceWith(box);
+  // long commands scroll sideways, and a keyboard has to reach that
+  pre.setAttribute("tabindex", "0");
+  pre.setAttribute("role", "group");
+  pre.setAttribute("aria-label", "Command");
+  box.append(pre, h("button", { type: "button", class: "quiet copy-code", "aria-label": "Copy this command" },
+    icon("copy"), h("span", {}, "Copy")));
+}
+
+/** What a reader has to fill in stands out. @param {Element} pre */
+function markPlaceholders(pre) {
+  const code = pre.querySelector("code") ?? pre;
+  const text = code.textContent ?? "";
+  const nodes = [];
+  let end = 0;
+  for (const match of text.matchAll(PLACEHOLDER)) {
+    nodes.push(text.slice(end, match.index), h("span", { class: "placeholder" }, match[0]));
+    end = match.index + match[0].length;
+  }
+  if (nodes.length) code.replaceChildren(...nodes, text.slice(end));
+}
+
+/** @param {Element} table */
+function scrollable(table) {
+  const box = h("div", { class: "table-box", tabindex: "0", role: "group", "aria-label": "Table" });
+  table.replaceWith(box);
+  box.append(table);
+}
+
+/** @param {MouseEvent} event */
+function copyClicked(event) {
+  const button = /** @type {Element} */ (event.target).closest(".copy-code");
+  const text = button?.parentElement?.querySelector("pre")?.textContent ?? "";
+  if (button) copyFrom(button, text.replace(/\n$/, ""), "command");
+}

@@ -1,0 +1,144 @@
+/** One answer on the page: what became of it, its text, its sources. */
+import { AnswerBlocks } from "./answer-blocks.js";
+import { answerActions, similarIncidents } from "./answer-summary.js";
+import { isOver } from "./answer-state.js";
+import { CitationPreview } from "./citation-preview.js";
+import { h } from "./dom.js";
+import { flash, scrollTo } from "./motion.js";
+import { OutcomeBanner } from "./outcome-banner.js";
+import { openReport } from "./report-dialog.js";
+import { SourceList } from "./source-list.js";
+import { citedLines } from "./trusted-html.js";
+import { markUnbacked, showStep } from "./unbacked.js";
+import { count } from "./usage.js";
+
+/**
+ * @typedef {import("./answer-state.js").AnswerState} AnswerState
+ * @typedef {import("./lines.js").Range} Range
+ */
+
+export class AnswerView {
+  /** @type {AnswerState | null} */
+  #state = null;
+  /** @type {Element | null} the citation that was followed last */
+  #left = null;
+
+  /** @param {HTMLElement} element @param {{retry(): void, edit(): void, renew(): void}} actions */
+  constructor(element, actions) {
+    this.element = element;
+    this.blocks = new AnswerBlocks();
+    this.banner = new OutcomeBanner({ retry: actions.retry, toStep: (step) => showStep(this.blocks.element, this.#guidance, step) });
+    this.sources = new SourceList({
+      report: (source, lines) => openReport({ answerId: this.#state?.answerId ?? null, number: source.number, path: source.citation.source_file, lines }),
+      visited: (source) => count("source_visit", this.#state?.answerId, source),
+      back: (number) => this.#back(number),
+    });
+    this.title = h("h1", { id: "asked", tabindex: "-1" });
+    this.after = h("div", { class: "after" });
+    const text = h("div", { class: "text" }, h("h2", { class: "visually-hidden" }, "Answer"), this.blocks.element, this.after);
+    this.columns = h("div", { class: "columns" }, text, this.sources.element);
+    element.append(
+      h("header", { class: "asked" }, this.title,
+        h("div", { class: "asked-actions" },
+          h("button", { type: "button", class: "quiet", onclick: actions.edit }, "Edit question"),
+          h("button", { type: "button", class: "quiet", onclick: actions.renew }, "New question"))),
+      this.banner.element, this.columns);
+    this.preview = this.#preview();
+  }
+
+  /** @param {AnswerState} state */
+  show(state) {
+    if (state !== this.#state) this.#begin(state);
+    const over = isOver(state);
+    const known = new Map(state.sources.map((source) => [source.number, source]));
+    this.element.dataset.phase = state.phase;
+    this.element.setAttribute("aria-busy", String(!over));
+    this.banner.show(state);
+    this.blocks.show(shownBlocks(state), known);
+    this.sources.show(state.sources, this.#cited(), over);
+    if (over) this.#finish(state);
+  }
+
+  hide() {
+    this.preview.hide();
+  }
+
+  get #guidance() {
+    return this.#state?.recommendation?.recommendation?.guidance ?? [];
+  }
+
+  /** @param {AnswerState} state */
+  #begin(state) {
+    this.#state = state;
+    this.preview.hide();
+    this.title.textContent = state.question;
+    this.after.replaceChildren();
+    this.element.hidden = false;
+  }
+
+  /** @param {AnswerState} state */
+  #finish(state) {
+    const { recommendation } = state;
+    markUnbacked(this.blocks.element, this.#guidance);
+    const hasText = this.blocks.element.childElementCount > 0;
+    this.after.replaceChildren(...[
+      similarIncidents(recommendation),
+      hasText && state.phase === "done" ? answerActions(state, () => this.#plainText()) : null,
+    ].filter((part) => part !== null));
+    this.columns.hidden = !hasText && !state.sources.length;
+  }
+
+  /** The lines of each source that the shown text cites. @returns {Map<number, Range[]>} */
+  #cited() {
+    /** @type {Map<number, Range[]>} */
+    const cited = new Map();
+    for (const cite of this.blocks.element.querySelectorAll("a.cite")) {
+      const number = Number(cite.getAttribute("data-number"));
+      const lines = citedLines(cite);
+      if (lines) cited.set(number, [...(cited.get(number) ?? []), lines]);
+    }
+    for (const ranges of cited.values()) ranges.sort((a, b) => a[0] - b[0]);
+    return cited;
+  }
+
+  #preview() {
+    return new CitationPreview(this.blocks.element, {
+      find: (number) => this.#state?.sources.find((source) => source.number === number),
+      pointed: (number, lines) => this.sources.point(number, lines),
+      visited: (source) => count("source_visit", this.#state?.answerId, source),
+      follow: (cite, focus) => this.#follow(cite, focus),
+    });
+  }
+
+  /** @param {Element} cite @param {boolean} focus */
+  #follow(cite, focus) {
+    this.#left = cite;
+    const number = Number(cite.getAttribute("data-number"));
+    count("citation_click", this.#state?.answerId, this.#state?.sources.find((source) => source.number === number));
+    this.sources.reveal(number, citedLines(cite), focus);
+  }
+
+  /** @param {number} number */
+  #back(number) {
+    const own = this.blocks.element.querySelector(`a.cite[data-number="${number}"]`);
+    const cite = this.#left?.isConnected && this.#left.getAttribute("data-number") === String(number) ? this.#left : own;
+    if (!(cite instanceof HTMLElement)) return;
+    scrollTo(cite, "center");
+    flash(cite);
+    cite.focus({ preventScroll: true });
+  }
+
+  #plainText() {
+    const copy = /** @type {HTMLElement} */ (this.blocks.element.cloneNode(true));
+    copy.querySelectorAll(".copy-code").forEach((button) => button.remove());
+    const references = (this.#state?.sources ?? []).filter((source) => this.#cited().has(source.number))
+      .map((source) => `[${source.number}] ${source.source}, lines ${source.citation.start_line}-${source.citation.end_line}`);
+    return [this.#state?.question, copy.innerText.trim(), references.join("\n")].join("\n\n");
+  }
+}
+
+/** A sentence that says no more than the banner is not said twice. @param {AnswerState} state */
+function shownBlocks(state) {
+  const isEmpty = state.phase === "done" && state.recommendation?.status !== "ok";
+  return isEmpty ? [] : state.blocks;
+}

@@ -1,0 +1,230 @@
+/** The view where questions are asked. */
+import { earlierAnswer, fail, isOver, newAnswer, stop, take } from "./answer-state.js";
+import { AnswerView } from "./answer-view.js";
+import { announce } from "./announcer.js";
+import { RequestFailed, read } from "./api.js";
+import { byId, h } from "./dom.js";
+import { icon } from "./icons.js";
+import { outcomeOf } from "./outcome.js";
+import { advisorText } from "./wording.js";
+import { AskFailed, answerEvents } from "./question-stream.js";
+import { forget, forgetAll, recentQuestions, remember } from "./recent-questions.js";
+import { keep, kept } from "./storage.js";
+
+/** @typedef {import("./answer-state.js").AnswerState} AnswerState */
+
+const KEPT = "last-answer";
+const coarse = window.matchMedia("(pointer: coarse)");
+
+export class AskView {
+  title = "Knowledge RAG";
+  /** @type {AnswerState | null} */
+  #state = null;
+  /** @type {AbortController | null} */
+  #running = null;
+  #drawing = 0;
+
+  constructor() {
+    this.element = byId("ask-view");
+    this.question = /** @type {HTMLTextAreaElement} */ (byId("question"));
+    this.answer = new AnswerView(byId("answer"), {
+      retry: () => this.#state && this.#ask(this.#state.question, this.#state.filters),
+      edit: () => this.#edit(),
+      renew: () => this.#renew(),
+    });
+    byId("composer").addEventListener("submit", (/** @type {Event} */ event) => { event.preventDefault(); this.#submit(); });
+    byId("stop").addEventListener("click", () => this.#running?.abort());
+    byId("forget").addEventListener("click", () => { forgetAll(); this.#showRecent(); this.question.focus(); });
+    byId("filters").addEventListener("change", showFilters);
+    this.question.addEventListener("keydown", (event) => this.#key(event));
+    document.addEventListener("keydown", (event) => this.#shortcut(event));
+    this.#restore();
+    this.#layOut();
+    this.#describe();
+  }
+
+  /** Says what is asked, and offers who may write, where there is a choice. */
+  async #describe() {
+    const { about, advisors } = await read("/api/console").catch(() => ({ about: "", advisors: [] }));
+    byId("about").textContent = about ? `Asks ${about}` : "";
+    byId("advisor-choice").hidden = advisors.length < 2;
+    byId("advisor").replaceChildren(...advisors.map((name) => h("option", { value: name }, advisorText(name))));
+  }
+
+  /** @param {URL} url */
+  async show(url) {
+    this.element.hidden = false;
+    const id = /^\/answer\/([^/]+)$/.exec(url.pathname)?.[1];
+    if (id && id !== this.#state?.answerId) await this.#fetch(id);
+  }
+
+  hide() {
+    this.element.hidden = true;
+    this.answer.hide();
+  }
+
+  get heading() {
+    return this.#state ? this.answer.title : this.question;
+  }
+
+  /** Where the answer is found again. */
+  get address() {
+    return this.#state?.answerId ? `/answer/${encodeURIComponent(this.#state.answerId)}` : "/";
+  }
+
+  /** Whether there is an answer to come back to. */
+  get hasAnswer() {
+    return this.#state !== null;
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    // the Enter that ends an input method's word is no Enter
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    this.#submit();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #shortcut(event) {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || this.element.hidden) return;
+    if (/** @type {Element} */ (event.target).closest("input, textarea, select, dialog")) return;
+    event.preventDefault();
+    this.question.focus();
+  }
+
+  #submit() {
+    const question = this.question.value.trim();
+    if (!question) return this.question.focus();
+    this.question.value = "";
+    if (coarse.matches) this.question.blur(); // the keyboard of a phone would cover the answer
+    this.#ask(question, chosenFilters());
+  }
+
+  /** @param {string} question @param {Record<string, string>} filters */
+  async #ask(question, filters) {
+    this.#running?.abort();
+    const state = newAnswer(question, filters);
+    const running = new AbortController();
+    this.#running = running;
+    this.#state = state;
+    remember(question);
+    if (location.pathname !== "/") history.pushState({}, "", "/");
+    this.#layOut();
+    this.answer.show(state);
+    announce(outcomeOf(state).title);
+    await this.#follow(state, running.signal);
+    if (this.#state !== state) return; // another question was asked meanwhile
+    this.#running = null;
+    this.#draw();
+    this.#layOut();
+    announce(spoken(state));
+    this.#keep(state);
+  }
+
+  /** @param {AnswerState} state */
+  #keep(state) {
+    keep("sessionStorage", KEPT, state);
+    if (!this.element.hidden) history.replaceState(history.state, "", this.address);
+  }
+
+  /** Fetches an answer that was given before, e.g. one that a colleague sent. @param {string} id */
+  async #fetch(id) {
+    this.#running?.abort();
+    try {
+      this.#state = earlierAnswer(decodeURIComponent(id), await read(`/api/answers/${id}`));
+    } catch (error) {
+      this.#state = newAnswer("An earlier answer", {});
+      fail(this.#state, "gone", error instanceof RequestFailed && error.status === 404 ? "" : String(error.message));
+    }
+    this.answer.show(this.#state);
+    this.#layOut();
+  }
+
+  /** @param {AnswerState} state @param {AbortSignal} signal */
+  async #follow(state, signal) {
+    try {
+      for await (const { type, data } of answerEvents(state.question, state.filters, signal)) {
+        const phase = state.phase;
+        take(state, type, data);
+        if (state.phase !== phase && !isOver(state)) announce(outcomeOf(state).title);
+        this.#drawing ||= requestAnimationFrame(() => this.#draw());
+      }
+    } catch (error) {
+      if (signal.aborted) stop(state);
+      else if (error instanceof AskFailed) fail(state, error.trouble, error.message);
+      else throw error;
+    }
+  }
+
+  #draw() {
+    cancelAnimationFrame(this.#drawing);
+    this.#drawing = 0;
+    if (this.#state) this.answer.show(this.#state);
+  }
+
+  #layOut() {
+    const isRunning = this.#running !== null;
+    this.element.dataset.state = this.#state ? "answer" : "start";
+    byId("intro").hidden = this.#state !== null;
+    byId("answer").hidden = this.#state === null;
+    this.question.rows = this.#state ? 1 : 2;
+    this.question.placeholder = this.#state ? "Ask something else" : "How do we fail over the RDS cluster?";
+    byId("stop").hidden = !isRunning;
+    byId("send").hidden = isRunning;
+    this.#showRecent();
+  }
+
+  #edit() {
+    this.question.value = this.#state?.question ?? "";
+    this.question.focus();
+    this.question.setSelectionRange(this.question.value.length, this.question.value.length);
+  }
+
+  #renew() {
+    this.#running?.abort();
+    this.#state = null;
+    keep("sessionStorage", KEPT, null);
+    history.pushState({}, "", "/");
+    this.#layOut();
+    this.question.focus();
+  }
+
+  #restore() {
+    const state = kept("sessionStorage", KEPT);
+    if (!state || !isOver(state)) return;
+    this.#state = state;
+    this.answer.show(state);
+  }
+
+  #showRecent() {
+    const questions = recentQuestions();
+    byId("recent").hidden = questions.length === 0 || this.#state !== null;
+    byId("recent-list").replaceChildren(...questions.map((question) => h("li", {},
+      h("button", { type: "button", class: "recent-question", onclick: () => this.#ask(question, chosenFilters()) }, question),
+      h("button", { type: "button", class: "icon-button", "aria-label": `Forget: ${question}`, onclick: () => { forget(question); this.#showRecent(); this.question.focus(); } }, icon("cross")))));
+  }
+}
+
+/** @returns {Record<string, string>} */
+function chosenFilters() {
+  const filters = { document_type: byId("document-type").value, service: byId("service").value.trim(), advisor: chosenAdvisor() };
+  return Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
+}
+
+/** Whoever writes by default is not named. */
+function chosenAdvisor() {
+  const select = /** @type {HTMLSelectElement} */ (byId("advisor"));
+  return select.selectedIndex > 0 ? select.value : "";
+}
+
+function showFilters() {
+  const set = Object.entries(chosenFilters()).map(([name, value]) => (name === "advisor" ? advisorText(value) : value));
+  byId("filters-set").textContent = set.length ? `: ${set.join(", ")}` : "";
+}
+
+/** @param {AnswerState} state */
+function spoken(state) {
+  const { title, text } = outcomeOf(state);
+  return state.phase === "done" ? `Answer complete. ${title}. ${text ?? ""}` : `${title}. ${text ?? ""}`;
+}

@@ -1,0 +1,47 @@
+/** How lines of a file are named: for people, for links, for other tools. */
+
+/**
+ * @typedef {import("./answer-state.js").Citation} Citation
+ */
+
+/** @param {number} start @param {number} end */
+export function linesText(start, end) {
+  return start === end ? `line ${start}` : `lines ${start}–${end}`;
+}
+
+/** For people who listen. @param {number} start @param {number} end */
+export function linesSpoken(start, end) {
+  return start === end ? `line ${start}` : `lines ${start} to ${end}`;
+}
+
+/**
+ * The human form of a citation, which every command of the product reads.
+ * @param {string} path
+ * @param {number} start
+ * @param {number} end
+ */
+export function referenceText(path, start, end) {
+  return `[Source: ${path}, lines ${start}-${end}]`;
+}
+
+/** @param {string} path @param {number} [start] @param {number} [end] */
+export function documentUrl(path, start, end = start) {
+  const quoted = path.split("/").map(encodeURIComponent).join("/");
+  return `/doc/${quoted}${start ? lineHash(start, end ?? start) : ""}`;
+}
+
+/** @param {number} start @param {number} end */
+export function lineHash(start, end) {
+  return start === end ? `#L${start}` : `#L${start}-L${end}`;
+}
+
+/**
+ * @param {string} hash
+ * @returns {[number, number] | null}
+ */
+export function parsedHash(hash) {
+  const match = /^#L(\d{1,9})(?:-L?(\d{1,9}))?$/.exec(hash);
+  if (!match) return null;
+  const ends = [Number(match[1]), Number(match[2] ?? match[1])].sort((a, b) => a - b);
+  return ends[0] > 0 ? [ends[0], ends[1]] : null;
+}

@@ -1,0 +1,51 @@
+/** Copies text, and says so. */
+import { announce } from "./announcer.js";
+import { h } from "./dom.js";
+import { icon } from "./icons.js";
+
+const SHOWN_MS = 1800;
+
+/**
+ * @param {string} label
+ * @param {() => string} text given when it is wanted
+ * @param {string} [what] for screen readers, e.g. "reference"
+ * @returns {HTMLElement}
+ */
+export function copyButton(label, text, what = label) {
+  return h("button", { type: "button", class: "quiet", onclick: (event) => copyFrom(event.currentTarget, text(), what) },
+    icon("copy"), h("span", {}, label));
+}
+
+/**
+ * @param {Element} button tells that it is done, in its own place
+ * @param {string} text
+ * @param {string} what
+ */
+export async function copyFrom(button, text, what) {
+  const copied = await put(text);
+  announce(copied ? `Copied: ${what}` : "Could not copy");
+  button.classList.add(copied ? "copied" : "not-copied");
+  setTimeout(() => button.classList.remove("copied", "not-copied"), SHOWN_MS);
+}
+
+/** @param {string} text */
+async function put(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return putOldWay(text);
+  }
+}
+
+/** A console reached by plain HTTP through another name than localhost has no clipboard API. @param {string} text */
+function putOldWay(text) {
+  const area = h("textarea", { class: "visually-hidden", "aria-hidden": "true", tabindex: "-1" }, text);
+  const before = document.activeElement;
+  document.body.append(area);
+  /** @type {HTMLTextAreaElement} */ (area).select();
+  const copied = document.execCommand("copy");
+  area.remove();
+  if (before instanceof HTMLElement) before.focus();
+  return copied;
+}

@@ -1,0 +1,45 @@
+/** Verbatim lines with their numbers. */
+import { h } from "./dom.js";
+import { lineKinds } from "./line-kinds.js";
+import { visible } from "./visible-text.js";
+
+/** @typedef {[number, number]} Range first and last line */
+
+/** @param {number} number @param {Range[]} ranges */
+export function isWithin(number, ranges) {
+  return ranges.some(([start, end]) => start <= number && number <= end);
+}
+
+/**
+ * Gives some of the lines of a passage.
+ * @param {string} content
+ * @param {number} start number of its first line
+ * @param {Range[]} shown
+ * @param {Range[]} [marked]
+ */
+export function excerpt(content, start, shown, marked = []) {
+  const lines = content.split("\n");
+  const kinds = lineKinds(lines, start === 1);
+  const rows = [];
+  let last = start - 1;
+  lines.forEach((text, index) => {
+    const number = start + index;
+    if (!isWithin(number, shown)) return;
+    if (rows.length && number !== last + 1) rows.push(h("div", { class: "line-gap", "aria-hidden": "true" }, "⋯"));
+    rows.push(row(number, text, kinds[index], isWithin(number, marked)));
+    last = number;
+  });
+  return h("div", { class: "lines" }, rows);
+}
+
+/** @param {number} number @param {string} text @param {string} kind @param {boolean} marked */
+function row(number, text, kind, marked) {
+  return h("div", { class: `line is-${kind}${marked ? " cited-line" : ""}`, "data-line": number },
+    h("span", { class: "line-number", "data-number": number, "aria-hidden": "true" }),
+    lineText(text));
+}
+
+/** @param {string} text */
+export function lineText(text) {
+  return h("span", { class: "line-text", dir: "auto" }, ...visible(text));
+}

@@ -1,0 +1,25 @@
+/** Starts the page. */
+import { AskView } from "./ask-view.js";
+import { DashboardView } from "./dashboard-view.js";
+import { DocumentView } from "./document-view.js";
+import { byId, h } from "./dom.js";
+import { icon } from "./icons.js";
+import { Router } from "./router.js";
+import { startTheme } from "./theme.js";
+
+startTheme(byId("theme"));
+
+const ask = new AskView();
+const dashboard = new DashboardView();
+const file = new DocumentView({ back: backToAnswer });
+
+new Router((url) => {
+  if (url.pathname.startsWith("/doc/")) return file;
+  return url.pathname === "/dashboard" ? dashboard : ask;
+});
+
+/** @returns {HTMLElement | null} the way to the answer that a document was opened from */
+function backToAnswer() {
+  if (!ask.hasAnswer) return null;
+  return h("a", { class: "back-link", href: ask.address }, icon("back"), "Back to the answer");
+}

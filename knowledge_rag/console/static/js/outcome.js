@@ -1,0 +1,89 @@
+/** What became of a question, in one place at the top of its answer. */
+import { counted } from "./dom.js";
+import { FAILURES, isOfAdvice, reasonText } from "./wording.js";
+
+/**
+ * @typedef {import("./answer-state.js").AnswerState} AnswerState
+ * @typedef {object} Outcome
+ * @property {"working" | "ok" | "warning" | "nothing" | "unavailable" | "stopped" | "failed"} kind
+ * @property {import("./icons.js").IconName | null} icon
+ * @property {string} title
+ * @property {string} [text]
+ * @property {boolean} [canRetry]
+ */
+
+/** @param {AnswerState} state @returns {Outcome} */
+export function outcomeOf(state) {
+  if (state.phase === "failed") return failed(state);
+  if (state.phase === "stopped") return {
+    kind: "stopped", icon: "stop", title: "Stopped",
+    text: "What is shown was verified, but it is not the whole answer.", canRetry: true,
+  };
+  return state.phase === "done" ? finished(state) : working(state);
+}
+
+/** @param {AnswerState} state @returns {Outcome} */
+function working(state) {
+  const found = state.found === null ? "" : `Found ${counted(state.found, "relevant source")}`;
+  const title = {
+    searching: "Searching the knowledge base", found, writing: found ? `${found}, writing` : "Writing",
+  }[/** @type {"searching" | "found" | "writing"} */ (state.phase)];
+  const text = state.restarted ? "What was shown before is void: the answer is being written anew." : "";
+  return { kind: "working", icon: null, title: `${title} …`, text };
+}
+
+/** @param {AnswerState} state @returns {Outcome} */
+function finished(state) {
+  const { status, reason } = state.recommendation ?? {};
+  if (status === "no_match") return {
+    kind: "nothing", icon: "search", title: "Nothing documented",
+    text: "The knowledge base was searched, and none of its lines answers this. Other words may help: the service, the alert, what is failing.",
+  };
+  if (status === "degraded") return degraded(reason);
+  if (warningsOf(state).length || state.removed.length) return {
+    kind: "warning", icon: "warning",
+    ...sentences(state.warning || "Quality check detected potential issues. Please verify information independently."),
+  };
+  const cited = new Set(state.blocks.join("").match(/data-number="\d+"/g)).size;
+  return {
+    kind: "ok", icon: "tick", title: cited ? `${counted(cited, "source")} cited` : "Done",
+    text: state.recommendation?.recommendation?.summary ?? "",
+  };
+}
+
+/** @param {string} reason @returns {Outcome} */
+function degraded(reason) {
+  const title = isOfAdvice(reason) ? "No answer that could be proven" : "Knowledge base unavailable";
+  const text = isOfAdvice(reason)
+    ? reasonText(reason)
+    : `${reasonText(reason)} This says nothing about what is documented.`;
+  return { kind: "unavailable", icon: "offline", title, text, canRetry: true };
+}
+
+/** @param {AnswerState} state @returns {Outcome} */
+function failed(state) {
+  const { trouble, message } = state.failure ?? { trouble: "server", message: "" };
+  const words = FAILURES[trouble] ?? FAILURES.server;
+  const text = [words.text, message && sentence(message)].filter(Boolean).join(" ");
+  return { kind: "failed", icon: trouble === "refused" ? "warning" : "offline", title: words.title, text, canRetry: trouble !== "refused" && trouble !== "gone" };
+}
+
+/** @param {AnswerState} state @returns {import("./answer-state.js").Warning[]} */
+export function warningsOf(state) {
+  const all = state.warnings.length ? state.warnings : (state.recommendation?.warnings ?? []);
+  const removed = state.removed.map(({ reference }) => reference);
+  // what was removed is listed as such, with its reason
+  return all.filter(({ kind, message }) => kind !== "non_existent_source" || !removed.some((it) => message.startsWith(it)));
+}
+
+/** @param {string} message its first sentence weighs most */
+function sentences(message) {
+  const [title, ...rest] = message.split(/(?<=\.) /);
+  return { title, text: rest.join(" ") };
+}
+
+/** @param {string} text */
+function sentence(text) {
+  const capital = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
+}

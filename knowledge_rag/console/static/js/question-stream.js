@@ -1,0 +1,73 @@
+/** Asks the server, and gives its events as they come. */
+import { EventReader } from "./sse.js";
+
+/**
+ * @typedef {"network" | "busy" | "refused" | "broken" | "server"} Trouble
+ * @typedef {{type: string, data: any}} AnswerEvent
+ */
+
+/** The question was not answered: what went wrong, and what the server said of it. */
+export class AskFailed extends Error {
+  /** @param {Trouble} trouble @param {string} [message] */
+  constructor(trouble, message = "") {
+    super(message);
+    this.trouble = trouble;
+  }
+}
+
+/**
+ * @param {string} question
+ * @param {Record<string, string>} filters
+ * @param {AbortSignal} signal ends it
+ * @returns {AsyncGenerator<AnswerEvent>} up to and with `done` or `error`
+ * @throws {AskFailed}
+ */
+export async function* answerEvents(question, filters, signal) {
+  const reader = (await opened(question, filters, signal)).getReader();
+  const decoder = new TextDecoder();
+  const events = new EventReader();
+  for (;;) {
+    const { done, value } = await reader.read().catch((error) => {
+      throw signal.aborted ? error : new AskFailed("broken");
+    });
+    if (done) throw new AskFailed("broken");
+    for (const event of events.push(decoder.decode(value, { stream: true }))) {
+      yield { type: event.type, data: JSON.parse(event.data) };
+      if (event.type === "done" || event.type === "error") return;
+    }
+  }
+}
+
+/**
+ * @param {string} question
+ * @param {Record<string, string>} filters
+ * @param {AbortSignal} signal
+ * @returns {Promise<ReadableStream<Uint8Array>>}
+ */
+async function opened(question, filters, signal) {
+  const response = await fetch("/api/ask", {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
+    body: JSON.stringify({ question, ...filters }),
+    signal,
+  }).catch((error) => {
+    throw signal.aborted ? error : new AskFailed("network");
+  });
+  if (response.ok && response.body) return response.body;
+  throw new AskFailed(troubleOf(response.status), await messageOf(response));
+}
+
+/** @param {number} status @returns {Trouble} */
+function troubleOf(status) {
+  if (status === 503 || status === 429) return "busy";
+  return status < 500 ? "refused" : "server";
+}
+
+/** @param {Response} response @returns {Promise<string>} */
+async function messageOf(response) {
+  try {
+    return String((await response.json()).error ?? "");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,139 @@
+/** One source: where it stands, what it says word for word, and what can be done with it. */
+import { documentUrl, linesSpoken, linesText, referenceText } from "./citations.js";
+import { copyButton } from "./copying.js";
+import { counted, h } from "./dom.js";
+import { icon } from "./icons.js";
+import { excerpt, isWithin } from "./lines.js";
+import { typeText } from "./wording.js";
+
+/**
+ * @typedef {import("./answer-state.js").Source} Source
+ * @typedef {import("./lines.js").Range} Range
+ * @typedef {{report(source: Source, lines: Range): void, visited(source: Source): void, back(number: number): void}} CardActions
+ */
+
+const FEW = 8;
+
+export class SourceCard {
+  /** @type {Range[]} */
+  #cited = [];
+  #full = false;
+
+  /** @param {Source} source @param {CardActions} actions */
+  constructor(source, actions) {
+    this.source = source;
+    this.actions = actions;
+    this.body = h("div", { class: "card-body", hidden: true });
+    this.element = h("article", { class: "card", id: `source-${source.number}`, tabindex: "-1", "aria-labelledby": `source-title-${source.number}` },
+      ...this.#head(), this.body);
+  }
+
+  get range() {
+    const { start_line: start, end_line: end } = this.source.citation;
+    return /** @type {Range} */ ([start, end]);
+  }
+
+  /** The lines that the answer cites of it. @param {Range[]} ranges */
+  set cited(ranges) {
+    this.#cited = ranges;
+    this.element.classList.toggle("cited", ranges.length > 0);
+    if (!this.body.hidden) this.#fill();
+  }
+
+  /** Shows its lines. */
+  unfold() {
+    if (!this.body.hidden) return;
+    this.body.hidden = false;
+    this.#fill();
+  }
+
+  /** Marks lines while a reader looks at their citation. @param {Range | null} range */
+  point(range) {
+    this.element.classList.toggle("pointed", range !== null);
+    for (const line of this.body.querySelectorAll(".line")) {
+      const number = Number(line.getAttribute("data-line"));
+      line.classList.toggle("marked", range !== null && isWithin(number, [range]));
+    }
+  }
+
+  #head() {
+    const { number, citation, score, documentType, page, stale } = this.source;
+    return [
+      h("header", { class: "card-head" },
+        h("span", { class: "number", "aria-hidden": "true" }, number),
+        h("h3", { id: `source-title-${number}` }, h("span", { class: "visually-hidden" }, `Source ${number}: `), titleOf(this.source)),
+        h("p", { class: "where" }, h("span", { class: "path" }, citation.source_file), " ",
+          h("span", { class: "at", "aria-label": linesSpoken(...this.range) }, linesText(...this.range))),
+        h("p", { class: "tags" },
+          h("span", { class: "tag" }, typeText(documentType)),
+          page ? h("span", {}, `page ${page}`) : null,
+          typeof score === "number" && h("span", { class: "score", title: "How near search found it to the question" }, `score ${score.toFixed(2)}`))),
+      stale && h("p", { class: "stale" }, icon("warning"), staleText(stale)),
+    ].filter(Boolean);
+  }
+
+  #fill() {
+    const shown = this.#full || !this.#cited.length ? [this.range] : this.#cited;
+    const short = this.#full ? shown : firstLines(shown, FEW);
+    this.body.replaceChildren(
+      excerpt(this.source.content, this.range[0], short, this.#full ? this.#cited : []),
+      ...this.#more(short),
+      this.#actionRow(),
+    );
+  }
+
+  /** @param {Range[]} shown */
+  #more(shown) {
+    const all = this.range[1] - this.range[0] + 1;
+    const some = shown.reduce((sum, [start, end]) => sum + end - start + 1, 0);
+    if (some >= all && !this.#full) return [];
+    const toggle = () => {
+      this.#full = !this.#full;
+      this.#fill();
+      /** @type {HTMLElement | null} */ (this.body.querySelector(".more"))?.focus();
+    };
+    return [h("button", { type: "button", class: "quiet more", "aria-expanded": String(this.#full), onclick: toggle },
+      this.#full ? "Show fewer lines" : `Show all ${counted(all, "line")}`)];
+  }
+
+  #actionRow() {
+    const [start, end] = this.#cited[0] ?? this.range;
+    const path = this.source.citation.source_file;
+    const name = `${path}, ${linesSpoken(start, end)}`;
+    return h("div", { class: "card-actions" },
+      h("a", { href: documentUrl(path, start, end), class: "open", "aria-label": `Open ${name}`, onclick: () => this.actions.visited(this.source) }, "Open"),
+      copyButton("Copy reference", () => referenceText(path, start, end), "reference"),
+      h("button", { type: "button", class: "quiet report-button", "aria-label": `Report a wrong citation of source ${this.source.number}`, onclick: () => this.actions.report(this.source, [start, end]) },
+        icon("flag"), h("span", {}, "Report")),
+      h("button", { type: "button", class: "quiet back", onclick: () => this.actions.back(this.source.number) },
+        icon("up"), h("span", {}, "Back to the text")));
+  }
+}
+
+/**
+ * @param {Range[]} ranges
+ * @param {number} most
+ * @returns {Range[]} the same up to so many lines
+ */
+export function firstLines(ranges, most) {
+  /** @type {Range[]} */
+  const kept = [];
+  let left = most;
+  for (const [start, end] of ranges) {
+    if (left <= 0) break;
+    kept.push([start, Math.min(end, start + left - 1)]);
+    left -= end - start + 1;
+  }
+  return kept;
+}
+
+/** @param {Source} source */
+function titleOf({ title, section, citation }) {
+  const whole = title || citation.source_file;
+  return section && section !== whole ? `${whole} › ${section}` : whole;
+}
+
+/** @param {any} stale */
+function staleText(stale) {
+  return stale.message ?? "The file has changed since it was read.";
+}

@@ -1,0 +1,52 @@
+/**
+ * The only way from text to markup on this page: blocks of an answer, rendered and sanitised by the server.
+ *
+ * @typedef {import("./answer-state.js").Source} Source
+ */
+
+/** @type {{createHTML(html: string): any}} */
+const policy = globalThis.trustedTypes
+  ? globalThis.trustedTypes.createPolicy("knowledge-rag", { createHTML: (html) => html })
+  : { createHTML: (html) => html };
+
+/**
+ * Parses a block. Nothing in it runs or loads, and a citation that the evidence does not have goes.
+ * @param {string} html
+ * @param {ReadonlyMap<number, Source>} sources
+ * @returns {DocumentFragment}
+ */
+export function parsedBlock(html, sources) {
+  const template = document.createElement("template");
+  template.innerHTML = policy.createHTML(html);
+  for (const cite of template.content.querySelectorAll(".cite")) {
+    if (!isKnown(cite, sources)) cite.remove();
+  }
+  return template.content;
+}
+
+/**
+ * @param {Element} cite
+ * @param {ReadonlyMap<number, Source>} sources
+ */
+function isKnown(cite, sources) {
+  const citation = sources.get(Number(cite.getAttribute("data-number")))?.citation;
+  const lines = citedLines(cite);
+  return (
+    cite.tagName === "A" &&
+    cite.getAttribute("href")?.startsWith("/doc/") === true &&
+    citation !== undefined &&
+    lines !== null &&
+    citation.start_line <= lines[0] &&
+    lines[0] <= lines[1] &&
+    lines[1] <= citation.end_line
+  );
+}
+
+/**
+ * @param {Element} cite
+ * @returns {[number, number] | null} the lines that it names, first and last
+ */
+export function citedLines(cite) {
+  const match = /^L?(\d+)(?:-L?(\d+))?$/.exec(cite.getAttribute("data-lines") ?? "");
+  return match && [Number(match[1]), Number(match[2] ?? match[1])];
+}

@@ -1,0 +1,38 @@
+/** Shows text as it is: what can't be seen, or turns the order of letters around, gets a name. */
+import { h } from "./dom.js";
+
+// a selector of emoji's looks is left alone, and so is the carriage return at a line's end
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]|[\ue000-\uf8ff]/gu;
+
+/** @type {Record<string, string>} */
+const NAMES = {
+  "200B": "zero-width space", "200C": "zero-width non-joiner", "200D": "zero-width joiner",
+  "200E": "left-to-right mark", "200F": "right-to-left mark", "202A": "left-to-right embedding",
+  "202B": "right-to-left embedding", "202C": "end of direction", "202D": "left-to-right override",
+  "202E": "right-to-left override", "2066": "left-to-right isolate", "2067": "right-to-left isolate",
+  "2068": "first-strong isolate", "2069": "end of isolate", "FEFF": "byte-order mark",
+  "00AD": "soft hyphen", "001B": "escape", "2028": "line separator", "2029": "paragraph separator",
+};
+
+/**
+ * @param {string} text
+ * @returns {(string | HTMLElement)[]}
+ */
+export function visible(text) {
+  const line = text.replace(/\r$/, "");
+  const nodes = [];
+  let end = 0;
+  for (const match of line.matchAll(HIDDEN)) {
+    nodes.push(line.slice(end, match.index), named(match[0]));
+    end = match.index + match[0].length;
+  }
+  return [...nodes, line.slice(end)].filter((node) => node !== "");
+}
+
+/** @param {string} character */
+function named(character) {
+  const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+  const name = NAMES[code] ?? "hidden character";
+  return h("span", { class: "hidden-character", title: `U+${code} ${name}` }, `U+${code}`);
+}
