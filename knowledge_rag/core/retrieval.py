@@ -6,23 +6,19 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from knowledge_rag.core.errors import RetrievalFailed
+from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import FORESEEN, MAX_CODE_CHARACTERS, as_failure
-from knowledge_rag.core.metadata import prove
-from knowledge_rag.core.outcome import (
-    DropReason,
-    Reason,
-    RetrievalOutcome,
-    RetrievalResult,
-    Status,
-)
+from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, Status
+from knowledge_rag.core.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.policy import Arrangement
+    from knowledge_rag.core.policy_settings import SourcePriority
 
 MAX_QUERY_CHARACTERS: Final = 20_000
 """Longest ``retrievalQuery.text`` that Retrieve takes."""
@@ -70,12 +66,21 @@ class SearchSettings:
         evidence_floor: results scored below it are no evidence; ``None`` for no floor. Scores of
             different search types or stores can't be compared, so it belongs to both.
         guardrail: applied by Retrieve, if any.
+        priority: of sources; ``None`` leaves Retrieve's order as it is. Goes with hybrid search.
+
+    Raises:
+        ValueError: a priority of sources with another search type.
     """
 
     knowledge_base_id: str
     search_type: SearchType = SearchType.HYBRID
     evidence_floor: float | None = None
     guardrail: Guardrail | None = None
+    priority: SourcePriority | None = None
+
+    def __post_init__(self) -> None:
+        if self.priority is not None and self.search_type is not SearchType.HYBRID:
+            raise ValueError(f"a priority of sources with {self.search_type}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +111,19 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What a query gave, and the service's id of the request (``""`` where it gave none)."""
+    """What one query gave.
+
+    Args:
+        outcome: for the caller.
+        request_id: the service's id of the request, ``""`` where it gave none.
+        arrangement: how the results were put in order, where there is a priority of sources.
+        secondary_failure: why the secondary scope could not be searched, if it could not.
+    """
 
     outcome: RetrievalOutcome
     request_id: str = ""
+    arrangement: Arrangement | None = None
+    secondary_failure: RetrievalFailed | None = None
 
 
 class Retriever:
@@ -135,39 +149,80 @@ class Retriever:
         Raises:
             RetrievalFailed: it could not be searched, or a guardrail intervened.
         """
-        request = retrieve_request(query, self._settings)
+        if self._settings.priority is not None:
+            # off by default, and then nothing of it is loaded
+            from knowledge_rag.core.policy_retrieval import prioritised  # noqa: PLC0415
+
+            return prioritised(self.found, query, self._settings, deadline)
+        answer = self.found(retrieve_request(query, self._settings), deadline)
+        try:
+            outcome = select(
+                answer.items, query.max_results, self._settings.evidence_floor, deadline
+            )
+        except DeadlineExceeded as error:
+            raise as_failure(error) from error
+        return Retrieval(outcome, answer.request_id)
+
+    def found(self, request: Mapping[str, Any], deadline: Deadline) -> Found:
+        """Carry out one request; gives its results as they came.
+
+        Raises:
+            RetrievalFailed: it could not be searched, or a guardrail intervened.
+        """
         try:
             with deadline.applied():
                 response = self._client.retrieve(**request)
-            return self._read(response, query, deadline)
         except FORESEEN as error:
             raise as_failure(error) from error
-
-    def _read(self, response: Mapping[str, Any], query: Query, deadline: Deadline) -> Retrieval:
-        request_id = str(response.get("ResponseMetadata", {}).get("RequestId", ""))
-        request_id = request_id[:MAX_CODE_CHARACTERS]
-        if response.get("guardrailAction") not in NO_INTERVENTION:
-            raise RetrievalFailed(Reason.GUARDRAIL, code="INTERVENED", request_id=request_id)
-        items = response.get("retrievalResults")
-        if not isinstance(items, list):
-            raise RetrievalFailed(
-                Reason.MALFORMED_RESPONSE, code="NoRetrievalResults", request_id=request_id
-            )
-        outcome = select(items, query.max_results, self._settings.evidence_floor, deadline)
-        return Retrieval(outcome, request_id)
+        return _read(response)
 
 
-def retrieve_request(query: Query, settings: SearchSettings) -> dict[str, Any]:
-    """Give the parameters of the Retrieve call for ``query``."""
+class Found(NamedTuple):
+    """What the service answered: ``retrievalResults`` as they came, and its id of the request."""
+
+    items: list[Any]
+    request_id: str
+
+
+def _read(response: Mapping[str, Any]) -> Found:
+    request_id = str(response.get("ResponseMetadata", {}).get("RequestId", ""))
+    request_id = request_id[:MAX_CODE_CHARACTERS]
+    if response.get("guardrailAction") not in NO_INTERVENTION:
+        raise RetrievalFailed(Reason.GUARDRAIL, code="INTERVENED", request_id=request_id)
+    items = response.get("retrievalResults")
+    if not isinstance(items, list):
+        raise RetrievalFailed(
+            Reason.MALFORMED_RESPONSE, code="NoRetrievalResults", request_id=request_id
+        )
+    return Found(items, request_id)
+
+
+def retrieve_request(
+    query: Query,
+    settings: SearchSettings,
+    *,
+    results: int | None = None,
+    scope: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
+    """Give the parameters of the Retrieve call for ``query``.
+
+    Args:
+        query: the question.
+        settings: what all queries share.
+        results: to ask for; by default a few more than the caller wants.
+        scope: a metadata filter that results have to pass beside the query's own.
+    """
     search: dict[str, Any] = {
-        "numberOfResults": min(query.max_results + SPARE_RESULTS, MAX_SERVICE_RESULTS),
+        "numberOfResults": results or min(query.max_results + SPARE_RESULTS, MAX_SERVICE_RESULTS),
         "overrideSearchType": settings.search_type.value,
     }
-    conditions = [
+    conditions: list[Mapping[str, object]] = [
         {"equals": {"key": key, "value": query.filters[key]}}
         for key in FILTER_KEYS
         if key in query.filters
     ]
+    if scope is not None:
+        conditions.append(scope)
     if conditions:
         search["filter"] = conditions[0] if len(conditions) == 1 else {"andAll": conditions}
     request: dict[str, Any] = {
@@ -204,29 +259,9 @@ def select(
     Raises:
         DeadlineExceeded: it came before the last item.
     """
-    dropped: Counter[DropReason] = Counter()
-    kept: dict[tuple[str, int, int], RetrievalResult] = {}
-    doubtful = False
-    for index, item in enumerate(items):
-        if len(kept) == max_results or index == MAX_SERVICE_RESULTS:
-            dropped[DropReason.OVER_LIMIT] = len(items) - index
-            break
-        if deadline is not None:
-            deadline.remaining()
-        below = _is_below(item, evidence_floor)
-        proven = _prove(item)
-        if isinstance(proven, RetrievalResult):
-            reason = DropReason.BELOW_FLOOR if below else _keep(proven, kept)
-        else:
-            reason = proven
-            doubtful = doubtful or not below
-        if reason is not None:
-            dropped[reason] += 1
-    if kept:
-        return RetrievalOutcome(Status.OK, tuple(kept.values()), dropped=dict(dropped))
-    if doubtful or (items and not dropped[DropReason.BELOW_FLOOR]):
-        return degraded(Reason.UNVERIFIABLE_RESULTS, dropped)
-    return RetrievalOutcome(Status.NO_MATCH, dropped=dict(dropped))
+    selection = Selection(evidence_floor, deadline)
+    selection.take(items, most=max_results, first=MAX_SERVICE_RESULTS)
+    return selection.outcome(tuple(selection.kept.values()))
 
 
 def fit(
@@ -271,29 +306,3 @@ def degraded(
 def unproven_count(outcome: RetrievalOutcome) -> int:
     """Count the results that were dropped because nothing proves them."""
     return sum(count for reason, count in outcome.dropped.items() if reason in UNPROVEN)
-
-
-def _keep(
-    result: RetrievalResult, kept: dict[tuple[str, int, int], RetrievalResult]
-) -> DropReason | None:
-    lines = (result.citation.source_file, result.citation.start_line, result.citation.end_line)
-    if lines in kept:
-        return DropReason.DUPLICATE
-    kept[lines] = result
-    return None
-
-
-def _prove(item: object) -> RetrievalResult | DropReason:
-    content = item.get("content") if isinstance(item, dict) else None
-    if not isinstance(item, dict) or not isinstance(content, dict):
-        return DropReason.NOT_TEXT
-    if content.get("type", "TEXT") != "TEXT":
-        return DropReason.NOT_TEXT
-    return prove(content.get("text"), item.get("metadata"), item.get("score"))
-
-
-def _is_below(item: object, floor: float | None) -> bool:
-    score = item.get("score") if isinstance(item, dict) else None
-    if floor is None or isinstance(score, bool) or not isinstance(score, int | float):
-        return False
-    return score < floor

@@ -5,7 +5,7 @@
 - A **gateway** (AgentCore): the arguments themselves; the tool's name is in the client context. The
   answer is the plain body, ``{"error": ...}`` for a request that can't be served.
 - A **direct** invoke: as the gateway, with ``session_id`` and ``incident_id`` allowed beside the
-  arguments, for the metrics.
+  arguments, for the metrics, and ``explain``, which adds how the results came into their order.
 
 An agent's turn is capped through ``promptSessionAttributes``: they live as long as the turn, so the
 count of its queries travels in them.
@@ -47,6 +47,9 @@ MAX_DIRECT_RESPONSE_BYTES: Final = 6_000_000
 QUERY_COUNT_ATTRIBUTE: Final = "knowledgeRagQueries"
 """The prompt session attribute that counts a turn's queries."""
 
+EXPLAIN: Final = "explain"
+"""What a direct caller sets to true to be told how the results came into their order."""
+
 MAX_ID_CHARACTERS: Final = 200
 
 _AGENT_KEYS: Final = frozenset({"messageVersion", "actionGroup", "apiPath"})
@@ -80,6 +83,7 @@ class Call:
         session_id: of the caller's conversation, ``""`` where unknown.
         incident_id: of the incident that it is about, ``""`` where unknown.
         queries_before: queries that this agent turn has already made.
+        explain: whether the answer says how the results came into their order.
     """
 
     caller: Caller
@@ -89,6 +93,7 @@ class Call:
     session_id: str = ""
     incident_id: str = ""
     queries_before: int = 0
+    explain: bool = False
 
     def query(self) -> Query:
         """Give the validated query.
@@ -203,7 +208,12 @@ def _flat_call(event: dict[str, Any], tool: str | None) -> Call:
         problem = InvalidRequest(f"no tool {tool[:40]!r}; there is {TOOL_NAMES[0]}", status=404)
     arguments = {name: value for name, value in event.items() if name not in _IDS}
     session_id, incident_id = (_identifier(event.get(name)) for name in _IDS)
-    return Call(caller, Echo(), arguments, problem, session_id, incident_id)
+    explain = arguments.pop(EXPLAIN, False) if caller is Caller.DIRECT else False
+    if not isinstance(explain, bool):
+        problem = InvalidRequest("explain must be true or false")
+    return Call(
+        caller, Echo(), arguments, problem, session_id, incident_id, explain=explain is True
+    )
 
 
 def _check_operation(event: Mapping[str, Any]) -> None:

@@ -27,6 +27,7 @@ from knowledge_rag.core.tracing import subsegment
 from lambdas.reporting import begin
 from lambdas.retrieve_knowledge import report
 from lambdas.retrieve_knowledge.events import recognise, unread
+from lambdas.retrieve_knowledge.explanation import explanation
 from lambdas.retrieve_knowledge.service import service
 
 if TYPE_CHECKING:
@@ -106,6 +107,10 @@ def _search(run: _Run, query: Query) -> report.End:
         permanent = RetrievalFailed(Reason.CONFIGURATION, code="InvalidSettings", permanent=True)
         return _failed(run, permanent)
     outcome, run.answer = run.call.fitted(retrieval.outcome)
+    if run.call.explain:
+        run.answer |= {"explanation": explanation(retrieval, outcome)}
+    if retrieval.secondary_failure is not None:
+        report.secondary_failed(run.call, retrieval.secondary_failure)
     code = UNPROVEN_CODE if outcome.reason is Reason.UNVERIFIABLE_RESULTS else ""
     return report.End(outcome, run.settings, retrieval.request_id, code)
 

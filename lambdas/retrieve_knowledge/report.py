@@ -18,7 +18,7 @@ from lambdas.powertools import MetricUnit
 from lambdas.reporting import logger, metric_record
 
 if TYPE_CHECKING:
-    from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
+    from knowledge_rag.core.errors import InvalidRequest, InvalidSettings, RetrievalFailed
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
     from lambdas.retrieve_knowledge.events import Call
@@ -73,6 +73,18 @@ def defect(error: Exception) -> None:
 def misconfigured(error: InvalidSettings) -> None:
     """Say which settings are wrong; without a query there is nothing in it to hide."""
     logger.error("settings are wrong", problems=str(error))
+
+
+def secondary_failed(call: Call, failure: RetrievalFailed) -> None:
+    """Log that the secondary scope could not be searched; the query itself was answered."""
+    logger.warning(
+        "secondary scope not searched",
+        reason=failure.reason,
+        code=failure.code,
+        permanent=failure.permanent,
+        request_id=failure.request_id,
+        **_ids(call),
+    )
 
 
 def answered(call: Call, query: Query | None, end: End, started: float) -> None:

@@ -10,6 +10,10 @@ EVIDENCE_FLOOR_HYBRID    lowest score that is evidence under HYBRID, a number   
 EVIDENCE_FLOOR_SEMANTIC  the same under SEMANTIC                                     no floor
 GUARDRAIL_ID             Bedrock guardrail that Retrieve applies                     none
 GUARDRAIL_VERSION        its version, a number or DRAFT; goes with GUARDRAIL_ID      none
+SOURCE_POLICY            off or website-first, which goes with HYBRID                off
+SECONDARY_SCOPE          metadata filter in JSON, searched in addition; goes with    none
+                         SOURCE_POLICY=website-first
+POLICY_TODAY             day that the policy takes for today, YYYY-MM-DD (testing)   the real one
 MAX_QUERIES_PER_TURN     queries in one agent turn, 0..100; 0 for no limit           3
 DEADLINE_SECONDS         when a query is given up, 0.1..1.8                          1.8
 LOG_QUERY_TEXT           true or false: write query texts to the log (debugging)     false
@@ -29,10 +33,17 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.policy_settings import (
+    SourcePolicy,
+    SourcePriority,
+    present_day,
+    read_scope,
+)
 from knowledge_rag.core.retrieval import Guardrail, SearchSettings, SearchType
 
 if TYPE_CHECKING:
@@ -80,6 +91,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
             search_type,
             floors[search_type],
             read.guardrail(),
+            read.priority(search_type),
         ),
         read.required(region_variable, _matching(_REGION)),
         read.get("DEADLINE_SECONDS", _deadline, DEFAULT_DEADLINE_SECONDS),
@@ -125,6 +137,19 @@ class _Reader:
             self.problems.append("GUARDRAIL_ID and GUARDRAIL_VERSION go together")
         return Guardrail(guardrail_id, version) if guardrail_id and version else None
 
+    def priority(self, search_type: SearchType) -> SourcePriority | None:
+        policy = self.get("SOURCE_POLICY", _policy, SourcePolicy.OFF)
+        scope = self.optional("SECONDARY_SCOPE", read_scope)
+        today = self.optional("POLICY_TODAY", _day)
+        if policy is SourcePolicy.OFF:
+            if scope is not None:
+                self.problems.append("SECONDARY_SCOPE goes with SOURCE_POLICY=website-first")
+            return None
+        if search_type is not SearchType.HYBRID:
+            self.problems.append(f"SOURCE_POLICY={policy} goes with SEARCH_TYPE=HYBRID")
+            return None
+        return SourcePriority(scope, (lambda: today) if today else present_day)
+
 
 def _matching(pattern: re.Pattern[str]) -> Callable[[str], str]:
     def parse(text: str) -> str:
@@ -139,6 +164,19 @@ def _search_type(text: str) -> SearchType:
     if text.upper() not in SearchType.__members__:
         raise ValueError(f"must be {' or '.join(SearchType)}")
     return SearchType[text.upper()]
+
+
+def _policy(text: str) -> SourcePolicy:
+    if text.lower() not in tuple(SourcePolicy):
+        raise ValueError(f"must be {' or '.join(SourcePolicy)}")
+    return SourcePolicy(text.lower())
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError("must be a day, YYYY-MM-DD") from None
 
 
 def _finite(text: str) -> float:

@@ -1,9 +1,12 @@
+import json
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.policy_settings import present_day
 from knowledge_rag.core.retrieval import Guardrail, SearchType
 from lambdas.retrieve_knowledge import settings
 from lambdas.retrieve_knowledge.settings import Settings, load_settings
@@ -22,6 +25,7 @@ def test_the_defaults():
     assert loaded.search.search_type is SearchType.HYBRID
     assert loaded.search.evidence_floor is None
     assert loaded.search.guardrail is None
+    assert loaded.search.priority is None
     assert (loaded.deadline_seconds, loaded.max_queries_per_turn) == (1.8, 3)
     assert not loaded.log_query_text
     assert not loaded.raise_internal_errors
@@ -52,6 +56,19 @@ def test_the_floor_is_that_of_the_search_type():
     assert load(EVIDENCE_FLOOR_HYBRID="0").search.evidence_floor == 0
 
 
+def test_the_policy_is_turned_on_by_one_setting():
+    priority = load(SOURCE_POLICY="Website-First").search.priority
+    assert (priority.secondary_scope, priority.today) == (None, present_day)
+    assert load(SOURCE_POLICY="off") == load()
+
+
+def test_the_policy_s_scope_and_day_are_read():
+    scope = '{"equals": {"key": "service", "value": "north"}}'
+    loaded = load(SOURCE_POLICY="website-first", SECONDARY_SCOPE=scope, POLICY_TODAY="2026-11-21")
+    assert loaded.search.priority.secondary_scope == json.loads(scope)
+    assert loaded.search.priority.today() == date(2026, 11, 21)
+
+
 def test_an_empty_value_counts_as_absent():
     assert load(SEARCH_TYPE="", DEADLINE_SECONDS=" ", GUARDRAIL_ID="") == load()
 
@@ -76,6 +93,10 @@ def test_the_region_may_be_the_default_one():
         ("EVIDENCE_FLOOR_SEMANTIC", "nan"),
         ("GUARDRAIL_ID", "gr1"),
         ("GUARDRAIL_VERSION", "1"),
+        ("SOURCE_POLICY", "pdf-first"),
+        ("SECONDARY_SCOPE", "service=north"),
+        ("SECONDARY_SCOPE", '{"equals": {"key": "service", "value": "north"}}'),  # no policy
+        ("POLICY_TODAY", "tomorrow"),
         ("MAX_QUERIES_PER_TURN", "-1"),
         ("MAX_QUERIES_PER_TURN", "101"),
         ("MAX_QUERIES_PER_TURN", "three"),
@@ -90,6 +111,11 @@ def test_the_region_may_be_the_default_one():
 def test_a_wrong_value_is_named(name, value):
     with pytest.raises(InvalidSettings, match=name):
         load(**{name: value})
+
+
+def test_the_policy_goes_with_hybrid_search():
+    with pytest.raises(InvalidSettings, match="SOURCE_POLICY=website-first goes with SEARCH_TYPE"):
+        load(SOURCE_POLICY="website-first", SEARCH_TYPE="SEMANTIC")
 
 
 def test_all_wrong_values_are_named_at_once():

@@ -1,0 +1,96 @@
+"""The settings of the source policy: whether it is on, where else to look, and what day it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import date
+
+PRIMARY_RESULTS: Final = 60
+"""Asked for whatever the caller wants, so that a source which ranks low can be preferred at all."""
+
+SECONDARY_RESULTS: Final = 10
+"""Asked for on top in the secondary scope."""
+
+JOINING: Final = frozenset({"andAll", "orAll"})
+COMPARING: Final = frozenset(
+    {
+        "equals", "notEquals", "greaterThan", "greaterThanOrEquals", "lessThan",
+        "lessThanOrEquals", "in", "notIn", "startsWith", "stringContains", "listContains",
+    }
+)  # fmt: skip
+"""Operators of Bedrock's filter language."""
+
+_MAX_DEPTH: Final = 8
+
+_LATEST_ZONE: Final = timedelta(hours=-12)
+"""A day is over when it is over everywhere: in the zone where it ends last."""
+
+
+class SourcePolicy(StrEnum):
+    """Values of the setting ``SOURCE_POLICY``."""
+
+    OFF = "off"
+    WEBSITE_FIRST = "website-first"
+
+
+def present_day() -> date:
+    """Give the day that it still is somewhere on earth, so that no day is past too early."""
+    return (datetime.now(UTC) + _LATEST_ZONE).date()
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePriority:
+    """The policy, turned on.
+
+    Args:
+        secondary_scope: a metadata filter in Bedrock's language; up to SECONDARY_RESULTS results
+            that pass it are looked at even if they rank below the first PRIMARY_RESULTS.
+        today: gives the present day.
+    """
+
+    secondary_scope: Mapping[str, object] | None = None
+    today: Callable[[], date] = present_day
+
+
+def read_scope(text: str) -> dict[str, Any]:
+    """Read a filter such as ``{"equals": {"key": "service", "value": "north-school"}}``.
+
+    Its form is checked, so that a typing error shows when the settings are read and not as a
+    refusal of the service in the middle of a query.
+
+    Raises:
+        ValueError: it is no such filter; says why.
+    """
+    try:
+        scope = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("must be a metadata filter in JSON") from None
+    _check(scope, 0)
+    checked: dict[str, Any] = scope
+    return checked
+
+
+def _check(scope: object, depth: int) -> None:
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"must not be nested deeper than {_MAX_DEPTH} levels")
+    if not isinstance(scope, dict) or len(scope) != 1:
+        raise ValueError("must be an object with exactly one operator")
+    ((operator, body),) = scope.items()
+    if operator in JOINING:
+        if not isinstance(body, list) or len(body) < 2:
+            raise ValueError(f"{operator} must join two filters or more")
+        for member in body:
+            _check(member, depth + 1)
+    elif operator not in COMPARING:
+        raise ValueError(f"{str(operator)[:40]!r} is no operator of the filter language")
+    elif not isinstance(body, dict) or body.keys() != {"key", "value"}:
+        raise ValueError(f"{operator} must have a key and a value")
+    elif not isinstance(body["key"], str) or not 1 <= len(body["key"]) <= 100:
+        raise ValueError(f"{operator} must have a key of 1 to 100 characters")
