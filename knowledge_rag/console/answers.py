@@ -78,6 +78,12 @@ class Answers:
                 self._bytes -= gone
         return key
 
+    def sources(self, source_file: str) -> list[Mapping[str, Any]]:
+        """Give the cards of a document in the answers that are kept, those of the last answer first."""
+        with self._lock:
+            kept = [answer for answer, _ in reversed(self._kept.values())]
+        return [one for answer in kept for one in answer.sources if one["source"] == source_file]
+
     def get(self, key: str) -> Answer | None:
         """Give an answer; ``None`` if there is none of that id, or it is too long ago."""
         with self._lock:

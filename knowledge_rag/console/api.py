@@ -84,7 +84,8 @@ class Api:
         document = documents.read(source)
         if document is None:
             raise Refused(404, "no document of this name was ingested")
-        return view(document, ranges, documents, self.repository)
+        cards = self.asker.answers.sources(source)
+        return view(document, ranges, documents, self.repository, cards)
 
     async def metrics(self, request: Request) -> Response:
         """Tell what happened since the server started."""

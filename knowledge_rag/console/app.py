@@ -19,10 +19,12 @@ from knowledge_rag.console.answers import Answers
 from knowledge_rag.console.api import Api
 from knowledge_rag.console.asking import Asker
 from knowledge_rag.console.assets import read_assets
+from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.errors import Refused
 from knowledge_rag.console.measured import MeasuredRetrieval
 from knowledge_rag.console.metrics import ConsoleMetrics
 from knowledge_rag.console.pages import Pages
+from knowledge_rag.console.recalled import RecalledPassages
 from knowledge_rag.console.reports import Reports
 from knowledge_rag.console.security import LOOPBACK_HOSTS, Guard
 from knowledge_rag.console.story import utc_now
@@ -64,7 +66,7 @@ class ConsoleSettings:
 
 def create_console(
     retrieval: Retrieval,
-    documents: Documents,
+    documents: Documents | None,
     advisors: Mapping[str, Advisor],
     settings: ConsoleSettings | None = None,
     *,
@@ -74,14 +76,16 @@ def create_console(
 
     Args:
         retrieval: the way to the knowledge base.
-        documents: where citations lead to.
+        documents: where citations lead to; ``None`` for what the answers themselves rest on.
         advisors: who can write, by name, at least one; the first one does by default.
         settings: what it is like.
         prepare: what the first question would have to wait for; done when the server starts.
     """
     settings = settings or ConsoleSettings()
     metrics = ConsoleMetrics(utc_now())
-    asker = Asker(MeasuredRetrieval(retrieval, metrics), advisors, documents, Answers(), metrics)
+    answers = Answers()
+    kept = documents or KeptDocuments(RecalledPassages(answers))
+    asker = Asker(MeasuredRetrieval(retrieval, metrics), advisors, kept, answers, metrics)
     api = Api(asker, Reports(settings.reports), settings.about, settings.repository)
 
     @asynccontextmanager

@@ -8,21 +8,23 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.console.errors import Refused
-from knowledge_rag.console.freshness import stale_anywhere
+from knowledge_rag.console.freshness import stale_anywhere, told_of
 from knowledge_rag.console.hidden import hidden_in
 from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_RANGES
 from knowledge_rag.console.links import document_url
+from knowledge_rag.console.recalled import retrieved_lines
 from knowledge_rag.console.sources import is_web_address
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.front_matter import front_matter_end
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import SOURCE_URL, TITLE
-from knowledge_rag.guardrails.staleness import CitedLines
+from knowledge_rag.guardrails.staleness import CitedLines, FileNow, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from knowledge_rag.console.documents import Documents, IngestedDocument
+    from knowledge_rag.console.freshness import Stale
     from knowledge_rag.console.links import RepositoryLinks
 
 _RANGE: Final = re.compile(r"L?([1-9][0-9]{0,9})(?:-L?([1-9][0-9]{0,9}))?")
@@ -65,6 +67,7 @@ def view(
     ranges: Sequence[Range],
     documents: Documents,
     repository: RepositoryLinks | None,
+    cards: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Give the JSON form of a document.
 
@@ -73,6 +76,7 @@ def view(
         ranges: that are cited.
         documents: where it is from.
         repository: where it can be changed; ``None`` if that isn't known.
+        cards: what the answers that are kept rest on, of this document, the last answer's first.
 
     Raises:
         Refused: it is too large to be shown, or has no such lines.
@@ -97,7 +101,7 @@ def view(
             for number, line in enumerate(lines, start=1)
             if (found := hidden_in(line))
         },
-        "ranges": _ranges(document, ranges, documents, repository),
+        "ranges": _ranges(document, ranges, _stale(document, ranges, documents, cards), repository),
     }
     if is_web_address(document.metadata.get(SOURCE_URL)):
         shown["sourceUrl"] = document.metadata[SOURCE_URL]
@@ -122,25 +126,53 @@ def _whole(
 def _ranges(
     document: IngestedDocument,
     ranges: Sequence[Range],
-    documents: Documents,
+    stale: Sequence[Stale | None],
     repository: RepositoryLinks | None,
 ) -> list[dict[str, Any]]:
-    cited = [_cited(document, *one) for one in ranges]
     told = []
-    for (first, last), lines, stale in zip(
-        ranges, cited, stale_anywhere(cited, documents.current()), strict=True
-    ):
-        one: dict[str, Any] = {"start": first, "end": last, "reference": str(lines.citation)}
-        if stale:
-            one["stale"] = stale
+    for (first, last), became in zip(ranges, stale, strict=True):
+        reference = str(Citation(document.source_file, first, last))
+        one: dict[str, Any] = {"start": first, "end": last, "reference": reference}
+        if became:
+            one["stale"] = became
         if repository is not None:
             one["repositoryUrl"] = repository.url(document.source_file, first, last)
         told.append(one)
     return told
 
 
-def _cited(document: IngestedDocument, first: int, last: int) -> CitedLines:
-    content = "\n".join(line or "" for line in document.lines[first - 1 : last])
+def _stale(
+    document: IngestedDocument,
+    ranges: Sequence[Range],
+    documents: Documents,
+    cards: Sequence[Mapping[str, Any]],
+) -> list[Stale | None]:
+    """Say what became of each range: what an answer rests on comes before what was ingested."""
+    cited = [_cited(document, *one) for one in ranges]
+    known = {at: one for at, one in enumerate(cited) if one is not None}
+    in_files = dict(
+        zip(known, stale_anywhere(list(known.values()), documents.current()), strict=True)
+    )
+    return [
+        stale_in(document, retrieved_lines(cards, *one)) or in_files.get(at)
+        for at, one in enumerate(ranges)
+    ]
+
+
+def stale_in(document: IngestedDocument, retrieved: CitedLines | None) -> Stale | None:
+    """Say what became of retrieved lines in a document that may be another version by now."""
+    if retrieved is None:
+        return None
+    text = "\n".join(line or "" for line in document.lines)
+    return told_of(compare(retrieved, FileNow(document.sha256 or None, text)))
+
+
+def _cited(document: IngestedDocument, first: int, last: int) -> CitedLines | None:
+    """Give lines as they were ingested; ``None`` where one of them was not kept."""
+    lines = document.lines[first - 1 : last]
+    content = "\n".join(line for line in lines if line is not None)
+    if None in lines:
+        return None
     return CitedLines(Citation(document.source_file, first, last), content, document.sha256 or None)
 
 

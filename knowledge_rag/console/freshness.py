@@ -30,17 +30,18 @@ def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> lis
         return [None] * len(cited)
     names = dict.fromkeys(one.citation.source_file for one in cited)
     files = {name: corpus.now(name) for name in names}
-    return [_wire(compare(one, files[one.citation.source_file])) for one in cited]
+    return [told_of(compare(one, files[one.citation.source_file])) for one in cited]
 
 
 def stale_anywhere(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
     """Say the same, and look in all other files for what its own does not hold any more."""
     if corpus is None:
         return [None] * len(cited)
-    return [_wire(one) for one in compare_all(cited, corpus)]
+    return [told_of(one) for one in compare_all(cited, corpus)]
 
 
-def _wire(one: Staleness) -> Stale | None:
+def told_of(one: Staleness) -> Stale | None:
+    """Give the JSON form of what became of cited lines; ``None`` where they are the same."""
     if one.state is State.SAME:
         return None
     return to_dict(one) | {"message": describe(one)}

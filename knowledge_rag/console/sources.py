@@ -20,6 +20,7 @@ _KNOWN = {
     "document_type": "documentType",
     "relevance_score": "score",
     "page": "page",
+    "document_sha256": "documentSha256",
 }
 
 

@@ -1,8 +1,8 @@
-"""The console of a local knowledge base, beside the server that its function asks."""
+"""Runs a console for as long as a block runs: any, or that of a local knowledge base."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,28 @@ if TYPE_CHECKING:
 
 
 @contextmanager
+def running(app: ASGIApp, port: int | None = None) -> Iterator[str]:
+    """Serve a console on loopback; gives its address.
+
+    Args:
+        app: as :func:`knowledge_rag.console.app.create_console` makes it.
+        port: 0 takes a free one; ``None`` the usual one, or a free one where that is taken.
+
+    Raises:
+        ServerFailed: on entering, when the port is taken.
+    """
+    with ExitStack() as stack:
+        try:
+            usual = DEFAULT_PORT if port is None else port
+            server = stack.enter_context(ConsoleServer(app, usual))
+        except ServerFailed:
+            if port is not None:
+                raise
+            server = stack.enter_context(ConsoleServer(app, 0))
+        yield server.url
+
+
+@contextmanager
 def local_console(
     endpoint_url: str,
     documents: Documents,
@@ -31,14 +53,14 @@ def local_console(
     settings: ConsoleSettings,
     port: int | None = None,
 ) -> Iterator[str]:
-    """Serve a console for as long as the block runs; gives its address.
+    """Serve the console of a local knowledge base; gives its address.
 
     Args:
         endpoint_url: of a server of the wire API, which may start a little later.
         documents: of its knowledge base.
         advisors: who can write, by name.
         settings: what the console is like.
-        port: 0 takes a free one; ``None`` the usual one, or a free one where that is taken.
+        port: as :func:`running` takes it.
 
     Raises:
         ServerFailed: on entering, when the port is taken.
@@ -48,24 +70,8 @@ def local_console(
     prepare = partial(way.prepare, READY_SECONDS)
     app = create_console(way, documents, advisors, settings, prepare=prepare)
     try:
-        with _started(app, port) as server:
-            yield server.url
+        with running(app, port) as url:
+            yield url
     finally:
         function.close()  # first: who still waits for it then fails at once
         way.close()
-
-
-@contextmanager
-def _started(app: ASGIApp, port: int | None) -> Iterator[ConsoleServer]:
-    server = ConsoleServer(app, DEFAULT_PORT if port is None else port)
-    try:
-        server.__enter__()
-    except ServerFailed:
-        if port is not None:
-            raise
-        server = ConsoleServer(app, 0)
-        server.__enter__()
-    try:
-        yield server
-    finally:
-        server.__exit__(None, None, None)
