@@ -58,6 +58,7 @@ class Chunk(NamedTuple):
         content: the lines joined by ``\\n``, byte for byte, a ``\\r`` included.
         oversized: true for a single line that alone exceeds the cap.
         page: of a PDF that the lines are on, 1-based; ``None`` for what has no pages.
+        dates: that the lines name, ISO, sorted; found after the document is cut.
     """
 
     document: Document
@@ -67,6 +68,7 @@ class Chunk(NamedTuple):
     content: str
     oversized: bool = False
     page: int | None = None
+    dates: tuple[str, ...] = ()
 
     @property
     def section_header(self) -> str:

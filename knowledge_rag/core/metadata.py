@@ -78,6 +78,8 @@ def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
     }
     if chunk.page is not None:
         metadata[PAGE] = chunk.page
+    if chunk.dates:
+        metadata[DATES] = list(chunk.dates)
     front_matter = chunk.document.front_matter
     for name in (*FRONT_MATTER_FIELDS, SOURCE_URL, TAGS):
         value = front_matter.get(name)

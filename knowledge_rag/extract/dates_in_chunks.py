@@ -11,22 +11,24 @@ from bisect import bisect_left, bisect_right
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.metadata import DATES
+from knowledge_rag.core.metadata import to_metadata
 from knowledge_rag.extract.dates import find_dates
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from knowledge_rag.core.chunks import Chunk
-    from knowledge_rag.core.outcome import MetadataValue
     from knowledge_rag.extract.dates import DateOrder
 
 MAX_DATES: Final = 8
 """Of a chunk; the latest are kept, since the latest alone says whether any of them is to come."""
 
 MAX_METADATA_BYTES: Final = 1024
-"""What S3 Vectors takes a chunk. Dates are left out, oldest first, before they exceed it: a chunk too
-many would fail its document."""
+"""What S3 Vectors takes a chunk. Dates are left out, oldest first, before they take a chunk over it,
+which would fail its document."""
+
+DATES_VERSION: Final = 1
+"""Raised by every change that gives other dates for the same text."""
 
 _FENCE: Final = re.compile(
     r"^[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]+){0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$",
@@ -62,26 +64,31 @@ class DocumentDates:
         first, last = bisect_left(self._lines, start_line), bisect_right(self._lines, end_line)
         return tuple(sorted(set(self._days[first:last]))[-MAX_DATES:])
 
-    def of(self, chunk: Chunk) -> tuple[str, ...]:
-        """Give the dates of a chunk's lines."""
-        return self.between(chunk.start_line, chunk.end_line)
+
+def dated(chunks: Sequence[Chunk], text: str, order: DateOrder | None = None) -> list[Chunk]:
+    """Give a document's chunks with the dates that their lines name.
+
+    Args:
+        chunks: of the document.
+        text: the document's.
+        order: of day and month between slashes, ``None`` for no guess.
+    """
+    dates = DocumentDates(text, order)
+    return [_with_dates(it, dates.between(it.start_line, it.end_line)) for it in chunks]
 
 
-def with_dates(
-    metadata: Mapping[str, MetadataValue], days: Sequence[str]
-) -> dict[str, MetadataValue]:
-    """Add the dates to a chunk's metadata, as many of the latest as there is room for."""
-    whole = dict(metadata)
-    left = list(days)
-    if _bytes(whole) > MAX_METADATA_BYTES:  # is too large anyway, where that matters at all
-        return whole | ({DATES: left} if left else {})
-    while left and _bytes(whole | {DATES: left}) > MAX_METADATA_BYTES:
-        del left[0]
-    return whole | ({DATES: left} if left else {})
+def _with_dates(chunk: Chunk, days: tuple[str, ...]) -> Chunk:
+    if not days:
+        return chunk
+    size = _bytes(chunk)
+    whole = chunk._replace(dates=days)
+    while size <= MAX_METADATA_BYTES < _bytes(whole):
+        whole = whole._replace(dates=whole.dates[1:])
+    return whole
 
 
-def _bytes(metadata: Mapping[str, object]) -> int:
-    return len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode())
+def _bytes(chunk: Chunk) -> int:
+    return len(json.dumps(to_metadata(chunk), ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _fenced(text: str) -> list[tuple[int, int]]:

@@ -2,15 +2,16 @@
 
 import json
 
-from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
 from knowledge_rag.core.documents import read_document
-from knowledge_rag.core.metadata import to_metadata
+from knowledge_rag.core.metadata import prove, stored_text, to_metadata
+from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.extract.dates import DateOrder
 from knowledge_rag.extract.dates_in_chunks import (
     MAX_DATES,
     MAX_METADATA_BYTES,
     DocumentDates,
-    with_dates,
+    dated,
 )
 
 TEXT = """---
@@ -40,13 +41,20 @@ Closed on 24/12/2026 and on 03/04/2026.
 
 def test_dates_are_those_of_the_chunk_s_lines_sorted_and_each_once():
     document, text = read_document("events.md", TEXT.encode())
-    dates = DocumentDates(text)
-    events, calendar = chunk_text(document, text)
-    assert dates.of(events) == ("2026-03-03", "2026-03-05")
-    assert dates.of(calendar) == ("2026-11-12", "2026-12-24")
-    assert DocumentDates(text, DateOrder.MDY).of(calendar) == (
-        "2026-03-04", "2026-11-12", "2026-12-24",
-    )  # fmt: skip
+    chunks = chunk_text(document, text)
+    events, calendar = dated(chunks, text)
+    assert events.dates == ("2026-03-03", "2026-03-05")
+    assert calendar.dates == ("2026-11-12", "2026-12-24")
+    _, calendar = dated(chunks, text, DateOrder.MDY)
+    assert calendar.dates == ("2026-03-04", "2026-11-12", "2026-12-24")
+
+
+def test_nothing_but_the_dates_of_a_chunk_is_other_than_before():
+    document, text = read_document("events.md", TEXT.encode())
+    chunks = chunk_text(document, text)
+    assert [chunk._replace(dates=()) for chunk in dated(chunks, text)] == chunks
+    plain = chunk_text(document, "# No dates\n\nHere.\n")
+    assert dated(plain, "# No dates\n\nHere.\n") == plain
 
 
 def test_a_fence_that_is_never_closed_is_code_to_the_end():
@@ -70,19 +78,25 @@ def test_of_many_dates_the_latest_are_kept():
 
 
 def test_dates_never_take_metadata_over_what_the_smallest_store_holds():
-    days = [f"2026-01-{day:02}" for day in range(1, 9)]
-    assert with_dates({"title": "x"}, days) == {"title": "x", "dates": days}
-    assert with_dates({"title": "x"}, ()) == {"title": "x"}
-    for length in range(880, 1013):
-        metadata = with_dates({"title": "x" * length}, days)
-        size = len(json.dumps(metadata, separators=(",", ":")))
-        assert size <= MAX_METADATA_BYTES
-        kept = metadata.get("dates", [])
-        assert kept == days[len(days) - len(kept) :]
-    assert with_dates({"title": "x" * 2000}, days)["dates"] == days
+    line = " ".join(f"2026-01-{day:02}" for day in range(1, 9))
+    sizes, kept = set(), set()
+    for length in range(1, 900, 7):
+        text = f"# {'x' * length}\n\n{line}\n"
+        document, text = read_document("a.md", text.encode())
+        (chunk,) = dated(chunk_text(document, text, ChunkingSettings(8192)), text)
+        size = len(json.dumps(to_metadata(chunk), separators=(",", ":")))
+        without = len(json.dumps(to_metadata(chunk._replace(dates=())), separators=(",", ":")))
+        assert size <= MAX_METADATA_BYTES or without > MAX_METADATA_BYTES
+        assert chunk.dates == tuple(line.split()[8 - len(chunk.dates) :])
+        sizes.add(without > MAX_METADATA_BYTES)
+        kept.add(len(chunk.dates))
+    assert sizes == {True, False}
+    assert kept >= {0, 1, MAX_DATES}
 
 
-def test_an_ordinary_chunk_has_room_for_its_dates():
+def test_dates_come_back_with_what_is_retrieved():
     document, text = read_document("runbooks/rds-failover.md", b"# RDS\n\nOn 2026-01-02.\n")
-    (chunk,) = chunk_text(document, text)
-    assert with_dates(to_metadata(chunk), DocumentDates(text).of(chunk))["dates"] == ["2026-01-02"]
+    (chunk,) = dated(chunk_text(document, text), text)
+    result = prove(stored_text(chunk), to_metadata(chunk))
+    assert isinstance(result, RetrievalResult)
+    assert result.metadata["dates"] == ["2026-01-02"]
