@@ -71,7 +71,12 @@ class AwsClient:
 
 
 def create_client(
-    service: str, operation: str, region: str, check_response: Callable[..., None]
+    service: str,
+    operation: str,
+    region: str,
+    check_response: Callable[..., None],
+    *,
+    live: bool = False,
 ) -> AwsClient:
     """Make the client of a service for one operation; nothing is sent.
 
@@ -80,6 +85,7 @@ def create_client(
         operation: as the service names it, e.g. ``Invoke``.
         region: an AWS region's name.
         check_response: a ``before-parse`` handler.
+        live: whether an event stream is handed on as it arrives.
 
     Raises:
         InvalidSettings: the AWS settings around us (endpoint URL, profile, config file) are wrong.
@@ -88,7 +94,7 @@ def create_client(
     try:
         api = session.create_client(service, region_name=region, config=_CONFIG)
         credentials = TimelyCredentials(session.get_credentials())
-        transport = create_transport(session)
+        transport = create_transport(session, live=live)
     except (BotoCoreError, OSError, ValueError) as error:  # OSError: a token's file is not there
         raise InvalidSettings(f"AWS client: {error}") from error
     # The stubs know no event whose handlers answer something.
@@ -100,10 +106,10 @@ def create_client(
     return AwsClient(api, transport, region)
 
 
-def create_transport(session: botocore.session.Session) -> Transport:
+def create_transport(session: botocore.session.Session, *, live: bool = False) -> Transport:
     """Make a transport with the certificate bundle and the proxies that the environment names."""
     bundle = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
-    return Transport(_connectors(bundle))
+    return Transport(_connectors(bundle), live=live)
 
 
 def _connectors(ca_bundle: str | None) -> Callable[[Endpoint], Connector]:

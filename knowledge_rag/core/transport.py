@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MAX_IDLE_SECONDS: Final = 20.0
 """A connection unused for longer may be dead without a sign (a NAT forgets after minutes)."""
 
+_PIECE_BYTES: Final = 65_536
+_REDIRECTION: Final = http.client.MULTIPLE_CHOICES
+
 MAX_IDLE_CONNECTIONS: Final = 4
 """Connections kept for later; one suffices in a Lambda, threads of an orchestrator use more."""
 
@@ -47,15 +50,20 @@ class Transport:
         connect: gives the connector for an endpoint.
         clock: seconds of the day, for the age of kept connections: unlike the monotonic clock it
             is sure to count the time for which a function was frozen, since signing needs it right.
+        live: whether a successful response of unknown length is handed on as it arrives, under the
+            same deadline. Its reader has to read it to its end or close it.
     """
 
     def __init__(
         self,
         connect: Callable[[Endpoint], Connector],
         clock: Callable[[], float] = time.time,
+        *,
+        live: bool = False,
     ) -> None:
         self._connect = connect
         self._clock = clock
+        self._live = live
         self._connectors: dict[Endpoint, Connector] = {}
         self._idle: list[_Connection] = []
 
@@ -103,16 +111,30 @@ class Transport:
     def _exchange(
         self, connection: _Connection, request: AWSPreparedRequest, deadline: Deadline
     ) -> AWSResponse:
-        reusable = False
+        reusable = arriving = False
         try:
-            response, reusable = connection.exchange(request, deadline)
-        finally:
-            if reusable and len(self._idle) < MAX_IDLE_CONNECTIONS:
-                connection.idle_since = self._clock()
-                self._idle.append(connection)
+            response = connection.ask(request, deadline)
+            arriving = self._live and response.chunked and response.status < _REDIRECTION
+            if arriving:
+                body = LiveBody(
+                    response, lambda reusable: self._give_back(connection, reusable=reusable)
+                )
             else:
-                connection.sock.shut()
-        return response
+                with response:
+                    body = _Body(_read(response))
+                    reusable = not response.will_close
+        finally:
+            if not arriving:
+                self._give_back(connection, reusable=reusable)
+        url, headers = str(request.url), _headers(response)
+        return AWSResponse(url, response.status, headers, body)  # type: ignore[arg-type] # the stubs ask for more than botocore does
+
+    def _give_back(self, connection: _Connection, *, reusable: bool) -> None:
+        if reusable and len(self._idle) < MAX_IDLE_CONNECTIONS:
+            connection.idle_since = self._clock()
+            self._idle.append(connection)
+        else:
+            connection.sock.shut()
 
     def _take(self, endpoint: Endpoint) -> _Connection | None:
         while self._idle:
@@ -145,8 +167,8 @@ class _Connection:
         self._http = _Http(self.endpoint.host, self.endpoint.port)
         self._http.sock = sock
 
-    def exchange(self, request: AWSPreparedRequest, deadline: Deadline) -> tuple[AWSResponse, bool]:
-        """Give the response and whether the connection can be used again."""
+    def ask(self, request: AWSPreparedRequest, deadline: Deadline) -> http.client.HTTPResponse:
+        """Send a request; give the response, of which the head was read."""
         self.sock.begin(deadline)
         url = str(request.url)
         headers = dict(request.headers.items())
@@ -156,10 +178,7 @@ class _Connection:
         target = url if self._forwarded else _target(url)
         self._http.request(request.method, target, _bytes(request.body), headers)
         self.sock.sendall(self._http.written())
-        with self._http.getresponse() as response:
-            body = _read(response)
-            answer = AWSResponse(url, response.status, _headers(response), _Body(body))  # type: ignore[arg-type] # the stubs ask for more than botocore does
-            return answer, not response.will_close
+        return self._http.getresponse()
 
 
 class _Http(http.client.HTTPConnection):
@@ -192,6 +211,59 @@ class _Body(io.BytesIO):
         yield self.getvalue()
 
 
+class LiveBody:
+    """A body that is read while it arrives; the connection is given back behind its end.
+
+    Args:
+        response: of which the head was read, in chunks.
+        give_back: takes whether the connection can be used again; called once.
+    """
+
+    def __init__(
+        self, response: http.client.HTTPResponse, give_back: Callable[[bool], None]
+    ) -> None:
+        self._response = response
+        self._give_back: Callable[[bool], None] | None = give_back
+
+    def stream(self) -> Iterator[bytes]:
+        """Give what has arrived, piece by piece.
+
+        Raises:
+            TimeoutError: the deadline came first.
+            OSError: the peer broke off.
+            http.client.HTTPException: the body is cut short, or larger than any may be.
+        """
+        try:
+            while piece := self._piece():
+                yield piece
+            self._end(reusable=not self._response.will_close)
+        finally:
+            self.close()
+
+    def read(self) -> bytes:
+        """Give all that is still to come; raises as :meth:`stream` does."""
+        return b"".join(self.stream())
+
+    def close(self) -> None:
+        """Read no further; what has not arrived is lost, and the connection with it."""
+        self._end(reusable=False)
+
+    def _piece(self) -> bytes:
+        try:
+            piece = self._response.read1(_PIECE_BYTES)
+        except (ValueError, AttributeError) as error:  # a chunk's size that is none; closed
+            raise http.client.IncompleteRead(b"") from error
+        if (getattr(self._response, "chunk_left", None) or 0) < 0:  # a chunk of size -5
+            raise http.client.IncompleteRead(b"")
+        return piece
+
+    def _end(self, *, reusable: bool) -> None:
+        give_back, self._give_back = self._give_back, None
+        if give_back is not None:
+            self._response.close()
+            give_back(reusable)
+
+
 def _target(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
@@ -215,7 +287,7 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     try:
         return _complete(response)
     except (http.client.HTTPException, ValueError) as error:  # ValueError: a chunk of size -5
-        if response.status >= http.client.MULTIPLE_CHOICES:
+        if response.status >= _REDIRECTION:
             response.will_close = True
             return b""  # an error's status says enough
         if isinstance(error, http.client.IncompleteRead | ResponseTooLarge):
