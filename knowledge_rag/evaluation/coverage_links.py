@@ -34,15 +34,17 @@ class Link:
     anchor: str
 
     @classmethod
-    def of(cls, text: str) -> Link:
-        """Read a link: a URL, a path, a file's or a heading's name, or a sentence with one in it."""
+    def said_in(cls, text: str) -> Link:
+        """Read a link as people write one, with a sentence around it or without."""
         plain = _TEMPLATE.sub("", text).strip()
-        words = plain.split()
-        link = next(
-            (word.strip("<>()[],;'\"") for word in words if _LIKE_A_LINK.search(word)), plain
-        )
+        words = (word for word in plain.split() if _LIKE_A_LINK.search(word))
+        return cls.of(next(words, plain).strip("<>()[],;:!.'\""))
+
+    @classmethod
+    def of(cls, text: str) -> Link:
+        """Read a link: a URL, a path, or the name of a page."""
         try:
-            split = urlsplit(link)
+            split = urlsplit(text)
         except ValueError:  # half an IPv6 address
             return cls((), "")
         path = unquote(split.path)
@@ -69,8 +71,8 @@ def folded_parts(source_file: str, root: str = "") -> list[str]:
 def fit(link: Link, source_file: str, root: str) -> Fit | None:
     """Give how well a document fits a link; ``None`` if it doesn't.
 
-    An index needs its folder to agree, too, unless it is the only thing in the path: every folder
-    may have one.
+    An index needs its folder to agree, too, since every folder may have one; without a folder, the
+    link means the one at the top.
     """
     wanted = [*map(fold, link.parts[:-1]), link.stem]
     have = folded_parts(source_file, root)
@@ -79,7 +81,8 @@ def fit(link: Link, source_file: str, root: str) -> Fit | None:
         have.pop()
     agree = _common_end(wanted, have)
     is_all = agree >= len(have) - 1
-    if not agree or (link.stem in INDEXES and agree < 2 and len(wanted) > 1):
+    is_at_top = is_all and len(wanted) == 1
+    if not agree or (link.stem in INDEXES and agree < 2 and not is_at_top):
         return None
     theirs = [root, *source_file.split("/")]
     exact = _common_end(list(link.parts), theirs[:-1] if is_index else theirs)

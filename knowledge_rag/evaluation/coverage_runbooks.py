@@ -125,7 +125,8 @@ class Runbooks:
         """Take the first link that leads somewhere, else say what is wrong with the first one."""
         first: NoRunbook | None = None
         for text in links:
-            found = self._followed(Link.of(text), text, alert, by)
+            link = Link.of(text) if by is NamedBy.MAP else Link.said_in(text)
+            found = self._followed(link, text, alert, by)
             if isinstance(found, Runbook):
                 return found
             first = first or found

@@ -15,7 +15,7 @@ from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.queries import build_queries
 from tests.support.local import PROJECT, write_files
 
-RULES = PROJECT / "tests/data/rules"
+RULES = PROJECT / "tests/data/rules/green"
 GROUP = "groups:\n- name: g\n  rules:\n"
 
 
@@ -33,7 +33,7 @@ def test_a_rule_file_of_prometheus():
     assert [alert.name for alert in (lag, kafka, stuck)] == [
         "RdsReplicationLag", "KafkaConsumerLag", "EcsDeploymentStuck",
     ]  # fmt: skip
-    assert lag.where == "tests/data/rules/shop.yaml:9"
+    assert lag.where == "tests/data/rules/green/shop.yaml:9"
     assert (lag.place.column, lag.place.end_column) == (16, 33)
     assert lag.links == (
         "https://github.com/example/shop/blob/main/knowledge-corpus/runbooks/rds-replication-lag.md",

@@ -1,0 +1,126 @@
+"""Coverage from the command line, as a pull request meets it: real rules, real model, real function."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.support.cli import assert_one_line
+from tests.support.local import CORPUS, PROJECT, RUNBOOKS, write_files
+
+RULES = """groups:
+  - name: shop
+    rules:
+      - alert: RdsFailover
+        expr: up == 0
+        annotations: {summary: "The writer {{ $labels.db }} is gone and connections are refused"}
+      - alert: LambdaThrottled
+        expr: throttles > 0
+        annotations:
+          summary: A function is throttled, raise its concurrency
+          runbook_url: https://github.com/example/shop/blob/main/runbooks/lambda-throttling.md
+"""
+ADDED = """      - alert: QueueStuck
+        expr: age > 600
+        annotations: {summary: Messages of the queue grow old}
+"""
+RUNBOOK = (
+    "# Queue stuck\n\n## Resolution\n\nMessages of the queue grow old: restart its consumer.\n"
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Rules before a change, rules after it, and the runbooks without and with what the change needs."""
+    docs = {f"docs/{name}": text for name, text in RUNBOOKS.items()}
+    complete = {f"complete/{name}": text for name, text in RUNBOOKS.items()}
+    files = {
+        "before.yaml": RULES,
+        "after.yaml": RULES + ADDED,
+        "broken.yaml": RULES + "   - alert: [\n",
+        "complete/runbooks/queue-stuck.md": RUNBOOK,
+    }
+    return write_files(tmp_path_factory.mktemp("coverage"), docs | complete | files)
+
+
+@pytest.fixture(scope="module")
+def red(settled, place):
+    """The run on a change that adds an alert and no runbook."""
+    return settled("coverage", "--rules", place / "after.yaml", "--docs", place / "docs")
+
+
+def test_an_alert_without_a_runbook_is_red(red, place):
+    assert (red.code, red.err) == (1, "")
+    assert red.out == (
+        f"{place}/after.yaml:12:16: error: alert QueueStuck has no runbook: it links none, and no "
+        "document or heading is called so [alert-without-runbook]\n"
+        "Not covered: 2 of 3 alerts covered, wanted: 100%.\n"
+    )
+
+
+def test_with_its_runbook_it_is_green(settled, red, place):
+    assert red.code == 1
+    ran = settled("coverage", "--rules", place / "*.yaml", "--rules", place / "after.yaml",
+                  "--docs", place / "complete")  # fmt: skip
+    assert ran.code == 2  # one of those files is broken, which is no gap
+    ran = settled(
+        "coverage", "--rules", place / "after.yaml", "--docs", place / "complete", "--json"
+    )
+    assert (ran.code, ran.err) == (0, "")
+    assert (ran.json["alerts"], ran.json["covered"], ran.json["passed"]) == (3, 3, True)
+    queue = ran.json["details"][2]
+    assert (queue["runbook"]["by"], queue["line"]) == ("name", 12)
+    assert queue["hit"]["source_file"] == "runbooks/queue-stuck.md"
+
+
+def test_known_gaps_pass_and_mended_ones_are_told(settled, red, place):
+    assert red.code == 1
+    known = place / "known.json"
+    common = ("coverage", "--rules", place / "after.yaml", "--baseline", known, "--docs")
+    ran = settled(*common, place / "docs", "--write-baseline")
+    assert (ran.code, ran.err) == (0, f"wrote 1 known gap to {known}\n")
+    assert [entry["alert"] for entry in json.loads(known.read_text())["known"]] == ["QueueStuck"]
+    ran = settled.each(
+        {
+            "known": (*common, place / "docs", "--format", "junit"),
+            "mended": (*common, place / "complete", "--format", "sarif"),
+        }
+    )
+    assert (ran["known"].code, ran["known"].err) == (0, "")
+    cases = list(ET.fromstring(ran["known"].out).iter("testcase"))
+    assert [[part.tag for part in case] for case in cases] == [[], [], ["skipped"]]
+    assert ran["mended"].code == 0
+    assert ran["mended"].json["runs"][0]["results"] == []
+    assert ran["mended"].err.startswith("mended QueueStuck in ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("--rules", "{}/broken.yaml"), ["broken.yaml:12: neither YAML nor JSON"]),
+        (("--rules", "{}/docs"), ["no rules in", "ends in *.json"]),
+        (("--rules", "{}/before.yaml", "--write-baseline"), ["name the file with --baseline"]),
+        (("--rules", "{}/before.yaml", "--baseline", "{}/none"), ["none: No such file"]),
+        (("--rules", "{}/before.yaml", "--map", "{}/before.yaml"), ["has no file"]),
+    ],
+)
+def test_what_can_t_be_checked_is_said_in_one_line(settled, place, arguments, parts):
+    named = [argument.format(place) for argument in arguments]
+    ran = settled("coverage", *named, "--docs", place / "docs")
+    assert (ran.code, ran.out) == (2, "")
+    assert_one_line(ran.err, *parts)
+
+
+def test_the_page_shows_what_the_command_prints(settled):
+    page = (PROJECT / "docs/coverage.md").read_text(encoding="utf-8")
+    _, example = page.split("```console\n$ knowledge-rag ", 1)
+    command, shown = example.split("```\n", 1)[0].split("\n", 1)
+    ran = settled(*command.split())
+    assert (ran.code, ran.out) == (1, shown)
+
+
+def test_rules_of_every_kind_find_the_sample_runbooks(settled):
+    ran = settled("coverage", "--rules", PROJECT / "tests/data/rules/green", "--docs", CORPUS)
+    assert (ran.out, ran.code) == ("Covered: 10 of 10 alerts covered.\n", 0)

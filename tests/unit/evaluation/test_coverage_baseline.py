@@ -1,0 +1,119 @@
+"""Known gaps: which findings are new, which entries are mended, and when a build passes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.evaluation.coverage_alerts import Alert, cloudwatch_incident
+from knowledge_rag.evaluation.coverage_baseline import Baseline, read_baseline, write_baseline
+from knowledge_rag.evaluation.coverage_map import read_map
+from knowledge_rag.evaluation.coverage_report import summarise
+from knowledge_rag.evaluation.coverage_run import Checked, Hit
+from knowledge_rag.evaluation.coverage_runbooks import Gap
+from knowledge_rag.evaluation.coverage_yaml import Place
+
+
+def checked(name, file="a.yaml", line=1, gap=Gap.NO_RUNBOOK):
+    alert = Alert(name, file, Place(line, 1, line, 2), cloudwatch_incident(name, ""))
+    hit = None if gap else Hit("q", 1, None)
+    return Checked(alert, hit=hit, gap=gap, message=f"{name} is bad" if gap else "")
+
+
+COVERED = checked("Fine", gap=None)
+A, B, A2 = checked("A"), checked("B"), checked("A", line=9, gap=Gap.NOT_FOUND)
+
+
+def test_what_is_written_is_read_again_and_covers_exactly_itself(tmp_path):
+    path = tmp_path / "known.json"
+    write_baseline(path, [B, A, A2])
+    assert json.loads(path.read_text()) == {
+        "version": 1,
+        "known": [
+            {"alert": "A", "file": "a.yaml", "gap": "runbook-not-found", "count": 2},
+            {"alert": "B", "file": "a.yaml", "gap": "alert-without-runbook"},
+        ],
+    }
+    baseline = read_baseline(path)
+    assert baseline.split([A, A2, B]) == ((), (A, A2, B))
+    again = tmp_path / "again.json"
+    write_baseline(again, [A2, B, A])
+    assert baseline == read_baseline(again)
+
+
+def test_one_more_rule_of_a_known_name_is_a_new_gap():
+    baseline = Baseline({("A", "a.yaml"): 1})
+    assert baseline.split([A, A2, B]) == ((A2, B), (A,))
+
+
+def test_lines_may_move_and_files_may_not():
+    baseline = Baseline({("A", "a.yaml"): 1})
+    assert baseline.split([checked("A", line=77)])[0] == ()
+    moved = checked("A", file="b.yaml")
+    assert baseline.split([moved])[0] == (moved,)
+
+
+def test_entries_that_are_gaps_no_more_are_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "unread.yaml").write_text("")
+    known = {("A", "a.yaml"): 2, ("B", "a.yaml"): 1, ("C", "unread.yaml"): 1, ("D", "gone.yaml"): 1}
+    mended = Baseline(known).mended([A], ["a.yaml"])
+    assert mended == (("A", "a.yaml"), ("B", "a.yaml"), ("D", "gone.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("gaps", "options", "passes"),
+    [
+        ((), {}, True),
+        ((A,), {}, False),
+        ((A,), {"threshold": 0.5}, True),
+        ((A, B), {"threshold": 0.5}, False),
+        ((A,), {"baseline": Baseline({("A", "a.yaml"): 1})}, True),
+        ((A, B), {"baseline": Baseline({("A", "a.yaml"): 1})}, False),
+        ((A, B), {"baseline": Baseline({("A", "a.yaml"): 1}), "threshold": 0.1}, False),
+        ((A,), {"baseline": Baseline({("A", "a.yaml"): 1}), "threshold": 0.6}, False),
+        ((A,), {"baseline": Baseline()}, False),
+    ],
+)
+def test_a_build_passes_by_share_or_by_baseline(gaps, options, passes):
+    assert summarise([COVERED, *gaps], ["a.yaml"], top=5, **options).passed is passes
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", ":1: no JSON"),
+        ("[]", ":1: no baseline of version 1"),
+        ('{"version": 2, "known": []}', ":1: no baseline of version 1"),
+        ('{"version": 1, "known": [{"alert": "A"}]}', ": an entry is alert, file"),
+        ('{"version": 1, "known": [{"alert": "A", "file": "f", "count": 0}]}', ": an entry is"),
+        ("[" * 100_000, ":1: no JSON"),
+    ],
+)
+def test_what_is_no_baseline_is_refused(tmp_path, text, problem):
+    path = tmp_path / "known.json"
+    path.write_text(text)
+    with pytest.raises(InvalidRequest) as raised:
+        read_baseline(path)
+    assert str(raised.value).startswith(f"{path}{problem}")
+    with pytest.raises(UnreadableDocument, match="No such file"):
+        read_baseline(tmp_path / "none")
+
+
+def test_a_map_is_names_and_files(tmp_path):
+    path = tmp_path / "map.yaml"
+    path.write_text("A: a.md#Steps\nB: b.md\n")
+    assert read_map(path) == {"A": "a.md#Steps", "B": "b.md"}
+    for text, problem in {
+        "- a": ":1: a map is `AlertName: file#heading`",
+        "A: b\nC: [d]\n": ":2: 'C' has no file",
+        "A:\n": ":1: 'A' has no file",
+    }.items():
+        path.write_text(text)
+        with pytest.raises(InvalidRequest) as raised:
+            read_map(path)
+        assert str(raised.value) == f"{path}{problem}"
+    path.write_text("# nothing yet\n")
+    assert read_map(path) == {}

@@ -1,0 +1,66 @@
+"""``docs/coverage.md`` and the workflow to copy say what the command does."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+import yaml
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from knowledge_rag.cli.app import app
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.evaluation.coverage_runbooks import Gap
+from tests.support.local import PROJECT
+
+PAGE = (PROJECT / "docs/coverage.md").read_text(encoding="utf-8")
+WORKFLOW = PROJECT / "examples/github-actions/alert-coverage.yml"
+
+
+def parses(arguments):
+    command = get_command(app)
+    for name in arguments[:1]:
+        command = command.commands[name]
+    if hasattr(command, "commands"):
+        command, arguments = command.commands[arguments[1]], arguments[1:]
+    return command.make_context(arguments[0], list(arguments[1:]))
+
+
+def test_every_option_and_finding_is_named_and_every_command_there_has_its_options():
+    shown = set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, ["coverage", "--help"]).output))
+    assert shown - {"--help"} <= set(re.findall(r"--[a-z-]+", PAGE))
+    for gap in Gap:
+        assert f"`{gap}`" in PAGE
+    commands = re.findall(r"^\$ knowledge-rag (.*)$", PAGE, re.MULTILINE)
+    assert len(commands) == 4
+    for command in commands:
+        assert parses(shlex.split(command))
+
+
+def test_the_workflow_s_commands_are_commands_and_the_check_may_fail_it():
+    workflow = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
+    steps = [step["run"] for step in workflow["jobs"]["coverage"]["steps"] if "run" in step]
+    ours = [step.split(" > ")[0] for step in steps if step.startswith("knowledge-rag ")]
+    assert [parses(shlex.split(each)[1:]).info_name for each in ours] == [
+        "install", "coverage", "coverage",
+    ]  # fmt: skip
+    assert "||" not in steps[2]
+    assert set(workflow["on" if "on" in workflow else True]) == {"pull_request"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--rules", "a", "--docs", ".", "--write-baseline"), "name the file with --baseline"),
+        (
+            ("--rules", "a", "--docs", ".", "--write-baseline", "--baseline", "none/b"),
+            "its folder is missing",
+        ),
+    ],
+)
+def test_what_can_t_work_is_refused_before_anything_is_asked(arguments, problem):
+    raised = CliRunner().invoke(app, ["coverage", *arguments]).exception
+    assert isinstance(raised, InvalidRequest)
+    assert problem in str(raised)
