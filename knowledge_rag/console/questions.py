@@ -74,8 +74,8 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     """
     only(body, "question", "advisor", *FILTER_KEYS)
     asked = " ".join(text_in(body, "question", MAX_QUERY_CHARACTERS, required=True).split())
-    if not one_line(asked):
-        raise Refused(400, "question has no character that can be read")
+    if not any(character.isalnum() for character in asked):
+        raise Refused(400, "question has no letter and no digit")
     filters = {
         name: value for name in FILTER_KEYS if (value := text_in(body, name, MAX_FILTER_CHARACTERS))
     }

@@ -1,0 +1,132 @@
+"""A document as it was ingested: exactly, or with what was not kept left open."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_rag.console.document_view import read_ranges, view
+from knowledge_rag.console.documents import KeptDocuments
+from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.links import RepositoryLinks
+from knowledge_rag.console.sources import cards
+from tests.unit.console.kept import NAME, TEXT, Folder, Shelf
+
+FRONT = "---\ntitle: Failing over\nservice: rds\n---\n" + TEXT
+
+
+def shown(documents, *ranges, name=NAME, repository=None, retrieved=()):
+    return view(documents.read(name), ranges, documents, repository, retrieved)
+
+
+def test_a_document_without_front_matter_is_whole_by_its_hash():
+    for text in (TEXT, TEXT.removesuffix("\n"), "\ufeff" + TEXT):
+        document = KeptDocuments(Shelf(runbooks__failover=text)).read(NAME)
+        assert document.is_complete
+        assert document.lines == ("# Failover", "", "Promote the replica.")
+
+
+def test_what_was_not_kept_is_open_where_the_file_is_not_known():
+    document = KeptDocuments(Shelf(runbooks__failover=FRONT)).read(NAME)
+    assert not document.is_complete
+    assert document.lines == (None, None, None, None, "# Failover", "", "Promote the replica.")
+
+
+def test_what_was_not_kept_comes_from_the_file_if_that_is_the_very_one():
+    kept = Shelf(runbooks__failover=FRONT)
+    document = KeptDocuments(kept, Folder(runbooks__failover=FRONT)).read(NAME)
+    assert document.is_complete
+    assert document.lines[:4] == ("---", "title: Failing over", "service: rds", "---")
+    changed = KeptDocuments(kept, Folder(runbooks__failover=FRONT + "More.\n")).read(NAME)
+    assert changed.lines[0] is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "/etc/passwd",
+        "../failover.md",
+        "runbooks/../runbooks/failover.md",
+        "runbooks//failover.md",
+        "RUNBOOKS/failover.md",
+        "runbooks/failover.md\0",
+        "\ud800",
+    ],
+)
+def test_only_exactly_what_was_ingested_can_be_had(name):
+    assert KeptDocuments(Shelf(), Folder()).read(name) is None
+
+
+def test_a_view_has_the_lines_the_outline_and_what_is_known():
+    documents = KeptDocuments(Shelf(runbooks__failover=FRONT), Folder(runbooks__failover=FRONT))
+    repository = RepositoryLinks("https://git.example/blob/{path}#L{start}-L{end}")
+    view = shown(documents, (5, 7), repository=repository)
+    assert view["lines"] == FRONT.removesuffix("\n").split("\n")
+    assert (view["title"], view["file"], view["isComplete"]) == ("Failing over", "same", True)
+    assert view["sections"] == [{"line": 5, "level": 1, "title": "Failover"}]
+    assert view["metadata"]["service"] == "rds"
+    assert view["ranges"] == [
+        {
+            "start": 5,
+            "end": 7,
+            "reference": f"[Source: {NAME}, lines 5-7]",
+            "repositoryUrl": f"https://git.example/blob/{NAME}#L5-L7",
+        }
+    ]
+
+
+def test_a_changed_file_and_one_that_is_gone_are_told_for_the_cited_lines():
+    kept = Shelf(runbooks__failover=TEXT)
+    moved = shown(
+        KeptDocuments(kept, Folder(runbooks__failover="Read this first.\n" + TEXT)), (3, 3)
+    )
+    assert moved["file"] == "changed"
+    assert moved["ranges"][0]["stale"]["state"] == "moved"
+    gone = shown(KeptDocuments(kept, Folder(runbooks__new_name=TEXT)), (3, 3))
+    assert gone["file"] == "gone"
+    stale = gone["ranges"][0]["stale"]
+    assert stale["state"] == "gone"
+    assert stale["now_in"][0]["source_file"] == "runbooks/new_name.md"
+
+
+def test_lines_that_an_answer_rests_on_are_told_from_a_newer_ingest():
+    then = [
+        {
+            "number": 1,
+            "citation": {"source_file": NAME, "start_line": 3, "end_line": 3, "section_header": ""},
+            "content": "Promote the replica.",
+        }
+    ]
+    newer = "# Failover\n\nRead this first.\n\nPromote the replica.\n"
+    documents = KeptDocuments(Shelf(runbooks__failover=newer))
+    assert "stale" not in shown(documents, (3, 3))["ranges"][0]
+    retrieved = cards(then, "now", None)
+    stale = shown(documents, (3, 3), retrieved=retrieved)["ranges"][0]["stale"]
+    assert (stale["state"], stale["moved_to"]["start_line"]) == ("moved", 5)
+
+
+def test_lines_that_were_not_kept_are_not_called_stale():
+    documents = KeptDocuments(
+        Shelf(runbooks__failover=FRONT), Folder(runbooks__failover=FRONT + "More.\n")
+    )
+    assert "stale" not in shown(documents, (1, 4))["ranges"][0]
+
+
+def test_what_hides_in_a_line_is_told_with_its_place_and_the_line_left_as_it_is():
+    text = "a \U0001f680 b\u202ec\r\nplain\r\n"
+    view = shown(KeptDocuments(Shelf(runbooks__failover=text)))
+    assert view["lines"] == ["a \U0001f680 b\u202ec\r", "plain\r"]
+    # in UTF-16 units, as JavaScript counts: the rocket takes two
+    assert view["hidden"] == {"1": [{"at": 6, "code": "U+202E", "name": "RIGHT-TO-LEFT OVERRIDE"}]}
+
+
+def test_ranges_are_read_strictly():
+    assert read_ranges(["5-10", "L5-L10", "7", "L7"]) == ((5, 10), (5, 10), (7, 7), (7, 7))
+    for wrong in ("", "0", "10-5", "a", "5-", "-5", "5-10-15", "5 - 10", "99999999999", "٥"):
+        with pytest.raises(Refused, match="no range"):
+            read_ranges([wrong])
+    with pytest.raises(Refused, match="51 ranges"):
+        read_ranges(["1"] * 51)
+    with pytest.raises(Refused, match="has 3 lines") as refused:
+        shown(KeptDocuments(Shelf()), (3, 4))
+    assert refused.value.status == 404

@@ -1,0 +1,222 @@
+"""Answers, reports and counts: bounded, and what they say."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import jsonschema
+import pytest
+
+from knowledge_rag.console import answers as answers_module
+from knowledge_rag.console import reports as reports_module
+from knowledge_rag.console.answers import Answer, Answers
+from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.exports import to_json, to_markdown
+from knowledge_rag.console.histograms import BUCKETS_MS, Histogram
+from knowledge_rag.console.metrics import ConsoleMetrics
+from knowledge_rag.console.recalled import RecalledPassages
+from knowledge_rag.console.reports import Reports
+from knowledge_rag.console.sources import cards
+from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, Status
+from knowledge_rag.core.resources import shipped
+from tests.support.retrievals import DOWN, NOTHING, found, result
+
+RECOMMENDATION = {
+    "agent_id": "knowledge-rag",
+    "status": "no_match",
+    "recommendation": {
+        "summary": "No documented guidance found for this scenario",
+        "guidance": [],
+        "similar_incidents": [],
+    },
+    "confidence": 0.0,
+    "reasoning": "1 query found nothing.",
+    "warnings": [{"kind": "earlier_steps", "message": "Read on.", "step": 4}],
+}
+
+
+def card(content="`a` ```` b", start=3, sha256="1" * 64, number=1):
+    citation = {
+        "source_file": "runbooks/a.md",
+        "start_line": start,
+        "end_line": start + content.count("\n"),
+        "section_header": "",
+    }
+    source = {"number": number, "citation": citation, "content": content, "title": "A"}
+    return cards([{**source, "document_sha256": sha256}], "now", None)[0]
+
+
+def answer(question="Why?", sources=(), **more):
+    given = {"text": "Because. [Source 1]", "blocks": ("<p>Because.</p>",), **more}
+    return Answer(
+        question,
+        "2026-11-21T17:00:00+00:00",
+        "extractive",
+        {},
+        sources=sources,
+        recommendation=RECOMMENDATION,
+        **given,
+    )
+
+
+def test_answers_are_kept_by_ids_that_nobody_can_guess():
+    kept = Answers()
+    keys = {kept.keep(answer()) for _ in range(50)}
+    assert len(keys) == 50
+    assert all(len(key) >= 22 for key in keys)
+    assert kept.get(next(iter(keys))) == answer()
+    assert kept.get("") is None
+
+
+def test_the_oldest_answers_go_first_by_number_and_by_size(monkeypatch):
+    monkeypatch.setattr(answers_module, "MAX_ANSWERS", 2)
+    kept = Answers()
+    first, second, third = (kept.keep(answer(name)) for name in "abc")
+    assert [kept.get(key) is None for key in (first, second, third)] == [True, False, False]
+    monkeypatch.setattr(answers_module, "MAX_ANSWERS_BYTES", 3_000)
+    large = kept.keep(answer("x" * 2_000))
+    assert kept.get(second) is None
+    assert kept.get(large) is not None
+
+
+def test_an_exported_answer_has_its_citations_and_a_valid_recommendation():
+    exported = to_json(answer(sources=(card(),)))
+    assert exported["sources"][0]["reference"] == "[Source: runbooks/a.md, lines 3-3]"
+    assert "blocks" not in exported
+    schema = json.loads((shipped("schemas") / "recommendation.schema.json").read_text())
+    jsonschema.validate(exported["recommendation"], schema)
+
+
+def test_in_markdown_nothing_that_was_quoted_can_pass_for_a_citation_or_markup():
+    question = "``` [Source: fake.md, lines 1-2]\u202e"
+    removed = ({"reference": "[Source 9]\n```\n# x", "reason": "unknown_number", "message": ""},)
+    text = to_markdown(answer(question, (card("```\n# x\n[Source 9]\n```"),), removed=removed))
+    outside, fence = [], ""
+    for line in text.split("\n"):
+        bare = line.strip()
+        if not fence and bare.startswith("```"):
+            fence = bare.removesuffix("text")
+        elif fence and bare == fence:
+            fence = ""
+        elif not fence:
+            outside.append(line)
+    assert fence == ""
+    shown = "\n".join(outside)
+    assert "fake.md" not in shown
+    assert "[Source 9]" not in shown
+    assert "# x" not in shown
+    assert "1. [Source: runbooks/a.md, lines 3-6]" in shown
+    assert "- Step 4: Read on." in shown
+    assert "\\u202e" in text
+
+
+def test_what_answers_rest_on_can_be_read_where_no_documents_are_known():
+    kept = Answers()
+    kept.keep(answer(sources=(card("old", sha256="0" * 64), card("gone", 9, "0" * 64))))
+    kept.keep(answer(sources=(card("new\nlines", 4),)))
+    kept.keep(answer(sources=(card("new", 4), card("first", 1))))
+    passages = RecalledPassages(kept).passages("runbooks/a.md")
+    # of the last version alone: lines of two versions make no document
+    assert [(one.citation.start_line, one.content) for one in passages] == [
+        (1, "first"),
+        (4, "new"),
+        (4, "new\nlines"),
+    ]
+    assert RecalledPassages(kept).passages("runbooks/b.md") == []
+
+
+def test_a_report_is_a_line_for_its_owners_eyes(tmp_path):
+    path = tmp_path / "data" / "reports.jsonl"
+    reports = Reports(path)
+    assert reports.add({"comment": "line\nbreak"}) == path
+    reports.add({"comment": "two"})
+    assert [json.loads(line) for line in path.read_text().split("\n")[:-1]] == [
+        {"comment": "line\nbreak"},
+        {"comment": "two"},
+    ]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_full_file_of_reports_says_so_and_stays(tmp_path, monkeypatch):
+    path = tmp_path / "reports.jsonl"
+    monkeypatch.setattr(reports_module, "MAX_REPORTS", 2)
+    reports = Reports(path)
+    for _ in range(2):
+        reports.add({})
+    with pytest.raises(Refused, match="is full") as refused:
+        reports.add({})
+    assert refused.value.status == 507
+    monkeypatch.setattr(reports_module, "MAX_REPORTS", 100)
+    monkeypatch.setattr(reports_module, "MAX_REPORTS_BYTES", 50)
+    with pytest.raises(Refused, match="is full"):
+        reports.add({"comment": "x" * 60})
+    assert path.read_text() == "{}\n{}\n"
+
+
+def test_a_line_that_was_cut_off_costs_only_itself(tmp_path):
+    path = tmp_path / "reports.jsonl"
+    path.write_text('{"comment": "cut')
+    Reports(path).add({"comment": "whole"})
+    assert path.read_text() == '{"comment": "cut\n{"comment": "whole"}\n'
+
+
+def test_reports_that_can_not_be_written_are_refused_in_words(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Refused, match="could not be written: File exists"):
+        Reports(tmp_path / "file" / "reports.jsonl").add({})
+    with pytest.raises(Refused, match="keeps no reports"):
+        Reports(None).add({})
+
+
+def test_durations_fall_into_fixed_buckets():
+    histogram = Histogram()
+    for milliseconds in (*range(1, 101), 99_000):
+        histogram.add(milliseconds / 1_000)
+    told = histogram.to_dict()
+    assert (told["count"], told["maxMs"]) == (101, 99_000.0)
+    assert (told["p50Ms"], told["p95Ms"]) == (100.0, 100.0)
+    counts = {bucket["leMs"]: bucket["count"] for bucket in told["buckets"]}
+    assert (counts[5], counts[10], counts[100], counts[None]) == (5, 5, 50, 1)
+    assert list(counts) == [*BUCKETS_MS, None]
+    assert Histogram().to_dict()["p95Ms"] is None
+
+
+def test_degraded_queries_are_counted_and_never_flatter_the_latency():
+    metrics = ConsoleMetrics("now")
+    dropped = RetrievalOutcome(Status.OK, (result(),), dropped={DropReason.BELOW_FLOOR: 3})
+    for outcome, seconds in (
+        (found(result(1), result(2)), 0.02),
+        (dropped, 0.03),
+        (NOTHING, 0.04),
+        (DOWN, 1.8),
+    ):
+        metrics.queried(outcome, seconds)
+    told = metrics.to_dict()["retrieval"]
+    assert told["outcomes"] == {"ok": 2, "no_match": 1, "degraded": 1}
+    assert told["reasons"] == {Reason.UNAVAILABLE.value: 1}
+    assert (told["queries"], told["results"], told["dropped"]) == (4, 3, {"below_floor": 3})
+    assert (told["errorRate"], told["zeroResultRate"]) == (0.25, 0.3333)
+    assert told["latency"]["count"] == 3
+
+
+def test_shares_of_nothing_are_not_zero():
+    told = ConsoleMetrics("now").to_dict()
+    assert told["retrieval"]["errorRate"] is None
+    assert told["answers"]["citationRate"] is None
+    assert told["asks"]["total"] == 0
+
+
+def test_clicks_are_counted_by_source_up_to_a_bound():
+    metrics = ConsoleMetrics("now")
+    for number in range(2_000):
+        metrics.clicked(f"runbooks/{number}.md", "clicks")
+    for _ in range(3):
+        metrics.clicked("runbooks/7.md", "visits")
+    metrics.clicked("", "clicks")
+    told = metrics.to_dict()
+    assert (told["clicks"], told["visits"]) == (2_001, 3)
+    assert len(metrics._sources) == 500
+    first, second, *_ = told["sources"]
+    assert first == {"source": "runbooks/7.md", "citations": 0, "clicks": 1, "visits": 3}
+    assert second["source"] == "runbooks/0.md"

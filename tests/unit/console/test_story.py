@@ -1,0 +1,104 @@
+"""From what a consultation tells to what the page is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_rag.console.story import Story
+from tests.unit.console.kept import NAME, TEXT, Folder
+from tests.unit.console.pages import cited, referred, said
+
+
+def text_of(*parts):
+    return {"event": "text", "text": "".join(part["text"] for part in parts), "parts": list(parts)}
+
+
+def evidence(number=1, content="# Failover\n\nPromote the replica.", **more):
+    citation = cited(number, NAME, 1, 3)["citation"]
+    return {"number": number, "citation": citation, "content": content, **more}
+
+
+def told(story, *events):
+    return story.tell(events)
+
+
+@pytest.mark.parametrize(
+    ("status", "sources", "message"),
+    [
+        ("ok", 1, "Found 1 relevant source"),
+        ("ok", 5, "Found 5 relevant sources"),
+        ("no_match", 0, "Searched, and found nothing documented"),
+        ("degraded", 0, "The knowledge base could not be searched"),
+    ],
+)
+def test_how_the_search_ended_is_told_in_words(status, sources, message):
+    found = {"event": "found", "status": status, "sources": sources}
+    assert told(Story(None, "now"), found) == [
+        ("status", {"stage": "found", "message": message, "sources": sources, "status": status})
+    ]
+
+
+def test_pieces_that_come_together_are_rendered_together():
+    events = told(
+        Story(None, "now"), text_of(said("One")), text_of(said(" two.")), text_of(referred())
+    )
+    ((name, data),) = events
+    assert (name, data["text"], data["block"]) == ("chunk", "One two.[Source 1]", 0)
+    assert data["html"].startswith("<p>One two.<sup><a ")
+
+
+def test_what_follows_a_restart_begins_anew():
+    story = Story(None, "now")
+    told(story, text_of(said("Wrong.\n\nVery wrong."), referred()))
+    (status,) = told(story, {"event": "restarted", "reason": "another advisor writes"})
+    assert status[1]["stage"] == "restarted"
+    assert status[1]["reason"] == "another advisor writes"
+    (chunk,) = told(story, text_of(said("Right.")))
+    assert (chunk[1]["block"], chunk[1]["html"]) == (0, "<p>Right.</p>\n")
+    assert (story.text, story.cited, story.blocks) == ("Right.", set(), {0: "<p>Right.</p>\n"})
+
+
+def test_text_before_a_restart_is_told_before_it():
+    events = told(
+        Story(None, "now"), text_of(said("Wrong.")), {"event": "restarted"}, text_of(said("Right."))
+    )
+    assert [(name, data.get("text")) for name, data in events] == [
+        ("chunk", "Wrong."),
+        ("status", None),
+        ("chunk", "Right."),
+    ]
+
+
+def test_evidence_that_comes_again_replaces_the_first():
+    story = Story(None, "now")
+    told(story, {"event": "evidence", "sources": [evidence(1), evidence(2)]})
+    events = told(story, {"event": "evidence", "sources": [evidence(1, score=0.5)]})
+    assert len(events[0][1]["sources"]) == len(story.sources) == 1
+
+
+def test_a_source_whose_file_has_changed_says_where_its_lines_went():
+    changed = "New first line.\n\n" + TEXT
+    story = Story(Folder(runbooks__failover=changed), "now")
+    events = told(story, {"event": "evidence", "sources": [evidence(document_sha256="0" * 64)]})
+    stale = events[0][1]["sources"][0]["stale"]
+    assert stale["state"] == "moved"
+    assert stale["moved_to"] == {"start_line": 3, "end_line": 5, "others": 0}
+    assert stale["message"] == f"{NAME}, lines 1-3: moved to lines 3-5"
+
+
+def test_a_source_whose_lines_are_the_same_says_nothing():
+    story = Story(Folder(runbooks__failover=TEXT + "More.\n"), "now")
+    events = told(story, {"event": "evidence", "sources": [evidence()]})
+    assert "stale" not in events[0][1]["sources"][0]
+
+
+def test_only_a_web_address_becomes_a_link_to_the_original():
+    hostile = ("javascript:alert(1)", "data:text/html,x", "//evil.example", "http://", 7, None)
+    for url in hostile:
+        events = told(
+            Story(None, "now"), {"event": "evidence", "sources": [evidence(source_url=url)]}
+        )
+        assert "sourceUrl" not in events[0][1]["sources"][0]
+    url = "https://wiki.example/failover"
+    events = told(Story(None, "now"), {"event": "evidence", "sources": [evidence(source_url=url)]})
+    assert events[0][1]["sources"][0]["sourceUrl"] == url
