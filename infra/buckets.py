@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 INTERMEDIATE_DAYS: Final = 7
 """How long an ingestion job's batches are kept: long enough to look into one that failed."""
+BATCHES: Final = "batches/"
+"""Below which Bedrock writes and finds an ingestion job's batches. Beside it lies what is kept: the text
+of web pages and PDFs, whose lines are cited (``chunk_documents``)."""
 OLD_VERSION_DAYS: Final = 90
 """How long a document can be had back after it was changed or deleted."""
 _UPLOAD_DAYS: Final = 1
@@ -30,7 +33,7 @@ class Buckets(Construct):
 
     Attributes:
         corpus: the documents, at the keys that they are cited with.
-        intermediate: batches of an ingestion job's text and chunks.
+        intermediate: batches of an ingestion job's text and chunks, and the text of pages and PDFs.
     """
 
     def __init__(
@@ -63,7 +66,11 @@ class Buckets(Construct):
             "Intermediate",
             lifecycle_rules=[
                 _expire_uploads(),
-                s3.LifecycleRule(id="batches", expiration=cdk.Duration.days(INTERMEDIATE_DAYS)),
+                s3.LifecycleRule(
+                    id="batches",
+                    prefix=BATCHES,
+                    expiration=cdk.Duration.days(INTERMEDIATE_DAYS),
+                ),
             ],
             **_logged(logs, "intermediate/"),
         )

@@ -1,7 +1,7 @@
 """Bundles: what goes into a Lambda's zip, built without Docker and the same everywhere.
 
-A bundle is the import closure of one handler, the wheels that ``requirements/lambda.txt`` pins, and
-their byte code. ``python -m infra.bundling MODULE FOLDER`` builds one and tells its path, its hash
+A bundle is the import closure of one handler, the wheels that a file in ``requirements`` pins, and
+their byte code. What reads web pages and PDFs ships with the function that reads them, and no other. ``python -m infra.bundling MODULE FOLDER`` builds one and tells its path, its hash
 and its size.
 """
 
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from infra.bundles.target import Target
 
 LOCK: Final = ROOT / "requirements" / "lambda.txt"
+"""What every function needs."""
+LOCKS: Final = {
+    "lambdas.chunk_documents.handler": ROOT / "requirements" / "lambda-documents.txt",
+}
+"""Of the functions that need more: that, and what every function needs."""
 BUNDLES: Final = ROOT / ".cache" / "lambda"
 """Where synth keeps its bundles; git does not see it and ``make clean`` removes it."""
 
@@ -72,7 +77,8 @@ def bundle(module: str, target: Path, *, native: bool = False) -> Bundle:
     """
     where = native_target() if native else lambda_target()
     sources = import_closure(module, ROOT)
-    wheels_key = _wheels_key(where)
+    lock = LOCKS.get(module, LOCK)
+    wheels_key = _wheels_key(lock, where)
     key = digest([wheels_key.encode(), *_parts(sources)])
 
     def build(folder: Path) -> None:
@@ -80,15 +86,17 @@ def bundle(module: str, target: Path, *, native: bool = False) -> Bundle:
             (folder / source).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / source, folder / source)
         _finish(folder, where)
-        wheels = built_once(target, "wheels", wheels_key, lambda empty: _wheels(empty, where))
+        wheels = built_once(
+            target, lock.stem, wheels_key, lambda empty: _wheels(lock, empty, where)
+        )
         shutil.copytree(wheels, folder, dirs_exist_ok=True)
 
     path = built_once(target, module, key, build)
     return Bundle(path, content_hash(path), where.compiler is not None)
 
 
-def _wheels(folder: Path, where: Target) -> None:
-    install(LOCK, folder, where)
+def _wheels(lock: Path, folder: Path, where: Target) -> None:
+    install(lock, folder, where)
     if where.elf_machine is not None:
         check_libraries(folder, where.elf_machine)
     _finish(folder, where)
@@ -100,11 +108,11 @@ def _finish(folder: Path, where: Target) -> None:
     set_modes(folder)
 
 
-def _wheels_key(where: Target) -> str:
+def _wheels_key(lock: Path, where: Target) -> str:
     """Hash what the wheels' files follow from: the lock, the target, and how they are made."""
     recipe = Path(__file__).with_name("bundles")
     parts = [path.read_bytes() for path in sorted(recipe.glob("*.py"))]
-    return digest([where.key.encode(), LOCK.read_bytes(), Path(__file__).read_bytes(), *parts])
+    return digest([where.key.encode(), lock.read_bytes(), Path(__file__).read_bytes(), *parts])
 
 
 def _parts(sources: Sequence[Path]) -> list[bytes]:

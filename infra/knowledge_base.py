@@ -9,7 +9,7 @@ from aws_cdk import aws_bedrock as bedrock
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.buckets import explain_objects
+from infra.buckets import BATCHES, explain_objects
 from infra.encryption import use_key
 from infra.models import CHOOSES_DIMENSION
 from infra.vector_index import short_hash
@@ -149,7 +149,7 @@ class KnowledgeBase(Construct):
                 custom_transformation_configuration=source.CustomTransformationConfigurationProperty(
                     intermediate_storage=source.IntermediateStorageProperty(
                         s3_location=source.S3LocationProperty(
-                            uri=f"s3://{buckets.intermediate.bucket_name}/"
+                            uri=f"s3://{buckets.intermediate.bucket_name}/{BATCHES}"
                         )
                     ),
                     transformations=[transformation],

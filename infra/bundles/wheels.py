@@ -1,4 +1,4 @@
-"""Third-party packages of a bundle: the wheels that ``requirements/lambda.txt`` pins by hash.
+"""Third-party packages of a bundle: the wheels that a lock pins by hash.
 
 boto3 is not among them: the Lambda runtime has it.
 """
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from infra.bundles.target import Target
 
 _KEPT_METADATA: Final = {"METADATA", "WHEEL"}
+_COMPILED_FROM: Final = {".c", ".pyx", ".pxd", ".pxi"}
+"""Sources of native libraries, which some wheels carry beside them."""
 _LICENCES: Final = ("licen", "copying", "notice", "authors")
 _MAX_SAID: Final = 500
 """Characters of uv's own account of a failure that an error repeats."""
@@ -71,7 +73,7 @@ def _said(errors: str) -> str:
 
 
 def _prune(folder: Path) -> None:
-    """Remove commands, installers' notes and tests; licences and what scanners read stay."""
+    """Remove commands, notes, tests and sources of libraries; licences and scanners' notes stay."""
     for path in sorted(folder.iterdir()):
         if path.name == "bin" or path.name.startswith("."):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -79,6 +81,9 @@ def _prune(folder: Path) -> None:
             _prune_metadata(path)
     for path in [*folder.rglob("tests"), *folder.rglob("__pycache__")]:
         shutil.rmtree(path)
+    for path in folder.rglob("*"):
+        if path.suffix in _COMPILED_FROM:
+            path.unlink()
 
 
 def _prune_metadata(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +11,12 @@ import typer
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import print_json, tell
-from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
-from knowledge_rag.core.documents import read_document
-from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.local.corpus import CorpusFile, find_documents, read_bytes
+from knowledge_rag.core.chunking import ChunkingSettings
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.core.metadata import PAGE
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.extract.documents import cut
+from knowledge_rag.local.corpus import CorpusFile, find_documents, read_extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,14 +27,23 @@ def chunk(
     max_tokens: Annotated[
         int, typer.Option(help="Cap of a chunk in tokens of the embedding model.")
     ] = 256,
+    text: Annotated[
+        bool,
+        typer.Option(
+            "--text", help="Print the text that lines are counted in, of one web page or PDF say."
+        ),
+    ] = False,
     json: JsonOption = False,  # noqa: ARG001 - the output is JSON either way
 ) -> None:
     """Print the chunks of a document or a folder, one JSON object a line.
 
-    Each has source_file (relative to the folder), start_line, end_line, section_header and the
-    lines' verbatim content. Exits 1 if a file of the folder could not be read.
+    Each has source_file (relative to the folder), start_line, end_line, section_header, for a PDF
+    its page, and the lines' verbatim content. Exits 1 if a file of the folder could not be read.
     """
     settings = ChunkingSettings(max_tokens)
+    if text:
+        _print_text(path)
+        return
     failed = False
     for file in _files(path):
         try:
@@ -49,12 +61,24 @@ def _files(path: Path) -> Iterator[CorpusFile]:
     if path.is_dir():
         yield from find_documents(path)
     elif path.exists():
-        yield CorpusFile(path.name, path)
+        yield CorpusFile.alone(path)
     else:
         raise UnreadableDocument(str(path), "no such file or folder")
 
 
 def _print_chunks(file: CorpusFile, settings: ChunkingSettings) -> None:
-    document, text = read_document(file.source_file, read_bytes(file))
-    for piece in chunk_text(document, text, settings):
-        print_json({**piece.citation.to_dict(), "content": piece.content})
+    read = read_extracted(file)
+    for note in read.notes:
+        tell("warning", f"{file.source_file}: {note}")
+    for piece in cut(read, settings):
+        page = {} if piece.page is None else {PAGE: piece.page}
+        print_json({**piece.citation.to_dict(), **page, "content": piece.content})
+
+
+def _print_text(path: Path) -> None:
+    if path.is_dir():
+        raise InvalidRequest(f"--text is of one document, and {path} is a folder")
+    (file,) = _files(path)
+    whole = read_extracted(file).text
+    # exact where a program reads it; what a person reads may not steer the terminal
+    sys.stdout.write(neutralise(whole) if sys.stdout.isatty() else whole)

@@ -28,7 +28,7 @@ KbPath = Annotated[
 
 def ingest(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder with *.md and *.txt files.")
+        Path, typer.Argument(metavar="DIR", help="Folder with *.md, *.txt, *.html and *.pdf files.")
     ],
     kb: KbPath = None,
     json: JsonOption = False,

@@ -12,10 +12,9 @@ from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import err, out, print_json, tell
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.core.lines import decode
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.extract.lint.check import lint_text
-from knowledge_rag.local.corpus import find_documents, read_bytes
+from knowledge_rag.local.corpus import find_documents, read_extracted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +25,7 @@ SHOWN_AFTER_INGEST: Final = 20
 
 
 def lint(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder with *.md and *.txt files.")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with documents.")],
     json: JsonOption = False,
 ) -> None:
     """Look for secrets, hidden Unicode and text aimed at a model, as ingest does.
@@ -38,14 +35,16 @@ def lint(
     """
     found: list[Finding] = []
     skipped: list[UnreadableDocument] = []
+    notes: list[str] = []
     files = find_documents(folder)
     for file in files:
         try:
-            text = decode(read_bytes(file), file.source_file)
+            read = read_extracted(file)
         except UnreadableDocument as error:
             skipped.append(error)
         else:
-            found += lint_text(file.source_file, text)
+            found += lint_text(file.source_file, read.text)
+            notes += [f"{file.source_file}: {note}" for note in read.notes]
     if json:
         reasons = [{"document": unread.name, "reason": unread.reason} for unread in skipped]
         findings = [finding.to_dict() for finding in found]
@@ -54,6 +53,8 @@ def lint(
         _show(found, len(files))
     for unread in skipped:
         tell("skipped", str(unread))
+    for note in notes:
+        tell("warning", note)
     if found or skipped:
         raise typer.Exit(ExitCode.FINDINGS)
 

@@ -15,11 +15,10 @@ from rich.table import Table
 
 from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
 from knowledge_rag.core.chunks import Chunk, Document
-from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import slice_lines
 from knowledge_rag.evaluation.chunking_peers import PEERS
-from knowledge_rag.local.corpus import find_documents, read_bytes
+from knowledge_rag.local.corpus import find_documents, read_extracted
 from knowledge_rag.local.errors import UnusableCorpus
 
 if TYPE_CHECKING:
@@ -128,9 +127,10 @@ def _documents(docs: Path) -> list[tuple[Document, str]]:
     documents = []
     for file in find_documents(docs):
         try:
-            documents.append(read_document(file.source_file, read_bytes(file)))
+            read = read_extracted(file)
         except UnreadableDocument:
             continue  # the benchmark is about speed; `ingest` is where such a file is reported
+        documents.append((read.document, read.text))
     if not any(text.strip() for _, text in documents):
         raise UnusableCorpus(f"no document with text in {docs}")
     return documents

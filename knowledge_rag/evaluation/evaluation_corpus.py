@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.core.lines import decode
+from knowledge_rag.extract.documents import extract, is_extracted
 from knowledge_rag.local.corpus import find_documents, read_bytes
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.ingest import IngestSettings, ingest
@@ -61,7 +61,7 @@ class Documents:
         for name, file in files.items():
             try:
                 data = read_bytes(file)
-                decode(data, name)
+                extract(name, data)
             except UnreadableDocument as error:
                 skipped.append(error)
             else:
@@ -111,7 +111,10 @@ class CitationCheck:
         if file is None:
             return []
         try:
-            lines = read_bytes(file).removeprefix(_BOM).split(b"\n")
+            data = read_bytes(file)
+            if is_extracted(source_file):  # the lines are those of its text
+                data = extract(source_file, data).text.encode()
+            lines = data.removeprefix(_BOM).split(b"\n")
         except UnreadableDocument:
             return []
         return lines[:-1] if not lines[-1] else lines

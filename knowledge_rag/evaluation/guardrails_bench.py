@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.evaluation.claim_sets import load_claims
 from knowledge_rag.evaluation.guardrails_report import (
@@ -32,7 +31,7 @@ from knowledge_rag.guardrails.support.report import (
     Verdict,
     WarningKind,
 )
-from knowledge_rag.local.corpus import find_documents, read_bytes
+from knowledge_rag.local.corpus import find_documents, read_extracted
 from knowledge_rag.local.errors import UnusableCorpus
 
 if TYPE_CHECKING:
@@ -84,9 +83,10 @@ def _documents(folder: Path) -> list[tuple[Document, str]]:
     documents = []
     for file in find_documents(folder):
         try:
-            documents.append(read_document(file.source_file, read_bytes(file)))
+            read = read_extracted(file)
         except UnreadableDocument:
             continue  # the benchmark is about claims; `ingest` is where such a file is reported
+        documents.append((read.document, read.text))
     return documents
 
 

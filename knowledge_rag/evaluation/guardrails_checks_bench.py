@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
-from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.outcome import RetrievalResult
+from knowledge_rag.extract.documents import cut
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.metrics import summarise
 from knowledge_rag.guardrails.verify import Settings, verify
-from knowledge_rag.local.corpus import find_documents, read_bytes
+from knowledge_rag.local.corpus import find_documents, read_extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +36,7 @@ def false_alarms(corpus: Path, settings: Settings | None = None) -> Summary:
 
 def _verified(corpus: Path, settings: Settings) -> Iterator[Metrics]:
     for file in find_documents(corpus):
-        document, text = read_document(file.source_file, read_bytes(file))
-        pieces = list(chunk_text(document, text, ChunkingSettings()))
+        pieces = cut(read_extracted(file))
         for first in range(0, len(pieces), CHUNKS):
             results = [
                 RetrievalResult(piece.content, piece.citation, None)

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
+from knowledge_rag.extract import sidecar
+from knowledge_rag.extract.documents import SUFFIXES, extract
 from knowledge_rag.local.errors import UnusableCorpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SUFFIXES: Final = frozenset({".md", ".markdown", ".txt"})
-"""Of the files that are documents, in any case."""
+    from knowledge_rag.extract.documents import Extracted
 
 MAX_FILE_BYTES: Final = 20 * 1024 * 1024
-"""A larger text file is a dump, not a document; it is skipped and reported."""
+"""A larger file is a dump, not a document; it is skipped and reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,18 @@ class CorpusFile:
     Args:
         source_file: its path below the corpus root, ``/``-separated.
         path: where it lies.
+        beside: the file that says more of it, if there is one.
     """
 
     source_file: str
     path: Path
+    beside: Path | None = None
+
+    @classmethod
+    def alone(cls, path: Path) -> CorpusFile:
+        """Give a document that is named by itself, and what lies beside it."""
+        beside = path.with_name(path.name + sidecar.SUFFIX)
+        return cls(path.name, path, beside if beside.is_file() else None)
 
 
 def find_documents(root: Path) -> list[CorpusFile]:
@@ -77,6 +86,30 @@ def read_bytes(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     return data
 
 
+def read_beside(file: CorpusFile) -> bytes | None:
+    """Read what is said of a document beside it: a little more than is allowed of it at most.
+
+    Returns:
+        ``None`` where there is no such file; nothing of one that can't be read, which is told later.
+    """
+    if file.beside is None:
+        return None
+    try:
+        return read_regular(file.beside, sidecar.MAX_BYTES + 1)
+    except OSError:
+        return b""
+
+
+def read_extracted(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> Extracted:
+    """Read a document of any kind, and the text that its lines are counted in.
+
+    Raises:
+        UnreadableDocument: it can't be opened, is too large, or holds no text; or no citation could
+            name it.
+    """
+    return extract(file.source_file, read_bytes(file, max_bytes), read_beside(file))
+
+
 def read_regular(path: Path, max_bytes: int) -> bytes:
     """Read the beginning of a regular file; never wait for the other end of a pipe.
 
@@ -106,15 +139,22 @@ def _walk(root: Path) -> Iterator[CorpusFile]:
             continue
         visited.add(real)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        here = set(names)
         for name in names:
             path = Path(folder, name)
             if _is_document(path, root):
-                yield CorpusFile(path.relative_to(root).as_posix(), path)
+                beside = Path(folder, name + sidecar.SUFFIX)
+                known = beside.name in here and _is_inside(beside, root)
+                yield CorpusFile(path.relative_to(root).as_posix(), path, beside if known else None)
 
 
 def _is_document(path: Path, root: Path) -> bool:
     if path.name.startswith(".") or path.suffix.lower() not in SUFFIXES:
         return False
+    return _is_inside(path, root)
+
+
+def _is_inside(path: Path, root: Path) -> bool:
     if path.is_symlink():
         return path.exists() and path.resolve().is_relative_to(root)
     return True  # a pipe too: what can't be read is reported, not passed over

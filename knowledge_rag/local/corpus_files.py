@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.extract.documents import extract, is_extracted
 from knowledge_rag.guardrails.staleness import FileNow
 from knowledge_rag.local.corpus import MAX_FILE_BYTES, find_documents, read_bytes
 
@@ -44,10 +46,22 @@ class CorpusFiles:
         if file is None or not self._holds(file.path):
             return None
         try:
-            return FileNow.of(source_file, read_bytes(file, self._max_file_bytes))
+            data = read_bytes(file, self._max_file_bytes)
         except UnreadableDocument as error:
             return FileNow(None, None, error.reason)
+        return _now(source_file, data)
 
     def _holds(self, path: Path) -> bool:
         """Whether it still lies in the folder: it may have become a link since it was listed."""
         return Path(os.path.realpath(path)).is_relative_to(self._root)  # never raises on a loop
+
+
+def _now(source_file: str, data: bytes) -> FileNow:
+    """Give a file with the text that its citations count lines in: of a page or a PDF, extracted."""
+    if not is_extracted(source_file):
+        return FileNow.of(source_file, data)
+    sha256 = hashlib.sha256(data).hexdigest()
+    try:
+        return FileNow(sha256, extract(source_file, data).text)
+    except UnreadableDocument as error:
+        return FileNow(sha256, None, error.reason)

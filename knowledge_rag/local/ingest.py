@@ -13,15 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
-from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import decode
+from knowledge_rag.extract.documents import cut, extract, fingerprint, is_extracted
 from knowledge_rag.extract.lint.check import lint_text
-from knowledge_rag.local.corpus import MAX_FILE_BYTES, find_documents, read_bytes
+from knowledge_rag.local.corpus import MAX_FILE_BYTES, find_documents, read_beside, read_bytes
 from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.local.keywords import KEYWORDS_VERSION
-from knowledge_rag.local.prepared import VectorSource, prepare
+from knowledge_rag.local.prepared import VectorSource, joined, prepare
 from knowledge_rag.local.store import ingest_transaction
 from knowledge_rag.local.tables import Tables
 
@@ -59,6 +59,15 @@ class IngestSettings:
     def fingerprint(self) -> str:
         """Equal for two runs exactly if they store the same for the same bytes."""
         return f"{self.chunking.fingerprint} keywords-{KEYWORDS_VERSION} index-{INDEX_VERSION}"
+
+    def fingerprint_of(self, source_file: str, beside: bytes | None) -> str:
+        """Equal for two runs exactly if they store the same for the same bytes of one document.
+
+        Args:
+            source_file: its path below the corpus root.
+            beside: what the file beside it holds, ``None`` if there is none.
+        """
+        return f"{self.fingerprint} {fingerprint(source_file, beside)}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,26 +194,31 @@ class _Run:
     def _read(self, file: CorpusFile) -> None:
         try:
             data = read_bytes(file, self._settings.max_file_bytes)
+            beside = read_beside(file)
+            rules = self._settings.fingerprint_of(file.source_file, beside)
             known = self._known.get(file.source_file)
-            if known and self._same_model and self._is_same(known, data):
-                self._kept[file.source_file] = known
-                # rules of lint change too, and a secret is no older news for having been there
-                self._lint += lint_text(file.source_file, decode(data, file.source_file))
+            if known and self._same_model and _is_same(known, data, rules):
+                self._keep(file.source_file, known, data)
                 return
-            document, text = read_document(file.source_file, data)
+            read = extract(file.source_file, data, beside)
         except UnreadableDocument as error:
             self._skipped.append(error)
             return
-        self._lint += lint_text(file.source_file, text)
-        chunks = chunk_text(document, text, self._settings.chunking)
-        self._fresh.append(prepare(document, chunks, self._settings.fingerprint))
+        self._lint += lint_text(file.source_file, read.text)
+        chunks = cut(read, self._settings.chunking)
+        self._fresh.append(prepare(read.document, chunks, rules, read.notes))
 
-    def _is_same(self, known: KnownDocument, data: bytes) -> bool:
-        return (
-            known.sound
-            and known.fingerprint == self._settings.fingerprint
-            and known.sha256 == hashlib.sha256(data).hexdigest()
-        )
+    def _keep(self, source_file: str, known: KnownDocument, data: bytes) -> None:
+        """Leave a document as it is, and look through it again.
+
+        Rules of lint change too, and a secret is no older news for having been there.
+        """
+        self._kept[source_file] = known
+        if is_extracted(source_file):  # what was extracted is at hand, and to extract takes time
+            text = joined(self._tables.lines_of(known))
+        else:
+            text = decode(data, source_file)
+        self._lint += lint_text(source_file, text)
 
     def _embed(self) -> None:
         chunks = [chunk for document in self._fresh for chunk in document.chunks]
@@ -212,3 +226,11 @@ class _Run:
             self._progress(done, len(chunks), "embedding")
             chunk.vector = self._vectors.vector(chunk.text)
         self._progress(len(chunks), len(chunks), "embedding")
+
+
+def _is_same(known: KnownDocument, data: bytes, rules: str) -> bool:
+    return (
+        known.sound
+        and known.fingerprint == rules
+        and known.sha256 == hashlib.sha256(data).hexdigest()
+    )

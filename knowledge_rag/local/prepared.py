@@ -63,16 +63,43 @@ class PreparedDocument:
     chunks: tuple[PreparedChunk, ...]
 
 
-def prepare(document: Document, chunks: Sequence[Chunk], fingerprint: str) -> PreparedDocument:
-    """Make a document's rows, all but their vectors."""
+def prepare(
+    document: Document, chunks: Sequence[Chunk], fingerprint: str, notes: Sequence[str] = ()
+) -> PreparedDocument:
+    """Make a document's rows, all but their vectors.
+
+    Args:
+        document: that was read.
+        chunks: of it.
+        fingerprint: of the settings that it was cut by.
+        notes: sentences about what was left out of it, without its name.
+    """
     return PreparedDocument(
         document.source_file,
         document.sha256,
         fingerprint,
         document.title,
-        tuple(_warnings(document, chunks)),
+        (*(f"{document.source_file}: {note}" for note in notes), *_warnings(document, chunks)),
         tuple(map(_prepare_chunk, chunks)),
     )
+
+
+def joined(lines: Iterable[tuple[int, str]]) -> str:
+    r"""Put a document's text together again out of its chunks; what lies between them is blank.
+
+    Args:
+        lines: first line and content of each chunk, in their order.
+
+    Returns:
+        Of a document whose blank lines are empty and that ends in a ``\n``, as an extracted one's
+        do, the very text.
+    """
+    parts: list[str] = []
+    following = 1
+    for start_line, content in lines:
+        parts.append("\n" * (start_line - following) + content + "\n")
+        following = start_line + content.count("\n") + 1
+    return "".join(parts)
 
 
 def text_key(text: str) -> bytes:

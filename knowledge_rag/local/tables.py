@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from knowledge_rag.core.metadata import CONTEXT_LENGTH
 from knowledge_rag.local.keyword_index import ENTRY
 from knowledge_rag.local.prepared import text_key
 from knowledge_rag.local.seals import (
@@ -99,6 +100,15 @@ class Tables:
                 (document.row,),
             )
             yield from ((text_key(text), vector) for text, vector in rows)
+
+    def lines_of(self, document: KnownDocument) -> Iterator[tuple[int, str]]:
+        """Give first line and content of each chunk of a sound document, in their order."""
+        rows = self._connection.execute(
+            "SELECT start_line, text, metadata FROM chunks WHERE document = ? ORDER BY start_line",
+            (document.row,),
+        )
+        for start_line, text, metadata in rows:
+            yield start_line, text[json.loads(metadata)[CONTEXT_LENGTH] :]
 
     def replace(
         self, stale: Sequence[KnownDocument], fresh: Sequence[PreparedDocument], model: str

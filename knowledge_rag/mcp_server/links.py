@@ -58,8 +58,8 @@ class Link:
 
 
 def mime_type(source_file: str) -> str:
-    """Give the media type of a document, by its name."""
-    return "text/plain" if source_file.lower().endswith(".txt") else "text/markdown"
+    """Give the media type of a document's text, by its name: a page's is Markdown, extracted."""
+    return "text/plain" if source_file.lower().endswith((".txt", ".pdf")) else "text/markdown"
 
 
 def parse_link(address: str) -> Link:

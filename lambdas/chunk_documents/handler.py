@@ -92,6 +92,8 @@ def _report(done: Transformed, counts: dict[str, int]) -> None:
         logger.warning(
             "lines exceed the cap alone", document=done.source_file, lines=done.oversized_lines
         )
+    for note in done.notes:
+        logger.warning("not all of it is kept", document=done.source_file, what=note)
     if done.difference is not None:
         counts[telemetry.CHUNKING_MISMATCHES] += 1
         logger.error(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.extract import sidecar
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -47,6 +48,24 @@ class Storage:
                 continue
         raise UnreadableDocument(uri, "the original is not in its bucket any more")
 
+    def beside(self, uri: str, key: str) -> bytes | None:
+        """Read what is said of a document beside it; ``None`` where there is nothing.
+
+        Args:
+            uri: of the document.
+            key: it was found at.
+
+        Returns:
+            One byte more than is read of such a file at most.
+        """
+        bucket = uri.removeprefix("s3://").partition("/")[0]
+        try:
+            found = self._s3.get_object(Bucket=bucket, Key=key + sidecar.SUFFIX)
+        except self._s3.exceptions.NoSuchKey:
+            return None
+        with found["Body"] as body:
+            return body.read(sidecar.MAX_BYTES + 1)
+
     def _read(self, bucket: str, key: str) -> bytes:
         found = self._s3.get_object(Bucket=bucket, Key=key)
         size = found["ContentLength"]
@@ -73,6 +92,12 @@ class Storage:
         if not isinstance(contents, list) or not all(isinstance(item, dict) for item in contents):
             raise UnreadableDocument(key, "the content batch holds no fileContents")
         return contents
+
+    def write_text(self, bucket: str, key: str, text: str) -> None:
+        """Write the text that a document's lines are counted in."""
+        self._s3.put_object(
+            Bucket=bucket, Key=key, Body=text.encode(), ContentType="text/plain; charset=utf-8"
+        )
 
     def write_batch(self, bucket: str, key: str, contents: list[Content]) -> None:
         """Write one batch of chunks."""

@@ -6,16 +6,16 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.chunking import chunk_text
-from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.core.metadata import stored_text, to_metadata
+from knowledge_rag.extract.documents import cut, extract, is_extracted
 from knowledge_rag.extract.lint.check import lint_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from knowledge_rag.core.chunks import Chunk
+    from knowledge_rag.extract.documents import Extracted
     from knowledge_rag.extract.lint.finding import Finding
     from lambdas.chunk_documents.job import InputFile
     from lambdas.chunk_documents.settings import Settings
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 CHUNKS_PER_BATCH: Final = 500
 """Keeps a batch object near half a megabyte at the default cap."""
 DEFAULT_CONTENT_TYPE: Final = "TEXT"
+EXTRACTED: Final = "extracted"
+"""Folder of the intermediate bucket in which the text of pages and PDFs is kept, each under the sha256
+of its document: what a citation names, so that its lines can be looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,10 @@ class Transformed:
         batch_keys: where its chunks were written.
         chunks: how many.
         oversized_lines: lines that alone exceed the cap.
-        difference: where the parser's text departs from the original, ``None`` where it does not.
+        difference: where the parser's text departs from the original, ``None`` where it does not, or
+            where the lines are those of extracted text.
         findings: what lint has to say of it.
+        notes: sentences about what was left out of it.
     """
 
     source_file: str
@@ -45,13 +50,15 @@ class Transformed:
     oversized_lines: tuple[int, ...]
     difference: str | None
     findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
 
 
 def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings) -> Transformed:
     """Chunk one document and write its batches.
 
     The lines are counted in the original's bytes, because that is what a citation points at; the
-    parser's text is only compared with them.
+    parser's text is only compared with them. Those of a page or a PDF are counted in the text that is
+    extracted from those bytes, which is kept beside the chunks.
 
     Raises:
         UnreadableDocument: no chunks can be made of it; says why.
@@ -62,10 +69,12 @@ def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings
     contents = [item for batch in file.batch_keys for item in storage.batch(bucket, batch)]
     source_file = key.removeprefix(settings.corpus_prefix)
     try:
-        document, text = read_document(source_file, data)
+        read = extract(source_file, data, storage.beside(file.uri, key))
     except InvalidCitation as error:
         raise UnreadableDocument(key, str(error)) from error
-    chunks = chunk_text(document, text, settings.chunking)
+    chunks = cut(read, settings.chunking)
+    if is_extracted(source_file):
+        storage.write_text(bucket, f"{EXTRACTED}/{read.document.sha256}.txt", read.text)
     keys = []
     for number, part in enumerate(_parts(chunks)):
         keys.append(_output_key(file, number))
@@ -75,8 +84,9 @@ def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings
         tuple(keys),
         len(chunks),
         tuple(chunk.start_line for chunk in chunks if chunk.oversized),
-        _difference(text, "".join(str(item.get("contentBody", "")) for item in contents)),
-        lint_text(source_file, text),
+        _difference(read, "".join(str(item.get("contentBody", "")) for item in contents)),
+        lint_text(source_file, read.text),
+        read.notes,
     )
 
 
@@ -103,8 +113,11 @@ def _content(chunk: Chunk, parsed: list[dict[str, Any]]) -> Content:
     }
 
 
-def _difference(original: str, parsed: str) -> str | None:
+def _difference(read: Extracted, parsed: str) -> str | None:
     """Say where the parser changed more than line endings and outer blanks."""
+    if is_extracted(read.document.source_file):
+        return None  # another reader of PDFs gives other text, and ours is what is cited
+    original = read.text
     ours, theirs = _comparable(original), _comparable(parsed)
     if ours == theirs:
         return None

@@ -1,6 +1,7 @@
 """The ``chunk_documents`` function and Bedrock's transformation contract, on moto's S3."""
 
 import contextlib
+import hashlib
 import io
 import json
 
@@ -12,7 +13,9 @@ from moto import mock_aws
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.core.metadata import prove
 from knowledge_rag.core.outcome import RetrievalResult
+from knowledge_rag.extract.documents import extract
 from lambdas.chunk_documents import handler as chunk_documents
+from tests.support.pdfs import scanned_pdf, text_pdf
 from tests.support.shared_data import shared_data
 from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
 
@@ -262,3 +265,82 @@ def test_wrong_settings_are_all_named(job, aws_environment):
         chunk_documents.lambda_handler(job.event, None)
     for name in ("MAX_TOKENS='12'", "MAX_DOCUMENT_BYTES='many'", "CORPUS_PREFIX='/corpus'"):
         assert name in str(caught.value)
+
+
+PAGE = (
+    b"<title>RDS</title><link rel=canonical href=https://a.example/rds>"
+    b"<h1>RDS</h1><p>Promote it.<p hidden>planted"
+)
+HANDBOOK = text_pdf([["Escalation", "Call the owner."], ["Contacts", "See the rota."]])
+
+
+def kept_text(job, data):
+    """Read the text that is kept of a document, by the hash that its citations carry."""
+    key = f"extracted/{hashlib.sha256(data).hexdigest()}.txt"
+    return job.s3.get_object(Bucket=INTERMEDIATE, Key=key)["Body"].read()
+
+
+@pytest.mark.parametrize(
+    ("key", "data", "cited"),
+    [
+        ("web/rds.html", PAGE, [("[Source: web/rds.html, lines 1-3]", None)]),
+        (
+            "handbook.pdf",
+            HANDBOOK,
+            [("[Source: handbook.pdf, lines 1-2]", 1), ("[Source: handbook.pdf, lines 4-5]", 2)],
+        ),
+    ],
+)
+def test_a_page_or_a_pdf_is_cited_by_lines_of_the_text_that_is_kept_of_it(job, key, data, cited):
+    job.add(key, data, "what another parser made of it")
+    answer, lines, metrics = run(job.event)
+    contents = job.contents(answer["outputFiles"][0])
+    results = [proven(content, kept_text(job, data)) for content in contents]
+    assert [(str(one.citation), one.metadata.get("page")) for one in results] == cited
+    for content, (_, page) in zip(contents, cited, strict=True):
+        assert content["contentMetadata"].get("page") == page
+    assert metrics["KnowledgeChunkingMismatches"] == [0.0]
+    assert [line["message"] for line in lines if line["level"] == "ERROR"] == []
+    assert kept_text(job, data).decode() == extract(key, data).text
+
+
+def test_what_a_page_hides_is_logged_and_its_address_goes_with_it(job):
+    job.add("web/rds.html", PAGE, "x")
+    answer, lines, _ = run(job.event)
+    (content,) = job.contents(answer["outputFiles"][0])
+    assert content["contentMetadata"]["source_url"] == "https://a.example/rds"
+    assert content["contentMetadata"]["document_type"] == "web"
+    (warning,) = [line for line in lines if line["level"] == "WARNING"]
+    assert (warning["document"], warning["what"]) == (
+        "web/rds.html",
+        "left out text that the page hides from its readers: 1 element, 7 characters",
+    )
+
+
+def test_what_lies_beside_a_document_in_the_corpus_is_taken_over(job):
+    said = {"metadataAttributes": {"source_url": "https://a.example/x", "title": "Ours"}}
+    for key, data in (("handbook.pdf", HANDBOOK), ("runbooks/a.md", RUNBOOK.encode())):
+        job.add(key, data, data.decode("latin-1"))
+        job.s3.put_object(Bucket=CORPUS, Key=f"{key}.metadata.json", Body=json.dumps(said).encode())
+    answer, _, _ = run(job.event)
+    for file in answer["outputFiles"]:
+        metadata = job.contents(file)[0]["contentMetadata"]
+        assert (metadata["title"], metadata["source_url"]) == ("Ours", "https://a.example/x")
+
+
+def test_a_pdf_or_page_that_can_not_be_read_is_named_and_counted_and_the_others_go_on(job):
+    job.add("locked.pdf", text_pdf([["x"]], password="secret"), "x")
+    job.add("scan.pdf", scanned_pdf(), "x")
+    job.add("cut.pdf", HANDBOOK[:200], "x")
+    job.add("deep.html", b"<div>" * 100_000, "x")
+    job.add("handbook.pdf", HANDBOOK, "x")
+    answer, lines, metrics = run(job.event)
+    assert [len(job.contents(file)) for file in answer["outputFiles"]] == [0, 0, 0, 0, 2]
+    assert [(line["document"], line["reason"]) for line in lines if line["level"] == "ERROR"] == [
+        ("locked.pdf", "encrypted: it opens with a password only"),
+        ("scan.pdf", "no text on its one page: pictures of text need recognition (OCR) first"),
+        ("cut.pdf", "a damaged PDF: it ends early, or its parts can't be found"),
+        ("deep.html", "elements nested too deeply, or never closed, to be read"),
+    ]
+    assert metrics["KnowledgeChunkingFailedFiles"] == [4.0]
+    assert metrics["KnowledgeChunkedFiles"] == [1.0]

@@ -2,6 +2,8 @@
 
 import pytest
 
+from infra.buckets import BATCHES
+from lambdas.chunk_documents.transform import EXTRACTED
 from tests.infra.data import resources, template, text
 
 DEV = {"preset": "dev"}
@@ -53,8 +55,12 @@ def test_documents_can_be_had_back_for_ninety_days():
     assert old["NoncurrentVersionExpiration"] == {"NoncurrentDays": 90}
 
 
-def test_batches_of_an_ingestion_job_go_after_a_week():
-    assert rules("Intermediate", **DEV)["batches"]["ExpirationInDays"] == 7
+def test_batches_of_an_ingestion_job_go_after_a_week_and_the_text_of_documents_stays():
+    expiring = [
+        rule for rule in rules("Intermediate", **DEV).values() if "ExpirationInDays" in rule
+    ]
+    assert [(rule["ExpirationInDays"], rule["Prefix"]) for rule in expiring] == [(7, BATCHES)]
+    assert not EXTRACTED.startswith(BATCHES)
 
 
 @pytest.mark.parametrize("name", ["Corpus", "Intermediate"])

@@ -90,5 +90,7 @@ def test_network_trouble_is_one_line(project, tmp_path):
         http_proxy="",
     )
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.startswith("error: can't get the wheels of lambda.txt for a Lambda bundle: ")
+    assert ran.stderr.startswith(
+        "error: can't get the wheels of lambda-documents.txt for a Lambda bundle: "
+    )
     assert ran.stderr.count("\n") == 1

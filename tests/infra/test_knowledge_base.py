@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from infra.buckets import BATCHES
 from tests.infra.data import actions, before, only, resources, statements, template, text, the
 
 DEV = {"preset": "dev"}
@@ -124,7 +125,7 @@ def test_documents_come_from_the_corpus_bucket_and_are_cut_by_our_function():
     function = transformation["TransformationFunction"]["TransformationLambdaConfiguration"]
     assert text(function["LambdaArn"]).startswith("<ChunkDocumentsChunkLive")
     storage = ingestion["CustomTransformationConfiguration"]["IntermediateStorage"]
-    assert text(storage["S3Location"]["URI"]) == f"s3://<{bucket('Intermediate', **DEV)}>/"
+    assert text(storage["S3Location"]["URI"]) == f"s3://<{bucket('Intermediate', **DEV)}>/{BATCHES}"
 
 
 def test_a_data_source_can_be_deleted_when_its_vectors_are_gone_already():

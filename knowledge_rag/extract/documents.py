@@ -1,0 +1,159 @@
+"""From a file's bytes to a document and its lines, whatever kind of file it is.
+
+Markdown and plain text are cited as they are. A web page or a PDF has no lines of its own: its text is
+extracted, the same text for the same bytes, and *those* lines are what is cited, kept and compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.citations import check_source_file
+from knowledge_rag.core.documents import describe, read_document
+from knowledge_rag.core.metadata import SOURCE_URL
+from knowledge_rag.extract.sidecar import Sidecar, check_fields, read_sidecar
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.chunking import ChunkingSettings
+    from knowledge_rag.core.chunks import Chunk, Document, FrontMatter
+
+TEXT_SUFFIXES: Final = frozenset({".md", ".markdown", ".txt"})
+"""Of files that are cited as they are, in any case."""
+WEB_SUFFIXES: Final = frozenset({".html", ".htm"})
+PDF_SUFFIXES: Final = frozenset({".pdf"})
+SUFFIXES: Final = TEXT_SUFFIXES | WEB_SUFFIXES | PDF_SUFFIXES
+"""Of the files that are documents, in any case."""
+
+EXTRACTION: Final = 1
+"""Raised by every change that gives other lines for the same page or PDF."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a PDF that holds text.
+
+    Args:
+        number: 1-based.
+        start_line: of its text in the document's, 1-based.
+        text: without blank lines around.
+    """
+
+    number: int
+    start_line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    r"""A document with the text that its lines are counted in.
+
+    Args:
+        document: what its chunks carry.
+        text: of a page or a PDF: lines ended by ``\n``, blank ones empty.
+        pages: of a PDF that hold text, in their order; ``()`` for everything else.
+        notes: sentences about what was left out, without the document's name.
+    """
+
+    document: Document
+    text: str
+    pages: tuple[Page, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def is_extracted(source_file: str) -> bool:
+    """Whether a file's lines are those of extracted text, by its name."""
+    return _suffix(source_file) in WEB_SUFFIXES | PDF_SUFFIXES
+
+
+def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extracted:
+    """Read one file of the corpus.
+
+    Args:
+        source_file: its path relative to the corpus root, ``/``-separated; its ending tells the kind.
+        data: its bytes.
+        beside: what the file beside it holds, see :mod:`knowledge_rag.extract.sidecar`.
+
+    Raises:
+        UnreadableDocument: no text can be had from it; says why.
+        InvalidCitation: ``source_file`` is no such path.
+    """
+    check_source_file(source_file)
+    sidecar = read_sidecar(beside) if beside is not None else Sidecar()
+    suffix = _suffix(source_file)
+    if suffix in PDF_SUFFIXES:
+        return _pdf(source_file, data, sidecar)
+    if suffix in WEB_SUFFIXES:
+        return _web_page(source_file, data, sidecar)
+    return _text(source_file, data, sidecar)
+
+
+def cut(extracted: Extracted, settings: ChunkingSettings | None = None) -> list[Chunk]:
+    """Cut a document into chunks, in the order of its lines; each of a PDF's lies on one page."""
+    if not extracted.pages:
+        return chunk_text(extracted.document, extracted.text, settings)
+    return [
+        chunk._replace(
+            start_line=chunk.start_line + page.start_line - 1,
+            end_line=chunk.end_line + page.start_line - 1,
+            page=page.number,
+        )
+        for page in extracted.pages
+        for chunk in chunk_text(extracted.document, page.text, settings)
+    ]
+
+
+def fingerprint(source_file: str, beside: bytes | None) -> str:
+    """Give what besides a file's own bytes its chunks follow from; ``""`` for text alone.
+
+    Of the file beside it only what is taken over counts, not when a page was fetched.
+    """
+    parts = [f"extract-{EXTRACTION}"] if is_extracted(source_file) else []
+    if beside is not None:
+        sidecar = read_sidecar(beside)
+        said = json.dumps([sidecar.fields, sidecar.notes], sort_keys=True)
+        parts.append(f"beside-{hashlib.sha256(said.encode()).hexdigest()[:16]}")
+    return " ".join(parts)
+
+
+def _text(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
+    document, text = read_document(source_file, data, sidecar.fields)
+    url = document.front_matter.get(SOURCE_URL)
+    checked = check_fields({SOURCE_URL: url} if url else {}, "front matter")
+    if checked.notes:
+        fields = {k: v for k, v in document.front_matter.items() if k != SOURCE_URL}
+        document = replace(document, front_matter=fields)
+    return Extracted(document, text, notes=(*sidecar.notes, *checked.notes))
+
+
+def _web_page(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
+    from knowledge_rag.extract.html import read_html  # noqa: PLC0415 - loaded where there is one
+
+    page = read_html(source_file, data)
+    found: FrontMatter = {SOURCE_URL: page.address} if page.address else {}
+    document = describe(source_file, data, found | sidecar.fields, page.title)
+    return Extracted(document, page.text, notes=(*sidecar.notes, *page.notes))
+
+
+def _pdf(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
+    from knowledge_rag.extract.pdf import read_pdf  # noqa: PLC0415 - loaded where there is one
+
+    read = read_pdf(source_file, data)
+    lines: list[str] = []
+    pages = []
+    for number, text in enumerate(read.pages, start=1):
+        if text:
+            lines += [""] if lines else []
+            pages.append(Page(number, len(lines) + 1, text))
+            lines += text.split("\n")
+    document = describe(source_file, data, sidecar.fields, read.title)
+    text = "\n".join([*lines, ""])
+    return Extracted(document, text, tuple(pages), (*sidecar.notes, *read.notes))
+
+
+def _suffix(source_file: str) -> str:
+    name = source_file.rpartition("/")[2]
+    return "." + name.rpartition(".")[2].lower() if "." in name else ""

@@ -1,0 +1,79 @@
+"""From a web page's bytes to text: by its byte-order mark, else as it declares, else as UTF-8.
+
+What can't be decoded that way is told, not guessed: a wrong guess gives wrong lines.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Final
+
+from knowledge_rag.core.errors import UnreadableDocument
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_LOOKED_AT: Final = 4_096
+"""Bytes within which a page may declare its encoding; the standard asks for 1,024."""
+_DECLARED: Final = re.compile(
+    rb"<meta\s[^>]{0,500}?charset\s{0,10}=\s{0,10}[\"']?\s{0,10}([A-Za-z0-9_:.-]{1,40})"
+    rb"|^<\?xml\s[^>]{0,200}?encoding\s{0,10}=\s{0,10}[\"']([A-Za-z0-9_:.-]{1,40})[\"']",
+    re.IGNORECASE,
+)
+_AS_WRITTEN: Final = re.compile(
+    r"utf-?8|iso-8859-(?:[2-8]|1[03-6])|windows-125[0-8]|cp125[0-8]|koi8-[ru]|shift[_-]jis|sjis|"
+    r"euc-(?:jp|kr)|iso-2022-jp|gbk|gb18030|big5|macintosh",
+    re.IGNORECASE,
+)
+_OTHERWISE: Final = {
+    # as the Encoding Standard has it: what browsers do with these names
+    "ascii": "cp1252", "us-ascii": "cp1252", "latin1": "cp1252", "iso-8859-1": "cp1252",
+    "iso8859-1": "cp1252", "latin-1": "cp1252", "iso-8859-9": "cp1254", "gb2312": "gb18030",
+    "utf-16": "utf-8", "utf-16le": "utf-8", "utf-16be": "utf-8", "macintosh": "mac-roman",
+    "shift_jis": "cp932", "shift-jis": "cp932", "sjis": "cp932", "euc-kr": "cp949",
+}  # fmt: skip
+
+
+def decode_page(name: str, data: bytes) -> str:
+    """Decode a web page.
+
+    Raises:
+        UnreadableDocument: it is empty, binary, of an unknown encoding, or not of the one it declares.
+    """
+    if not data:
+        raise UnreadableDocument(name, "empty file")
+    mark, encoding = next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", ""))
+    why = "as its first bytes say" if mark else ""
+    if not encoding:
+        encoding, why = _declared(name, data)
+    try:
+        text = data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        at = len(mark) + error.start
+        reason = f"not {encoding.upper()}, {why}: byte 0x{data[at]:02x} at offset {at}"
+        raise UnreadableDocument(name, reason) from error
+    if "\0" in text:
+        raise UnreadableDocument(name, f"binary file: NUL at character {text.index(chr(0))}")
+    return text
+
+
+def codec_named(label: str) -> str | None:
+    """Give Python's name for an encoding that web pages declare; ``None`` for any other."""
+    label = label.strip().lower()
+    if label in _OTHERWISE:
+        return _OTHERWISE[label]
+    return label if _AS_WRITTEN.fullmatch(label) else None
+
+
+def _declared(name: str, data: bytes) -> tuple[str, str]:
+    found = _DECLARED.search(data, 0, _LOOKED_AT)
+    if found is None:
+        return "utf-8", "and no encoding is declared"
+    label = (found[1] or found[2]).decode("ascii")
+    codec = codec_named(label)
+    if codec is None:
+        raise UnreadableDocument(name, f"declares an unknown encoding: {label}")
+    return codec, "as it declares"

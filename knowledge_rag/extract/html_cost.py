@@ -1,0 +1,173 @@
+"""What it would cost to parse a page, told before it is parsed.
+
+A parser of HTML has to look through the elements that are open at a tag, and makes open formatting
+anew in every paragraph, so a page of 100,000 nested elements takes it half a minute, and one of
+unclosed fonts all memory: by the rules of the standard, in any parser. So the tags are counted first,
+in one pass. The count never takes an element for closed that the parser may hold open; it may take
+one for open that is closed, which costs an ordinary page nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Final
+
+from knowledge_rag.core.errors import UnreadableDocument
+
+MAX_STEPS: Final = 300_000_000
+"""Open elements summed over all tags; the parser takes some five nanoseconds for each."""
+MAX_REMADE: Final = 4_000_000
+"""Open formatting summed over all tags: elements that may be made anew, some hundred bytes each."""
+MAX_ATTRIBUTES: Final = 4_000
+"""Of one tag; the parser compares each with all before it."""
+
+_MAX_READINGS: Final = 20
+"""How often a character may be read as part of an attribute: once, but for tags within values."""
+
+_BLANK: Final = r"[ \t\n\f\r]"
+_ATTRIBUTE: Final = (
+    r"(?:[ \t\n\f\r/]*+[^ \t\n\f\r/>][^ \t\n\f\r/>=]*+"
+    rf"(?:{_BLANK}*+={_BLANK}*+"
+    r"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^ \t\n\f\r>\"'][^ \t\n\f\r>]*+)?)?)"
+)
+"""As the standard's tokenizer takes them apart (13.2.5.32 to 13.2.5.39)."""
+_TAG: Final = re.compile(
+    rf"<(/?)([A-Za-z][^ \t\n\f\r/>]*)(?=({_ATTRIBUTE}{{0,{MAX_ATTRIBUTES + 1}}}+))"
+)
+_ONE: Final = re.compile(_ATTRIBUTE)
+
+_VOID: Final = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+     "track", "wbr")
+)  # fmt: skip
+_CLOSED_BY_THE_NEXT: Final = frozenset(
+    ("html", "head", "body", "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot",
+     "colgroup", "option", "optgroup", "rb", "rt", "rtc", "rp")
+)  # fmt: skip
+"""They nest only where another element, which is counted, stands between."""
+_FORMATTING: Final = frozenset(
+    ("b", "big", "code", "em", "font", "i", "s", "small", "strike", "strong", "tt", "u")
+)
+_ONE_AT_A_TIME: Final = frozenset(("a", "nobr"))
+"""Formatting whose next start closes it."""
+_BLOCKS: Final = frozenset(
+    ("address", "article", "aside", "blockquote", "button", "center", "details", "dialog", "dir",
+     "div", "dl", "fieldset", "figcaption", "figure", "footer", "header", "hgroup", "listing", "main",
+     "menu", "nav", "ol", "pre", "search", "section", "select", "summary", "ul")
+)  # fmt: skip
+"""Their end closes whatever is open inside."""
+_FRAMES: Final = frozenset(
+    ("applet", "caption", "marquee", "object", "table", "template", "svg", "math", "foreignobject", "desc",
+     "mi", "mo", "mn", "ms", "mtext", "annotation-xml")
+)  # fmt: skip
+"""No end tag inside reaches out of them."""
+
+
+class _Frame:
+    """What is open since the last element that no end tag reaches out of."""
+
+    __slots__ = ("counts", "formatting", "name", "others", "stack")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.stack: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self.formatting: Counter[str] = Counter()
+        self.others = 0
+
+    def size(self) -> int:
+        return len(self.stack) + self.others + 1
+
+
+class _Tally:
+    """Counts what is open, tag by tag."""
+
+    def __init__(self) -> None:
+        self.frames = [_Frame("")]
+        self.open = 1
+        self.formatting = 0
+        self.foreign = False
+        self.extra = 0
+
+    def start(self, name: str) -> None:
+        if not self.foreign:
+            if name in _VOID or name in _CLOSED_BY_THE_NEXT:
+                return
+            self.foreign = name in ("svg", "math")
+        frame = self.frames[-1]
+        if name in _FORMATTING or name in _ONE_AT_A_TIME:
+            if name in _FORMATTING or not frame.formatting[name]:
+                frame.formatting[name] += 1
+                frame.others += 1
+                self.formatting += 1
+                self.open += 1
+            return
+        self.open += 1
+        if name in _FRAMES:
+            self.frames.append(_Frame(name))
+        elif name == "form":  # its end takes it out from under what is open inside
+            frame.formatting[name] += 1
+            frame.others += 1
+        else:
+            frame.stack.append(name)
+            frame.counts[name] += 1
+
+    def end(self, name: str) -> None:
+        frame = self.frames[-1]
+        if frame.counts["select"] and name != "select":
+            return
+        if name == frame.name and len(self.frames) > 1:
+            self._leave(frame)
+        elif frame.formatting[name]:
+            frame.formatting[name] -= 1
+            frame.others -= 1
+            self.formatting -= name != "form"
+            self.open -= 1
+        elif frame.counts[name]:
+            self._close(frame, name)
+
+    def _leave(self, frame: _Frame) -> None:
+        self.frames.pop()
+        self.open -= frame.size()
+        self.formatting -= sum(frame.formatting.values()) - frame.formatting["form"]
+
+    def _close(self, frame: _Frame, name: str) -> None:
+        """Close an element; what is no block's end reaches through no block."""
+        at = len(frame.stack) - 1
+        while frame.stack[at] != name:
+            if name not in _BLOCKS and frame.stack[at] in _BLOCKS:
+                self.extra += len(frame.stack) - at
+                return
+            at -= 1
+        for closed in frame.stack[at:]:
+            frame.counts[closed] -= 1
+        self.open -= len(frame.stack) - at
+        del frame.stack[at:]
+
+
+def check_cost(name: str, page: str) -> None:
+    """Refuse a page that would take a parser too long, or too much memory.
+
+    Raises:
+        UnreadableDocument: its elements are nested too deeply for its size, or left open, or a tag has
+            thousands of attributes.
+    """
+    tally = _Tally()
+    steps = remade = read = 0
+    for slash, tag_name, attributes in map(re.Match.groups, _TAG.finditer(page)):
+        if slash:
+            tally.end(tag_name.lower())
+        else:
+            tally.start(tag_name.lower())
+        steps += tally.open
+        remade += tally.formatting
+        if steps + tally.extra > MAX_STEPS or remade > MAX_REMADE:
+            raise UnreadableDocument(
+                name, "elements nested too deeply, or never closed, to be read"
+            )
+        read += len(attributes)
+        if len(attributes) > MAX_ATTRIBUTES and len(_ONE.findall(attributes)) > MAX_ATTRIBUTES:
+            raise UnreadableDocument(name, f"a tag with more than {MAX_ATTRIBUTES} attributes")
+        if read > _MAX_READINGS * len(page):
+            raise UnreadableDocument(name, "tags within tags: this can't be read as a page")

@@ -1,0 +1,149 @@
+"""Which parts of a page are its text: not its furniture, nothing that runs, nothing hidden."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_LEFT_OUT: Final = frozenset(
+    ("head", "script", "style", "noscript", "template", "nav", "footer", "aside", "iframe", "frame",
+     "frameset", "noframes", "object", "embed", "applet", "svg", "canvas", "audio", "video", "map",
+     "select", "button", "input", "textarea", "datalist", "meter", "progress", "title", "meta", "link",
+     "img", "picture", "search")
+)  # fmt: skip
+_LEFT_OUT_ROLES: Final = frozenset(
+    ("navigation", "banner", "contentinfo", "search", "complementary")
+)
+_CONTENT: Final = "main, article, h1, h2"
+"""What makes a form the whole page, as some servers write it, instead of fields to fill in."""
+
+_UNSEEN: Final = re.compile(
+    r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*\.?0*(?:%|;|!|$)"
+    r"|font-size:0*\.?0*(?:[a-z%]+)?(?:;|!|$)"
+    r"|(?:left|right|top|bottom|text-indent|margin-left|margin-top):-\d{3,}"
+    r"|clip:rect\((?:0|1)(?:px)?[,0]|clip-path:inset\((?:50|100)%|transform:scale\(0\))",
+    re.IGNORECASE,
+)
+_CSS_NOISE: Final = re.compile(r"/\*.*?\*/|\s+", re.DOTALL)
+_MAX_STYLE: Final = 4_000
+_LOOKED_AT: Final = 20
+"""Elements that are looked at for the page's main part."""
+
+
+class Selection:
+    """Tells the parts of a page that are text from those that are not, and counts hidden text.
+
+    Args:
+        root: the element whose text is wanted.
+    """
+
+    def __init__(self, root: LexborNode) -> None:
+        self._whole = root.tag in ("main", "article")
+        self.hidden: dict[int, int] = {}
+        """Characters of hidden text, by element."""
+
+    def takes(self, node: LexborNode) -> bool:
+        """Whether an element's text belongs to the page's."""
+        tag = node.tag
+        if tag in _LEFT_OUT or (tag == "header" and not self._whole):
+            return False
+        attributes = node.attributes
+        if tag == "form" and node.css_first(_CONTENT) is None:
+            return False
+        if not attributes:
+            return tag != "dialog"
+        if is_hidden(attributes):
+            self._count(node)
+            return False
+        if (attributes.get("role") or "").strip().lower() in _LEFT_OUT_ROLES:
+            return False
+        return not (tag == "a" and "headerlink" in (attributes.get("class") or "")) and (
+            tag != "dialog" or "open" in attributes
+        )
+
+    def _count(self, node: LexborNode) -> None:
+        characters = sum(
+            len((part.text_content or "").strip()) for part in _texts(node) if part.is_text_node
+        )
+        if characters:
+            self.hidden[node.mem_id] = characters
+
+
+def is_hidden(attributes: dict[str, str | None]) -> bool:
+    """Whether an element shows nothing to a reader, by its own attributes."""
+    if "hidden" in attributes and (attributes["hidden"] or "").lower() != "until-found":
+        return True
+    style = attributes.get("style")
+    return bool(style) and bool(_UNSEEN.search(_CSS_NOISE.sub("", (style or "")[:_MAX_STYLE])))
+
+
+def main_part(page: LexborHTMLParser) -> LexborNode | None:
+    """Give the element that holds what the page is about: main, a lone article, else all of it."""
+    for selector in ("main, [role=main]", "article"):
+        named = islice(page.css(selector), _LOOKED_AT)
+        found = [node for node in named if _is_shown(node) and _has_text(node)]
+        if found and (len(found) == 1 or selector != "article"):
+            return found[0]
+    return page.body
+
+
+def _is_shown(node: LexborNode) -> bool:
+    above: LexborNode | None = node
+    while above is not None and above.tag != "-document":
+        if above.tag in _LEFT_OUT or is_hidden(above.attributes):
+            return False
+        above = above.parent
+    return True
+
+
+def _has_text(node: LexborNode) -> bool:
+    return any(part.is_text_node and (part.text_content or "").strip() for part in _texts(node))
+
+
+def _texts(node: LexborNode) -> Iterator[LexborNode]:
+    """Give an element's text nodes, leaving out scripts and styles."""
+    stack = [node.child]
+    while stack:
+        part = stack.pop()
+        if part is None:
+            continue
+        stack.append(part.next)
+        if part.tag not in _LEFT_OUT:
+            yield part
+            stack.append(part.child)
+
+
+def walk(
+    root: LexborNode,
+    enter: Callable[[LexborNode], bool],
+    leave: Callable[[LexborNode], None],
+) -> None:
+    """Visit what is below an element in the order of the page, however deep.
+
+    Args:
+        root: not visited itself.
+        enter: called with each node; whether what is below it is to be visited too.
+        leave: called behind what is below a node that was entered.
+    """
+    above: list[LexborNode] = []
+    node = root.child
+    while node is not None:
+        if enter(node):
+            child = node.child
+            if child is not None:
+                above.append(node)
+                node = child
+                continue
+            leave(node)
+        following = node.next
+        while following is None and above:
+            node = above.pop()
+            leave(node)
+            following = node.next
+        node = following

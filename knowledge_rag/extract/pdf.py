@@ -1,0 +1,155 @@
+"""PDFs: the text of each page, in the order in which the page holds it.
+
+The reader is pdfium, which browsers use. It joins a word that a hyphen parts at a line's end; here it
+is parted again, because the lines are what is cited. Nothing is recognised in pictures.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+import pypdfium2  # type: ignore[import-untyped]  # it has no types
+from pypdfium2 import PdfiumError
+from pypdfium2.raw import (  # type: ignore[import-untyped]
+    FPDF_ERR_PASSWORD,
+    FPDF_ERR_SECURITY,
+)
+
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.markdown import MAX_HEADING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_PAGES: Final = 2_000
+"""A longer document is a shelf: take it apart. Some three seconds of reading."""
+MAX_CHARACTERS: Final = 20_000_000
+"""Of all pages together: a small file may unpack to any size."""
+
+_pdfium = Lock()
+"""pdfium may be in one thread at a time."""
+
+_HYPHEN: Final = re.compile(r"[\x02\ufffe](?:\r\n?|\n)?")
+"""pdfium's mark where it joined a word that was parted at a line's end."""
+_LINE_END: Final = re.compile(r"[ \t]*(?:\r\n?|\n)")
+_WRITTEN_BY: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
+_SHOWN_PAGES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PdfText:
+    r"""What a PDF says.
+
+    Args:
+        title: of its properties, ``""`` where there is none.
+        pages: text of every page, lines ended by ``\n``, without blank lines around; ``""`` for a
+            page without text.
+        notes: sentences about pages that gave nothing.
+    """
+
+    title: str
+    pages: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_pdf(name: str, data: bytes) -> PdfText:
+    """Read the text of a PDF's pages.
+
+    Raises:
+        UnreadableDocument: it is empty, no PDF, damaged, locked by a password, too long, or holds no
+            text at all.
+    """
+    if not data:
+        raise UnreadableDocument(name, "empty file")
+    with _pdfium, closing(_opened(name, data)) as document:
+        count = len(document)
+        if not 1 <= count <= MAX_PAGES:
+            reason = f"{count} pages, at most {MAX_PAGES} are read" if count else "it has no pages"
+            raise UnreadableDocument(name, reason)
+        title = _title(document)
+        pages, damaged = _pages(name, document, count)
+    bare = [n for n, page in enumerate(pages, 1) if not page and n not in damaged]
+    if len(bare) + len(damaged) == count:
+        reason = (
+            "no page of it can be read: the file is damaged"
+            if len(damaged) == count
+            else f"no text on any of its {count} pages: pictures of text need recognition (OCR) first"
+        )
+        raise UnreadableDocument(name, reason.replace("any of its 1 pages", "its one page"))
+    notes = [f"no text on {_listed(bare)}"] if bare else []
+    notes += [f"damaged and left out: {_listed(damaged)}"] if damaged else []
+    return PdfText(title, tuple(pages), tuple(notes))
+
+
+def _opened(name: str, data: bytes) -> pypdfium2.PdfDocument:
+    with suppress(PdfiumError):
+        return pypdfium2.PdfDocument(data)
+    with suppress(PdfiumError):  # some failures leave the code of the one before: this sets it anew
+        pypdfium2.PdfDocument(b"no PDF").close()
+    try:
+        return pypdfium2.PdfDocument(data)
+    except PdfiumError as error:
+        if error.err_code == FPDF_ERR_PASSWORD:
+            reason = "encrypted: it opens with a password only"
+        elif error.err_code == FPDF_ERR_SECURITY:
+            reason = "encrypted in a way that can't be read"
+        elif not data[:1024].lstrip().startswith(b"%PDF"):
+            reason = "no PDF, whatever its name says"
+        else:
+            reason = "a damaged PDF: it ends early, or its parts can't be found"
+        raise UnreadableDocument(name, reason) from error
+
+
+def _pages(name: str, document: pypdfium2.PdfDocument, count: int) -> tuple[list[str], list[int]]:
+    """Give the text of every page, and the numbers of those that can't be read."""
+    pages: list[str] = []
+    damaged: list[int] = []
+    total = 0
+    for number in range(1, count + 1):
+        try:
+            text = _page(document, number - 1)
+        except PdfiumError:
+            text = ""
+            damaged.append(number)
+        total += len(text)
+        if total > MAX_CHARACTERS:
+            raise UnreadableDocument(
+                name, f"more than {MAX_CHARACTERS} characters of text by page {number}"
+            )
+        pages.append(text)
+    return pages, damaged
+
+
+def _page(document: pypdfium2.PdfDocument, index: int) -> str:
+    with closing(document[index]) as page, closing(page.get_textpage()) as text_page:
+        if text_page.count_chars() > MAX_CHARACTERS:
+            return " " * (MAX_CHARACTERS + 1)  # too long to take out; the caller counts it
+        text = text_page.get_text_bounded()
+    return _lines(text)
+
+
+def _lines(text: str) -> str:
+    text = _HYPHEN.sub("-\n", text.replace("\0", ""))
+    lines = _LINE_END.sub("\n", text).split("\n")
+    whole = "\n".join(line.rstrip(" \t") for line in lines).strip("\n")
+    return whole if whole.strip() else ""
+
+
+def _title(document: pypdfium2.PdfDocument) -> str:
+    try:
+        title = document.get_metadata_value("Title")
+    except PdfiumError:
+        return ""
+    title = _WRITTEN_BY.sub("", " ".join(title.replace("\0", "").split()))
+    return "" if title.lower() in ("untitled", "title") else title[:MAX_HEADING]
+
+
+def _listed(pages: Iterable[int]) -> str:
+    numbers = list(pages)
+    shown = ", ".join(map(str, numbers[:_SHOWN_PAGES]))
+    more = f" and {len(numbers) - _SHOWN_PAGES} more" if len(numbers) > _SHOWN_PAGES else ""
+    return f"page{'s' if len(numbers) > 1 else ''} {shown}{more}"

@@ -1,0 +1,121 @@
+"""What is said of a document in a file beside it, ``<file>.metadata.json``.
+
+The shape is Bedrock's: ``{"metadataAttributes": {...}}`` with values that are plain or typed
+(``{"value": {"type": "STRING", "stringValue": "..."}}``). Read are the fields that front matter may
+have too; all others are for whoever wrote them. Nothing here costs a document: what can't be read is
+told and left out.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.metadata import DOCUMENT_TYPE, FRONT_MATTER_FIELDS, SOURCE_URL, TAGS, TITLE
+from knowledge_rag.extract.addresses import web_address
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.chunks import FrontMatter
+
+SUFFIX: Final = ".metadata.json"
+"""Behind a document's whole name: ``handbook.pdf.metadata.json``."""
+
+MAX_BYTES: Final = 10 * 1024
+"""What a knowledge base reads of one at most; a larger one is not read here either."""
+
+FIELDS: Final = (TITLE, DOCUMENT_TYPE, SOURCE_URL, TAGS, *FRONT_MATTER_FIELDS)
+"""Attributes that are taken over."""
+
+_MAX_VALUE: Final = 1_000
+_TYPED: Final = ("stringValue", "numberValue", "booleanValue", "stringListValue")
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """What was said of a document.
+
+    Args:
+        fields: as front matter has them.
+        notes: sentences about what was left out, without the document's name.
+    """
+
+    fields: FrontMatter = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def read_sidecar(data: bytes) -> Sidecar:
+    """Read the file beside a document; never raises, whatever is in it.
+
+    Args:
+        data: its bytes; one more than MAX_BYTES is enough to tell that it is too large.
+    """
+    if len(data) > MAX_BYTES:
+        return Sidecar(notes=(f"{SUFFIX} is larger than {MAX_BYTES} bytes and was not read",))
+    try:
+        attributes = json.loads(data.decode("utf-8-sig"))["metadataAttributes"]
+        given = {name: attributes[name] for name in FIELDS if name in attributes}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return Sidecar(notes=(f"{SUFFIX} is no JSON object with metadataAttributes",))
+    return check_fields({name: _plain(value) for name, value in given.items()}, SUFFIX)
+
+
+def check_fields(given: dict[str, object], where: str) -> Sidecar:
+    """Keep of fields those whose values can be used, and say what is wrong with the others.
+
+    Args:
+        given: fields with values of any type; only FIELDS are looked at.
+        where: they stand, for the sentences.
+    """
+    fields: FrontMatter = {}
+    notes = []
+    for name, value in given.items():
+        if name not in FIELDS:
+            continue
+        usable = _usable(name, value)
+        if usable is None:
+            notes.append(f"{where}: {name} {_WANTED.get(name, 'is no line of text')}; left out")
+        else:
+            fields[name] = usable
+    return Sidecar(fields, tuple(notes))
+
+
+_WANTED: Final = {
+    DOCUMENT_TYPE: f"is none of {', '.join(DocumentType)}",
+    SOURCE_URL: "is no http or https address",
+    TAGS: "are no list of words",
+}
+
+
+def _plain(value: object) -> object:
+    """Take a typed value out of its wrapping."""
+    typed = value.get("value") if isinstance(value, dict) else None
+    if not isinstance(typed, dict):
+        return value
+    return next((typed[name] for name in _TYPED if name in typed), None)
+
+
+def _usable(name: str, value: object) -> str | list[str] | None:
+    if name == TAGS:
+        words = value if isinstance(value, list) else [value]
+        lines = [line for word in words if (line := _line(word)) is not None]
+        return lines if lines and len(lines) == len(words) else None
+    line = _line(value)
+    if line is None or (name == DOCUMENT_TYPE and line not in set(DocumentType)):
+        return None
+    return web_address(line) if name == SOURCE_URL else line
+
+
+def _line(value: object) -> str | None:
+    """Give a value as one line of text."""
+    if isinstance(value, bool):
+        value = str(value).lower()
+    if not isinstance(value, str | int | float):
+        return None
+    line = " ".join(str(value).split())
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return None
+    return line if 1 <= len(line) <= _MAX_VALUE else None

@@ -1,0 +1,114 @@
+"""A page that would take a parser too long is refused before it is parsed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
+
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.extract.html import read_html
+from knowledge_rag.extract.html_cost import _TAG, _Tally, check_cost
+from knowledge_rag.extract.html_tree import walk
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div>" * 100_000 + "x",
+        "<ul><li>x" * 100_000,
+        "<object><select></object></select>" * 100_000,
+        "<form><div></form>" * 100_000,
+        "<span><div></span></div>" * 100_000,
+        "<b><div></b>" * 100_000,
+        "<div><object></div></object>" * 100_000,
+        "".join(f"<p><font size={n}>x" for n in range(20_000)),
+        "<svg>" + "<g>" * 100_000,
+        "<table><tr><td>" * 50_000,
+    ],
+)
+def test_what_is_nested_without_end_is_refused(page):
+    with pytest.raises(UnreadableDocument, match="nested too deeply, or never closed"):
+        check_cost("page.html", page)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p " + " ".join(f"a{n}" for n in range(5_000)) + ">x",
+        "<p " + "/".join(f"a{n}" for n in range(5_000)) + ">x",
+        "<p " + "".join(f"a{n}='>'" for n in range(5_000)) + ">x",
+        "</p " + " ".join(f"a{n}" for n in range(5_000)) + ">x",
+    ],
+)
+def test_a_tag_with_thousands_of_attributes_is_refused(page):
+    with pytest.raises(UnreadableDocument, match="a tag with more than 4000 attributes"):
+        check_cost("page.html", page)
+
+
+def test_tags_within_tags_are_not_read_again_and_again():
+    with pytest.raises(UnreadableDocument):
+        check_cost("page.html", "<a x='" * 20_000)
+    with pytest.raises(UnreadableDocument, match="tags within tags"):
+        check_cost("page.html", ("<a b='" + "<a " * 300 + "'>") * 200)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>one<p>two" * 50_000,
+        "<table>" + "<tr><td>1<td>2" * 50_000,
+        "<ul>" + "<li>x</li>" * 50_000 + "</ul>",
+        "<div><span><b>x</b></span></div>" * 50_000,
+        "<script>" + "if(a<b.c&&d<e)f('<div>');" * 5_000 + "</script><p>x",
+        "<!-- <div> " * 5_000 + "-->x",
+        "<img alt='a' src='data:image/png;base64," + "AB/+" * 100_000 + "'>x",
+        "<div>" * 1_000 + "x",
+    ],
+)
+def test_an_ordinary_page_of_any_size_is_not(page):
+    check_cost("page.html", page)
+
+
+def test_a_thousand_levels_are_read():
+    assert read_html("page.html", b"<div>" * 1_000 + b"x").text == "x\n"
+
+
+SOUP = st.lists(
+    st.sampled_from(
+        [
+            f"<{slash}{name}>"
+            for slash in ("", "/")
+            for name in (
+                "div", "span", "p", "b", "i", "a", "form", "table", "tr", "td", "caption", "object",
+                "select", "option", "button", "svg", "foreignObject", "template", "ul", "li", "h1",
+                "x-y", "ruby", "rt", "title", "script", "textarea",
+            )
+        ]
+        + ["<font size=1>", "<font size=2>", "x", "<!--", "-->", "<br>", "<svg/>"]
+    ),
+    max_size=80,
+).map("".join)  # fmt: skip
+
+
+@given(SOUP)
+def test_the_count_is_no_less_than_the_parser_s_own_depth(page):
+    tally, most = _Tally(), 1
+    for slash, name, _ in _TAG.findall(page):
+        (tally.end if slash else tally.start)(name.lower())
+        most = max(most, tally.open)
+    depth = deepest = 0
+
+    def enter(_node):
+        nonlocal depth, deepest
+        depth += 1
+        deepest = max(deepest, depth)
+        return True
+
+    def leave(_node):
+        nonlocal depth
+        depth -= 1
+
+    parsed = LexborHTMLParser(f"<!doctype html><body>{page}")
+    walk(parsed.root, enter, leave)
+    # what is not counted nests three deep at most between two elements that are
+    assert deepest <= 4 * most + 4

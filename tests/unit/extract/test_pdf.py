@@ -1,0 +1,99 @@
+"""PDFs: the text of each page, and a clear reason where there is none."""
+
+from contextlib import suppress
+
+import pytest
+
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.extract import pdf
+from knowledge_rag.extract.pdf import read_pdf
+from tests.support.pdfs import bomb_pdf, scanned_pdf, text_pdf, without_table
+
+
+def reason(data):
+    with pytest.raises(UnreadableDocument) as caught:
+        read_pdf("handbook.pdf", data)
+    return caught.value.reason
+
+
+def test_each_page_s_lines_are_given_in_their_order():
+    read = read_pdf(
+        "a.pdf",
+        text_pdf([["RDS (failover)", "Promote it."], ["Page two \u20ac"]], title="Handbook"),
+    )
+    assert read == pdf.PdfText("Handbook", ("RDS (failover)\nPromote it.", "Page two \u20ac"), ())
+
+
+def test_a_word_that_a_hyphen_parts_stays_on_its_two_lines():
+    read = read_pdf("a.pdf", text_pdf([["promote the rep-", "lica now, the read-only one"]]))
+    assert read.pages == ("promote the rep-\nlica now, the read-only one",)
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("Microsoft Word - Plan", "Plan"),
+        ("untitled", ""),
+        (" A\n  B ", "A B"),
+        ("x" * 2_000, "x" * 1_000),
+    ],
+)
+def test_a_title_is_one_line_without_what_programs_add(title, shown):
+    assert read_pdf("a.pdf", text_pdf([["x"]], title=title)).title == shown
+
+
+def test_pages_without_text_are_told_and_the_others_are_read():
+    read = read_pdf("a.pdf", text_pdf([[], ["x"], [], [" "]]))
+    assert read.pages == ("", "x", "", "")
+    assert read.notes == ("no text on pages 1, 3, 4",)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "empty file"),
+        (b"# Markdown\n", "no PDF, whatever its name says"),
+        (text_pdf([["x"]])[:300], "a damaged PDF: it ends early, or its parts can't be found"),
+        (b"%PDF-1.7\n", "a damaged PDF: it ends early, or its parts can't be found"),
+        (text_pdf([["x"]], password="secret"), "encrypted: it opens with a password only"),
+        (scanned_pdf(), "no text on its one page: pictures of text need recognition (OCR) first"),
+        (scanned_pdf(3), "no text on any of its 3 pages: pictures of text need recognition (OCR) first"),
+        (text_pdf([]), "a damaged PDF: it ends early, or its parts can't be found"),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_read_says_why(data, why):
+    assert reason(data) == why
+
+
+def test_one_that_opens_without_a_password_is_read():
+    assert read_pdf("a.pdf", text_pdf([["x"]], password="")).pages == ("x",)
+
+
+def test_one_whose_table_of_objects_is_broken_is_read_where_its_objects_are_whole():
+    assert read_pdf("a.pdf", without_table(text_pdf([["x"], ["y"]]))).pages == ("x", "y")
+
+
+def test_a_damaged_file_never_takes_the_process_along():
+    whole = text_pdf([["some text"], ["more"]], title="T")
+    for at in range(0, len(whole), 7):
+        broken = whole[:at] + b"\xff\x00<<" + whole[at + 4 :]
+        with suppress(UnreadableDocument):
+            assert any(read_pdf("a.pdf", broken).pages)
+
+
+def test_five_hundred_pages_are_read():
+    pages = [[f"Page {n}, line {i}" for i in range(40)] for n in range(500)]
+    read = read_pdf("a.pdf", text_pdf(pages))
+    assert read.pages == tuple("\n".join(lines) for lines in pages)
+
+
+def test_more_pages_or_more_text_than_is_read_is_told(monkeypatch):
+    monkeypatch.setattr(pdf, "MAX_PAGES", 3)
+    assert reason(text_pdf([["x"]] * 4)) == "4 pages, at most 3 are read"
+    monkeypatch.setattr(pdf, "MAX_CHARACTERS", 20)
+    assert reason(text_pdf([["x" * 15]] * 2)) == "more than 20 characters of text by page 2"
+    assert reason(text_pdf([["x" * 30]])) == "more than 20 characters of text by page 1"
+
+
+def test_what_unpacks_to_much_more_than_it_is_is_read_as_nothing():
+    assert "no text on its one page" in reason(bomb_pdf(20_000_000))
