@@ -48,7 +48,7 @@ class ChunkDocuments(Construct):
             name=self.name,
             module="lambdas.chunk_documents.handler",
             description="Cuts documents of an ingestion job into chunks of exact lines.",
-            environment={},
+            environment=_environment(settings),
             timeout=CHUNK_TIMEOUT,
             memory_mb=CHUNK_MEMORY_MB,
             settings=settings,
@@ -81,3 +81,8 @@ class ChunkDocuments(Construct):
         self.packed.alias.node.add_dependency(policy)
         explain_objects(policy, buckets.corpus, "It reads whichever document Bedrock names.")
         explain_objects(policy, buckets.intermediate, "Bedrock names the batches of a job itself.")
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    order = settings.sources.date_order
+    return {"DATE_ORDER": order.value} if order else {}

@@ -7,7 +7,6 @@ wrong is told at once: each setting by its name, with what it may be.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -26,12 +25,14 @@ from infra.setting_types import (
     text,
     whole,
 )
+from infra.settings_context import given_values
+from infra.settings_sources import SOURCE_SETTINGS, check_sources, source_settings
 from knowledge_rag.core.alarms import Thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-CONTEXT_KEY: Final = "knowledge-rag"
+    from infra.settings_sources import SourceSettings
 
 _LOG_RETENTION_DAYS: Final = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1827)
 """What CloudWatch Logs accepts, up to five years."""
@@ -185,6 +186,7 @@ class Settings:
         customer_managed_key: whether data is encrypted under a key of the account's own.
         log_retention_days: days that logs are kept.
         alarm_email: that alarms are sent to, ``""`` for none.
+        sources: which come first, and how their dates are written.
         thresholds: of the alarms.
     """
 
@@ -197,6 +199,7 @@ class Settings:
     alarm_email: str
     store: StoreSettings
     retrieval: RetrievalSettings
+    sources: SourceSettings
     entrypoint: EntrypointSettings
     thresholds: Thresholds
 
@@ -225,6 +228,7 @@ SETTINGS: Final[dict[str, tuple[Callable[[Any], Any], Any, Any]]] = {
     "embedding_dimension": (whole(1, 4096), 1024, 1024),
     "search_type": (choice(SearchType), SearchType.HYBRID, SearchType.HYBRID),
     "evidence_floor": (number(-1e6, 1e6, optional=True), None, None),
+    **SOURCE_SETTINGS,
     "guardrail": (switch, False, True),
     "reserved_concurrency": (whole(0, 1000), 0, 20),
     "entrypoint": (choice(Entrypoint), Entrypoint.GATEWAY, Entrypoint.GATEWAY),
@@ -257,35 +261,13 @@ def load_settings(context: Mapping[str, Any], region: str | None = None) -> Sett
         SettingsError: one or more values are wrong; every one is named.
     """
     problems = Problems()
-    given = _given(context, problems)
+    given = given_values(context, ("preset", *SETTINGS), problems)
     preset = _preset(given.pop("preset", Preset.DEV), problems)
     values = _values(given, preset, problems)
     _check_together(values, region, problems)
     if problems.found:
         raise SettingsError("\n".join(["settings are wrong:", *problems.found]))
     return _settings(preset, values)
-
-
-def _given(context: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """Collect what is set, the command line over the file."""
-    file = context.get(CONTEXT_KEY, {})
-    if isinstance(file, str):  # -c knowledge-rag='{"preset": "prod"}'
-        try:
-            file = json.loads(file)
-        except ValueError:
-            file = None
-    if not isinstance(file, dict):
-        problems.add(CONTEXT_KEY, MISSING, "an object of settings")
-        file = {}
-    given = dict(file)
-    for key, value in context.items():
-        if key.startswith(CONTEXT_KEY + ":"):
-            given[key.removeprefix(CONTEXT_KEY + ":")] = value
-    for key in sorted(set(given) - set(SETTINGS) - {"preset"}):
-        problems.add(
-            key, given.pop(key), f"one of {', '.join(('preset', *SETTINGS))}", unknown=True
-        )
-    return given
 
 
 def _preset(value: object, problems: Problems) -> Preset:
@@ -324,6 +306,7 @@ def _check_together(values: dict[str, Any], region: str | None, problems: Proble
         values["agent_model_regions"] = destination_regions(
             values["agent_model"], values["agent_model_regions"], region, problems
         )
+    check_sources(values, problems)
     _check_gateway(values, problems)
 
 
@@ -366,6 +349,7 @@ def _settings(preset: Preset, values: Mapping[str, Any]) -> Settings:
             guardrail=values["guardrail"],
             reserved_concurrency=values["reserved_concurrency"],
         ),
+        sources=source_settings(values),
         entrypoint=EntrypointSettings(
             kind=values["entrypoint"],
             agent_model=values["agent_model"],

@@ -7,6 +7,7 @@ CORPUS_PREFIX         key prefix of the corpus in its bucket, not part of    non
                       any citation, e.g. ``knowledge-corpus/``
 MAX_TOKENS            cap of a chunk in tokens, 128..8192                    256
 MAX_DOCUMENT_BYTES    larger documents yield no chunks, 1..104857600         10485760
+DATE_ORDER            ``mdy`` or ``dmy``: how 03/04/2026 is read             no date
 ===================== ====================================================== ==========
 
 An empty value counts as absent. ``POWERTOOLS_SERVICE_NAME`` and the log's level are those of
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.extract.dates import DateOrder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +37,7 @@ class Settings:
     chunking: ChunkingSettings
     corpus_prefix: str = ""
     max_document_bytes: int = DEFAULT_MAX_DOCUMENT_BYTES
+    date_order: DateOrder | None = None
 
 
 def load_settings(environ: Mapping[str, str]) -> Settings:
@@ -57,6 +60,10 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     prefix = environ.get("CORPUS_PREFIX", "").strip()
     if prefix and (prefix.startswith("/") or not prefix.endswith("/")):
         problems.append(f"CORPUS_PREFIX={prefix[:40]!r}: allowed is a key prefix that ends in '/'")
+    order = environ.get("DATE_ORDER", "").strip().lower()
+    if order and order not in tuple(DateOrder):
+        problems.append(f"DATE_ORDER={order[:40]!r}: allowed is {' or '.join(DateOrder)}")
     if problems:
         raise InvalidSettings("; ".join(problems))
-    return Settings(ChunkingSettings(max_tokens), prefix, max_bytes)
+    date_order = DateOrder(order) if order else None
+    return Settings(ChunkingSettings(max_tokens), prefix, max_bytes, date_order)

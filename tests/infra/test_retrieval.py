@@ -76,6 +76,20 @@ def test_floor_and_guardrail_reach_it(full):
     assert "Version" in text(environment(full)["GUARDRAIL_VERSION"])
 
 
+def test_a_source_policy_reaches_it():
+    scope = {"equals": {"key": "service", "value": "north"}}
+    values = environment(template(source_policy="website-first", secondary_scope=scope))
+    read = load_environment(values | {"AWS_REGION": "eu-west-1"})
+    assert values["SOURCE_POLICY"] == "website-first"
+    assert read.search.priority.secondary_scope == scope
+
+
+def test_without_a_source_policy_nothing_is_said_of_one(plain):
+    read = load_environment(environment(plain) | {"AWS_REGION": "eu-west-1"})
+    assert read.search.priority is None
+    assert not {"SOURCE_POLICY", "SECONDARY_SCOPE"} & set(environment(plain))
+
+
 def test_a_floor_belongs_to_its_search_type():
     values = environment(template(search_type="SEMANTIC", evidence_floor=0.3))
     assert values["SEARCH_TYPE"] == "SEMANTIC"

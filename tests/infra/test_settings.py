@@ -103,6 +103,11 @@ def test_texts_of_the_command_line_are_read_as_what_they_are():
         ("zero_result_warning_percent", 60, "at most zero_result_alarm_percent"),
         ("error_rate_percent", 101, "0 to 100"),
         ("corpus", " ", "not blank"),
+        ("source_policy", "pdf-first", "off or website-first"),
+        ("secondary_scope", "service=north", "an object with one operator"),
+        ("secondary_scope", {}, "an object with one operator"),
+        ("secondary_scope", {"a": 1, "b": 2}, "an object with one operator"),
+        ("date_order", "ymd", "mdy or dmy"),
         ("entrypont", "agent", "no setting; known are preset, name"),
     ],
 )
@@ -110,6 +115,24 @@ def test_a_wrong_value_is_named_with_what_is_allowed(key, value, allowed):
     (line,) = problems(**{key: value})
     assert line.startswith(f"  {key} = {json.dumps(value)}")
     assert allowed in line
+
+
+def test_a_scope_may_be_text_or_an_object_and_goes_with_a_policy():
+    scope = {"equals": {"key": "service", "value": "north"}}
+    for given in (scope, json.dumps(scope)):
+        read = settings(source_policy="website-first", secondary_scope=given)
+        assert json.loads(read.sources.secondary_scope) == scope
+    (line,) = problems(secondary_scope=scope)
+    assert "unset unless source_policy=website-first" in line
+    assert settings(source_policy="website-first", secondary_scope=" ") == settings(
+        source_policy="website-first"
+    )
+
+
+def test_a_source_policy_goes_with_hybrid_search():
+    (line,) = problems(source_policy="website-first", search_type="SEMANTIC")
+    assert line.startswith('  source_policy = "website-first"')
+    assert "off unless search_type=HYBRID" in line
 
 
 def test_every_mistake_is_told_at_once():
