@@ -13,8 +13,8 @@ INDEXES: Final = frozenset({"readme", "index"})
 """Folded names of the file that a link to a folder means."""
 
 _TEMPLATE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
-_PAGE: Final = re.compile(r"\.(?:md|markdown|txt|html?)$", re.IGNORECASE)
-_LIKE_A_LINK: Final = re.compile(r"[/#]|\.(?:md|markdown|txt)\b", re.IGNORECASE)
+_PAGE: Final = re.compile(r"\.(?:md|markdown|txt|html?|pdf)$", re.IGNORECASE)
+_LIKE_A_LINK: Final = re.compile(r"[/#]|\.(?:md|markdown|txt|html?|pdf)\b", re.IGNORECASE)
 
 Fit = tuple[int, bool, bool, int]
 """Parts of the path that agree, from the end; whether that is all of the document's path; whether it
@@ -28,10 +28,12 @@ class Link:
     Args:
         parts: of its path, without host, query, and what a template fills in.
         anchor: behind ``#``, ``""`` without one.
+        addresses: that a web page may have which it leads to, the likeliest first.
     """
 
     parts: tuple[str, ...]
     anchor: str
+    addresses: tuple[str, ...] = ()
 
     @classmethod
     def said_in(cls, text: str) -> Link:
@@ -49,7 +51,10 @@ class Link:
             return cls((), "")
         path = unquote(split.path)
         parts = tuple(part for part in path.split("/") if part not in ("", ".", ".."))
-        return cls(parts, unquote(split.fragment))
+        address = f"{split.netloc.casefold()}{split.path.rstrip('/')}"
+        asked = f"{address}?{split.query}" if split.query else address
+        addresses = tuple(dict.fromkeys((asked, address))) if split.netloc else ()
+        return cls(parts, unquote(split.fragment), addresses)
 
     @property
     def stem(self) -> str:

@@ -10,16 +10,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.metadata import SOURCE_URL
 from knowledge_rag.evaluation.coverage_alerts import fold
 from knowledge_rag.evaluation.coverage_links import INDEXES, Link, fit, folded_parts
 from knowledge_rag.evaluation.coverage_sections import sections_of
 from knowledge_rag.evaluation.datasets import Target
-from knowledge_rag.local.corpus import read_bytes
+from knowledge_rag.local.corpus import read_extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from knowledge_rag.core.chunks import Document
     from knowledge_rag.evaluation.coverage_alerts import Alert
     from knowledge_rag.evaluation.coverage_sections import Section
     from knowledge_rag.evaluation.evaluation_corpus import Documents
@@ -97,7 +98,7 @@ class Runbooks:
         self._documents = documents
         self._mapping = mapping or {}
         self._root = documents.root.resolve().name
-        self._pages: dict[str, tuple[DocumentType, tuple[Section, ...]]] = {}
+        self._pages: dict[str, tuple[Document, tuple[Section, ...]]] = {}
         self._by_stem: defaultdict[str, list[str]] = defaultdict(list)
         for name in sorted(documents.sha256):
             *folders, stem = folded_parts(name, self._root)
@@ -157,6 +158,9 @@ class Runbooks:
 
     def _best(self, link: Link) -> list[str]:
         """Give the files that fit a link best; several only where they fit equally well."""
+        for address in link.addresses:
+            if address in self._addresses:
+                return self._addresses[address]
         if not link.parts:
             return []
         candidates = self._by_stem.get(link.stem, [])
@@ -203,12 +207,23 @@ class Runbooks:
                         found[name].append(Target(file, section.lines))
         return {name: tuple(targets) for name, targets in found.items()}
 
+    @cached_property
+    def _addresses(self) -> dict[str, list[str]]:
+        """All documents that say where on the web they are from, by that address."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for file in sorted(self._documents.sha256):
+            url = self._page(file)[0].front_matter.get(SOURCE_URL)
+            if isinstance(url, str):
+                for address in Link.of(url).addresses[:1]:
+                    found[address].append(file)
+        return dict(found)
+
     def _may_be_runbook(self, name: str) -> bool:
         """Whether it may be one without anybody saying so: a report of an incident may not."""
-        return self._page(name)[0] is not DocumentType.POSTMORTEM
+        return self._page(name)[0].document_type is not DocumentType.POSTMORTEM
 
-    def _page(self, name: str) -> tuple[DocumentType, tuple[Section, ...]]:
+    def _page(self, name: str) -> tuple[Document, tuple[Section, ...]]:
         if name not in self._pages:
-            document, text = read_document(name, read_bytes(self._documents.files[name]))
-            self._pages[name] = document.document_type, sections_of(text)
+            extracted = read_extracted(self._documents.files[name])
+            self._pages[name] = extracted.document, sections_of(extracted.text)
         return self._pages[name]

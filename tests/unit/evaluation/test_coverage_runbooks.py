@@ -22,6 +22,9 @@ FILES = {
     "copies/old/dns-down.md": "# DNS\n",
     "mixin.md": '# Mixin\n\n##### Alert Name: "KubeNodeNotReady"\n\n+ *Severity*: warning\n',
     "postmortems/2026-01-etcd.md": "# EtcdNoLeader\n",
+    "wiki/4711.md": "---\nsource_url: https://wiki.example/view?pageId=4711\n---\n# Old disk\n",
+    "wiki/4712.html": "<title>T</title><h1>New disk</h1><p>Swap it.</p><h2>After</h2><p>Rejoice.</p>",
+    "wiki/4712.html.metadata.json": '{"metadataAttributes": {"source_url": "https://wiki.example/new-disk/"}}',
     "page.html.md": "# Page\n\n## Twice\n\na\n\n## Twice\n\nb\n",
 }
 
@@ -59,6 +62,9 @@ def targets(found):
         ("mixin", "mixin.md", None),
         ("page.html.md#twice-1", "page.html.md", (7, 9)),
         ("page.html.md#twice", "page.html.md", (3, 6)),
+        ("https://WIKI.example/view?pageId=4711#old-disk", "wiki/4711.md", (4, 4)),
+        ("https://wiki.example/new-disk#after", "wiki/4712.html", (5, 7)),
+        ("https://x.dev/wiki/4712#after", "wiki/4712.html", (5, 7)),
         ("https://x.dev/postmortems/2026-01-etcd", "postmortems/2026-01-etcd.md", None),
     ],
 )  # fmt: skip
