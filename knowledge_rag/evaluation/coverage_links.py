@@ -13,6 +13,7 @@ INDEXES: Final = frozenset({"readme", "index"})
 """Folded names of the file that a link to a folder means."""
 
 _TEMPLATE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_DOCUMENT: Final = re.compile(r"\.(?:md|markdown|txt)$", re.IGNORECASE)
 _PAGE: Final = re.compile(r"\.(?:md|markdown|txt|html?|pdf)$", re.IGNORECASE)
 _LIKE_A_LINK: Final = re.compile(r"[/#]|\.(?:md|markdown|txt|html?|pdf)\b", re.IGNORECASE)
 
@@ -57,6 +58,11 @@ class Link:
         return cls(parts, unquote(split.fragment), addresses)
 
     @property
+    def is_file(self) -> bool:
+        """Whether it names a file of the documents, and so no folder."""
+        return _DOCUMENT.search(self.parts[-1]) is not None
+
+    @property
     def stem(self) -> str:
         """Give the folded name of the page; a link to an index is to its folder's page, too."""
         return fold(_PAGE.sub("", self.parts[-1]))
@@ -82,6 +88,8 @@ def fit(link: Link, source_file: str, root: str) -> Fit | None:
     wanted = [*map(fold, link.parts[:-1]), link.stem]
     have = folded_parts(source_file, root)
     is_index = have[-1] in INDEXES and link.stem not in INDEXES
+    if is_index and link.is_file:
+        return None
     if is_index:
         have.pop()
     agree = _common_end(wanted, have)

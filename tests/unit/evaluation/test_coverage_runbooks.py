@@ -82,6 +82,7 @@ def test_a_link_leads_to_the_file_whose_path_fits_its_end_best(documents, link, 
         ("https://[::1/a", Gap.MISSING, "no document"),
         ("https://x.dev/kubelet/#gone", Gap.MISSING, "kubelet/index.md has no heading of that name"),
         ("https://x.dev/README.md", Gap.MISSING, "no document"),
+        ("https://x.dev/kubelet.md", Gap.MISSING, "no document"),
         ("https://x.dev/KubePodCrashLooping", Gap.AMBIGUOUS, "may be kubelet/KubePodCrashLooping.md, other/Kube"),
     ],
 )  # fmt: skip
