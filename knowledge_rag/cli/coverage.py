@@ -55,6 +55,10 @@ def coverage(
         bool,
         typer.Option("--write-baseline", help="Write the gaps of this run to --baseline, exit 0."),
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show for each alert what was asked and found, too."),
+    ] = False,
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TEXT,
     json: JsonOption = False,
 ) -> None:
@@ -69,7 +73,7 @@ def coverage(
 
     work = coverage_work.Work(tuple(rules), docs, mapping, top, threshold, baseline, write_baseline)
     done = coverage_work.run(work)
-    coverage_output.write("json" if json else form.value, done)
+    coverage_output.write("json" if json else form.value, done, explain=explain)
     if done.unknown:
         raise typer.Exit(ExitCode.DEGRADED)
     if write_baseline and baseline is not None:

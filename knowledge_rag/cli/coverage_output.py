@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.coverage_run import Checked
 
 
-def write(form: str, done: Coverage) -> None:
+def write(form: str, done: Coverage, *, explain: bool = False) -> None:
     """Print the outcome.
 
     Args:
         form: ``text``, ``json``, ``sarif`` or ``junit``.
         done: the outcome.
+        explain: whether text shows what was asked and found, as JSON always does.
     """
     if form == "json":
         print_json(done.to_dict())
@@ -36,6 +37,8 @@ def write(form: str, done: Coverage) -> None:
     elif form == "junit":
         sys.stdout.write(as_junit(done))
     else:
+        if explain:
+            show_evidence(out(), done)
         show(out(), done)
     for alert, file in done.mended:
         tell("mended", f"{alert} in {file}: take it out of the baseline")
@@ -62,6 +65,21 @@ def show(console: Console, done: Coverage) -> None:
         message = f"alert {each.alert.name} could not be checked: {each.reason}"
         _line(console, each, "degraded", "yellow", message, "degraded")
     console.print(Text(_summary(done), style="green" if done.passed else "red"))
+
+
+def show_evidence(console: Console, done: Coverage) -> None:
+    """Show of each alert what was asked, and what that found."""
+    for each in done.checked:
+        console.print(Text(neutralise(f"{each.alert.where}: {each.alert.name}"), style="bold"))
+        for query in each.queries:
+            console.print(f"  asked: {neutralise(query)}")
+        for citation in (*each.instead, *([each.hit.citation] if each.hit else [])):
+            lines = f"lines {citation.start_line}-{citation.end_line}"
+            console.print(neutralise(f"  found: {citation.source_file}, {lines}"))
+        if each.hit is not None and each.runbook is not None:
+            rank, by = each.hit.rank, each.runbook.by.value
+            console.print(f"  its runbook by {by}: result {rank} of the last query")
+    console.print()
 
 
 def _line(  # one finding's own parts

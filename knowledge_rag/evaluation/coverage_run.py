@@ -55,7 +55,7 @@ class Checked:
         message: of the gap, for people.
         reason: why it could not be found out.
         queries: what was asked.
-        instead: what was found in place of the runbook, best first.
+        instead: what was found before the runbook, or in its place, in order.
     """
 
     alert: Alert
@@ -127,9 +127,8 @@ async def _checked(alert: Alert, own: Runbook | NoRunbook, asking: _Asking) -> C
         reason = reason or outcome.reason
         for rank, result in enumerate(outcome.results, start=1):
             if any(target.reached_by(result.citation) for target in own.targets):
-                return Checked(
-                    alert, own, Hit(query.text, rank, result.citation), queries=tuple(asked)
-                )
+                hit = Hit(query.text, rank, result.citation)
+                return Checked(alert, own, hit, queries=tuple(asked), instead=tuple(found))
             found.setdefault(result.citation)
     instead = tuple(found)
     if reason is not None:  # nobody knows what that query would have found

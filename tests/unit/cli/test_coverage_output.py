@@ -108,6 +108,22 @@ def test_text_has_a_line_for_each_gap_that_editors_open(done, capsys):
     assert printed.err == "mended Gone in b.yaml: take it out of the baseline\n"
 
 
+def test_explained_each_alert_says_what_was_asked_and_found(capsys):
+    elsewhere = Citation("b.md", 4, 5)
+    late = checked("Late", 4, runbook=FOUND, hit=FINE.hit, queries=("p", "q"), instead=(elsewhere,))
+    coverage_output.write("text", summarise([late], [], top=5), explain=True)
+    assert capsys.readouterr().out == (
+        "rules/a b.yaml:4: Late\n"
+        "  asked: p\n"
+        "  asked: q\n"
+        "  found: b.md, lines 4-5\n"
+        "  found: a.md, lines 2-3\n"
+        "  its runbook by link: result 2 of the last query\n"
+        "\n"
+        "Covered: 1 of 1 alert covered.\n"
+    )
+
+
 def test_what_could_not_be_found_out_is_said_and_is_no_error(capsys):
     coverage_output.write("text", summarise([FINE, SLOW], [], top=5))
     assert capsys.readouterr().out == (

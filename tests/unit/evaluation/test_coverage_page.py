@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 from knowledge_rag.cli.app import app
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.coverage_runbooks import Gap
-from tests.support.local import PROJECT
+from tests.support.local import PROJECT, RUNBOOKS, WordHashes, write_files
 
 PAGE = (PROJECT / "docs/coverage.md").read_text(encoding="utf-8")
 WORKFLOW = PROJECT / "examples/github-actions/alert-coverage.yml"
@@ -48,6 +49,25 @@ def test_the_workflow_s_commands_are_commands_and_the_check_may_fail_it():
     ]  # fmt: skip
     assert "||" not in steps[2]
     assert set(workflow["on" if "on" in workflow else True]) == {"pull_request"}
+
+
+def test_a_search_that_is_degraded_ends_with_3_and_writes_no_baseline(tmp_path, monkeypatch):
+    rules = "groups:\n- name: g\n  rules:\n  - {alert: RdsFailover, expr: x}\n"
+    write_files(tmp_path, {f"docs/{name}": text for name, text in RUNBOOKS.items()})
+    write_files(tmp_path, {"rules.yaml": rules})
+    monkeypatch.setenv("KNOWLEDGE_RAG_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr("knowledge_rag.local.embeddings.MiniLm", lambda _: WordHashes())
+    monkeypatch.setattr("lambdas.retrieve_knowledge.settings.DEFAULT_DEADLINE_SECONDS", 1e-6)
+    known = tmp_path / "known.json"
+    done = CliRunner().invoke(
+        app,
+        ["coverage", "--rules", str(tmp_path / "rules.yaml"), "--docs", str(tmp_path / "docs"),
+         "--baseline", str(known), "--write-baseline", "--json"],
+    )  # fmt: skip
+    assert done.exit_code == 3
+    told = json.loads(done.stdout)
+    assert [each["reason"] for each in told["degraded"]] == ["timeout"]
+    assert (told["findings"], told["passed"], known.exists()) == ([], False, False)
 
 
 @pytest.mark.parametrize(
