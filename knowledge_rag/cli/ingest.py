@@ -11,6 +11,7 @@ from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import out, print_json, tell
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.extract.dates import DateOrder
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ def ingest(
         Path, typer.Argument(metavar="DIR", help="Folder with *.md, *.txt, *.html and *.pdf files.")
     ],
     kb: KbPath = None,
+    date_order: Annotated[
+        DateOrder | None,
+        typer.Option(
+            envvar="DATE_ORDER",
+            help="How 03/04/2026 is read.  [default: as no date]",
+            show_default=False,
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Bring a knowledge base up to date with a folder.
@@ -41,10 +50,11 @@ def ingest(
     """
     from knowledge_rag.cli.knowledge_bases import ingest_folder
     from knowledge_rag.cli.lint import show_first
+    from knowledge_rag.local.ingest import IngestSettings
     from knowledge_rag.local.settings import LocalSettings
 
     path = kb or LocalSettings.from_environment().default_knowledge_base
-    report = ingest_folder(folder, path)
+    report = ingest_folder(folder, path, IngestSettings(date_order=date_order))
     if json:
         print_json(as_json(report, path))
     else:

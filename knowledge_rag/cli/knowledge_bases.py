@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from knowledge_rag.core.policy_settings import SourcePolicy
     from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.local.action_group import ActionGroup
-    from knowledge_rag.local.ingest import IngestReport
+    from knowledge_rag.local.ingest import IngestReport, IngestSettings
 
 SAMPLE_CORPUS: Final = "knowledge-corpus"
 SAMPLE_FILE: Final = "sample.kb"
@@ -28,11 +29,13 @@ _BUSY_SECONDS: Final = 60.0
 """How long to wait for other commands that are making the sample knowledge base just now."""
 
 
-def ingest_folder(folder: Path, kb_path: Path) -> IngestReport:
+def ingest_folder(
+    folder: Path, kb_path: Path, settings: IngestSettings | None = None
+) -> IngestReport:
     """Ingest a folder with a progress bar."""
     with progress_bar() as progress:
         embedder = MiniLm(LocalSettings.from_environment())
-        return ingest(folder, kb_path, embedder=embedder, progress=progress)
+        return ingest(folder, kb_path, embedder=embedder, settings=settings, progress=progress)
 
 
 def sample_knowledge_base() -> tuple[Path, IngestReport]:
@@ -91,7 +94,9 @@ def opened(kb_path: Path | None) -> Iterator[KnowledgeBase]:
 
 
 @contextmanager
-def asked(kb_path: Path | None, search_type: SearchType) -> Iterator[ActionGroup]:
+def asked(
+    kb_path: Path | None, search_type: SearchType, policy: SourcePolicy | None = None
+) -> Iterator[ActionGroup]:
     """Serve a knowledge base on loopback and point the real Lambda at it while the block runs."""
     from knowledge_rag.local.action_group import local_action_group
     from knowledge_rag.local.server import LocalBedrock
@@ -99,6 +104,6 @@ def asked(kb_path: Path | None, search_type: SearchType) -> Iterator[ActionGroup
     with (
         opened(kb_path) as knowledge_base,
         LocalBedrock(knowledge_base) as bedrock,
-        local_action_group(bedrock.endpoint_url, search_type=search_type) as group,
+        local_action_group(bedrock.endpoint_url, search_type=search_type, policy=policy) as group,
     ):
         yield group

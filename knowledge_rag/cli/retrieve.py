@@ -9,6 +9,7 @@ import typer
 from knowledge_rag.cli.options import JsonOption, KbOption, Search
 from knowledge_rag.cli.terminal import out, print_json
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.policy_settings import SourcePolicy
 
 
 def retrieve(
@@ -31,6 +32,17 @@ def retrieve(
             help="Only documents with this document_type or service.",
         ),
     ] = None,
+    policy: Annotated[
+        SourcePolicy | None,
+        typer.Option(
+            help="Which sources come first.  [default: what SOURCE_POLICY says, else off]",
+            show_default=False,
+        ),
+    ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show the order before and after the policy, and why."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Retrieve the lines that answer a question, through the real Lambda.
@@ -38,12 +50,14 @@ def retrieve(
     Exits 1 if nothing is documented, 3 if the knowledge base could not be searched.
     """
     from knowledge_rag.cli.evidence import exit_code_of, show_outcome
+    from knowledge_rag.cli.explanation import show_explanation
     from knowledge_rag.cli.knowledge_bases import asked, chosen
     from knowledge_rag.core.retrieval import SearchType
 
-    event = {"query": query, "max_results": max_results, **_arguments(filters or [])}
+    event = {"query": query, "max_results": max_results, "explain": explain}
+    event |= _arguments(filters or [])
     path = chosen(kb)
-    with asked(path, SearchType(search.value.upper())) as group:
+    with asked(path, SearchType(search.value.upper()), policy) as group:
         answer = group.invoke(event)
     if answer.status_code != 200:
         raise InvalidRequest(answer.body["error"], status=answer.status_code)
@@ -51,6 +65,8 @@ def retrieve(
         print_json(answer.body)
     else:
         show_outcome(out(), answer.body, path)
+        if "explanation" in answer.body:
+            show_explanation(out(), answer.body["explanation"])
     raise typer.Exit(exit_code_of(answer.body))
 
 

@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.core.policy_settings import SourcePolicy
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID, EVIDENCE_FLOOR_SEMANTIC
 from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
 from knowledge_rag.local.thread_output import collected_output
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD, MESSAGE_VERSION
+from lambdas.retrieve_knowledge.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,10 +26,14 @@ if TYPE_CHECKING:
 REGION: Final = "us-east-1"
 """Any region will do: nothing leaves the machine."""
 
-_SHARED: Final = frozenset(
+_POLICY: Final = frozenset({"SOURCE_POLICY", "SECONDARY_SCOPE", "POLICY_TODAY"})
+"""Settings of the function that apply here as they do in AWS; see ``docs/source-policy.md``."""
+
+_SHARED: Final = _POLICY | frozenset(
     {"HOME", "LANG", "ORT_DISABLE_TELEMETRY", "PATH", "SYSTEMROOT", "TMPDIR", "TZ"}
 )
-"""The variables of the user's that the function may see: those that set nothing about it.
+"""The variables of the user's that the function may see: those of the policy, and those that set
+nothing about it.
 
 A profile, a proxy or ``AWS_IGNORE_CONFIGURED_ENDPOINT_URLS`` would send its calls elsewhere, and
 names like ``LOG_LEVEL`` or ``DEADLINE_SECONDS`` mean other things to other programs.
@@ -110,7 +116,10 @@ class ActionGroup:
 
 @contextmanager
 def local_action_group(
-    endpoint_url: str, *, search_type: SearchType = SearchType.HYBRID
+    endpoint_url: str,
+    *,
+    search_type: SearchType = SearchType.HYBRID,
+    policy: SourcePolicy | None = None,
 ) -> Iterator[ActionGroup]:
     """Point the function at a local server for as long as the block runs.
 
@@ -119,11 +128,18 @@ def local_action_group(
     Args:
         endpoint_url: of a :class:`~knowledge_rag.local.server.LocalBedrock`.
         search_type: what the function asks for.
+        policy: of sources; by default what the user's ``SOURCE_POLICY`` says.
+
+    Raises:
+        InvalidSettings: the policy, its scope or its day is wrong, or does not go with the search.
     """
     before = dict(os.environ)
-    kept = {name: value for name, value in before.items() if name in _SHARED}
-    _become(kept | _environment(endpoint_url, search_type))
+    hidden = _POLICY if policy is SourcePolicy.OFF else frozenset()
+    kept = {name: value for name, value in before.items() if name in _SHARED - hidden}
+    chosen = {} if policy is None else {"SOURCE_POLICY": policy.value}
+    _become(kept | chosen | _environment(endpoint_url, search_type))
     try:
+        load_settings(os.environ)
         # only now: Powertools reads its settings when it is imported
         from lambdas.retrieve_knowledge.handler import lambda_handler, warm_up  # noqa: PLC0415
         from lambdas.retrieve_knowledge.service import reset  # noqa: PLC0415

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import decode
+from knowledge_rag.extract.dates_in_chunks import DATES_VERSION, dated
 from knowledge_rag.extract.documents import cut, extract, fingerprint, is_extracted
 from knowledge_rag.extract.lint.check import lint_text
 from knowledge_rag.local.corpus import MAX_FILE_BYTES, find_documents, read_beside, read_bytes
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from knowledge_rag.extract.dates import DateOrder
     from knowledge_rag.extract.lint.finding import Finding
     from knowledge_rag.local.corpus import CorpusFile
     from knowledge_rag.local.embeddings import Embedder
@@ -50,15 +52,20 @@ class IngestSettings:
     Args:
         chunking: how documents are cut.
         max_file_bytes: larger files are skipped and reported.
+        date_order: of day and month in ``03/04/2026``; unset, that is no date.
     """
 
     chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
     max_file_bytes: int = MAX_FILE_BYTES
+    date_order: DateOrder | None = None
 
     @property
     def fingerprint(self) -> str:
         """Equal for two runs exactly if they store the same for the same bytes."""
-        return f"{self.chunking.fingerprint} keywords-{KEYWORDS_VERSION} index-{INDEX_VERSION}"
+        dates = f"dates-{DATES_VERSION}{self.date_order or ''}"
+        return (
+            f"{self.chunking.fingerprint} keywords-{KEYWORDS_VERSION} index-{INDEX_VERSION} {dates}"
+        )
 
     def fingerprint_of(self, source_file: str, beside: bytes | None) -> str:
         """Equal for two runs exactly if they store the same for the same bytes of one document.
@@ -206,6 +213,7 @@ class _Run:
             return
         self._lint += lint_text(file.source_file, read.text)
         chunks = cut(read, self._settings.chunking)
+        chunks = dated(chunks, read.text, self._settings.date_order)
         self._fresh.append(prepare(read.document, chunks, rules, read.notes))
 
     def _keep(self, source_file: str, known: KnownDocument, data: bytes) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalOutcome
+    from knowledge_rag.core.policy_settings import SourcePolicy
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.local.action_group import ActionGroup
     from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -63,6 +64,7 @@ def local_retrieval(
     knowledge_base: KnowledgeBase,
     *,
     search_type: SearchType = SearchType.HYBRID,
+    policy: SourcePolicy | None = None,
     budget: Budget | None = None,
 ) -> Iterator[BoundedRetrieval]:
     """Ask a local knowledge base for as long as the block runs.
@@ -72,15 +74,19 @@ def local_retrieval(
     Args:
         knowledge_base: the one that is searched; the caller closes it.
         search_type: what the function asks for.
+        policy: of sources; by default what the user's ``SOURCE_POLICY`` says.
         budget: of each query.
 
     Raises:
+        InvalidSettings: on entering, when the policy is wrong or does not go with the search.
         ServerFailed: on entering, when the local server does not start.
         ModelUnavailable: on entering, when the embedding model can't be had.
     """
     with (
         LocalBedrock(knowledge_base) as bedrock,
-        local_action_group(bedrock.endpoint_url, search_type=search_type) as function,
+        local_action_group(
+            bedrock.endpoint_url, search_type=search_type, policy=policy
+        ) as function,
     ):
         retrieval = BoundedRetrieval(LocalFunction(function), budget)
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.core.metadata import stored_text, to_metadata
+from knowledge_rag.extract.dates_in_chunks import dated
 from knowledge_rag.extract.documents import cut, extract, is_extracted
 from knowledge_rag.extract.lint.check import lint_text
 
@@ -72,7 +73,7 @@ def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings
         read = extract(source_file, data, storage.beside(file.uri, key))
     except InvalidCitation as error:
         raise UnreadableDocument(key, str(error)) from error
-    chunks = cut(read, settings.chunking)
+    chunks = dated(cut(read, settings.chunking), read.text, settings.date_order)
     if is_extracted(source_file):
         storage.write_text(bucket, f"{EXTRACTED}/{read.document.sha256}.txt", read.text)
     keys = []
