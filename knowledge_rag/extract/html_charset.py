@@ -68,6 +68,14 @@ def codec_named(label: str) -> str | None:
     return label if _AS_WRITTEN.fullmatch(label) else None
 
 
+def declared_codec(data: bytes) -> str | None:
+    """Give the encoding that a page without a byte-order mark is read as; ``None`` if unknown."""
+    try:
+        return _declared("", data)[0]
+    except UnreadableDocument:
+        return None
+
+
 def _declared(name: str, data: bytes) -> tuple[str, str]:
     found = _DECLARED.search(data, 0, _LOOKED_AT)
     if found is None:

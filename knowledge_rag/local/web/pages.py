@@ -1,0 +1,213 @@
+"""Web pages into a folder of the corpus: each address of a list asked politely, what changed saved."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urldefrag, urlsplit
+
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.extract.addresses import web_address
+from knowledge_rag.local.corpus import read_regular
+from knowledge_rag.local.web.errors import NotFetched
+from knowledge_rag.local.web.fetching import FetchLimits, fetch
+from knowledge_rag.local.web.robots import Robots
+from knowledge_rag.local.web.saved import SavedPages
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+    from pathlib import Path
+
+    from knowledge_rag.local.web.saved import Note
+
+MAX_ADDRESSES: Final = 1_000
+"""Of one list; a whole site is a crawler's work."""
+MAX_LIST_BYTES: Final = 1024 * 1024
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """How pages are fetched.
+
+    Args:
+        limits: of each page.
+        delay: seconds between two requests to a host, at least; a site may ask for more.
+    """
+
+    limits: FetchLimits = field(default_factory=FetchLimits)
+    delay: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What fetching takes from outside: the time, and waiting.
+
+    Args:
+        clock: seconds that only go forward.
+        sleep: waits so many seconds.
+        today: gives the time, UTC.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    today: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+class PageState(StrEnum):
+    """What became of a page."""
+
+    SAVED = "saved"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+    KEPT = "kept"
+    """It could not be fetched, and what was saved of it before stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageOutcome:
+    """What became of one address.
+
+    Args:
+        address: as it stands in the list.
+        state: of it.
+        file: below the corpus, ``""`` if there is none.
+        reason: why it was not fetched, ``""`` if it was.
+    """
+
+    address: str
+    state: PageState
+    file: str = ""
+    reason: str = ""
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the page is not as the web has it."""
+        return self.state in (PageState.FAILED, PageState.KEPT)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        shown = {"url": self.address, "state": self.state.value}
+        return shown | {k: v for k, v in (("file", self.file), ("reason", self.reason)) if v}
+
+
+def read_addresses(path: Path) -> list[str]:
+    """Read a list of addresses: one a line; blank lines and those that begin with ``#`` say nothing.
+
+    Raises:
+        InvalidRequest: it is too long, no text, or holds nothing.
+        OSError: it can't be read.
+    """
+    data = read_regular(path, MAX_LIST_BYTES + 1)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{path} is no list of addresses: not UTF-8") from error
+    lines = [line.strip() for line in text.split("\n")]
+    addresses = list(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
+    if len(data) > MAX_LIST_BYTES or len(addresses) > MAX_ADDRESSES:
+        raise InvalidRequest(f"{path} lists more than {MAX_ADDRESSES} addresses")
+    if not addresses:
+        raise InvalidRequest(f"{path} lists no address: one a line is expected")
+    return addresses
+
+
+def fetch_pages(
+    root: Path,
+    addresses: Sequence[str],
+    settings: WebSettings,
+    *,
+    progress: Progress | None = None,
+    surroundings: Surroundings | None = None,
+) -> tuple[PageOutcome, ...]:
+    """Bring pages up to date below a corpus; what can't be fetched is told, the others go on.
+
+    Args:
+        root: the corpus's folder; made if it is missing.
+        addresses: of pages, as a person wrote them.
+        settings: how.
+        progress: called with how much is done, of how much, and the phase.
+        surroundings: where time comes from.
+
+    Returns:
+        One for each address, in their order.
+
+    Raises:
+        OSError: a page can't be written.
+    """
+    run = _Run(root, settings, surroundings or Surroundings())
+    return asyncio.run(run.carry_out(addresses, progress or (lambda *_: None)))
+
+
+class _Run:
+    """One list of addresses under way."""
+
+    def __init__(self, root: Path, settings: WebSettings, surroundings: Surroundings) -> None:
+        self._saved = SavedPages(root)
+        self._settings = settings
+        self._around = surroundings
+        self._robots = Robots(settings.limits, self._pause)
+        self._asked: dict[str, float] = {}  # when each host was asked last
+
+    async def carry_out(
+        self, addresses: Sequence[str], progress: Progress
+    ) -> tuple[PageOutcome, ...]:
+        outcomes = []
+        try:
+            for done, address in enumerate(addresses):
+                progress(done, len(addresses), "fetching")
+                outcomes.append(await self._bring(address))
+            progress(len(addresses), len(addresses), "fetching")
+        finally:
+            if any(not outcome.is_failure for outcome in outcomes):
+                self._saved.remember()
+        return tuple(outcomes)
+
+    async def _bring(self, given: str) -> PageOutcome:
+        address = web_address(urldefrag(given).url) if given.isprintable() else None
+        if address is None:
+            return PageOutcome(given, PageState.FAILED, reason="no http or https address")
+        known = self._saved.known(address)
+        try:
+            return await self._fetch(given, address, known)
+        except NotFetched as error:
+            if known is None:
+                return PageOutcome(given, PageState.FAILED, reason=str(error))
+            reason = f"{error}; what was saved on {known.fetched_at[:10]} is kept"
+            return PageOutcome(given, PageState.KEPT, known.file, reason)
+
+    async def _fetch(self, given: str, address: str, known: Note | None) -> PageOutcome:
+        answer = await fetch(address, self._settings.limits, self._gate, _conditions(known))
+        if answer.status == 304 and known is not None:
+            return PageOutcome(given, PageState.UNCHANGED, known.file)
+        if answer.status != 200:
+            raise NotFetched(f"HTTP {answer.status}")
+        now = self._around.today().isoformat(timespec="seconds")
+        file, changed = self._saved.save(address, answer, now)
+        return PageOutcome(given, PageState.SAVED if changed else PageState.UNCHANGED, file)
+
+    async def _gate(self, address: str) -> None:
+        await self._robots.check(address)
+        await self._pause(address)
+
+    async def _pause(self, address: str) -> None:
+        """Wait until the host may be asked again."""
+        host = urlsplit(address).netloc
+        delay = max(self._settings.delay, self._robots.delay(address))
+        asked = self._asked.get(host)
+        if asked is not None and (left := asked + delay - self._around.clock()) > 0:
+            await self._around.sleep(left)
+        self._asked[host] = self._around.clock()
+
+
+def _conditions(known: Note | None) -> dict[str, str]:
+    if known is None:
+        return {}
+    conditions = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
+    return {name: value for name, value in conditions.items() if value}

@@ -1,0 +1,84 @@
+"""What a site allows programs to fetch, by its robots.txt (RFC 9309)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+from urllib.robotparser import RobotFileParser
+
+from knowledge_rag.local.web.errors import NotFetched
+from knowledge_rag.local.web.fetching import AGENT, fetch
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from knowledge_rag.local.web.fetching import FetchLimits
+
+MAX_BYTES: Final = 500 * 1024
+"""Of a robots.txt, as much as the standard asks for; a larger one forbids what it may."""
+MAX_DELAY: Final = 30.0
+"""Seconds between two pages that a site may ask for; one that asks for more gets these."""
+_REFUSED: Final = frozenset((401, 403, 429))
+"""Who may not read the rules is not wanted; every other 4xx says that there are none."""
+
+
+class Robots:
+    """The rules of each site, read once.
+
+    Args:
+        limits: of a page; a robots.txt may be smaller only.
+        pause: awaited with each address before it is asked.
+    """
+
+    def __init__(self, limits: FetchLimits, pause: Callable[[str], Awaitable[None]]) -> None:
+        self._limits = limits
+        self._pause = pause
+        self._rules: dict[str, RobotFileParser | str] = {}
+
+    async def check(self, address: str) -> None:
+        """Raise where a site does not allow a page to be fetched.
+
+        Raises:
+            NotFetched: it forbids it, or its rules can't be had.
+        """
+        rules = await self._of(address)
+        if isinstance(rules, str):
+            raise NotFetched(
+                f"robots.txt can't be had ({rules}), so nothing of that site is fetched"
+            )
+        if not rules.can_fetch(AGENT, address):
+            raise NotFetched("robots.txt forbids it")
+
+    def delay(self, address: str) -> float:
+        """Give the seconds between two pages that a site asks for; 0 where it doesn't say."""
+        rules = self._rules.get(_site(address))
+        asked = rules.crawl_delay(AGENT) if isinstance(rules, RobotFileParser) else None
+        return min(float(asked), MAX_DELAY) if asked else 0.0
+
+    async def _of(self, address: str) -> RobotFileParser | str:
+        site = _site(address)
+        if site not in self._rules:
+            self._rules[site] = await self._read(site)
+        return self._rules[site]
+
+    async def _read(self, site: str) -> RobotFileParser | str:
+        """Give a site's rules, or why they can't be had."""
+        try:
+            answer = await fetch(f"{site}/robots.txt", self._limits, self._pause)
+        except NotFetched as error:
+            return str(error)
+        rules = RobotFileParser()
+        if answer.status == 200:
+            if len(answer.body) > MAX_BYTES:
+                return f"larger than {MAX_BYTES // 1024} KiB"
+            rules.parse(answer.body.decode("utf-8-sig", errors="replace").splitlines())
+        elif 400 <= answer.status < 500 and answer.status not in _REFUSED:
+            rules.parse([])
+        else:
+            return f"HTTP {answer.status}"
+        return rules
+
+
+def _site(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -1,0 +1,170 @@
+"""Pages as files of the corpus, and what is remembered of each to ask for it again only if it changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.extract import sidecar
+from knowledge_rag.extract.html_charset import codec_named, declared_codec
+from knowledge_rag.local.web.errors import NotFetched
+from knowledge_rag.local.web.layout import ENDINGS, FOLDER, file_of
+
+if TYPE_CHECKING:
+    from knowledge_rag.local.web.fetching import Fetched
+
+NOTES: Final = f"{FOLDER}/.fetched.json"
+"""What is remembered; hidden, so no document. Without it every page is fetched anew."""
+_MAX_NOTE: Final = 500
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is remembered of a page.
+
+    Args:
+        file: it was saved as, below the corpus.
+        sha256: of the file's bytes.
+        fetched_at: when, ISO 8601.
+        etag: that the server gave, ``""`` if none.
+        last_modified: likewise.
+    """
+
+    file: str
+    sha256: str
+    fetched_at: str
+    etag: str = ""
+    last_modified: str = ""
+
+
+class SavedPages:
+    """The pages below one corpus.
+
+    Args:
+        root: the corpus's folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._notes = _read_notes(root / NOTES)
+
+    def known(self, address: str) -> Note | None:
+        """Give what is remembered of a page whose file is as it was saved."""
+        note = self._notes.get(address)
+        if note is None:
+            return None
+        try:
+            data = (self._root / note.file).read_bytes()
+        except OSError:
+            return None
+        return note if hashlib.sha256(data).hexdigest() == note.sha256 else None
+
+    def save(self, address: str, answer: Fetched, now: str) -> tuple[str, bool]:
+        """Save a page and what is known of it.
+
+        Args:
+            address: as it was asked for; decides the file.
+            answer: with status 200.
+            now: ISO 8601.
+
+        Returns:
+            The file's path below the corpus, and whether it is new or another than before.
+
+        Raises:
+            NotFetched: it is of a kind that is no document.
+            OSError: it can't be written.
+        """
+        kind, charset = _kind(answer)
+        data = as_served(answer.body, ENDINGS[kind], charset)
+        file = file_of(address, ENDINGS[kind])
+        before = self.known(address)
+        sha256 = hashlib.sha256(data).hexdigest()
+        same = before is not None and (before.file, before.sha256) == (file, sha256)
+        etag, modified = (answer.headers.get(name, "") for name in ("etag", "last-modified"))
+        fetched_at = before.fetched_at if same and before else now
+        note = Note(file, sha256, fetched_at, etag[:_MAX_NOTE], modified[:_MAX_NOTE])
+        if not same:
+            self._forget(address, keep=file)
+            _write(self._root / file, data)
+            self._write_beside(file, answer.address, now)
+        self._notes[address] = note
+        return file, not same
+
+    def remember(self) -> None:
+        """Write down what is remembered of all pages."""
+        whole = {address: asdict(note) for address, note in sorted(self._notes.items())}
+        _write(self._root / NOTES, (json.dumps(whole, indent=1) + "\n").encode())
+
+    def _write_beside(self, file: str, address: str, now: str) -> None:
+        said = {"metadataAttributes": {"source_url": address, "fetched_at": now}}
+        data = (json.dumps(said, indent=1) + "\n").encode()
+        _write(self._root / (file + sidecar.SUFFIX), data)
+
+    def _forget(self, address: str, keep: str) -> None:
+        """Remove the file of a page that is of another kind now."""
+        note = self._notes.get(address)
+        if note is None or note.file == keep:
+            return
+        for name in (note.file, note.file + sidecar.SUFFIX):
+            with suppress(OSError):
+                (self._root / name).unlink()
+
+
+def as_served(body: bytes, ending: str, charset: str) -> bytes:
+    """Give a page so that it says its encoding itself, where only its server did.
+
+    Args:
+        body: as it was sent.
+        ending: of its kind.
+        charset: that the server named, ``""`` if none.
+    """
+    codec = codec_named(charset) if charset else None
+    if ending == ".pdf" or codec is None or body.startswith((_BOM, b"\xff\xfe", b"\xfe\xff")):
+        return body
+    if codec in ("utf-8", "utf8") and (ending != ".html" or declared_codec(body) == "utf-8"):
+        return body
+    try:
+        text = body.decode(codec)
+    except UnicodeDecodeError:
+        return body  # what it is, ingest will find out
+    return (_BOM if ending == ".html" else b"") + text.encode()
+
+
+def _kind(answer: Fetched) -> tuple[str, str]:
+    kind, _, parameters = answer.headers.get("content-type", "").partition(";")
+    kind = kind.strip().lower()
+    if kind not in ENDINGS:
+        raise NotFetched(f"of type {kind[:80] or 'unknown'}, which is no document")
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return kind, value.strip().strip("\"'")
+    return kind, ""
+
+
+def _read_notes(path: Path) -> dict[str, Note]:
+    try:
+        return {address: Note(**note) for address, note in json.loads(path.read_bytes()).items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}  # missing, or no longer what was written: every page is fetched anew
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file that is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
