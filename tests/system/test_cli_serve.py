@@ -1,4 +1,4 @@
-"""``serve``: any client of Bedrock asks, and it ends as it is told to."""
+"""``serve``: a browser and any client of Bedrock ask, and it ends as it is told to."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import socket
 from pathlib import Path
 
 import boto3
+import httpx
 import pytest
 
-from tests.support.cli import SECONDS, assert_one_line, assert_verbatim
+from tests.support.cli import SECONDS, assert_one_line, assert_verbatim, lines_of
 from tests.support.local import RUNBOOKS, write_files
+from tests.unit.console.pages import assert_inert
 
 QUERY = {"text": "promote the replica"}
 
@@ -65,6 +67,8 @@ def test_boto3_retrieves_and_ctrl_c_ends_it(cli, kb, aws_environment):
 def test_a_person_is_told_how_to_connect_and_sigterm_ends_it(cli, kb, aws_environment):
     with cli.started("serve", "--kb", kb, "--port", "0") as process:
         assert process.stderr.readline().decode() == f"serving {kb} (4 chunks), Ctrl-C stops\n"
+        console = process.stderr.readline().decode()
+        assert re.fullmatch(r"console: http://127\.0\.0\.1:[0-9]+/\n", console)
         lines = [process.stdout.readline().decode() for _ in range(6)]
         exports = dict(re.findall(r"^export (\w+)=(\S+)$", "".join(lines), re.MULTILINE))
         # a client that knows nothing but these starts
@@ -82,8 +86,9 @@ def test_a_person_is_told_how_to_connect_and_sigterm_ends_it(cli, kb, aws_enviro
 def test_an_agent_and_a_model_answer_and_the_function_ends_however_the_server_does(
     cli, kb, aws_environment
 ):
-    with cli.started("serve", "--kb", kb, "--port", "0", "--json") as process:
+    with cli.started("serve", "--kb", kb, "--port", "0", "--no-console", "--json") as process:
         ready = json.loads(process.stdout.readline())
+        assert ready["console_url"] is None
         for name, value in ready["environment"].items():
             aws_environment.setenv(name, value)
         assert "replica" in invoked(ready)
@@ -126,3 +131,85 @@ def test_a_taken_port_is_told_in_one_line(cli, kb):
         ran = cli("serve", "--kb", kb, "--port", port)
     assert (ran.code, ran.out) == (4, "")
     assert_one_line(ran.err, f"can't listen on 127.0.0.1:{port}: Address already in use")
+
+
+SERVED = ("serve", "--port", "0", "--console-port", "0", "--json")
+
+
+def told(process):
+    return json.loads(process.stdout.readline())
+
+
+def asked(console_url, question="How to handle RDS failover?"):
+    """Ask until the function was quick enough, which a busy machine may not let it be."""
+    while True:
+        answer = httpx.post(f"{console_url}api/ask", json={"question": question}, timeout=SECONDS)
+        assert answer.status_code == 200, answer.text
+        *_, done = (json.loads(it[6:]) for it in answer.text.split("\n") if it.startswith("data: "))
+        if done["recommendation"].get("reason") != "timeout":
+            return answer.text, done
+
+
+def test_a_browser_gets_the_page_an_answer_and_its_lines_and_reports_a_wrong_one(cli, kb):
+    template = "https://git.example/{path}#L{start}-L{end}"
+    with cli.started(
+        *SERVED, "--kb", kb, "--corpus", kb.parent, "--repository-url", template
+    ) as process:
+        url = told(process)["console_url"]
+        assert "<!doctype html>" in httpx.get(url).text
+        text, done = asked(url)
+        assert done["recommendation"]["status"] == "ok"
+        chunks = [json.loads(it[6:]) for it in text.split("\n") if it.startswith('data: {"text"')]
+        cites = assert_inert("".join(one["html"] for one in chunks), cites=None).cites
+        assert cites
+        for cite in cites:
+            source, _, lines = cite["href"].removeprefix("/doc/").partition("#")
+            shown = httpx.get(
+                f"{url}api/document", params={"source": source, "lines": lines}
+            ).json()
+            (one,) = shown["ranges"]
+            cited = shown["lines"][one["start"] - 1 : one["end"]]
+            assert "\n".join(cited) == lines_of(kb.parent / source, one["start"], one["end"])
+            assert (
+                one["repositoryUrl"]
+                == f"https://git.example/{source}#L{one['start']}-L{one['end']}"
+            )
+        report = {"answerId": done["answerId"], "number": 1, "comment": "wrong"}
+        told_where = httpx.post(f"{url}api/reports", json=report).json()
+        assert told_where == {"path": str(cli.data / "wrong-citations.jsonl")}
+        assert "wrong" in (cli.data / "wrong-citations.jsonl").read_text()
+        assert ended(process, signal.SIGINT) == (b"", b"")
+
+
+def test_an_answer_in_the_making_holds_nothing_up(cli, kb):
+    with cli.started(*SERVED, "--kb", kb) as process:
+        url = told(process)["console_url"]
+        body = {"question": "RDS failover"}
+        with httpx.stream("POST", f"{url}api/ask", json=body, timeout=SECONDS) as response:
+            assert next(response.iter_lines()).startswith("id: 1")
+            # before its function has started: nobody waits for that
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(SECONDS) == 0
+        assert process.stderr.read() == b""
+
+
+def test_without_the_consoles_packages_the_api_is_served_and_that_is_said(cli, kb, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['nh3'] = None\n")
+    cli._environment["PYTHONPATH"] = str(tmp_path)
+    with cli.started(*SERVED, "--kb", kb) as process:
+        ready = told(process)
+        assert ready["console_url"] is None
+        assert httpx.get(ready["endpoint_url"]).status_code == 404
+        said = process.stderr.readline().decode()
+        assert said == "no console: install knowledge-rag[console]\n"
+
+
+def test_options_that_can_not_be_served_are_told_in_one_line(cli, kb):
+    wrong = {
+        "are the console's": ("--kb", kb, "--no-console", "--model-id", "m.odel"),
+        "--port is for a knowledge base here": ("--stack", "x-dev", "--port", "0"),
+        "no http(s) address": ("--kb", kb, "--repository-url", "javascript:{path}"),
+    }
+    for part, ran in cli.each({it: ("serve", *given) for it, given in wrong.items()}).items():
+        assert (ran.code, ran.out) == (2, "")
+        assert_one_line(ran.err, part)

@@ -1,0 +1,81 @@
+"""A console on its port, and its way to the function in a process of its own."""
+
+from __future__ import annotations
+
+import socket
+
+import httpx
+import pytest
+
+from knowledge_rag.console import running as running_module
+from knowledge_rag.console.local_function import FunctionInItsProcess
+from knowledge_rag.console.running import running
+from knowledge_rag.core.deadline import Deadline
+from knowledge_rag.core.errors import RetrievalFailed
+from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.core.retrieval import Query
+from knowledge_rag.local.errors import ServerFailed
+from knowledge_rag.local.function_process import FunctionFailed
+from knowledge_rag.orchestrator.backends.arguments import on_behalf_of
+from tests.unit.console.test_http import Console
+
+
+@pytest.fixture
+def taken():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_where_the_usual_port_is_taken_another_one_is_found(taken, monkeypatch):
+    monkeypatch.setattr(running_module, "DEFAULT_PORT", taken)
+    with running(Console().app) as url:
+        assert not url.endswith(f":{taken}/")
+        assert httpx.get(f"{url}api/console").json()["advisors"] == ["extractive"]
+
+
+def test_a_port_that_was_named_is_kept_to(taken):
+    with (
+        pytest.raises(ServerFailed, match=f"can't listen on 127.0.0.1:{taken}"),
+        running(Console().app, taken),
+    ):
+        pass  # never reached
+
+
+def test_a_failure_behind_the_console_is_not_taken_for_a_taken_port():
+    with pytest.raises(ServerFailed, match="mine"), running(Console().app):
+        raise ServerFailed("mine")
+
+
+class Process:
+    """Stands for the function's process."""
+
+    def __init__(self, answer):
+        self.answer, self.events = answer, []
+
+    def invoke(self, event, endpoint_url):
+        self.events.append((event, endpoint_url))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_the_function_is_asked_as_a_direct_caller_does():
+    way = FunctionInItsProcess("http://127.0.0.1:1")
+    way._function = Process({"results": [], "status": "no_match"})
+    with on_behalf_of(incident_id="INC-7"):
+        outcome = way.ask(Query("q", 3, {"service": "rds"}), Deadline.after(30))
+    assert outcome.status is Status.NO_MATCH
+    event = {"query": "q", "max_results": 3, "service": "rds", "incident_id": "INC-7"}
+    assert way._function.events == [(event, "http://127.0.0.1:1")]
+
+
+def test_a_function_that_died_is_unavailable():
+    way = FunctionInItsProcess("http://127.0.0.1:1")
+    way._function = Process(FunctionFailed("it is gone"))
+    for ask in (
+        lambda: way.prepare(Deadline.after(30)),
+        lambda: way.ask(Query("q"), Deadline.after(30)),
+    ):
+        with pytest.raises(RetrievalFailed) as failed:
+            ask()
+        assert failed.value.reason is Reason.UNAVAILABLE
