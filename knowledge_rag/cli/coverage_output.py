@@ -102,7 +102,7 @@ def _summary(done: Coverage) -> str:
     parts += [f"{len(done.known)} known"] if done.known else []
     parts += [f"{len(done.unknown)} could not be checked"] if done.unknown else []
     if done.share < done.threshold:
-        parts.append(f"wanted: {done.threshold:.0%}")
+        parts.append(f"wanted: {done.threshold * 100:g}%")
     return ("Covered: " if done.passed else "Not covered: ") + ", ".join(parts) + "."
 
 

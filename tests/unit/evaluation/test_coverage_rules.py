@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -180,3 +183,59 @@ def test_nonsense_is_an_error_of_ours(tmp_path_factory, nonsense, start):
     path.write_bytes(start + nonsense)
     with pytest.raises((InvalidRequest, UnreadableDocument)):
         read_rules([str(path)])
+
+
+WORDS = st.sampled_from(
+    [
+        "groups",
+        "rules",
+        "name",
+        "alert",
+        "record",
+        "labels",
+        "annotations",
+        "runbook_url",
+        "kind",
+        "items",
+        "spec",
+        "PrometheusRule",
+        "List",
+        "Resources",
+        "Type",
+        "Properties",
+        "AWS::CloudWatch::Alarm",
+        "AlarmName",
+        "AlarmDescription",
+        "Tags",
+        "Key",
+        "Value",
+        "Fn::Sub",
+        "Fn::Join",
+        "${X}",
+        "{{x}}",
+        "a.md#b",
+    ]
+)
+NEARLY_RULES = st.recursive(
+    WORDS | st.none() | st.integers(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=25,
+)
+
+
+@given(st.sampled_from(["groups", "Resources", "items", "spec"]), NEARLY_RULES)
+def test_what_is_nearly_rules_is_read_or_refused_and_never_a_crash(tmp_path_factory, key, tree):
+    path = tmp_path_factory.getbasetemp() / "nearly.json"
+    path.write_text(json.dumps({"kind": "List", key: tree}))
+    with contextlib.suppress(InvalidRequest):
+        for alert in read_rules([str(path)]).alerts:
+            assert alert.name
+            assert build_queries(alert.incident)
+
+
+@given(st.dictionaries(WORDS, NEARLY_RULES, max_size=4), NEARLY_RULES)
+def test_alarms_with_any_properties_are_read(tmp_path_factory, properties, resource):
+    path = tmp_path_factory.getbasetemp() / "nearly.json"
+    alarm = {"Type": "AWS::CloudWatch::Alarm", "Properties": properties}
+    path.write_text(json.dumps({"Resources": {"Mine": alarm, "Other": resource}}))
+    assert [alert.place.line for alert in read_rules([str(path)]).alerts] == [1]
