@@ -6,7 +6,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge_rag.cli.incident_files import unwrapped
@@ -177,6 +177,7 @@ def test_what_can_t_be_read_is_an_error_and_no_green_light(tmp_path, monkeypatch
         assert str(raised.value).startswith(problem)
 
 
+@settings(max_examples=40)
 @given(st.binary(max_size=60), st.sampled_from([b"", b"groups: ", b"Resources:\n  A::B: "]))
 def test_nonsense_is_an_error_of_ours(tmp_path_factory, nonsense, start):
     path = tmp_path_factory.getbasetemp() / "nonsense.yaml"
@@ -223,6 +224,7 @@ NEARLY_RULES = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.sampled_from(["groups", "Resources", "items", "spec"]), NEARLY_RULES)
 def test_what_is_nearly_rules_is_read_or_refused_and_never_a_crash(tmp_path_factory, key, tree):
     path = tmp_path_factory.getbasetemp() / "nearly.json"
@@ -233,6 +235,7 @@ def test_what_is_nearly_rules_is_read_or_refused_and_never_a_crash(tmp_path_fact
             assert build_queries(alert.incident)
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(WORDS, NEARLY_RULES, max_size=4), NEARLY_RULES)
 def test_alarms_with_any_properties_are_read(tmp_path_factory, properties, resource):
     path = tmp_path_factory.getbasetemp() / "nearly.json"
