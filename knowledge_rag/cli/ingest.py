@@ -10,6 +10,14 @@ import typer
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import out, print_json, tell
+from knowledge_rag.cli.web_pages import (
+    DelayOption,
+    PrivateOption,
+    UrlsOption,
+    fetched,
+    show_pages,
+    tell_failures,
+)
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.extract.dates import DateOrder
 from knowledge_rag.orchestrator.wording import counted
@@ -40,13 +48,16 @@ def ingest(
             show_default=False,
         ),
     ] = None,
+    urls: UrlsOption = None,
+    delay: DelayOption = 1.0,
+    allow_private: PrivateOption = False,
     json: JsonOption = False,
 ) -> None:
     """Bring a knowledge base up to date with a folder.
 
     Unchanged files cost nothing, files that are gone disappear, and a run that fails leaves the
-    knowledge base as it was. Exits 1 if a file could not be read. Names what lint finds, which
-    changes neither what is ingested nor the exit code.
+    knowledge base as it was. Exits 1 if a file or a page could not be read. Names what lint finds,
+    which changes neither what is ingested nor the exit code.
     """
     from knowledge_rag.cli.knowledge_bases import ingest_folder
     from knowledge_rag.cli.lint import show_first
@@ -54,18 +65,22 @@ def ingest(
     from knowledge_rag.local.settings import LocalSettings
 
     path = kb or LocalSettings.from_environment().default_knowledge_base
+    pages = fetched(folder, urls, delay, private=allow_private)
+    failed = tell_failures(pages)  # at once: without them there may be nothing to ingest
     report = ingest_folder(folder, path, IngestSettings(date_order=date_order))
     if json:
-        print_json(as_json(report, path))
+        web = {"pages": [page.to_dict() for page in pages]} if urls else {}
+        print_json(as_json(report, path) | web)
     else:
         show_report(out(), report, path)
+        show_pages(pages)
     for skipped in report.skipped:
         tell("skipped", str(skipped))
     for warning in report.warnings:
         tell("warning", warning)
     if not json:
         show_first(report.lint, folder)
-    if report.skipped:
+    if report.skipped or failed:
         raise typer.Exit(ExitCode.FINDINGS)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from knowledge_rag.cli.input_files import input_name, read_input
 from knowledge_rag.cli.terminal import out, progress_bar, tell
 from knowledge_rag.orchestrator.wording import counted
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.web.pages import PageOutcome
 
 UrlsOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--urls", metavar="FILE", help="Fetch these web pages into DIR/web first, one URL a line."
     ),
@@ -30,7 +31,7 @@ PrivateOption = Annotated[
 
 
 def fetched(
-    folder: Path, urls: Path | None, delay: float, *, private: bool
+    folder: Path, urls: str | None, delay: float, *, private: bool
 ) -> tuple[PageOutcome, ...]:
     """Fetch the pages of a list, if there is one, with a progress bar."""
     from knowledge_rag.local.web.fetching import FetchLimits
@@ -38,7 +39,7 @@ def fetched(
 
     if urls is None:
         return ()
-    addresses = read_addresses(urls)
+    addresses = read_addresses(input_name(urls), read_input(urls))
     settings = WebSettings(FetchLimits(private=private), delay)
     with progress_bar() as progress:
         return fetch_pages(folder, addresses, settings, progress=progress)

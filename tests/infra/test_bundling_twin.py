@@ -6,6 +6,7 @@ every wheel in it is pure Python it runs on any processor.
 """
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from knowledge_rag.evaluation.faults.scripts import answering, http
 from knowledge_rag.evaluation.faults.server import RawServer
 from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE, invoke_bundle
 from tests.support.fixtures import ENVIRONMENT
+from tests.support.pdfs import text_pdf
 
 EVENTS = Path(__file__).parents[1] / "events"
 
@@ -86,6 +88,21 @@ def test_retrieve_answers_with_cited_lines_even_when_initialised_as_in_lambda(in
     assert outcome.answer["results"][0]["citation"]["source_file"] == FILE
     records = [json.loads(line) for line in outcome.output.splitlines()]
     assert {record["service"] for record in records} == {"a-deployment"}
+
+
+def test_chunk_reads_pages_and_pdfs_with_what_ships_with_it(tmp_path):
+    """On the twin: the libraries in Lambda's own bundle are for another processor."""
+    (tmp_path / "a.pdf").write_bytes(text_pdf([["On page one."]]))
+    (tmp_path / "a.html").write_bytes(b"<h1>Web</h1>")
+    program = (
+        "import sys; from pathlib import Path; sys.path[:0] = sys.argv[1:2];"
+        "from knowledge_rag.extract.documents import extract;"
+        "print([extract(name, Path(name).read_bytes()).text for name in ('a.pdf', 'a.html')])"
+    )
+    path = bundle(CHUNK, BUNDLES, native=True).path
+    command = [sys.executable, "-I", "-S", "-B", "-c", program, str(path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("['On page one.\\n', '# Web\\n']\n", "")
 
 
 def test_chunk_raises_what_is_wrong_with_an_event(invoke):

@@ -13,7 +13,6 @@ from urllib.parse import urldefrag, urlsplit
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.extract.addresses import web_address
-from knowledge_rag.local.corpus import read_regular
 from knowledge_rag.local.web.errors import NotFetched
 from knowledge_rag.local.web.fetching import FetchLimits, fetch
 from knowledge_rag.local.web.robots import Robots
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 MAX_ADDRESSES: Final = 1_000
 """Of one list; a whole site is a crawler's work."""
-MAX_LIST_BYTES: Final = 1024 * 1024
 
 Progress = Callable[[int, int, str], None]
 
@@ -97,24 +95,26 @@ class PageOutcome:
         return shown | {k: v for k, v in (("file", self.file), ("reason", self.reason)) if v}
 
 
-def read_addresses(path: Path) -> list[str]:
+def read_addresses(name: str, data: bytes) -> list[str]:
     """Read a list of addresses: one a line; blank lines and those that begin with ``#`` say nothing.
+
+    Args:
+        name: of the list, for the error message.
+        data: what it holds.
 
     Raises:
         InvalidRequest: it is too long, no text, or holds nothing.
-        OSError: it can't be read.
     """
-    data = read_regular(path, MAX_LIST_BYTES + 1)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidRequest(f"{path} is no list of addresses: not UTF-8") from error
-    lines = [line.strip() for line in text.split("\n")]
+        raise InvalidRequest(f"{name} is no list of addresses: not UTF-8") from error
+    lines = (line.strip() for line in text.split("\n"))
     addresses = list(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
-    if len(data) > MAX_LIST_BYTES or len(addresses) > MAX_ADDRESSES:
-        raise InvalidRequest(f"{path} lists more than {MAX_ADDRESSES} addresses")
+    if len(addresses) > MAX_ADDRESSES:
+        raise InvalidRequest(f"{name} lists more than {MAX_ADDRESSES} addresses")
     if not addresses:
-        raise InvalidRequest(f"{path} lists no address: one a line is expected")
+        raise InvalidRequest(f"{name} lists no address: one a line is expected")
     return addresses
 
 

@@ -329,10 +329,9 @@ def test_what_is_no_address_is_told(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_list_has_one_address_a_line_and_comments(tmp_path):
-    path = tmp_path / "urls.txt"
-    path.write_text("# docs\nhttps://a.example/x#y\n\n  https://b.example \r\nhttps://b.example\n")
-    assert read_addresses(path) == ["https://a.example/x#y", "https://b.example"]
+def test_a_list_has_one_address_a_line_and_comments():
+    data = b"# docs\nhttps://a.example/x#y\n\n  https://b.example \r\nhttps://b.example\n"
+    assert read_addresses("urls.txt", data) == ["https://a.example/x#y", "https://b.example"]
 
 
 @pytest.mark.parametrize(
@@ -340,12 +339,12 @@ def test_a_list_has_one_address_a_line_and_comments(tmp_path):
     [
         (b"# nothing\n\n", "lists no address: one a line is expected"),
         (b"\xff", "is no list of addresses: not UTF-8"),
-        (b"".join(b"https://a.example/%d\n" % n for n in range(1_001)), "lists more than 1000 addresses"),
-        (b"#" * (1024 * 1024 + 1), "lists more than 1000 addresses"),
+        (
+            b"".join(b"https://a.example/%d\n" % n for n in range(1_001)),
+            "lists more than 1000 addresses",
+        ),
     ],
-)  # fmt: skip
-def test_a_list_that_is_none_says_why(tmp_path, data, why):
-    path = tmp_path / "urls.txt"
-    path.write_bytes(data)
-    with pytest.raises(InvalidRequest, match=why):
-        read_addresses(path)
+)
+def test_a_list_that_is_none_says_why(data, why):
+    with pytest.raises(InvalidRequest, match=f"urls.txt {why}"):
+        read_addresses("urls.txt", data)
