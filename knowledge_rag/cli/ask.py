@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,10 +16,6 @@ from knowledge_rag.cli.ways import (
     StackOption,
     Way,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 
 class AdvisorName(StrEnum):
@@ -79,20 +75,20 @@ def ask(
     from knowledge_rag.cli.advisors import Writer
     from knowledge_rag.cli.asking import consulted, incident_of
     from knowledge_rag.cli.evidence import exit_code_for_status
+    from knowledge_rag.cli.live_answer import LiveAnswer
     from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
     from knowledge_rag.cli.terminal import out, print_json
     from knowledge_rag.orchestrator.recommendation import AGENT_ID
 
     way = Way(function, knowledge_base, search, region, stack, gateway)
     way.check_alone(kb=kb)
-    consultation = consulted(
-        question,
-        incident_of(question, incident),
-        way,
-        Writer(advisor.value, model_id, agent, region),
-        kb=kb,
-        notify=None if json else _tell,
-    )
+    asked = incident_of(question, incident)
+    writer = Writer(advisor.value, model_id, agent, region)
+    if json:
+        consultation = consulted(question, asked, way, writer, kb=kb)
+    else:
+        with LiveAnswer() as live:
+            consultation = consulted(question, asked, way, writer, kb=kb, notify=live.notify)
     recommendation = consultation.recommendation
     if json:
         print_json({"agent_outputs": {AGENT_ID: recommendation.to_dict()}})
@@ -101,12 +97,3 @@ def ask(
             show_evidence(out(), consultation.findings)
         show_recommendation(out(), recommendation)
     raise typer.Exit(exit_code_for_status(recommendation.status))
-
-
-def _tell(event: Mapping[str, Any]) -> None:
-    """Say on standard error what is going on, where somebody is watching."""
-    from knowledge_rag.cli.terminal import err
-
-    console = err()
-    if console.is_terminal and event["event"] == "found":
-        console.print(f"found {event['sources']} passages, writing ...", style="dim")

@@ -112,6 +112,7 @@ class Transport:
         self, connection: _Connection, request: AWSPreparedRequest, deadline: Deadline
     ) -> AWSResponse:
         reusable = arriving = False
+        body: LiveBody | _Body
         try:
             response = connection.ask(request, deadline)
             arriving = self._live and response.chunked and response.status < _REDIRECTION

@@ -8,6 +8,9 @@ from knowledge_rag.guardrails.scanner import Scanner
 from knowledge_rag.guardrails.verify import Settings, conclude
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knowledge_rag.guardrails.findings import Kept
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.guardrails.verify import Verified
 
@@ -33,6 +36,11 @@ class VerifiedStream:
     def feed(self, fragment: str) -> str:
         """Take the next fragment, of any length; give what may be shown now."""
         return self._show(self._scanner.feed(fragment))
+
+    @property
+    def kept(self) -> Sequence[Kept]:
+        """The references that stay so far, in their order."""
+        return self._scanner.found.kept
 
     def close(self) -> tuple[str, Verified]:
         """End the answer; give the rest of what may be shown, and the result for the whole."""

@@ -97,7 +97,7 @@ def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> 
         ledger: that it resolved against.
         settings: that it was made with.
     """
-    citations = tuple(cited for kept in found.kept for cited in _cited(kept))
+    citations = tuple(cited for kept in found.kept for cited in cited_by(kept))
     removed = tuple(sorted(found.taken, key=lambda taken: taken.start))
     draft = Draft(
         text,
@@ -113,7 +113,8 @@ def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> 
     )
 
 
-def _cited(kept: Kept) -> tuple[Cited, ...]:
+def cited_by(kept: Kept) -> tuple[Cited, ...]:
+    """Give the citations of a reference that stays."""
     start, end = kept.start - kept.shift, kept.end - kept.shift
     return tuple(
         Cited(start, end, evidence.number, evidence.citation, evidence.content)

@@ -11,10 +11,12 @@ from knowledge_rag.core import telemetry
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.live import advise
 from knowledge_rag.orchestrator.backends.arguments import current_ids, on_behalf_of
 from knowledge_rag.orchestrator.composition import compose, without_advice
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.followed import Followed
 from knowledge_rag.orchestrator.held import HeldToItsWord, is_cancelled, tell_of
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import gather
@@ -77,11 +79,11 @@ async def consult(
         outcomes = await gather(asked, HeldToItsWord(retrieval))
     findings = Findings(tuple(map(Asked, asked, outcomes)))
     teller.found(findings)
-    consultation = await _written(incident, findings, advisor or ExtractiveAdvisor())
-    if consultation.findings.ledger != findings.ledger:
-        teller.evidence(consultation.findings)
-    teller.done(consultation.recommendation, consultation.verified)
-    return consultation
+    followed = Followed(teller, findings)
+    given = await _written(incident, findings, advisor or ExtractiveAdvisor(), followed)
+    followed.settle(given.findings, given.recommendation, given.verified)
+    teller.done(given.recommendation)
+    return given
 
 
 def _named(incident: Incident) -> AbstractContextManager[None]:
@@ -93,9 +95,11 @@ def _named(incident: Incident) -> AbstractContextManager[None]:
     )
 
 
-async def _written(incident: Incident, findings: Findings, advisor: Advisor) -> Consultation:
+async def _written(
+    incident: Incident, findings: Findings, advisor: Advisor, followed: Followed
+) -> Consultation:
     try:
-        advice = await advisor.advise(incident, findings)
+        advice = await advise(advisor, incident, findings, followed)
         verified = verify(advice.text, advice.findings.ledger)
         given = compose(incident, verified, advice.findings, advice.advisor)
         return Consultation(given, advice.findings, advice, verified)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, PAGE, SOURCE_URL, TITLE
-from knowledge_rag.core.outcome import Status
-from knowledge_rag.guardrails.pieces import pieces_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.guardrails.pieces import Piece
-    from knowledge_rag.guardrails.verify import Verified
     from knowledge_rag.orchestrator.findings import Findings
     from knowledge_rag.orchestrator.recommendation import Recommendation
 
@@ -23,8 +22,10 @@ Notify = Callable[[Mapping[str, Any]], None]
 ``found``      ``status`` and number of ``sources``
 ``evidence``   ``sources``, as ``sources_of`` gives them: all that the text after it refers to. Where an
                advisor has searched itself, it comes again and replaces the first
-``text``       ``text`` that may be shown, and ``parts``: ``{"text"}`` of what is said,
+``text``       more ``text`` that may be shown, and its ``parts``: ``{"text"}`` of what is said,
                ``{"text", "citations": [{"number", "citation"}]}`` of each reference
+``restarted``  what was shown of the text is void: another advisor writes, or the answer came to
+               something else
 ``done``       ``status`` of the recommendation
 """
 
@@ -55,20 +56,17 @@ class Teller:
         if self._notify and len(findings.ledger):
             self._tell("evidence", sources=sources_of(findings))
 
-    def done(self, recommendation: Recommendation, verified: Verified | None) -> None:
-        """Tell the answer as it may be shown, and that the recommendation stands.
+    def text(self, pieces: Iterable[Piece]) -> None:
+        """Tell more of the answer."""
+        if self._notify and (parts := [_part(piece) for piece in pieces]):
+            self._tell("text", text="".join(part["text"] for part in parts), parts=parts)
 
-        Args:
-            recommendation: that came of the answer. Where it recommends nothing, its summary is all
-                there is to show: what was written instead rests on nothing.
-            verified: the answer; ``None`` where nobody wrote one.
-        """
-        if self._notify and verified is not None and recommendation.status is Status.OK:
-            parts = [_part(piece) for piece in pieces_of(verified)]
-            self._tell("text", text=verified.text, parts=parts)
-        elif self._notify:
-            said = recommendation.summary
-            self._tell("text", text=said, parts=[{"text": said}])
+    def restarted(self) -> None:
+        """Tell that what was told of the answer is void."""
+        self._tell("restarted")
+
+    def done(self, recommendation: Recommendation) -> None:
+        """Tell that the recommendation stands."""
         self._tell("done", status=recommendation.status.value)
 
     def _tell(self, event: str, **more: object) -> None:

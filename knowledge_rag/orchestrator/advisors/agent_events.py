@@ -70,15 +70,18 @@ class TurnReader:
         self._not_served: list[Asked] = []
         self._blocked = False
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def take(self, event: Mapping[str, Any]) -> bytes:
         """Take the next event; kinds and members that this version does not know are passed over.
+
+        Returns:
+            What the agent says in it, UTF-8 that may end within a character; mostly nothing.
 
         Raises:
             ModelFailed: it returns control, which the caller can't carry out.
         """
         data = member(event, "chunk", "bytes")
-        if isinstance(data, bytes):
-            self._chunks.append(data)
+        said = data if isinstance(data, bytes) else b""
+        self._chunks.append(said)
         if member(event, "returnControl") is not None:
             detail = "the agent returned control, where its action group should have a function"
             raise ModelFailed(Reason.CONFIGURATION, detail, self.findings())
@@ -87,6 +90,7 @@ class TurnReader:
             self._blocked = True
         self._note(member(trace, "orchestrationTrace", "invocationInput"))
         self._observe(member(trace, "orchestrationTrace", "observation"))
+        return said
 
     def findings(self) -> Findings:
         """Give what was found until now.
@@ -153,18 +157,35 @@ class TurnReader:
         return {it.action_group for it in self._invoked.values()} <= {self._action_group, ""}
 
 
-def is_whole(data: bytes) -> bool:
-    """Whether bytes are whole messages of an event stream, one behind the other.
+class Framing:
+    """Follows an event stream's messages, one behind the other, whatever pieces they arrive in."""
 
-    A reader takes what is cut off within a message for the stream's end.
-    """
-    position = 0
-    while position + _LENGTH_BYTES <= len(data):
-        length = int.from_bytes(data[position : position + _LENGTH_BYTES])
-        if length < _LEAST_BYTES:
-            return False
-        position += length
-    return position == len(data)
+    def __init__(self) -> None:
+        self._missing = 0  # of the present message, once its length is known
+        self._length = b""  # the present message's, while it arrives
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a message has just ended, or none has begun."""
+        return not self._missing and not self._length
+
+    def take(self, piece: bytes) -> bool:
+        """Take the next piece; false if this is no event stream."""
+        position = 0
+        while position < len(piece):
+            if self._missing:
+                step = min(self._missing, len(piece) - position)
+                self._missing -= step
+            else:
+                step = min(_LENGTH_BYTES - len(self._length), len(piece) - position)
+                self._length += piece[position : position + step]
+                if len(self._length) == _LENGTH_BYTES:
+                    length = int.from_bytes(self._length)
+                    if length < _LEAST_BYTES:
+                        return False
+                    self._missing, self._length = length - _LENGTH_BYTES, b""
+            position += step
+        return True
 
 
 def _answered(output: str) -> tuple[RetrievalOutcome, bool]:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.eventstream import ParserError
-from botocore.exceptions import EventStreamError
 from botocore.parsers import ResponseParserError
 
 from knowledge_rag.core import telemetry
@@ -23,22 +22,24 @@ from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.tool import TOOL_NAMES
 from knowledge_rag.orchestrator.advisors.advisor import Advice
-from knowledge_rag.orchestrator.advisors.agent_events import TurnReader, is_whole
+from knowledge_rag.orchestrator.advisors.agent_events import Framing, TurnReader
 from knowledge_rag.orchestrator.advisors.calls import (
     DEADLINE_SECONDS,
     ModelCalls,
     check_deadline,
 )
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed, as_model_failure
+from knowledge_rag.orchestrator.advisors.live import Relay
 from knowledge_rag.orchestrator.advisors.told import DATA_ONLY, told
 from knowledge_rag.orchestrator.findings import Findings
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.wording import NO_MATCH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from knowledge_rag.orchestrator.advisors.agent_events import Turn
+    from knowledge_rag.orchestrator.advisors.live import Listener
     from knowledge_rag.orchestrator.incident import Incident
 
 NAME: Final = "bedrock-agent"
@@ -106,7 +107,10 @@ class BedrockAgentAdvisor:
         self._settings = settings
         self._new_id = new_id
         self._calls = ModelCalls(
-            NAME, lambda: create_client(SERVICE_NAME, "InvokeAgent", settings.region, check_stream)
+            NAME,
+            lambda: create_client(
+                SERVICE_NAME, "InvokeAgent", settings.region, check_stream, live=True
+            ),
         )
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
@@ -123,10 +127,24 @@ class BedrockAgentAdvisor:
             ModelFailed: it wrote nothing that could be held against evidence.
         """
         del findings
+        return await self._advised(incident)
+
+    async def advise_live(
+        self, incident: Incident, findings: Findings, listener: Listener
+    ) -> Advice:
+        """Have the agent search and write, and tell of it meanwhile; see ``advise``."""
+        del findings
+        with Relay(listener).listening() as relay:
+            return await self._advised(incident, relay)
+
+    async def _advised(self, incident: Incident, relay: Relay | None = None) -> Advice:
         if incident.is_empty:
             return Advice(NO_MATCH, Findings(), NAME)
         deadline = Deadline.after(self._settings.seconds)
-        turn = await self._calls.call(partial(self._ask, self._request(incident)), deadline)
+        request = self._request(incident)
+        if relay is not None:
+            request["streamingConfigurations"] = {"streamFinalResponse": True}
+        turn = await self._calls.call(partial(self._ask, request, relay), deadline)
         return Advice(turn.text, turn.findings, NAME)
 
     async def prepare(self) -> None:
@@ -137,9 +155,9 @@ class BedrockAgentAdvisor:
         """Wait for answers under way, within their deadline, and close every connection."""
         self._calls.close()
 
-    def _ask(self, request: Mapping[str, Any], api: Any) -> Turn:  # noqa: ANN401 - botocore's
+    def _ask(self, request: Mapping[str, Any], relay: Relay | None, api: Any) -> Turn:  # noqa: ANN401 - botocore's
         with closing(api.invoke_agent(**request)["completion"]) as stream:
-            return read_turn(stream, self._settings.action_group)
+            return read_turn(stream, self._settings.action_group, relay)
 
     def _request(self, incident: Incident) -> dict[str, Any]:
         request: dict[str, Any] = {
@@ -177,16 +195,19 @@ def input_text(incident: Incident) -> str:
     )
 
 
-def read_turn(events: Iterable[Mapping[str, Any]], action_group: str) -> Turn:
+def read_turn(
+    events: Iterable[Mapping[str, Any]], action_group: str, relay: Relay | None = None
+) -> Turn:
     """Read a turn's events to their end.
 
     Args:
-        events: as botocore gives them, all of them in memory.
+        events: as botocore gives them, while they arrive.
         action_group: the name of the one whose function retrieves.
+        relay: is told what the agent writes.
 
     Raises:
-        ModelFailed: the stream holds an error, is damaged, or has no answer to hold against
-            evidence; it keeps the evidence that came before.
+        ModelFailed: the stream breaks off, holds an error, is damaged, or has no answer to hold
+            against evidence; it keeps the evidence that came before.
     """
     reader = TurnReader(action_group)
     remaining = iter(events)
@@ -196,29 +217,51 @@ def read_turn(events: Iterable[Mapping[str, Any]], action_group: str) -> Turn:
         except _BROKEN as error:
             detail = f"damaged stream, {type(error).__name__}"
             raise ModelFailed(Reason.MALFORMED_RESPONSE, detail, reader.findings()) from error
-        except EventStreamError as error:
+        except Exception as error:
             raise as_model_failure(error, reader.findings()) from error
         if event is None:
             return reader.turn()
-        reader.take(event)
+        said = reader.take(event)
+        if relay is not None and said:
+            relay.wrote(said, reader.findings())
 
 
 def check_stream(response_dict: dict[str, Any], **more: object) -> None:
     """Hold the body of an ``InvokeAgent`` response to its framing; a ``before-parse`` handler.
 
-    Raises:
-        RetrievalFailed: ``malformed_response``, when a 200 is no stream or one that was cut off.
-        DeadlineExceeded: too little time is left to parse it.
+    A reader of the format takes what is cut off within a message for the stream's end.
     """
     if response_dict["status_code"] >= 300:
         check_error(response_dict, **more)
         return
-    data: bytes = response_dict[
-        "body"
-    ].getvalue()  # in memory: the transport has read it to its end
-    leave_time_to_parse(data, current_deadline())
-    if not is_whole(data):
-        request_id = response_dict["headers"].get("x-amzn-requestid", "")[:MAX_CODE_CHARACTERS]
-        raise RetrievalFailed(
-            Reason.MALFORMED_RESPONSE, code="NotAnEventStream", request_id=request_id
-        )
+    request_id = response_dict["headers"].get("x-amzn-requestid", "")[:MAX_CODE_CHARACTERS]
+    response_dict["body"] = _Framed(response_dict["body"], request_id)
+
+
+class _Framed:
+    """A body that has to end behind a whole message."""
+
+    def __init__(self, body: Any, request_id: str) -> None:  # noqa: ANN401 - botocore's raw body
+        self._body = body
+        self._request_id = request_id
+
+    def stream(self) -> Iterator[bytes]:
+        """Give the body's pieces.
+
+        Raises:
+            RetrievalFailed: ``malformed_response``, when it is no stream or one that was cut off.
+            DeadlineExceeded: too little time is left to read a piece.
+        """
+        framing = Framing()
+        for piece in self._body.stream():
+            leave_time_to_parse(piece, current_deadline())
+            if not framing.take(piece):
+                break
+            yield piece
+        if not framing.is_whole:
+            raise RetrievalFailed(
+                Reason.MALFORMED_RESPONSE, code="NotAnEventStream", request_id=self._request_id
+            )
+
+    def close(self) -> None:
+        self._body.close()

@@ -11,6 +11,7 @@ from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed, as_model_failure
+from knowledge_rag.orchestrator.advisors.live import advise
 from knowledge_rag.orchestrator.advisors.noted import noted
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.findings import Asked, Findings
@@ -18,7 +19,10 @@ from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.recommendation import Shortfall
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
+    from knowledge_rag.orchestrator.advisors.live import Listener
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.recommendation import Recommendation
 
@@ -73,9 +77,21 @@ class FallbackAdvisor:
         Raises:
             AdviceFailed: the substitute failed.
         """
+        return await self._advised(self._primary.advise(incident, findings), incident, findings)
+
+    async def advise_live(
+        self, incident: Incident, findings: Findings, listener: Listener
+    ) -> Advice:
+        """Write an answer as ``advise`` does, and tell what the primary advisor writes meanwhile."""
+        writing = advise(self._primary, incident, findings, listener)
+        return await self._advised(writing, incident, findings)
+
+    async def _advised(
+        self, writing: Awaitable[Advice], incident: Incident, findings: Findings
+    ) -> Advice:
         try:
             async with asyncio.timeout(self._seconds):
-                advice = await self._primary.advise(incident, findings)
+                advice = await writing
             given = _checked(incident, findings, advice)
         except Exception as error:  # noqa: BLE001 - whatever a model's way fails with, there is another
             failure = as_model_failure(error)

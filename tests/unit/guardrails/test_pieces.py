@@ -1,11 +1,13 @@
 """An answer in pieces: nothing lost, and references apart from what is said."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.pieces import pieces_of
+from knowledge_rag.guardrails.pieces import PieceStream, pieces_of
 from knowledge_rag.guardrails.verify import verify
 from tests.support.retrievals import result
 
@@ -35,3 +37,21 @@ def test_all_pieces_together_are_the_answer_and_all_its_citations(answer):
     assert "".join(it.text for it in pieces) == verified.text
     assert all(it.text for it in pieces)
     assert tuple(one for it in pieces for one in it.cited) == verified.citations
+
+
+@given(
+    st.text(alphabet="[]12 9,`ab\n(:", max_size=60),
+    st.lists(st.integers(min_value=0, max_value=60), max_size=8),
+)
+def test_pieces_of_an_answer_in_the_making_are_those_of_the_whole(answer, cuts):
+    stream, pieces = PieceStream(LEDGER), []
+    bounds = [0, *sorted(min(cut, len(answer)) for cut in cuts), len(answer)]
+    for start, end in pairwise(bounds):
+        pieces += stream.feed(answer[start:end])
+    rest, verified = stream.close()
+    pieces += rest
+    whole = verify(answer, LEDGER)
+    assert verified == whole
+    assert "".join(it.text for it in pieces) == whole.text
+    cited = [(it.text, it.cited) for it in pieces if it.cited]
+    assert cited == [(it.text, it.cited) for it in pieces_of(whole) if it.cited]

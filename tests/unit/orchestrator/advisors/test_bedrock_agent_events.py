@@ -9,7 +9,7 @@ from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local import scripted_agents
 from knowledge_rag.local.agent_traces import chunk, failure, return_control
 from knowledge_rag.local.event_stream import Event
-from knowledge_rag.orchestrator.advisors.agent_events import NOT_TRACED, TurnReader, is_whole
+from knowledge_rag.orchestrator.advisors.agent_events import NOT_TRACED, Framing, TurnReader
 from knowledge_rag.orchestrator.advisors.bedrock_agent import read_turn
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed
 from tests.support.advisors import ACTION_GROUP, TRACES, body_of, encoded, searched, turn
@@ -236,10 +236,20 @@ def test_messages_whose_payload_is_none_are_a_damaged_stream_or_silence(payload)
 # framing
 
 
-def test_a_stream_is_whole_or_it_is_not():
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+def test_a_stream_is_whole_or_it_is_not_whatever_pieces_it_comes_in(size):
     data = encoded(*SEARCHED, ANSWER)
     ends = {0, len(data)} | {len(encoded(*SEARCHED[:n])) for n in (1, 2)}
-    for end in range(len(data) + 1):
-        assert is_whole(data[:end]) == (end in ends)
-    assert not is_whole(b"<html>502 Bad Gateway</html>")
-    assert not is_whole(b"\0\0\0\0" * 4)
+    framing, taken = Framing(), 0
+    while taken < len(data):
+        assert framing.is_whole == (taken in ends)
+        assert framing.take(data[taken : taken + size])
+        taken += size
+    assert framing.is_whole
+
+
+@pytest.mark.parametrize("data", [b"<html>502 Bad Gateway</html>", b"\0\0\0\0" * 4])
+def test_what_is_no_stream_is_told_at_once(data):
+    framing = Framing()
+    taken = framing.take(data)
+    assert not (taken and framing.is_whole)
