@@ -1,0 +1,68 @@
+"""docs/console.md and decision 13 say what is so."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import typer
+
+from knowledge_rag.cli.console_options import REPORTS_FILE
+from knowledge_rag.cli.serve import serve
+from knowledge_rag.console import limits
+from knowledge_rag.console.app import create_console
+from knowledge_rag.console.security import LOOPBACK_HOSTS, POLICY
+from knowledge_rag.console.server import DEFAULT_PORT
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from tests.support.local import PROJECT
+from tests.support.retrievals import NOTHING, Answering
+
+PAGE = (PROJECT / "docs" / "console.md").read_text()
+DECISION = (PROJECT / "docs" / "decisions" / "0013-console.md").read_text()
+
+
+def test_every_option_that_is_told_exists_and_every_one_of_the_console_is_told():
+    app = typer.Typer(add_completion=False)
+    app.command()(serve)
+    command = typer.main.get_command(app)
+    options = {name for it in command.params for name in (*it.opts, *it.secondary_opts)}
+    table = PAGE[PAGE.index("| Option") : PAGE.index("Who was asked for")]
+    told = set(re.findall(r"--[a-z-]+", table))
+    assert told <= options
+    assert options - told <= {"--console", "--port", "--help"}
+
+
+def test_every_path_is_told():
+    app = create_console(Answering(NOTHING), None, {"extractive": ExtractiveAdvisor()})
+    paths = {re.sub(r"\{(\w+)(:path)?\}", "{}", route.path) for route in app.routes}
+    named = re.findall(r"`(?:GET |POST )?(/[\w/{}]*)", DECISION)
+    told = {re.sub(r"\{\w+\}", "{}", path) for path in named}
+    assert paths <= told, paths - told
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"console: http://127.0.0.1:{DEFAULT_PORT}/",
+        f"{DEFAULT_PORT} unless set",
+        f"`{REPORTS_FILE}`",
+        f"at most {limits.MAX_REPORTS:,}",
+        f"last {limits.MAX_ANSWERS} answers",
+        f"{limits.ASK_SECONDS:.0f} seconds",
+        f"{limits.MAX_BODY_BYTES // 1024} KiB",
+        f"{MAX_QUERY_CHARACTERS:,} characters",
+        ", ".join(f"`{host}`" for host in LOOPBACK_HOSTS),
+    ],
+)
+def test_limits_and_names_are_the_real_ones(words):
+    assert words in " ".join(PAGE.split())
+
+
+def test_the_decision_quotes_the_policy_and_the_bounds():
+    assert f"`Content-Security-Policy: {POLICY}`" in DECISION
+    assert f"every {limits.PING_SECONDS} s" in DECISION
+    assert f"The last {limits.MAX_ANSWERS}," in DECISION
+    assert limits.MAX_ASKS == 8
+    assert "eight questions" in DECISION
+    assert "Eight questions" in PAGE
