@@ -67,5 +67,5 @@ class LiveAnswer:
         """Give the stage and the last lines of the answer that fit, harmless to a terminal."""
         room = max(_FEWEST_LINES, self._console.height - 2)
         written = Text("\n".join(map(neutralise, self._written.split("\n"))))
-        lines = written.wrap(self._console, max(1, self._console.width))[-room:]
+        lines = written.wrap(self._console, max(1, self._console.width))[-room:] if written else []
         return Text("\n").join([Text(neutralise(self._stage), "dim"), *lines])

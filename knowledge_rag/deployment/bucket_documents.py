@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError
 
-from knowledge_rag.core.chunking import chunk_text
-from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.deployment.errors import CallFailed, call_failed
-from knowledge_rag.local.corpus import MAX_FILE_BYTES, SUFFIXES
+from knowledge_rag.extract import sidecar
+from knowledge_rag.extract.documents import SUFFIXES, cut, extract
+from knowledge_rag.local.corpus import MAX_FILE_BYTES
 from knowledge_rag.mcp_server.documents import Document
 
 if TYPE_CHECKING:
@@ -66,29 +66,29 @@ class BucketDocuments:
         Raises:
             CallFailed: the object can't be read.
         """
-        data = self._bytes(source_file)
-        if data is None:
+        data = self._bytes(source_file, MAX_FILE_BYTES) if _is_document(source_file) else None
+        if data is None or len(data) > MAX_FILE_BYTES:
             return []
+        beside = self._bytes(source_file + sidecar.SUFFIX, sidecar.MAX_BYTES)
         try:
-            document, text = read_document(source_file, data)
+            chunks = cut(extract(source_file, data, beside))
         except (InvalidCitation, UnreadableDocument):
             return []
-        proven = (prove(stored_text(it), to_metadata(it)) for it in chunk_text(document, text))
+        proven = (prove(stored_text(chunk), to_metadata(chunk)) for chunk in chunks)
         return [result for result in proven if isinstance(result, RetrievalResult)]
 
-    def _bytes(self, key: str) -> bytes | None:
-        if not _is_document(key):
-            return None
+    def _bytes(self, key: str, max_bytes: int) -> bytes | None:
+        """Give an object, or a little more than is wanted of it; ``None`` if there is none."""
         try:
             answer = self._aws.call("s3", "get_object", Bucket=self._bucket, Key=key)
-            data: bytes = answer["Body"].read(MAX_FILE_BYTES + 1)
+            data: bytes = answer["Body"].read(max_bytes + 1)
         except CallFailed as error:
             if error.code in _MISSING:
                 return None
             raise
         except BotoCoreError as error:
             raise call_failed(error, "s3:GetObject") from error
-        return data if len(data) <= MAX_FILE_BYTES else None
+        return data
 
     def _names(self, after: str) -> Iterator[str]:
         start: dict[str, Any] = {"StartAfter": after} if after else {}

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError
 
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.core.lines import decode, slice_lines
+from knowledge_rag.core.lines import slice_lines
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
 from knowledge_rag.deployment.errors import CallFailed, call_failed
+from knowledge_rag.extract.documents import extract
 
 if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalResult
@@ -80,9 +81,8 @@ class CorpusBucket:
         if hashlib.sha256(data).hexdigest() != result.metadata.get(DOCUMENT_SHA256):
             return Checked(str(citation), Fit.CHANGED)
         try:
-            lines = slice_lines(
-                decode(data, citation.source_file), citation.start_line, citation.end_line
-            )
+            text = extract(citation.source_file, data).text
+            lines = slice_lines(text, citation.start_line, citation.end_line)
         except (IndexError, UnreadableDocument) as error:
             return Checked(str(citation), Fit.WRONG, str(error))
         return Checked(str(citation), Fit.EXACT if lines == result.content else Fit.WRONG)

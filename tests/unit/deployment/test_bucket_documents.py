@@ -38,6 +38,18 @@ def test_passages_are_the_objects_own_lines(documents, source_file):
         assert passage.metadata["document_sha256"] == digest
 
 
+def test_a_web_page_s_lines_are_those_of_its_text_and_know_where_it_is_from(documents, account):
+    s3 = account.client("s3")
+    page = b"<title>Fees</title><body><h1>Fees</h1><p>Ten euros a year.</p></body>"
+    beside = b'{"metadataAttributes": {"source_url": "https://example.com/fees"}}'
+    s3.put_object(Bucket="corpus", Key="web/fees.html", Body=page)
+    s3.put_object(Bucket="corpus", Key="web/fees.html.metadata.json", Body=beside)
+    (passage,) = documents.passages("web/fees.html")
+    assert "Ten euros a year." in passage.content
+    assert passage.metadata["source_url"] == "https://example.com/fees"
+    assert passage.metadata["document_type"] == "web"
+
+
 @pytest.mark.parametrize(
     "source_file", ["nowhere.md", "logo.png", "broken.md", "../notes.txt", "/etc/passwd.txt", ""]
 )
