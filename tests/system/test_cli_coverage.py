@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.support.cli import assert_one_line
-from tests.support.local import CORPUS, PROJECT, RUNBOOKS, write_files
+from tests.support.local import RUNBOOKS, write_files
 
 RULES = """groups:
   - name: shop
@@ -111,16 +111,3 @@ def test_what_can_t_be_checked_is_said_in_one_line(settled, place, arguments, pa
     ran = settled("coverage", *named, "--docs", place / "docs")
     assert (ran.code, ran.out) == (2, "")
     assert_one_line(ran.err, *parts)
-
-
-def test_the_page_shows_what_the_command_prints(settled):
-    page = (PROJECT / "docs/coverage.md").read_text(encoding="utf-8")
-    _, example = page.split("```console\n$ knowledge-rag ", 1)
-    command, shown = example.split("```\n", 1)[0].split("\n", 1)
-    ran = settled(*command.split())
-    assert (ran.code, ran.out) == (1, shown)
-
-
-def test_rules_of_every_kind_find_the_sample_runbooks(settled):
-    ran = settled("coverage", "--rules", PROJECT / "tests/data/rules/green", "--docs", CORPUS)
-    assert (ran.out, ran.code) == ("Covered: 10 of 10 alerts covered.\n", 0)
