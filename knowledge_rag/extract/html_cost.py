@@ -22,6 +22,8 @@ MAX_REMADE: Final = 4_000_000
 MAX_ATTRIBUTES: Final = 4_000
 """Of one tag; the parser compares each with all before it."""
 
+MAX_TAGS: Final = 1_000_000
+"""Of one page: each becomes an object of some hundred bytes."""
 _MAX_READINGS: Final = 20
 """How often a character may be read as part of an attribute: once, but for tags within values."""
 
@@ -88,7 +90,14 @@ class _Tally:
         self.open = 1
         self.formatting = 0
         self.foreign = False
-        self.extra = 0
+        self._steps = 0
+        self._remade = 0
+
+    def is_too_much(self) -> bool:
+        """Count what is open at one more tag; whether the parser has had enough by then."""
+        self._steps += self.open
+        self._remade += self.formatting
+        return self._steps > MAX_STEPS or self._remade > MAX_REMADE
 
     def start(self, name: str) -> None:
         if not self.foreign:
@@ -137,7 +146,7 @@ class _Tally:
         at = len(frame.stack) - 1
         while frame.stack[at] != name:
             if name not in _BLOCKS and frame.stack[at] in _BLOCKS:
-                self.extra += len(frame.stack) - at
+                self._steps += len(frame.stack) - at
                 return
             at -= 1
         for closed in frame.stack[at:]:
@@ -150,24 +159,28 @@ def check_cost(name: str, page: str) -> None:
     """Refuse a page that would take a parser too long, or too much memory.
 
     Raises:
-        UnreadableDocument: its elements are nested too deeply for its size, or left open, or a tag has
-            thousands of attributes.
+        UnreadableDocument: its elements are nested too deeply for its size, or left open; a tag has
+            thousands of attributes; or it has too many tags.
     """
     tally = _Tally()
-    steps = remade = read = 0
-    for slash, tag_name, attributes in map(re.Match.groups, _TAG.finditer(page)):
-        if slash:
-            tally.end(tag_name.lower())
-        else:
-            tally.start(tag_name.lower())
-        steps += tally.open
-        remade += tally.formatting
-        if steps + tally.extra > MAX_STEPS or remade > MAX_REMADE:
-            raise UnreadableDocument(
-                name, "elements nested too deeply, or never closed, to be read"
-            )
+    tags = read = 0
+    for tag in _TAG.finditer(page):
+        slash, tag_name, attributes = tag.groups()
+        (tally.end if slash else tally.start)(tag_name.lower())
+        tags += 1
         read += len(attributes)
-        if len(attributes) > MAX_ATTRIBUTES and len(_ONE.findall(attributes)) > MAX_ATTRIBUTES:
-            raise UnreadableDocument(name, f"a tag with more than {MAX_ATTRIBUTES} attributes")
-        if read > _MAX_READINGS * len(page):
-            raise UnreadableDocument(name, "tags within tags: this can't be read as a page")
+        if tally.is_too_much():
+            reason = "elements nested too deeply, or never closed, to be read"
+        elif tags > MAX_TAGS:
+            reason = f"a page of more than {MAX_TAGS} tags"
+        elif _has_too_many(attributes):
+            reason = f"a tag with more than {MAX_ATTRIBUTES} attributes"
+        elif read > _MAX_READINGS * len(page):
+            reason = "tags within tags: this can't be read as a page"
+        else:
+            continue
+        raise UnreadableDocument(name, reason)
+
+
+def _has_too_many(attributes: str) -> bool:
+    return len(attributes) > MAX_ATTRIBUTES and len(_ONE.findall(attributes)) > MAX_ATTRIBUTES

@@ -45,6 +45,11 @@ def test_a_tag_with_thousands_of_attributes_is_refused(page):
         check_cost("page.html", page)
 
 
+def test_a_page_of_more_tags_than_fit_in_memory_is_refused():
+    with pytest.raises(UnreadableDocument, match="a page of more than 1000000 tags"):
+        check_cost("page.html", "<p>" * 1_000_001)
+
+
 def test_tags_within_tags_are_not_read_again_and_again():
     with pytest.raises(UnreadableDocument):
         check_cost("page.html", "<a x='" * 20_000)
