@@ -141,7 +141,9 @@ class _Html(RendererHTML):
     ) -> str:
         """End a link, and say where it leads: its words may say something else."""
         del options, env
-        host = urlsplit(str(tokens[idx].meta.get("href", ""))).hostname or ""
+        host = urlsplit(str(tokens[idx].meta.get("href", ""))).hostname
+        if not host:
+            return ""
         return f'</a> <span class="host">({escapeHtml(host)})</span>'
 
 
@@ -174,5 +176,6 @@ def _name_hosts(tokens: Sequence[Token]) -> None:
         if token.type == "link_open":
             href = str(token.attrs.get("href", ""))
             token.attrs = {"href": href}
+            token.hidden = not href  # `[]()` leads nowhere
         elif token.type == "link_close":
             token.meta = {"href": href}

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 
 from tests.support.shared_data import shared_data
-from tests.unit.console.pages import assert_inert, cited, referred, rendered, said
+from tests.unit.console.pages import ALLOWED, assert_inert, cited, referred, rendered, said
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -64,6 +67,44 @@ HOSTILE = {
 }
 
 
+PIECES = [
+    *("<", ">", '"', "'", "`", "```", "\n", "\n\n", "|", "|-|\n", "* ", "1. ", "> ", "#", "[", "]"),
+    *(
+        "(",
+        ")",
+        "![",
+        "\\",
+        "    ",
+        "\t",
+        "~~",
+        "**",
+        "_",
+        "&lt;",
+        "&#x3c;",
+        "\0",
+        "\ue000",
+        "\ue001",
+    ),
+    *(
+        "0",
+        "http://a.b/",
+        "<http://x.y/",
+        "javascript:",
+        "<script>",
+        "</script>",
+        "<svg>",
+        "<math>",
+    ),
+    *("<style>", "<!--", "-->", "<![CDATA[", "onerror=", "class=cite", "<a href=", "<img src=x "),
+    *("</p>", "</a>", "<table>", "<template>", "<noscript>", "<textarea>", "<plaintext>", "\u202e"),
+]
+
+
+def texts():
+    """Give texts of pieces that mean something to a parser of Markdown or of HTML."""
+    return st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
+
+
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_only_read(text):
     assert_inert(rendered(said(text)))
@@ -83,6 +124,22 @@ def test_a_reference_beside_hostile_text_is_the_only_citation(text):
             part["text"].count("[Source 1]") for part in parts if "citations" not in part
         )
         assert len(page.cites) + written == 1
+
+
+@given(texts())
+@settings(max_examples=300)
+def test_whatever_is_written_a_browsers_parser_finds_nothing_but_text_and_our_links(text):
+    half = len(text) // 2
+    html = rendered(said(text[:half] + " "), referred(), said(" " + text[half:]))
+    page = LexborHTMLParser(f"<!doctype html><body><div>{html}</div>")
+    cites = 0
+    for element in page.css("body div *"):
+        assert set(element.attributes) <= ALLOWED[element.tag]
+        if element.tag == "a" and "data-number" in element.attributes:
+            cites += 1
+        elif element.tag == "a":
+            assert element.attributes["href"].startswith(("http://", "https://"))
+    assert cites == 1 or "[Source 1]" in page.body.text()
 
 
 def test_injected_instructions_of_others_are_only_read():
@@ -145,6 +202,10 @@ def test_a_reference_in_what_markdown_reads_as_code_is_shown_as_it_was_written()
 def test_a_reference_that_markdown_takes_for_a_links_title_stands_behind_the_block():
     html = rendered(said("[a](https://a.example '"), referred(), said("') b"))
     assert_inert(html, cites=1)
+
+
+def test_a_link_to_nowhere_is_its_words():
+    assert rendered(said("a [b]() c []()")) == "<p>a b c </p>\n"
 
 
 def test_a_link_says_where_it_leads():
