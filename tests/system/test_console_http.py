@@ -57,7 +57,7 @@ REFERENCE = re.compile(r"\[Source: (?P<file>.+?), lines (?P<first>\d+)-(?P<last>
 AGENTS = {
     # their evidence is the knowledge base's own: the function in its process is no part of this
     name: replace(scripted_agents.SCRIPTED[name], evidence=scripted_agents.Evidence.KNOWLEDGE_BASE)
-    for name in ("FABRICATES", "WRONGLINES", "CUTOFF0000")
+    for name in ("FABRICATES", "WRONGLINES", "CUTOFF0000", "SPLITREFS0")
 }
 MODELS = ("local.fabricates", "local.uncited")
 
@@ -152,8 +152,11 @@ def only(events, name):
 
 def html_of(events):
     blocks = {}
-    for data in only(events, "chunk"):
-        blocks[data["block"]] = data["html"]
+    for name, data in events:
+        if name == "chunk":
+            blocks[data["block"]] = data["html"]
+        elif data.get("stage") == "restarted":
+            blocks.clear()
     return "".join(blocks[number] for number in sorted(blocks))
 
 
@@ -231,6 +234,23 @@ def test_a_model_that_cites_nothing_is_replaced_and_the_reader_told(url, corpus)
 def test_a_cut_stream_gives_an_answer_all_the_same(url, corpus):
     events = ask(url, advisor="CUTOFF0000")
     assert assert_every_citation_exact(events, corpus)
+
+
+def test_an_answer_that_comes_in_small_pieces_is_in_the_end_the_verified_one(url, corpus):
+    events = ask(url, advisor="SPLITREFS0")
+    assert assert_every_citation_exact(events, corpus)
+    (done,) = only(events, "done")
+    kept = httpx.get(f"{url}api/answers/{done['answerId']}").json()
+    text = ""
+    for name, data in events:
+        if name == "chunk":
+            text += data["text"]
+        elif data.get("stage") == "restarted":
+            text = ""
+    assert text == kept["text"]
+    assert "".join(kept["blocks"]) == html_of(events)
+    # it was shown while it was written, reference by reference
+    assert len(only(events, "chunk")) > len(kept["blocks"])
 
 
 def test_hostile_documents_are_only_read(url, corpus):
