@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -91,7 +91,8 @@ class Asker:
         loop = asyncio.get_running_loop()
 
         def notify(event: Mapping[str, Any]) -> None:
-            loop.call_soon_threadsafe(told.put_nowait, event)
+            with suppress(RuntimeError):  # the loop has ended, and with it whoever listened
+                loop.call_soon_threadsafe(told.put_nowait, event)
 
         task = loop.create_task(self._consult(question, notify))
         self._tasks.add(task)

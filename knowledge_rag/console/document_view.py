@@ -96,11 +96,7 @@ def view(
         "lines": list(document.lines),
         "isComplete": document.is_complete,
         "sections": _sections("\n".join(lines)),
-        "hidden": {
-            str(number): found
-            for number, line in enumerate(lines, start=1)
-            if (found := hidden_in(line))
-        },
+        "hidden": hidden_in(lines),
         "ranges": _ranges(document, ranges, _stale(document, ranges, documents, cards), repository),
     }
     if is_web_address(document.metadata.get(SOURCE_URL)):

@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
+from knowledge_rag.console.limits import MAX_HIDDEN
 from knowledge_rag.core.neutral import neutralise
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
-def hidden_in(line: str) -> list[dict[str, Any]]:
-    r"""Find what hides in a line.
+
+def hidden_in(lines: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    r"""Find what hides in the lines of a document.
 
     Args:
-        line: without its ``\n``; a ``\r`` at its end is part of the ending, and no finding.
+        lines: without their ``\n``; a ``\r`` at a line's end is part of the ending, and no finding.
 
     Returns:
-        In order: ``at``, the offset in UTF-16 units, as JavaScript counts; ``code``, such as
-        ``U+202E``; ``name``, ``""`` where it has none.
+        By the number of each line that holds any: ``at``, the offset in UTF-16 units, as JavaScript
+        counts; ``code``, such as ``U+202E``; ``name``, ``""`` where it has none. At most
+        MAX_HIDDEN: a document of nothing else must not make a page of ten times its size.
     """
-    text = line.removesuffix("\r")
-    if neutralise(text) == text:
-        return []
-    found, at = [], 0
-    for character in text:
-        if character == "\r" or neutralise(character) != character:
-            found.append(_described(character, at))
-        at += 1 + (ord(character) > 0xFFFF)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for number, one in islice(_all(lines), MAX_HIDDEN):
+        found.setdefault(str(number), []).append(one)
     return found
 
 
-def _described(character: str, at: int) -> dict[str, Any]:
-    code = f"U+{ord(character):04X}"
-    return {"at": at, "code": code, "name": unicodedata.name(character, "")}
+def _all(lines: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(lines, start=1):
+        text = line.removesuffix("\r")
+        if neutralise(text) != text:
+            yield from ((number, one) for one in _in_line(text))
+
+
+def _in_line(text: str) -> Iterator[dict[str, Any]]:
+    hiding = "".join(it for it in set(text) if it == "\r" or neutralise(it) != it)
+    units = behind = 0
+    for match in re.finditer(f"[{re.escape(hiding)}]", text):
+        units += len(text[behind : match.start()].encode("utf-16-le", "surrogatepass")) // 2
+        behind = match.start()
+        code = f"U+{ord(match[0]):04X}"
+        yield {"at": units, "code": code, "name": unicodedata.name(match[0], "")}

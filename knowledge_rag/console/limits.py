@@ -10,6 +10,9 @@ MAX_BODY_BYTES: Final = 256 * 1024
 MAX_SHORT_BODY_BYTES: Final = 32 * 1024
 """Of the others: a comment, each character of it escaped."""
 
+MAX_REQUESTS: Final = 128
+"""Connections at a time; further ones are refused by the server itself."""
+
 MAX_ASKS: Final = 8
 """Questions that are answered at a time; further ones are told to come again."""
 
@@ -35,6 +38,9 @@ MAX_ANSWERS_BYTES: Final = 64 * 1024 * 1024
 
 MAX_DOCUMENT_CHARACTERS: Final = 5_000_000
 """Of a document that is shown: no browser likes more."""
+
+MAX_HIDDEN: Final = 5_000
+"""Hidden characters of a document that are told one by one."""
 
 MAX_RANGES: Final = 50
 """Cited ranges of one document that are held against the file as it is now."""

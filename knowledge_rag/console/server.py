@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import uvicorn
 
+from knowledge_rag.console.limits import MAX_REQUESTS
 from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.server import LOOPBACK, listening_on
 
@@ -45,6 +46,7 @@ class ConsoleServer:
                 log_level="critical",  # the application tells of its failures itself
                 access_log=False,
                 server_header=False,
+                limit_concurrency=MAX_REQUESTS,
                 timeout_graceful_shutdown=1,
             )
         )

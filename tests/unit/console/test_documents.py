@@ -7,6 +7,7 @@ import pytest
 from knowledge_rag.console.document_view import read_ranges, view
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.hidden import hidden_in
 from knowledge_rag.console.links import RepositoryLinks
 from knowledge_rag.console.sources import cards
 from tests.unit.console.kept import NAME, TEXT, Folder, Shelf
@@ -118,6 +119,21 @@ def test_what_hides_in_a_line_is_told_with_its_place_and_the_line_left_as_it_is(
     assert view["lines"] == ["a \U0001f680 b\u202ec\r", "plain\r"]
     # in UTF-16 units, as JavaScript counts: the rocket takes two
     assert view["hidden"] == {"1": [{"at": 6, "code": "U+202E", "name": "RIGHT-TO-LEFT OVERRIDE"}]}
+
+
+def test_a_document_of_nothing_but_hidden_characters_is_told_to_a_bound():
+    lines = ["\u200b" * 3_000, "plain", "\u200b" * 3_000, "\U0001f680" * 100_000 + "\u202e"]
+    found = hidden_in(lines)
+    assert {number: len(them) for number, them in found.items()} == {"1": 3_000, "3": 2_000}
+    assert found["3"][1_999]["at"] == 1_999
+    assert hidden_in(lines[3:]) == {
+        "1": [{"at": 200_000, "code": "U+202E", "name": "RIGHT-TO-LEFT OVERRIDE"}]
+    }
+
+
+def test_characters_that_mean_something_to_a_pattern_are_only_characters():
+    (found,) = hidden_in(["a]^-\\\x1b\x00"]).values()
+    assert [(one["at"], one["code"]) for one in found] == [(5, "U+001B"), (6, "U+0000")]
 
 
 def test_ranges_are_read_strictly():
