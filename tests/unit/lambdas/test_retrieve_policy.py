@@ -1,6 +1,9 @@
 """The function with a source policy: one setting, the same promises."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -10,7 +13,7 @@ from knowledge_rag.evaluation.faults.scripts import answering, http
 from knowledge_rag.local.action_group import agent_event
 from lambdas.retrieve_knowledge import service
 from lambdas.retrieve_knowledge.events import MAX_AGENT_RESPONSE_BYTES
-from tests.support.fixtures import invoke
+from tests.support.fixtures import ENVIRONMENT, invoke
 from tests.support.patience import patient_function
 
 SCOPE = json.dumps({"equals": {"key": "service", "value": "north"}})
@@ -143,3 +146,24 @@ def _by_filter(scoped, whole):
             sock.sendall(scoped if b'"filter"' in body else whole)
 
     return script
+
+
+@pytest.mark.parametrize("policy", ["off", "website-first"])
+def test_off_nothing_of_it_is_loaded_and_on_it_is_before_the_first_query(policy):
+    code = (
+        "import sys\n"
+        "from lambdas.retrieve_knowledge import handler\n"
+        "handler.service()\n"
+        "print(sorted(it for it in sys.modules if it.startswith('knowledge_rag.core.policy')))"
+    )
+    environment = {**ENVIRONMENT, "PATH": os.environ["PATH"], "SOURCE_POLICY": policy}
+    loaded = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+    assert ("policy_retrieval" in loaded) is (policy != "off")
+    assert ("policy_questions" in loaded) is (policy != "off")

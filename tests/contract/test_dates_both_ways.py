@@ -1,0 +1,76 @@
+"""Dates of one document are the same in the local knowledge base and in AWS."""
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from knowledge_rag.extract.dates import DateOrder
+from knowledge_rag.local.ingest import IngestSettings, ingest
+from knowledge_rag.local.knowledge_base import KnowledgeBase
+from lambdas.chunk_documents import handler as chunk_documents
+from tests.support.local import WordHashes, write_files
+from tests.support.pdfs import text_pdf
+from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
+
+PAGE = (
+    '<html><head><link rel="canonical" href="https://school.example/dates"></head><body>'
+    "<h1>Dates</h1><p>The concert is on December 17, 2026, the fair on 03/12/2026.</p>"
+    "<h2>Closed</h2><p>December 21, 2026 - January 1, 2027</p></body></html>"
+)
+DOCUMENTS = {
+    "runbooks/rotation.md": b"# Rotation\n\nRotate before 2027-03-31.\n\n## Log\n\n```\n2020-01-01\n```\n",
+    "site/dates.html": PAGE.encode(),
+    "pdf/calendar.pdf": text_pdf([["Exams from 1 to 5 June 2026."], ["Prom on June 12, 2026."]]),
+}
+
+
+@pytest.fixture
+def job(aws_environment):
+    aws_environment.setenv("DATE_ORDER", "dmy")
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1")
+        for bucket in (CORPUS, INTERMEDIATE):
+            s3.create_bucket(Bucket=bucket)
+        chunk_documents._service.cache_clear()
+        yield IngestionJob(s3)
+        chunk_documents._service.cache_clear()
+
+
+def test_dates_of_text_pages_and_pdfs_are_the_same_in_both(job, tmp_path):
+    for name, data in DOCUMENTS.items():
+        job.add(name, data, "as the parser has it")
+    output = chunk_documents.lambda_handler(job.event, None)["outputFiles"]
+    in_aws = _by_lines(it["contentMetadata"] for file in output for it in job.contents(file))
+
+    write_files(tmp_path / "docs", DOCUMENTS)
+    settings = IngestSettings(date_order=DateOrder.DMY)
+    ingest(tmp_path / "docs", tmp_path / "kb", embedder=WordHashes(), settings=settings)
+    with KnowledgeBase(tmp_path / "kb", WordHashes()) as opened:
+        locally = _by_lines(hit.metadata for hit in opened.search("dates", limit=50))
+
+    assert in_aws == locally
+    assert {file: dates for (file, _), dates in in_aws.items() if dates} == {
+        "runbooks/rotation.md": ["2027-03-31"],
+        "site/dates.html": ["2026-12-21", "2027-01-01"],
+        "pdf/calendar.pdf": ["2026-06-12"],
+    }
+    assert ["2026-12-03", "2026-12-17"] in in_aws.values()
+    assert ["2026-06-01", "2026-06-05"] in in_aws.values()
+
+
+def test_another_order_makes_documents_anew(tmp_path):
+    write_files(tmp_path / "docs", DOCUMENTS)
+    kb = tmp_path / "kb"
+    assert len(ingest(tmp_path / "docs", kb, embedder=WordHashes()).added) == 3
+    again = ingest(tmp_path / "docs", kb, embedder=WordHashes())
+    assert (again.changed, again.unchanged) == ((), 3)
+    mdy = IngestSettings(date_order=DateOrder.MDY)
+    report = ingest(tmp_path / "docs", kb, embedder=WordHashes(), settings=mdy)
+    assert (len(report.changed), report.embedded) == (3, 0)
+    with KnowledgeBase(kb, WordHashes()) as opened:
+        found = _by_lines(hit.metadata for hit in opened.search("dates", limit=50))
+    assert ["2026-03-12", "2026-12-17"] in found.values()
+
+
+def _by_lines(metadata):
+    return {(it["source_file"], it["start_line"]): it.get("dates") for it in metadata}
