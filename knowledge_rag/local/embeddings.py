@@ -26,6 +26,7 @@ from knowledge_rag.local.model_files import (
     load_model_files,
     rebuilt_graph,
 )
+from knowledge_rag.local.placing import CONTEXT_SHARE
 from knowledge_rag.local.runtime import onnxruntime
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ class MiniLm:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with the weights, the vocabulary, the graph and the truncation."""
-        parts = f"{WEIGHTS_SHA256} {TOKENIZER_SHA256} {GRAPH_VERSION} {MAX_TOKENS}"
+        """Changes with the weights, the vocabulary, the graph, the truncation and the placing."""
+        parts = f"{WEIGHTS_SHA256} {TOKENIZER_SHA256} {GRAPH_VERSION} {MAX_TOKENS} {CONTEXT_SHARE}"
         return "all-MiniLM-L6-v2-" + hashlib.sha256(parts.encode()).hexdigest()[:16]
 
     def embed(self, text: str) -> Vector:

@@ -1,28 +1,37 @@
 """Turns text into keyword terms, the same way for what is stored and for what is asked.
 
 Any text gives terms and none can be wrong: there is no query language that a stray quote or a
-pasted log line could break.
+pasted log line could break. Terms are words and *pairs*: two words that follow each other, stop words
+aside. A pair tells "certificate expired" from a text with both words far apart.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+import zlib
 from collections import Counter
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.context import split_words
 from knowledge_rag.core.stemming import stem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-KEYWORDS_VERSION: Final = "1"
+KEYWORDS_VERSION: Final = "2"
 """Raised when the same text gives other terms: stored ones are then made again."""
 
-CONTEXT_WEIGHT: Final = 2.0
+CONTEXT_WEIGHT: Final = 3.0
 """A word of the context prefix (folder, file, section) counts as so many words of the lines."""
+
+_PAIR_MARK: Final = "+"
+"""Begins the term of a pair; no word does."""
+_PAIRS: Final = 1 << 16
+"""Pairs are told apart by so many numbers, which bounds what a vocabulary can grow by; measured, even
+a quarter of them ranks as well as the pairs themselves."""
 
 _MAX_TERM: Final = 64
 """Longer runs (keys, base64) are cut: nobody asks for them in full, and they fill the index."""
@@ -41,12 +50,12 @@ _STOP_WORDS: Final = frozenset(_STOP_TEXT.split())
 
 
 def query_terms(text: str) -> Counter[str]:
-    """Count the terms of a question; a term that is repeated counts as often."""
+    """Count the terms of a question, words and pairs; one that is repeated counts as often."""
     return Counter(_terms(text))
 
 
 def stored_terms(context: str, lines: str) -> dict[str, float]:
-    """Weigh the terms of one chunk.
+    """Weigh the terms of one chunk, words and pairs.
 
     Args:
         context: its context prefix, ``""`` where it has none.
@@ -61,24 +70,44 @@ def stored_terms(context: str, lines: str) -> dict[str, float]:
     return weights
 
 
+def is_pair(term: str) -> bool:
+    """Whether a term is a pair of words."""
+    return term.startswith(_PAIR_MARK)
+
+
+def words_of(terms: Mapping[str, int]) -> dict[str, int]:
+    """Give the terms that are words."""
+    return {term: count for term, count in terms.items() if not is_pair(term)}
+
+
+def pairs_of(terms: Mapping[str, int]) -> dict[str, int]:
+    """Give the terms that are pairs of words."""
+    return {term: count for term, count in terms.items() if is_pair(term)}
+
+
 def _terms(text: str) -> Iterator[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
+    inner: list[str] = []
     for run in _RUN.findall(text):
-        yield from _run_terms(run)
+        words, whole = _run_terms(run)
+        yield from words
+        yield from whole
+        inner += words
+    for first, second in pairwise(inner):
+        number = zlib.crc32(f"{first} {second}".encode()) % _PAIRS
+        yield f"{_PAIR_MARK}{number:04x}"
 
 
 @lru_cache(maxsize=65_536)
-def _run_terms(run: str) -> tuple[str, ...]:
+def _run_terms(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Give the words of ``KubePodCrashLooping`` or ``rds-failover``, and the whole as one term.
 
     The whole is written without its joints, so every spelling of an identifier meets.
     """
     words = split_words(run.replace(":", " ")).lower().split()
-    terms = [term for word in words for term in _word_terms(word[:_MAX_TERM])]
-    if len(words) > 1:
-        terms.append("".join(words)[:_MAX_TERM])
-    return tuple(terms)
+    terms = tuple(term for word in words for term in _word_terms(word[:_MAX_TERM]))
+    return terms, ("".join(words)[:_MAX_TERM],) if len(words) > 1 else ()
 
 
 def _word_terms(word: str) -> list[str]:

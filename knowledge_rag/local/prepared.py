@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from knowledge_rag.core.context import context_prefix
 from knowledge_rag.core.metadata import to_metadata
 from knowledge_rag.local.keywords import stored_terms
+from knowledge_rag.local.placing import context_of, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from knowledge_rag.core.chunks import Chunk, Document
-    from knowledge_rag.local.embeddings import Embedder
+    from knowledge_rag.local.embeddings import Embedder, Vector
 
 
 @dataclass(slots=True)
@@ -108,7 +109,9 @@ def text_key(text: str) -> bytes:
 
 
 class VectorSource:
-    """Gives each text its vector: one that is already known, or a new one from the model.
+    """Gives each stored text its vector: one that is already known, or a new one from the model.
+
+    A vector depends on its text alone, so an ingest of what has changed gives what a new one would.
 
     Args:
         embedder: the model.
@@ -117,8 +120,9 @@ class VectorSource:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._known: dict[bytes, bytes] = {}
+        self._contexts: dict[str, Vector] = {}
         self.embedded = 0
-        """How many texts went through the model."""
+        """How many texts went through the model, the contexts that they share aside."""
         self.seconds = 0.0
         """Wall time spent inside the model."""
 
@@ -132,11 +136,19 @@ class VectorSource:
         found = self._known.get(key)
         if found is None:
             started = time.perf_counter()
-            found = self._embedder.embed(text).astype("<f4").tobytes()
+            found = self._placed(text).astype("<f4").tobytes()
             self.seconds += time.perf_counter() - started
             self.embedded += 1
             self._known[key] = found
         return found
+
+    def _placed(self, text: str) -> Vector:
+        context = context_of(text)
+        if not context:
+            return self._embedder.embed(text)
+        if context not in self._contexts:
+            self._contexts[context] = self._embedder.embed(context)
+        return placed(self._embedder.embed(text), self._contexts[context])
 
 
 def _prepare_chunk(chunk: Chunk) -> PreparedChunk:

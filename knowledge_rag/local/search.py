@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.local.keywords import pairs_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 VECTOR_WEIGHT: Final = 0.5
 KEYWORD_WEIGHT: Final = 1.0 - VECTOR_WEIGHT
-SUPPORTING_SHARE: Final = 0.6
+PAIR_WEIGHT: Final = 0.25
+"""A pair of words that stands in a chunk as it does in the question counts as so much of a word."""
+SUPPORTING_SHARE: Final = 0.8
 """A question is supported once one chunk scores this share of its weight ..."""
 SUPPORTING_WORDS: Final = 3.5
 """... or as much as so many rare words: no chunk has most of the words of a pasted alert."""
@@ -32,7 +35,8 @@ class Fusion(StrEnum):
     """How a hybrid search joins vectors and keywords."""
 
     WEIGHTED = "weighted"
-    """The weighted sum of cosine and keyword coverage: comparable between questions."""
+    """The weighted sum of cosine and keyword coverage, times the question's support: comparable
+    between questions."""
     RRF = "rrf"
     """Reciprocal ranks: what OpenSearch-like services do; says nothing about how good a hit is."""
 
@@ -87,16 +91,15 @@ def rank(
         Row and score, best first; equal scores in the order of file and line, so the same state
         and question always give the same list. Scores are 0..1.
     """
-    if method.search_type is SearchType.SEMANTIC:
-        support = keyword_support(snapshot, question, mask)
-        # the order is the cosine's even where nothing is supported and every score is 0
-        nearest = _best(cosines(snapshot, question), limit, mask)
-        return [(row, support * cosine) for row, cosine in nearest]
-    if method.fusion is Fusion.RRF:
-        scores = _reciprocal_ranks(snapshot, question, mask)
-    else:
+    if method.search_type is SearchType.HYBRID and method.fusion is Fusion.RRF:
+        return _best(_reciprocal_ranks(snapshot, question, mask), limit, mask)
+    if method.search_type is SearchType.HYBRID:
         scores = hybrid_scores(snapshot, question)
-    return _best(scores, limit, mask)
+    else:
+        scores = cosines(snapshot, question)
+    support = keyword_support(snapshot, question, mask)
+    # the order is that of the scores even where nothing is supported and all of them become 0
+    return [(row, support * score) for row, score in _best(scores, limit, mask)]
 
 
 def cosines(snapshot: Snapshot, question: Question) -> Scores:
@@ -109,8 +112,8 @@ def keyword_support(snapshot: Snapshot, question: Question, mask: Mask | None = 
     """Say whether the knowledge base speaks of what a question's words name.
 
     A question about a product next door is near in meaning to much that is stored; its words tell
-    it apart. One factor for the whole question lowers what a semantic search scores and leaves its
-    order to the cosine.
+    it apart. One factor for the whole question lowers what a search scores and leaves its order as
+    it is.
 
     Returns:
         1 where some chunk that may be found has enough of the words; else in proportion, down to 0
@@ -118,19 +121,26 @@ def keyword_support(snapshot: Snapshot, question: Question, mask: Mask | None = 
     """
     index = snapshot.keywords
     # scored by what is known alone: a pasted log has more strange words than are looked at
-    scores, _ = index.score(index.known(question.terms))
+    words = words_of(question.terms)
+    scores, _ = index.score(index.known(words))
     if mask is not None:
         scores = scores[mask]
-    weight = index.weight(question.terms)
+    weight = index.weight(words)
     enough = min(SUPPORTING_SHARE * weight, SUPPORTING_WORDS * index.unheard)
     return min(1.0, float(scores.max(initial=0.0)) / enough) if enough > 0 else 0.0
 
 
 def keyword_coverage(snapshot: Snapshot, question: Question) -> Scores:
-    """Give BM25 as a share, 0..1, of the most that any text could score for this question."""
-    scores, most = snapshot.keywords.score(question.terms)
+    """Give BM25 as a share, 0..1, of the most that any text could score for the question's words.
+
+    Its pairs come on top: few texts repeat them, so to demand them would make every share small.
+    """
+    scores, most = snapshot.keywords.score(words_of(question.terms))
     if most > 0:
+        paired, _ = snapshot.keywords.score(pairs_of(question.terms))
+        scores += np.float32(PAIR_WEIGHT) * paired
         scores /= np.float32(most)
+        np.minimum(scores, 1.0, out=scores)
     return scores
 
 

@@ -141,6 +141,24 @@ def test_chinese_is_supported_by_its_pairs_of_characters():
         assert (best[1] > EVIDENCE_FLOOR_SEMANTIC) is found
 
 
+def test_a_hybrid_score_is_lowered_by_words_that_no_chunk_has_and_its_order_is_not():
+    chunks = snapshot([0.6, 0.4, 0.2], [("disk",), ("disk", "node"), ("node",)])
+    strange = {f"label-{n}": 1 for n in range(5)}
+    plain = rank(chunks, question(disk=1, node=1), limit=3)
+    labelled = rank(chunks, question(disk=1, node=1, **strange), limit=3)
+    assert [row for row, _ in labelled] == [row for row, _ in plain]
+    assert all(low < high for (_, low), (_, high) in zip(labelled, plain, strict=True))
+
+
+def test_words_that_stand_together_as_in_the_question_are_worth_more_than_apart():
+    texts = ("replication slot, then a disk", "slot, then a disk, then replication")
+    chunks = snapshot([0.5, 0.5], [tuple(query_terms(text)) for text in texts])
+    asked = Question(question().vector, query_terms("replication slot"))
+    (first, high), (second, low) = rank(chunks, asked, limit=2)
+    assert (first, second) == (0, 1)
+    assert high > low
+
+
 def test_hybrid_joins_half_a_cosine_and_half_the_coverage():
     chunks = snapshot([0.6, 0.6], terms=[("disk",), ("node",)])
     (first, score), (second, other) = rank(chunks, question(disk=1), limit=2)
