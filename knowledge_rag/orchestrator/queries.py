@@ -3,8 +3,9 @@
 They are of three forms: how its symptom is diagnosed, how an incident of its type is resolved, and
 which incidents of its service were like it. An alert's name is in each of them as it is written, for
 the keyword search, and ``KubePodCrashLooping`` in words, too, for the search by meaning, to which it
-says little. The first two name the sections that they are after: what is stored of a chunk begins
-with the headings above it, and without these words the sections that describe symptoms win.
+says little. The first two name the sections that they are after, several times: what is stored of a
+chunk begins with the headings above it, and an alert's words are mostly those of the sections that
+describe symptoms, which say nothing of what to do and would take all places.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ RESULTS: Final = 5
 MAX_SYMPTOM: Final = 120
 """Characters of a symptom in a query: more of them drown the names that tell which runbook it is."""
 
+_DIAGNOSIS: Final = "Diagnosis in the runbook, diagnosis steps, diagnosis commands, diagnosis"
+_RESOLUTION: Final = "resolution in the runbook, resolution commands, resolution"
 _POSTMORTEMS: Final = DocumentType.POSTMORTEM.value
 _RUNBOOKS: Final = DocumentType.RUNBOOK.value
 _SEPARATED: Final = re.compile(r"[-_./\s]")
@@ -62,9 +65,9 @@ def _queries(incident: Incident, guidance_type: str) -> Iterator[Query]:
     kind, symptom, service = _kind(incident), _symptom(incident), incident.service
     named = kind or incident.title or symptom
     if named:
-        yield _query(f"How to diagnose {_joined(service, named)}? Diagnosis in the runbook")
+        yield _query(f"How to diagnose {_joined(service, named)}? {_DIAGNOSIS}")
         told = _joined(service, kind, symptom)
-        yield _query(f"Resolution steps for {told}: resolution in the runbook", guidance_type)
+        yield _query(f"Resolution steps for {told}: {_RESOLUTION}", guidance_type)
     if service or named:
         yield _query(
             f"Similar incidents involving {_joined(service, named)}: resolution", _POSTMORTEMS

@@ -40,7 +40,11 @@ MIN_WORTH: Final = 0.3
 """From so many steps on, one is added only if it is worth this share of the best one."""
 
 NEXT_DOCUMENT: Final = 0.6
-"""A further document is drawn on if it did so well in the search as this share of the best one."""
+"""A further document is drawn on if it did so well in the search as this share of the best one ..."""
+FEW: Final = 3
+FALLBACK_DOCUMENT: Final = 0.3
+"""... or as this share where those before it give fewer steps than FEW: of the best document the search
+may have returned what describes the matter, and of the next one what to do."""
 
 MIN_WORDS: Final = 2
 MIN_SHARE: Final = 1 / 3
@@ -87,10 +91,12 @@ def choose(findings: Findings, told: set[str]) -> list[Lifted]:
                 Ranked(step, _worth(step, chunks, told)) for step in lifted_from(passage, told)
             ]
     chosen: list[Lifted] = []
-    for name in documents:
+    for name, share in documents.items():
+        if share < NEXT_DOCUMENT and len(chosen) >= FEW:
+            break
         for turn in (0, 1):
-            _choose_from(ranked[name], chosen, {it: share[turn] for it, share in SHARES.items()})
-    return _in_order(chosen, documents, ranked)
+            _choose_from(ranked[name], chosen, {it: most[turn] for it, most in SHARES.items()})
+    return _in_order(chosen, list(documents), ranked)
 
 
 def _in_order(
@@ -119,8 +125,12 @@ def _in_order(
     )
 
 
-def _documents(findings: Findings, told: set[str]) -> list[str]:
-    """Give the documents to draw on, the best first; reports of incidents are none."""
+def _documents(findings: Findings, told: set[str]) -> dict[str, float]:
+    """Give the documents that may be drawn on, the best first; reports of incidents are none.
+
+    Returns:
+        How well each did in the search as a share of the best one, 0..1.
+    """
     worth: dict[str, float] = defaultdict(float)
     for asked in findings.asked:
         for rank, result in enumerate(asked.outcome.results):
@@ -130,7 +140,8 @@ def _documents(findings: Findings, told: set[str]) -> list[str]:
     enough = max(min(MIN_WORDS, len(told)), MIN_SHARE * len(told))
     best = sorted(worth, key=lambda name: -worth[name])
     fitting = [name for name in best if len(shared[name]) >= enough]
-    return [name for name in fitting if worth[name] >= NEXT_DOCUMENT * worth[fitting[0]]]
+    shares = {name: worth[name] / worth[fitting[0]] for name in fitting}
+    return {name: share for name, share in shares.items() if share >= FALLBACK_DOCUMENT}
 
 
 def shared_words(results: Iterable[RetrievalResult], told: set[str]) -> dict[str, set[str]]:

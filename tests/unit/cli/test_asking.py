@@ -13,7 +13,8 @@ def test_a_question_is_asked_as_typed_then_for_its_steps_then_for_similar_incide
     assert queries == (
         Query(question),
         Query(
-            f"Resolution steps for {question}: resolution in the runbook",
+            f"Resolution steps for {question}: resolution in the runbook, resolution commands, "
+            "resolution",
             filters={"document_type": "runbook"},
         ),
         Query(question, filters={"document_type": "postmortem"}),

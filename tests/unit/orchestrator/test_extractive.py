@@ -233,6 +233,20 @@ def test_a_document_that_shares_few_words_with_the_incident_is_no_guidance():
     assert write(other, findings_of(RUNBOOK_RESULTS)) == NO_MATCH
 
 
+DESCRIBES = "# Disk full\n\nThe disk is full.\n\n## Symptoms\n\n- The disk is full.\n"
+SAYS_WHAT_TO_DO = "# Full disk\n\n## Resolution\n\n- Empty the full disk.\n"
+
+
+@pytest.mark.parametrize(("own_steps", "drawn_on"), [(1, True), (3, False)])
+def test_a_lesser_document_is_drawn_on_where_the_best_one_gives_few_steps(own_steps, drawn_on):
+    steps = "".join(f"- Free the disk, way {number}.\n" for number in range(own_steps))
+    best = results_of("runbooks/best.md", f"{DESCRIBES}\n## Resolution\n\n{steps}")
+    other = results_of("runbooks/other.md", SAYS_WHAT_TO_DO)
+    findings = findings_of(best, other)
+    guidance = advised(Incident(title="disk full"), findings).guidance
+    assert ("Empty the full disk." in {step.action for step in guidance}) is drawn_on
+
+
 def test_a_report_of_another_service_is_no_similar_incident():
     findings = findings_of(RUNBOOK_RESULTS, results_of(
         "postmortems/x.md", "---\nservice: s3\n---\n# X\n\n## Resolution\n\nThe writer of orders-db was fixed.\n"
