@@ -94,6 +94,11 @@ class KnowledgeBase:
         """How many chunks can be found."""
         return len(self._current())
 
+    @property
+    def snapshot(self) -> Snapshot:
+        """The present state, for what measures how it is searched."""
+        return self._current()
+
     def warm_up(self) -> None:
         """Load the embedding model now, so that the first search is as fast as the next.
 
