@@ -222,6 +222,9 @@ def crowd(tmp_path_factory):
         url = f"source_url: https://school.example/{name}"
         body = f"# Caretaker\n\nThe caretaker {name} {FILLER} keeps keys.\n"
         documents[f"site/{name}.md"] = f"---\n{url}\n---\n{body}"
+    documents["site/annex.md"] = (
+        "---\nsource_url: https://school.example/annex\nservice: annex\n---\n# Annex\n\nClosed.\n"
+    )
     write_files(folder / "docs", documents)
     ingest(folder / "docs", folder / "crowd.kb", embedder=WordHashes())
     with KnowledgeBase(folder / "crowd.kb", WordHashes()) as opened:
@@ -249,6 +252,19 @@ def test_6_a_page_that_ranks_21_to_60_is_shown(crowd):
     assert set(shown[: len(PAGES)]) == {f"site/{name}.md" for name in PAGES}
 
 
+def test_a_page_of_the_secondary_scope_is_found_though_it_ranks_behind_sixty(crowd):
+    question = "gymnasium keys lesson"
+    ranked = found(crowd, question, most=95)
+    assert ranked.index("site/annex.md") >= PRIMARY_RESULTS
+    assert "site/annex.md" not in found(crowd, question, SourcePriority(), most=95)
+    scope = {"equals": {"key": "service", "value": "annex"}}
+    shown = found(crowd, question, SourcePriority(scope))
+    assert shown[: len(PAGES) + 1] == [
+        *(it for it in ranked if it.startswith("site/") and it != "site/annex.md"),
+        "site/annex.md",
+    ]
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(PAGES), st.permutations(["gymnasium", "keys", "lesson", "of"]))
 def test_5_the_page_with_the_very_word_is_found_and_first(crowd, name, others):
@@ -261,7 +277,7 @@ def test_a_hundred_results_may_be_asked_for_as_of_the_service(crowd):
         "retrievalQuery": {"text": "keys"},
         "retrievalConfiguration": {"vectorSearchConfiguration": {"numberOfResults": 100}},
     }
-    assert len(retrieve(crowd, KNOWLEDGE_BASE_ID, body)["retrievalResults"]) == 83
+    assert len(retrieve(crowd, KNOWLEDGE_BASE_ID, body)["retrievalResults"]) == 84
 
 
 def _key(result):

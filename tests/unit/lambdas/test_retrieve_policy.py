@@ -128,6 +128,30 @@ def test_a_secondary_scope_that_fails_is_logged_and_told_and_costs_nothing_else(
     assert ran.metrics[0]["KnowledgeRetrievalErrors"] == [0.0]
 
 
+def test_a_secondary_scope_that_hangs_is_given_up_and_the_next_query_is_healthy(
+    knowledge_base, policy
+):
+    policy.setenv("SECONDARY_SCOPE", SCOPE)
+    policy.setattr("lambdas.retrieve_knowledge.settings.MAX_DEADLINE_SECONDS", 3.0)
+    policy.setenv("DEADLINE_SECONDS", "3")  # a busy machine gets more than the function's 1.8
+    hung = []
+
+    def script(sock, server):
+        while True:
+            _, body = server.read_request(sock)
+            if b'"filter"' in body and not hung:
+                hung.append(body)
+                server.stopping.wait()
+            sock.sendall(http(retrieved(NEXT if b'"filter"' in body else PDF)))
+
+    knowledge_base(script)
+    first, second = invoke({"query": QUESTION}), invoke({"query": QUESTION})
+    assert (starts(first.answer), first.answer["notice"]) == ([1], SECONDARY_NOTICE)
+    assert [it["reason"] for it in first.logs if "reason" in it] == ["timeout"]
+    assert starts(second.answer) == [3, 1]
+    assert "notice" not in second.answer
+
+
 def test_both_searches_answer_one_query(knowledge_base, policy):
     policy.setenv("SECONDARY_SCOPE", SCOPE)
     knowledge_base(_by_filter(http(retrieved(NEXT)), http(retrieved(PDF, PAST))))
