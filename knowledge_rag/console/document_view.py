@@ -14,6 +14,7 @@ from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_RANGES
 from knowledge_rag.console.links import document_url
 from knowledge_rag.console.recalled import retrieved_lines
 from knowledge_rag.console.sources import is_web_address
+from knowledge_rag.console.sparing import SparingCorpus
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.front_matter import front_matter_end
 from knowledge_rag.core.markdown import find_headings
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from knowledge_rag.console.documents import Documents, IngestedDocument
     from knowledge_rag.console.freshness import Stale
     from knowledge_rag.console.links import RepositoryLinks
+    from knowledge_rag.guardrails.staleness import Corpus
 
 _RANGE: Final = re.compile(r"L?([1-9][0-9]{0,9})(?:-L?([1-9][0-9]{0,9}))?")
 
@@ -81,6 +83,8 @@ def view(
     Raises:
         Refused: it is too large to be shown, or has no such lines.
     """
+    now = documents.current()
+    corpus = SparingCorpus(now) if now is not None else None
     lines = [line or "" for line in document.lines]
     if sum(map(len, lines)) > MAX_DOCUMENT_CHARACTERS:
         raise Refused(413, f"the document has more than {MAX_DOCUMENT_CHARACTERS} characters")
@@ -94,22 +98,23 @@ def view(
         "metadata": {key: document.metadata[key] for key in _METADATA if key in document.metadata},
         "sha256": document.sha256,
         "lines": list(document.lines),
+        "pages": [{"line": line, "page": page} for line, page in document.pages],
         "isComplete": document.is_complete,
         "sections": _sections("\n".join(lines)),
         "hidden": hidden_in(lines),
-        "ranges": _ranges(document, ranges, _stale(document, ranges, documents, cards), repository),
+        "ranges": _ranges(document, ranges, _stale(document, ranges, corpus, cards), repository),
     }
     if is_web_address(document.metadata.get(SOURCE_URL)):
         shown["sourceUrl"] = document.metadata[SOURCE_URL]
-    return shown | _whole(document, documents, repository)
+    return shown | _whole(document, corpus, repository)
 
 
 def _whole(
-    document: IngestedDocument, documents: Documents, repository: RepositoryLinks | None
+    document: IngestedDocument, corpus: Corpus | None, repository: RepositoryLinks | None
 ) -> dict[str, Any]:
     """Say what is known of the file as it is now, and where it can be changed."""
     known: dict[str, Any] = {}
-    if (corpus := documents.current()) is not None:
+    if corpus is not None:
         now = corpus.now(document.source_file)
         known["file"] = (
             "gone" if now is None else "same" if now.sha256 == document.sha256 else "changed"
@@ -140,15 +145,13 @@ def _ranges(
 def _stale(
     document: IngestedDocument,
     ranges: Sequence[Range],
-    documents: Documents,
+    corpus: Corpus | None,
     cards: Sequence[Mapping[str, Any]],
 ) -> list[Stale | None]:
     """Say what became of each range: what an answer rests on comes before what was ingested."""
     cited = [_cited(document, *one) for one in ranges]
     known = {at: one for at, one in enumerate(cited) if one is not None}
-    in_files = dict(
-        zip(known, stale_anywhere(list(known.values()), documents.current()), strict=True)
-    )
+    in_files = dict(zip(known, stale_anywhere(list(known.values()), corpus), strict=True))
     return [
         stale_in(document, retrieved_lines(cards, *one)) or in_files.get(at)
         for at, one in enumerate(ranges)

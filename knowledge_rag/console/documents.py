@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from knowledge_rag.core.lines import split_lines
-from knowledge_rag.core.metadata import DOCUMENT_SHA256
+from knowledge_rag.core.metadata import DOCUMENT_SHA256, PAGE
+from knowledge_rag.extract.documents import is_extracted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from knowledge_rag.core.outcome import MetadataValue, RetrievalResult
     from knowledge_rag.guardrails.staleness import Corpus
@@ -33,6 +34,7 @@ class IngestedDocument:
             kept: it is blank, or front matter.
         is_complete: whether they are all of the document's, by its hash.
         metadata: what is known of it: title, document_type, service, ...
+        pages: of a PDF, the first line that is known of each page, and its number.
     """
 
     source_file: str
@@ -40,6 +42,7 @@ class IngestedDocument:
     lines: tuple[str | None, ...]
     is_complete: bool
     metadata: Mapping[str, MetadataValue]
+    pages: tuple[tuple[int, int], ...] = ()
 
 
 class Documents(Protocol):
@@ -75,11 +78,15 @@ class KeptDocuments:
     Args:
         passages: the knowledge base.
         corpus: the folder that was ingested, as it is now; ``None`` if it isn't known.
+        keeps_all: whether every passage of a document was kept.
     """
 
-    def __init__(self, passages: Passages, corpus: Corpus | None = None) -> None:
+    def __init__(
+        self, passages: Passages, corpus: Corpus | None = None, *, keeps_all: bool = True
+    ) -> None:
         self._passages = passages
         self._corpus = corpus
+        self._keeps_all = keeps_all
 
     def current(self) -> Corpus | None:
         """Give the documents as they are now; see ``Documents``."""
@@ -93,8 +100,18 @@ class KeptDocuments:
         kept = _lines_of(passages)
         metadata = passages[0].metadata
         sha256 = str(metadata.get(DOCUMENT_SHA256, ""))
-        whole = self._file(source_file, sha256, kept) or _filled(kept, sha256)
-        return IngestedDocument(source_file, sha256, whole or kept, whole is not None, metadata)
+        whole = self._whole(source_file, sha256, kept)
+        known = (source_file, sha256, whole or kept, whole is not None, metadata)
+        return IngestedDocument(*known, tuple(_pages(passages)))
+
+    def _whole(
+        self, source_file: str, sha256: str, kept: Sequence[str | None]
+    ) -> tuple[str, ...] | None:
+        """Give all lines, if they are known."""
+        if self._keeps_all and is_extracted(source_file):
+            # extracted lines have no front matter, and blank ones are empty
+            return tuple(line or "" for line in kept)
+        return self._file(source_file, sha256, kept) or _filled(kept, sha256)
 
     def _file(
         self, source_file: str, sha256: str, kept: Sequence[str | None]
@@ -115,6 +132,15 @@ def _lines_of(passages: Sequence[RetrievalResult]) -> tuple[str | None, ...]:
     for one in passages:
         lines[one.citation.start_line - 1 : one.citation.end_line] = one.content.split("\n")
     return tuple(lines)
+
+
+def _pages(passages: Sequence[RetrievalResult]) -> Iterator[tuple[int, int]]:
+    last = None
+    for one in passages:
+        page = one.metadata.get(PAGE)
+        if isinstance(page, int) and page != last:
+            yield one.citation.start_line, page
+            last = page
 
 
 def _filled(kept: Sequence[str | None], sha256: str) -> tuple[str, ...] | None:

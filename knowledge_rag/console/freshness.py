@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from knowledge_rag.console.sparing import SparingCorpus
+from knowledge_rag.extract.documents import is_extracted
 from knowledge_rag.guardrails.staleness import State, compare, compare_all
 from knowledge_rag.guardrails.staleness_report import describe, to_dict
 
@@ -17,7 +19,9 @@ Stale = dict[str, Any]
 
 
 def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
-    """Say of each citation what became of it in its own file.
+    """Say of each citation what became of it in its own file, as far as that is told at once.
+
+    A web page or a PDF takes long to read: of those the view of the document tells.
 
     Args:
         cited: the lines, with what proves them.
@@ -28,9 +32,13 @@ def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> lis
     """
     if corpus is None:
         return [None] * len(cited)
-    names = dict.fromkeys(one.citation.source_file for one in cited)
-    files = {name: corpus.now(name) for name in names}
-    return [told_of(compare(one, files[one.citation.source_file])) for one in cited]
+    sparing = SparingCorpus(corpus)
+    return [
+        None
+        if is_extracted(one.citation.source_file)
+        else told_of(compare(one, sparing.now(one.citation.source_file)))
+        for one in cited
+    ]
 
 
 def stale_anywhere(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:

@@ -42,6 +42,9 @@ MAX_DOCUMENT_CHARACTERS: Final = 5_000_000
 MAX_HIDDEN: Final = 5_000
 """Hidden characters of a document that are told one by one."""
 
+MAX_SEARCHED_FILES: Final = 2_000
+"""Among which lines are looked for that their own file does not hold any more."""
+
 MAX_RANGES: Final = 50
 """Cited ranges of one document that are held against the file as it is now."""
 

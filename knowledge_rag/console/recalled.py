@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, TITLE
+from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, PAGE, TITLE
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.guardrails.staleness import CitedLines
 
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from knowledge_rag.console.answers import Answers
     from knowledge_rag.core.outcome import MetadataValue
 
-_METADATA = {"title": TITLE, "documentType": DOCUMENT_TYPE, "documentSha256": DOCUMENT_SHA256}
+_METADATA = {
+    "title": TITLE,
+    "documentType": DOCUMENT_TYPE,
+    "documentSha256": DOCUMENT_SHA256,
+    "page": PAGE,
+}
 
 
 class RecalledPassages:

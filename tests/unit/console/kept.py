@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from knowledge_rag.core.metadata import prove, stored_text, to_metadata
+from knowledge_rag.extract.documents import cut, extract
 from knowledge_rag.guardrails.staleness import FileNow
 from tests.support.evidence import passage
 
@@ -19,6 +21,17 @@ class Shelf:
     def passages(self, source_file):
         text = self.kept.get(source_file)
         return [] if text is None else [passage(source_file, text)]
+
+
+class Pdfs:
+    """Passages of a PDF, as a knowledge base keeps them; some of them, if so wanted."""
+
+    def __init__(self, data, which=slice(None)):
+        self.data, self.which = data, which
+
+    def passages(self, source_file):
+        chunks = cut(extract(source_file, self.data))
+        return [prove(stored_text(it), to_metadata(it), 0.5) for it in chunks[self.which]]
 
 
 class Folder:

@@ -10,7 +10,14 @@ from knowledge_rag.console.errors import Refused
 from knowledge_rag.console.hidden import hidden_in
 from knowledge_rag.console.links import RepositoryLinks
 from knowledge_rag.console.sources import cards
-from tests.unit.console.kept import NAME, TEXT, Folder, Shelf
+from tests.support.pdfs import text_pdf
+from tests.unit.console.kept import NAME, TEXT, Folder, Pdfs, Shelf
+
+
+def source(name):
+    citation = {"source_file": name, "start_line": 3, "end_line": 3, "section_header": ""}
+    return {"number": 1, "citation": citation, "content": "Promote the replica."}
+
 
 FRONT = "---\ntitle: Failing over\nservice: rds\n---\n" + TEXT
 
@@ -39,6 +46,63 @@ def test_what_was_not_kept_comes_from_the_file_if_that_is_the_very_one():
     assert document.lines[:4] == ("---", "title: Failing over", "service: rds", "---")
     changed = KeptDocuments(kept, Folder(runbooks__failover=FRONT + "More.\n")).read(NAME)
     assert changed.lines[0] is None
+
+
+PDF = text_pdf([["Failover guide", "Promote the replica."], [], ["Then wait for it."]])
+
+
+def test_a_pdf_is_whole_and_says_where_each_page_begins():
+    view = shown(KeptDocuments(Pdfs(PDF)), name="guides/failover.pdf")
+    assert view["isComplete"]
+    assert [line for line in view["lines"] if line] == [
+        "Failover guide",
+        "Promote the replica.",
+        "Then wait for it.",
+    ]
+    assert [view["lines"][one["line"] - 1] for one in view["pages"]] == [
+        "Failover guide",
+        "Then wait for it.",
+    ]
+    assert [one["page"] for one in view["pages"]] == [1, 3]
+
+
+def test_of_a_pdf_that_is_known_in_part_the_rest_is_open():
+    documents = KeptDocuments(Pdfs(PDF, slice(-1, None)), keeps_all=False)
+    view = shown(documents, name="guides/failover.pdf")
+    assert not view["isComplete"]
+    assert view["lines"][0] is None
+    assert view["lines"][-1] == "Then wait for it."
+
+
+def test_what_takes_long_to_read_is_not_read_for_every_answer():
+    class Slow(Folder):
+        def now(self, source_file):
+            assert not source_file.endswith((".pdf", ".html")), source_file
+            return super().now(source_file)
+
+    (card,) = cards([source("guides/failover.pdf")], "now", Slow())
+    assert "stale" not in card
+    (card,) = cards([source("guides/failover.md")], "now", Slow())
+    assert card["stale"]["state"] == "gone"
+
+
+def test_each_file_is_read_once_for_a_view():
+    class Counting(Folder):
+        def __init__(self, **files):
+            super().__init__(**files)
+            self.read = []
+
+        def now(self, source_file):
+            self.read.append(source_file)
+            return super().now(source_file)
+
+    folder = Counting(runbooks__failover="# Other\n", runbooks__more=TEXT)
+    documents = KeptDocuments(Shelf(), folder)
+    document = documents.read(NAME)
+    folder.read.clear()
+    told = view(document, [(1, 1), (3, 3)], documents, None)
+    assert sorted(folder.read) == ["runbooks/failover.md", "runbooks/more.md"]
+    assert told["ranges"][1]["stale"]["now_in"][0]["source_file"] == "runbooks/more.md"
 
 
 @pytest.mark.parametrize(
@@ -91,13 +155,7 @@ def test_a_changed_file_and_one_that_is_gone_are_told_for_the_cited_lines():
 
 
 def test_lines_that_an_answer_rests_on_are_told_from_a_newer_ingest():
-    then = [
-        {
-            "number": 1,
-            "citation": {"source_file": NAME, "start_line": 3, "end_line": 3, "section_header": ""},
-            "content": "Promote the replica.",
-        }
-    ]
+    then = [source(NAME)]
     newer = "# Failover\n\nRead this first.\n\nPromote the replica.\n"
     documents = KeptDocuments(Shelf(runbooks__failover=newer))
     assert "stale" not in shown(documents, (3, 3))["ranges"][0]

@@ -16,6 +16,7 @@ from knowledge_rag.console.limits import MAX_BODY_BYTES
 from knowledge_rag.console.security import POLICY
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from tests.support.local import PROJECT
 from tests.support.retrievals import Answering
 from tests.unit.console.kept import NAME, Shelf
 from tests.unit.console.test_asking import FOUND
@@ -308,3 +309,9 @@ def test_where_no_documents_are_known_an_answers_own_lines_are_shown():
         console("GET", f"/api/document?source={NAME}").json()["lines"][4]
         == "1. Promote the replica with `promote`."
     )
+
+
+def test_every_file_of_the_page_is_of_a_kind_that_is_served():
+    folder = PROJECT / "knowledge_rag" / "console" / "static"
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert there == set(read_assets())
