@@ -16,6 +16,7 @@ import typer
 
 from knowledge_rag.cli.ask import ask
 from knowledge_rag.cli.bench import bench
+from knowledge_rag.cli.bench_speed import SPEED
 from knowledge_rag.cli.chunk import chunk
 from knowledge_rag.cli.coverage import coverage
 from knowledge_rag.cli.demo import demo
@@ -59,6 +60,8 @@ for command in (
     app.command()(command)
 app.command("eval")(evaluate)
 app.command()(coverage)
+for name, measure in SPEED.items():
+    bench.command(name)(measure)
 app.add_typer(bench, name="bench")
 app.add_typer(model, name="model")
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 REACH: Final = 1.15
 """The handler may take so many times the processor time of boto3 and a client."""
 
-_DECISIVE: Final = ("handler, initialised", "handler + first call")
+DECISIVE: Final = ("handler, initialised", "handler + first call")
 
 _PACKAGES: Final = ("knowledge_rag", "lambdas", "aws_lambda_powertools")
 """What the function's package holds; everything else comes with Lambda's runtime."""
@@ -93,7 +93,7 @@ class ColdStartReport:
     @property
     def reached(self) -> bool:
         """Whether the handler starts as fast as is aimed at."""
-        return all(row.ratio <= self.reach for row in self.rows if row.name in _DECISIVE)
+        return all(row.ratio <= self.reach for row in self.rows if row.name in DECISIVE)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form."""

@@ -6,16 +6,18 @@ The same evaluation gives the same SVG, byte for byte: no date, no random ids.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.evaluation_report import RELEVANCE_ABOVE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from knowledge_rag.evaluation.evaluation_report import Evaluation
 
@@ -68,15 +70,30 @@ def write_plot(evaluation: Evaluation, path: Path) -> None:
     Raises:
         OSError: the file can't be written.
     """
+    with saved(path, (9, 3.6)) as figure:
+        left, right = figure.subplots(1, 2)
+        _draw_hits(left, evaluation)
+        _draw_latency(right, evaluation)
+
+
+@contextmanager
+def saved(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
+    """Give a figure to draw on, and write it when the block ends.
+
+    Args:
+        path: of the picture; see :func:`check_plot`.
+        size: width and height in inches.
+
+    Raises:
+        OSError: the file can't be written.
+    """
     import matplotlib as mpl  # noqa: PLC0415 - likewise
     from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
 
     kind = path.suffix.lower().removeprefix(".")
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(9, 3.6), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        _draw_hits(left, evaluation)
-        _draw_latency(right, evaluation)
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure
         metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
         figure.savefig(path, format=kind, dpi=150, metadata=metadata)
 

@@ -38,6 +38,7 @@ COMMANDS = (
     ("bench", "coldstart"),
     ("bench", "load"),
     ("bench", "guardrails"),
+    *[("bench", name) for name in ("search", "embedding", "ingest", "console", "all")],
     ("model", "install"),
 )
 PEERS = ("langchain_text_splitters", "llama_index", "chonkie", "semchunk")

@@ -1,0 +1,96 @@
+"""What embedding one question costs beside the least it can: reading the model's weights once.
+
+A question is a few tokens, so nearly all of the work is to bring the layers' weights from memory to
+the processor. A matrix of as many floats times a vector does just that, and takes turns with the
+model in the same run.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from rich.table import Table
+
+from knowledge_rag.evaluation.timing import percentiles
+
+if TYPE_CHECKING:
+    from knowledge_rag.evaluation.timing import Percentiles
+    from knowledge_rag.local.embeddings import Embedder
+
+REACH: Final = 1.3
+"""The model may take so many times as long as its weights take to be read."""
+
+LAYERS: Final = 6
+WIDTH: Final = 384
+INNER: Final = 1536
+WEIGHTS: Final = LAYERS * (4 * WIDTH * WIDTH + 2 * WIDTH * INNER)
+"""Floats in the matrices of all-MiniLM-L6-v2's layers: 10.6 million, 42 MB. Of the vocabulary's
+embeddings only the question's tokens are read."""
+
+_QUESTION: Final = "how do we fail over the orders database when replication lag keeps growing?"
+_WARM_UP: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingReport:
+    """A run of the benchmark.
+
+    Args:
+        turns: of each.
+        model: a question's embedding.
+        limit: reading as many weights.
+        ratio: median of the model's time to the limit's in the same turn.
+        reach: largest ratio that is aimed at.
+    """
+
+    turns: int
+    model: Percentiles
+    limit: Percentiles
+    ratio: float
+    reach: float = REACH
+
+    @property
+    def reached(self) -> bool:
+        """Whether it is as fast as is aimed at."""
+        return self.ratio <= self.reach
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return asdict(self) | {"reached": self.reached}
+
+
+def run_embedding_bench(embedder: Embedder, turns: int = 300) -> EmbeddingReport:
+    """Embed a question and read the weights in turns."""
+    weights = np.ones((WEIGHTS // INNER, INNER), dtype=np.float32)
+    vector = np.ones(INNER, dtype=np.float32)
+    model, limit = [], []
+    for turn in range(_WARM_UP + turns):
+        started = time.perf_counter()
+        embedder.embed(_QUESTION)
+        between = time.perf_counter()
+        weights @ vector
+        ended = time.perf_counter()
+        if turn >= _WARM_UP:
+            model.append(between - started)
+            limit.append(ended - between)
+    ratio = median(ours / least for ours, least in zip(model, limit, strict=True))
+    return EmbeddingReport(turns, percentiles(model), percentiles(limit), ratio)
+
+
+def as_table(report: EmbeddingReport) -> Table:
+    """Lay a report out for a terminal."""
+    table = Table(title=f"one question, {report.turns} turns")
+    for heading in ("", "p50 ms", "p95 ms", "limit = 1"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for name, times, ratio in (
+        ("all-MiniLM-L6-v2, fp32", report.model, f"{report.ratio:.2f}"),
+        ("its layers' weights read once", report.limit, "1.00"),
+    ):
+        table.add_row(name, f"{times.p50:.2f}", f"{times.p95:.2f}", ratio)
+    verdict = "reached" if report.reached else "missed"
+    table.caption = f"aim: at most {report.reach:.1f} of the limit: {verdict}"
+    return table

@@ -1,0 +1,79 @@
+"""What an ingest spends its time on, and what one costs that changes nothing."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.table import Table
+
+from knowledge_rag.local.ingest import ingest
+
+if TYPE_CHECKING:
+    from knowledge_rag.local.embeddings import Embedder
+
+REACH: Final = 0.90
+"""Least share of a first ingest's time that is spent inside the embedding model."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestBenchReport:
+    """A run of the benchmark.
+
+    Args:
+        documents: ingested.
+        chunks: made of them.
+        seconds: of the first ingest.
+        in_model: share of it inside the embedding model, 0..1.
+        again_seconds: of the second ingest, of the same files.
+        again_embedded: chunks that the second one embedded.
+        reach: least share that is aimed at.
+    """
+
+    documents: int
+    chunks: int
+    seconds: float
+    in_model: float
+    again_seconds: float
+    again_embedded: int
+    reach: float = REACH
+
+    @property
+    def reached(self) -> bool:
+        """Whether all but the model is negligible, and nothing is embedded twice."""
+        return self.in_model >= self.reach and self.again_embedded == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return asdict(self) | {"reached": self.reached}
+
+
+def run_ingest_bench(docs: Path, embedder: Embedder) -> IngestBenchReport:
+    """Ingest a folder twice into a knowledge base of its own.
+
+    Raises:
+        UnusableCorpus: the folder can't be ingested.
+    """
+    embedder.embed("warm up")  # loading the model is no part of an ingest's work
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bench.kb"
+        first, second = (ingest(docs, path, embedder=embedder) for _ in range(2))
+    in_model = first.embedding_seconds / first.seconds
+    return IngestBenchReport(
+        len(first.added), first.chunks, first.seconds, in_model, second.seconds, second.embedded
+    )
+
+
+def as_table(report: IngestBenchReport) -> Table:
+    """Lay a report out for a terminal."""
+    table = Table(title=f"{report.documents} documents, {report.chunks} chunks")
+    for heading in ("ingest", "seconds", "chunks/s", "in the model"):
+        table.add_column(heading, justify="left" if heading == "ingest" else "right")
+    speed = report.chunks / report.seconds
+    table.add_row("first", f"{report.seconds:.2f}", f"{speed:.1f}", f"{report.in_model:.1%}")
+    table.add_row("again, nothing changed", f"{report.again_seconds:.2f}", "", "0 chunks")
+    verdict = "reached" if report.reached else "missed"
+    table.caption = f"aim: at least {report.reach:.0%} of the first one in the model: {verdict}"
+    return table

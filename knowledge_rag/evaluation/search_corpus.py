@@ -1,0 +1,93 @@
+"""Made-up chunks and questions to time searches with, at any size.
+
+Words follow Zipf's law, as words of any language do; vectors are random directions. Nothing can be
+learnt from it about how good a search is, only how long it takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from knowledge_rag.local.embeddings import DIMENSIONS
+from knowledge_rag.local.keyword_index import ENTRY, KeywordIndex
+from knowledge_rag.local.keywords import query_terms, stored_terms
+from knowledge_rag.local.search import Question
+from knowledge_rag.local.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from knowledge_rag.local.embeddings import Matrix
+
+WORDS: Final = 20_000
+WORDS_OF_A_CHUNK: Final = 100
+WORDS_OF_A_QUESTION: Final = 12
+_SEED: Final = 20_261_121
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUp:
+    """Chunks, and questions about them.
+
+    Args:
+        texts: of the chunks.
+        vectors: shape (chunks, 384), rows of unit length.
+        questions: text and vector of each.
+    """
+
+    texts: tuple[str, ...]
+    vectors: Matrix
+    questions: tuple[tuple[str, Any], ...]
+
+
+def make_up(chunks: int, questions: int) -> MadeUp:
+    """Make chunks and questions up, the same ones each time."""
+    random = np.random.default_rng(_SEED)
+    share = 1.0 / np.arange(1, WORDS + 1)
+    share /= share.sum()
+    words = np.array([_word(number) for number in range(WORDS)])
+    drawn = random.choice(words, size=(chunks, WORDS_OF_A_CHUNK), p=share)
+    asked = []
+    for vector in _directions(random, questions):
+        about = drawn[random.integers(chunks)]
+        asked.append((" ".join(random.choice(about, WORDS_OF_A_QUESTION)), vector))
+    return MadeUp(tuple(map(" ".join, drawn)), _directions(random, chunks), tuple(asked))
+
+
+def as_snapshot(made: MadeUp) -> Snapshot:
+    """Give what this product searches."""
+    vocabulary: dict[str, int] = {}
+    entries = [_entries(text, vocabulary) for text in made.texts]
+    nothing = ("{}",) * len(made.texts)
+    return Snapshot("made-up", made.texts, nothing, made.vectors, KeywordIndex(vocabulary, entries))
+
+
+def as_questions(made: MadeUp) -> Iterator[Question]:
+    """Give the questions, ready to be searched for."""
+    for text, vector in made.questions:
+        yield Question(vector, query_terms(text))
+
+
+def _entries(text: str, vocabulary: dict[str, int]) -> Any:  # noqa: ANN401 - a structured array
+    terms = stored_terms("", text)
+    numbered = [(vocabulary.setdefault(term, len(vocabulary)), n) for term, n in terms.items()]
+    return np.array(numbered, dtype=ENTRY)
+
+
+def _directions(random: np.random.Generator, count: int) -> Matrix:
+    vectors = random.standard_normal((count, DIMENSIONS)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def _word(number: int) -> str:
+    """Give a word of letters for a number; a digit would make it an identifier."""
+    letters = ""
+    while True:
+        number, letter = divmod(number, 26)
+        letters += chr(ord("a") + letter)
+        if not number:
+            return f"w{letters}x"

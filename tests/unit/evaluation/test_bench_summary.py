@@ -1,0 +1,88 @@
+"""All benchmarks in one run: one that fails costs no other, and none is taken for reached."""
+
+import io
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from knowledge_rag.evaluation.bench_summary import Bench, all_reached, as_dict, as_table, run_all
+from knowledge_rag.evaluation.embedding_bench import EmbeddingReport, run_embedding_bench
+from knowledge_rag.evaluation.embedding_bench import as_table as embedding_table
+from knowledge_rag.evaluation.ingest_bench import as_table as ingest_table
+from knowledge_rag.evaluation.ingest_bench import run_ingest_bench
+from knowledge_rag.evaluation.search_bench import run_search_bench
+from knowledge_rag.evaluation.search_plot import write_search_plot
+from knowledge_rag.evaluation.timing import percentiles
+from tests.support.local import RUNBOOKS, WordHashes, write_files
+
+
+@dataclass
+class Given:
+    reached: bool | None
+
+    def to_dict(self):
+        return {"reached": self.reached}
+
+
+def bench(outcome):
+    def run():
+        if isinstance(outcome, Exception):
+            raise outcome
+        return Given(outcome)
+
+    return Bench(run, str, lambda it: f"came to {it.reached}", "an aim")
+
+
+def done_with(**outcomes):
+    seen = []
+    benches = {name: bench(outcome) for name, outcome in outcomes.items()}
+    done = list(run_all(benches, lambda *progress: seen.append(progress)))
+    assert seen == [(n, len(outcomes), name) for n, name in enumerate(outcomes)]
+    return done
+
+
+def test_each_has_a_line_with_what_it_came_to():
+    done = done_with(good=True, bad=False, none=None, broken=OSError("no \x1b[31mspace"))
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(as_table(done))
+    lines = console.export_text().splitlines()
+    told = {line.split()[1]: line for line in lines if line.startswith("│")}
+    assert told["good"].rstrip(" │").endswith("reached")
+    assert told["bad"].rstrip(" │").endswith("missed")
+    assert "OSError: no" in told["broken"]
+    assert "not run" in told["broken"]
+    assert "\x1b" not in told["broken"]
+    assert as_dict(done)["good"] == {"reached": True}
+    assert as_dict(done)["broken"]["problem"].startswith("OSError")
+
+
+def test_only_what_was_run_and_missed_nothing_passes():
+    assert all_reached(done_with(good=True, none=None))
+    assert not all_reached(done_with(good=True, bad=False))
+    assert not all_reached(done_with(good=True, broken=ValueError()))
+
+
+def test_an_ingest_is_told_with_its_share_in_the_model_and_a_second_one_embeds_nothing(tmp_path):
+    report = run_ingest_bench(write_files(tmp_path, RUNBOOKS), WordHashes())
+    assert report.documents == len(RUNBOOKS)
+    assert 0 < report.in_model < 1
+    assert report.again_embedded == 0
+    assert not report.reached  # counting words takes no time
+    assert ingest_table(report).row_count == 2
+
+
+def test_an_embedding_is_told_beside_its_limit():
+    report = run_embedding_bench(WordHashes(), turns=10)
+    assert report.reached == (report.ratio <= 1.3)
+    assert embedding_table(report).row_count == 2
+    slow = EmbeddingReport(1, percentiles([1.0]), percentiles([0.5]), 2.0)
+    assert not slow.reached
+
+
+def test_the_picture_of_a_search_has_every_one_of_them(tmp_path):
+    path = tmp_path / "search.svg"
+    report = run_search_bench([200, 400], 10)
+    write_search_plot(report, path)
+    drawn = path.read_text()
+    assert "milliseconds" in drawn
+    assert "SQLite FTS5 + NumPy" in drawn
