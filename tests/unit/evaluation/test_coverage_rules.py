@@ -14,6 +14,7 @@ from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.evaluation.coverage_alerts import prometheus_incident, without_templates
 from knowledge_rag.evaluation.coverage_cloudformation import links_in
 from knowledge_rag.evaluation.coverage_files import MAX_BYTES, read_rules
+from knowledge_rag.evaluation.coverage_yaml import read_yaml
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.queries import build_queries
 from tests.support.local import PROJECT, write_files
@@ -99,6 +100,16 @@ def test_an_agent_would_be_told_the_same_by_alertmanager_itself():
     asked = build_queries(Incident.from_state(unwrapped(webhook)))
     assert asked == build_queries(prometheus_incident("WriterGone", labels, annotations))
     assert len(asked) == 3
+
+
+def test_without_libyaml_the_same_is_read(monkeypatch):
+    fast = read_rules([str(RULES)])
+    monkeypatch.delattr("yaml.CSafeLoader")
+    assert read_rules([str(RULES)]) == fast
+    with pytest.raises(InvalidRequest, match="more than 100 levels deep"):
+        read_yaml("[" * 10_000, "a.yaml")
+    with pytest.raises(InvalidRequest, match=r"^a\.yaml:2: neither YAML nor JSON"):
+        read_yaml("a: b\n c: d\n", "a.yaml")
 
 
 def test_templates_leave_no_hollow_brackets_behind():
