@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import UnreadableDocument
 
-MAX_STEPS: Final = 300_000_000
-"""Open elements summed over all tags; the parser takes some five nanoseconds for each."""
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+MAX_STEPS: Final = 200_000_000
+"""Open elements summed over all tags; the parser takes five to fifteen nanoseconds for each."""
 MAX_REMADE: Final = 4_000_000
 """Open formatting summed over all tags: elements that may be made anew, some hundred bytes each."""
 MAX_ATTRIBUTES: Final = 4_000
@@ -44,10 +47,17 @@ _VOID: Final = frozenset(
      "track", "wbr")
 )  # fmt: skip
 _CLOSED_BY_THE_NEXT: Final = frozenset(
-    ("html", "head", "body", "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot",
-     "colgroup", "option", "optgroup", "rb", "rt", "rtc", "rp")
+    ("html", "head", "body", "p", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup")
 )  # fmt: skip
 """They nest only where another element, which is counted, stands between."""
+_ENDS_BEFORE: Final = {
+    "li": frozenset(("li",)),
+    "dt": frozenset(("dt", "dd")),
+    "dd": frozenset(("dt", "dd")),
+    "option": frozenset(("option",)),
+    "optgroup": frozenset(("option",)),
+}
+"""Elements whose start closes another one, if no block stands between."""
 _FORMATTING: Final = frozenset(
     ("b", "big", "code", "em", "font", "i", "s", "small", "strike", "strong", "tt", "u")
 )
@@ -55,10 +65,17 @@ _ONE_AT_A_TIME: Final = frozenset(("a", "nobr"))
 """Formatting whose next start closes it."""
 _BLOCKS: Final = frozenset(
     ("address", "article", "aside", "blockquote", "button", "center", "details", "dialog", "dir",
-     "div", "dl", "fieldset", "figcaption", "figure", "footer", "header", "hgroup", "listing", "main",
-     "menu", "nav", "ol", "pre", "search", "section", "select", "summary", "ul")
+     "dd", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "header", "hgroup", "listing", "main",
+     "li", "menu", "nav", "ol", "pre", "search", "section", "select", "summary", "ul")
 )  # fmt: skip
 """Their end closes whatever is open inside."""
+_SPECIAL: Final = _BLOCKS | frozenset(
+    ("h1", "h2", "h3", "h4", "h5", "h6", "iframe", "noembed", "noframes", "noscript", "plaintext", "script",
+     "style", "textarea", "title", "xmp", "frameset")
+)  # fmt: skip
+"""What the end of running text, or the start of an item, does not reach out of."""
+_LISTS: Final = frozenset(("ul", "ol"))
+"""What the end of an item does not reach out of."""
 _FRAMES: Final = frozenset(
     ("applet", "caption", "marquee", "object", "table", "template", "svg", "math", "foreignobject", "desc",
      "mi", "mo", "mn", "ms", "mtext", "annotation-xml")
@@ -119,6 +136,7 @@ class _Tally:
             frame.formatting[name] += 1
             frame.others += 1
         else:
+            self._close_before(frame, name)
             frame.stack.append(name)
             frame.counts[name] += 1
 
@@ -143,12 +161,30 @@ class _Tally:
 
     def _close(self, frame: _Frame, name: str) -> None:
         """Close an element; what is no block's end reaches through no block."""
+        through = _LISTS if name == "li" else () if name in _BLOCKS else _SPECIAL
+        at = self._reach(frame, (name,), through)
+        if at >= 0:
+            self._pop(frame, at)
+
+    def _close_before(self, frame: _Frame, name: str) -> None:
+        """Close what the start of an element closes, if only running text stands between."""
+        closed = _ENDS_BEFORE.get(name)
+        if closed and any(frame.counts[one] for one in closed):
+            at = self._reach(frame, closed, _SPECIAL)
+            if at >= 0:
+                self._pop(frame, at)
+
+    def _reach(self, frame: _Frame, names: Container[str], through: Container[str]) -> int:
+        """Give where the innermost of some elements stands, -1 if one of ``through`` is before it."""
         at = len(frame.stack) - 1
-        while frame.stack[at] != name:
-            if name not in _BLOCKS and frame.stack[at] in _BLOCKS:
+        while at >= 0 and frame.stack[at] not in names:
+            if frame.stack[at] in through:
                 self._steps += len(frame.stack) - at
-                return
+                return -1
             at -= 1
+        return at
+
+    def _pop(self, frame: _Frame, at: int) -> None:
         for closed in frame.stack[at:]:
             frame.counts[closed] -= 1
         self.open -= len(frame.stack) - at

@@ -44,7 +44,8 @@ def templates() -> list[types.ResourceTemplate]:
             title="A document, or lines of it",
             description=(
                 "path is a citation's source_file; lines is start_line-end_line. Gives the text as it "
-                "was ingested, in one piece for each passage, each with the address of its lines; "
+                "was ingested (of a web page or a PDF: as it was extracted), in one piece for each "
+                "passage, each with the address of its lines; "
                 "what lies between them is blank. Front matter is not kept."
             ),
         )

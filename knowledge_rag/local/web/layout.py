@@ -67,6 +67,7 @@ def _is_plain(parts: SplitResult, segments: list[str], ending: str) -> bool:
         and all(_fits(folder) and "." not in folder for folder in folders)
         and _fits(name)
         and not _HASHED_NAME.search(name)
+        and "." in name
         and _SAME.get(given, given) == ending
     )
 

@@ -1,10 +1,13 @@
 """Every kind of file becomes a document whose chunks are exact lines of one text."""
 
+import itertools
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 
 from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
@@ -164,6 +167,25 @@ def test_of_any_page_every_line_is_in_exactly_one_chunk_byte_for_byte(nodes):
     read = extract("a.html", data)
     assert read == extract("a.html", data)
     assert_whole(read, cut(read, ChunkingSettings(128)))
+
+
+def numbered(node, count):
+    """Put a word of its own in place of each text."""
+    if isinstance(node, str):
+        return f"w{next(count)}w"
+    name, inner = node
+    return name, [numbered(child, count) for child in inner]
+
+
+@given(st.lists(NODES, min_size=1, max_size=6))
+def test_of_any_page_every_word_is_in_the_text_once_and_in_the_order_of_the_parsed_page(nodes):
+    count = itertools.count()
+    page = "x " + "".join(as_html(numbered(node, count)) for node in nodes)
+    text = extract("a.html", page.encode()).text
+    parsed = LexborHTMLParser(page).body.text(separator=" ")
+    words = re.findall(r"w\d+w", text)
+    assert sorted(words) == sorted(f"w{n}w" for n in range(next(count)))
+    assert words == re.findall(r"w\d+w", parsed)
 
 
 LINES = st.lists(st.text(st.characters(codec="cp1252", min_codepoint=32), max_size=60), max_size=40)

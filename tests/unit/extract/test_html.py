@@ -199,6 +199,6 @@ def test_a_long_sentence_is_wrapped_between_words_and_code_is_not():
     assert longest.endswith("`" + ("long " * 60).strip() + "`")
 
 
-def test_a_page_of_ten_megabytes_is_read_whole():
-    page = "<ul>" + "<li>a <b>word</b> here" * 80_000 + "</ul>"
-    assert text(page).count("- a word here\n") == 80_000
+def test_a_page_of_tens_of_thousands_of_items_is_read_whole():
+    page = "<ul>" + "<li>a <b>word</b> here" * 40_000 + "</ul>"
+    assert text(page).count("- a word here\n") == 40_000
