@@ -14,6 +14,7 @@ PROOF_READY := $(VENV)/.proof-ready
 FUZZ_READY := $(VENV)/.fuzz-ready
 MUTANTS_READY := $(VENV)/.mutants-ready
 FOREIGN := .venv-foreign
+SUPPLY := .venv-supply
 FUZZ_SECONDS ?= 60
 CDK := npx --yes aws-cdk@2.1148.1
 CONTEXT = $(foreach pair,$(SETTINGS),-c $(pair))
@@ -24,7 +25,7 @@ export NPM_CONFIG_UPDATE_NOTIFIER := false
 # jsii tells at each start that Node 20 is past its end of life; it works, and the README names 24
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help setup demo test test-fast check format nightly fuzz mutants bench synth deploy deploy-local bundle lock clean
+.PHONY: help setup demo test test-fast check format nightly fuzz mutants bench screenshots dist sbom audit synth deploy deploy-local bundle lock clean
 
 help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
@@ -116,10 +117,35 @@ $(BENCH_READY): $(READY) requirements/bench.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/bench.txt
 	@touch $(BENCH_READY)
 
-bench: $(BENCH_READY) ## measure speed against peers, in one run
-	@$(BIN)/knowledge-rag bench chunking
-	@$(BIN)/knowledge-rag bench handler
-	@$(BIN)/knowledge-rag bench coldstart
+bench: $(BENCH_READY) ## measure speed against peers and limits, in one run
+	@$(BIN)/knowledge-rag bench all
+
+screenshots: $(READY) ## make the README's pictures of the console anew (needs chromium)
+	@$(BIN)/python -m tests.browser.screenshots
+
+dist: $(READY) ## build the wheel, install it in a new place, and run the demo from there
+	@rm -rf dist && $(UV) build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist
+	@$(PYTHON) -m venv dist/try
+	@dist/try/bin/python -m pip install --quiet "$$(ls dist/*.whl)[local]"
+	@dist/try/bin/knowledge-rag model install
+	@cd / && KNOWLEDGE_RAG_DATA_DIR=$(CURDIR)/dist/data $(CURDIR)/dist/try/bin/knowledge-rag demo
+	@rm -rf dist/try dist/data && ls dist
+
+sbom: $(SUPPLY)/.ready ## write what each part consists of to dist/*.cdx.json (CycloneDX)
+	@mkdir -p dist
+	@for name in lambda lambda-documents dev; do \
+	  $(SUPPLY)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
+	    -o dist/$$name.cdx.json requirements/$$name.txt 2>/dev/null; done; ls dist/*.cdx.json
+
+audit: $(SUPPLY)/.ready ## look every pinned dependency up among known vulnerabilities (needs the internet)
+	@for name in requirements/*.txt; do echo "$$name"; \
+	  $(SUPPLY)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r $$name; done
+
+$(SUPPLY)/.ready: $(UV) requirements/supply.txt
+	@echo "installing what looks after dependencies ..." >&2
+	@$(UV) venv --quiet --clear $(SUPPLY)
+	@$(UV) pip install --quiet --python $(SUPPLY)/bin/python --require-hashes -r requirements/supply.txt
+	@touch $@
 
 lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no addresses
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.txt
@@ -130,7 +156,8 @@ lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no ad
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra fuzz pyproject.toml -o requirements/fuzz.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra mutants pyproject.toml -o requirements/mutants.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra foreign pyproject.toml -o requirements/foreign.txt
+	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra supply pyproject.toml -o requirements/supply.txt
 
 clean: ## remove .venv and everything that tools left behind
-	rm -rf $(VENV) $(FOREIGN) mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist
+	rm -rf $(VENV) $(FOREIGN) $(SUPPLY) mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
