@@ -29,8 +29,8 @@ from knowledge_rag.console.reports import Reports
 from knowledge_rag.console.security import LOOPBACK_HOSTS, Guard
 from knowledge_rag.console.story import utc_now
 from knowledge_rag.core.errors import KnowledgeRagError
-from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.defects import described
+from knowledge_rag.orchestrator.held import tell_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 Handler = Callable[[Request], Awaitable[Response]]
 
-_SHOWN_PATH = 80
 _logger = logging.getLogger(__name__)
 
 
@@ -135,18 +134,13 @@ def _answered(handler: Handler) -> Handler:
         except ClientDisconnect:
             return Response(status_code=400)  # nobody is left to read it
         except KnowledgeRagError as error:
-            _log(request, error)
+            _logger.warning("%s", described(error))
             return JSONResponse({"error": "the knowledge base could not be read"}, 503)
-        except Exception as error:  # noqa: BLE001 - told in one line; the client learns nothing
-            _log(request, error)
+        except Exception as error:  # noqa: BLE001 - told without its message; the client learns nothing
+            tell_of(error, "a request failed")
             return JSONResponse({"error": "the console failed; its log says why"}, 500)
 
     return answered
-
-
-def _log(request: Request, error: Exception) -> None:
-    path = neutralise(request.url.path[:_SHOWN_PATH])
-    _logger.error("path=%s | %s", path, described(error))
 
 
 async def _no_route(request: Request, error: Exception) -> Response:

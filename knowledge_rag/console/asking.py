@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
@@ -18,8 +17,8 @@ from knowledge_rag.console.errors import Refused
 from knowledge_rag.console.limits import ASK_SECONDS, MAX_ASKS
 from knowledge_rag.console.story import Story, html_of, removed_of, utc_now
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.local.defects import described
 from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.held import tell_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
@@ -40,8 +39,6 @@ _BROKEN: Final = "the answer could not be written; the server's log says why"
 
 _Told = asyncio.Queue[Mapping[str, Any] | None]
 """What the consultation tells, and ``None`` when it is over."""
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -139,8 +136,8 @@ class Asker:
         except TimeoutError:
             how = "timeout"
             yield "error", {"message": _LATE, "reason": how}
-        except Exception as error:  # noqa: BLE001 - told in one line; the reader learns nothing of it
-            _logger.error("an answer failed: %s", described(error))  # noqa: TRY400 - in one line
+        except Exception as error:  # noqa: BLE001 - told without its message; the reader learns nothing
+            tell_of(error, "an answer failed")
             how = "internal"
             yield "error", {"message": _BROKEN, "reason": how}
         finally:

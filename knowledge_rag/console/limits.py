@@ -7,6 +7,9 @@ from typing import Final
 MAX_BODY_BYTES: Final = 256 * 1024
 """Of a request: the longest question, each character of it escaped, and its filters."""
 
+BODY_SECONDS: Final = 15.0
+"""How long a body may take to come."""
+
 MAX_SHORT_BODY_BYTES: Final = 32 * 1024
 """Of the others: a comment, each character of it escaped."""
 

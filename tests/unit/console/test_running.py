@@ -7,7 +7,9 @@ import socket
 import httpx
 import pytest
 
+from knowledge_rag.console import api, bodies
 from knowledge_rag.console import running as running_module
+from knowledge_rag.console.app import create_console
 from knowledge_rag.console.local_function import FunctionInItsProcess
 from knowledge_rag.console.running import running
 from knowledge_rag.core.deadline import Deadline
@@ -16,7 +18,9 @@ from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.function_process import FunctionFailed
+from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.backends.arguments import on_behalf_of
+from tests.support.retrievals import Waiting
 from tests.unit.console.test_http import Console
 
 
@@ -44,6 +48,27 @@ def test_a_port_that_was_named_is_kept_to(taken):
 def test_a_failure_behind_the_console_is_not_taken_for_a_taken_port():
     with pytest.raises(ServerFailed, match="mine"), running(Console().app):
         raise ServerFailed("mine")
+
+
+def test_while_nothing_is_to_be_told_there_are_signs_of_life(monkeypatch):
+    monkeypatch.setattr(api, "PING_SECONDS", 0.01)
+    app = create_console(Waiting(), None, {"extractive": ExtractiveAdvisor()})
+    asked = {"json": {"question": "Is anybody there?"}, "timeout": 60}
+    with running(app, 0) as url, httpx.stream("POST", f"{url}api/ask", **asked) as response:
+        for line in response.iter_lines():
+            if line.startswith(": ping"):
+                break
+
+
+def test_a_body_that_never_ends_is_given_up(monkeypatch):
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
+    with running(Console().app, 0) as url:
+        address = url.removeprefix("http://").strip("/")
+        host, _, port = address.partition(":")
+        head = f"POST /api/ask HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{{"
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall(head.encode())
+            assert connection.recv(65536).startswith(b"HTTP/1.1 408 ")
 
 
 class Process:
