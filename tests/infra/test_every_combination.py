@@ -20,6 +20,7 @@ TURNED = [
     {"removal_policy": "retain"},
     {"alarm_email": "on-call@example.com"},
     {"search_type": "SEMANTIC", "evidence_floor": 0.4},
+    {"source_policy": "website-first", "evidence_floor": 0.4, "date_order": "dmy"},
     {"embedding_model": "cohere.embed-english-v3", "embedding_dimension": 1024},
     {"embedding_dimension": 256},
     {"agent_model": "amazon.nova-pro-v1:0"},
