@@ -57,13 +57,9 @@ def prioritised(ask: Ask, query: Query, settings: SearchSettings, deadline: Dead
         secondary = _Secondary.begun(ask, query, settings, deadline)
         first = ask(retrieve_request(query, settings, results=PRIMARY_RESULTS), deadline)
         selection.take(first.items, most=PRIMARY_RESULTS, first=PRIMARY_RESULTS)
-        failure = None
-        if secondary is not None:
-            found, failure = secondary.awaited()
-            most = PRIMARY_RESULTS + SECONDARY_RESULTS
-            selection.take(found, most=most, first=SECONDARY_RESULTS)
     except DeadlineExceeded as error:
         raise as_failure(error) from error
+    failure = secondary.added_to(selection) if secondary is not None else None
     return _arranged(selection, query, priority, first.request_id, failure)
 
 
@@ -86,7 +82,7 @@ def _arranged(
 
 
 class _Secondary:
-    """The search of the secondary scope, under way."""
+    """The search of the secondary scope, under way; its own deadline ends it, whoever waits or not."""
 
     def __init__(self, work: Background[Found], deadline: Deadline) -> None:
         self._work = work
@@ -105,17 +101,23 @@ class _Secondary:
         own = Deadline(deadline.at - kept, deadline.clock)
         return cls(Background("secondary scope", lambda: ask(request, own)), own)
 
-    def awaited(self) -> tuple[list[Any], RetrievalFailed | None]:
-        """Give what it found; nothing, and why, where it failed or has taken too long."""
+    def added_to(self, selection: Selection) -> RetrievalFailed | None:
+        """Wait for what it finds and add that; give why, where it failed or takes too long."""
         with suppress(DeadlineExceeded):  # it may have ended before
             self._work.over.wait(self._deadline.remaining())
         if not self._work.over.is_set():
-            return [], as_failure(DeadlineExceeded("the secondary scope took too long"))
+            return as_failure(DeadlineExceeded("the secondary scope took too long"))
         if isinstance(self._work.error, RetrievalFailed):
-            return [], self._work.error
+            return self._work.error
         if self._work.error is not None:
             raise self._work.error
-        return (self._work.result.items if self._work.result else []), None
+        found = self._work.result.items if self._work.result else []
+        try:
+            most = PRIMARY_RESULTS + SECONDARY_RESULTS
+            selection.take(found, most=most, first=SECONDARY_RESULTS)
+        except DeadlineExceeded as error:  # what has been proven stays
+            return as_failure(error)
+        return None
 
 
 def _uri(item: object) -> str:

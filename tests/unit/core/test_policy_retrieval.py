@@ -215,6 +215,13 @@ class TestSecondaryScope:
         assert lines(retrieval) == [1]
         assert retrieval.secondary_failure.reason is Reason.TIMEOUT
 
+    def test_what_could_not_be_proven_in_time_costs_nothing_that_was(self):
+        times = iter([0.0, 0.0, 0.0])
+        late = Deadline(10.0, lambda: next(times, 11.0))  # once the first result is proven
+        retrieval = ask(Service([website(1)], [website(2)]), scope=SCOPE, deadline=late)
+        assert lines(retrieval) == [1]
+        assert retrieval.secondary_failure.reason is Reason.TIMEOUT
+
     def test_where_the_knowledge_base_itself_fails_the_query_fails(self):
         with pytest.raises(RetrievalFailed) as caught:
             ask(Service(ConnectionRefusedError(), [website(1)]), scope=SCOPE)
