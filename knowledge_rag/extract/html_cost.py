@@ -54,10 +54,10 @@ _ENDS_BEFORE: Final = {
     "li": frozenset(("li",)),
     "dt": frozenset(("dt", "dd")),
     "dd": frozenset(("dt", "dd")),
-    "option": frozenset(("option",)),
-    "optgroup": frozenset(("option",)),
 }
 """Elements whose start closes another one, if no block stands between."""
+_OPTIONS: Final = ("option", "optgroup")
+"""Elements whose start closes an option, if it is the innermost element."""
 _FORMATTING: Final = frozenset(
     ("b", "big", "code", "em", "font", "i", "s", "small", "strike", "strong", "tt", "u")
 )
@@ -168,6 +168,8 @@ class _Tally:
 
     def _close_before(self, frame: _Frame, name: str) -> None:
         """Close what the start of an element closes, if only running text stands between."""
+        if name in _OPTIONS and frame.stack[-1:] == ["option"]:
+            self._pop(frame, len(frame.stack) - 1)
         closed = _ENDS_BEFORE.get(name)
         if closed and any(frame.counts[one] for one in closed):
             at = self._reach(frame, closed, _SPECIAL)

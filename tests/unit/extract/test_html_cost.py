@@ -30,6 +30,7 @@ from knowledge_rag.extract.html_tree import walk
         "<li><ul></li>" * 50_000,
         "<rt>" * 50_000,
         "<optgroup>" * 50_000,
+        "<option><x-y>" * 50_000,
     ],
 )
 def test_what_is_nested_without_end_is_refused(page):
