@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -13,6 +13,8 @@ from knowledge_rag.cli.options import JsonOption, KbOption
 from knowledge_rag.cli.terminal import out, print_json, progress_bar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from knowledge_rag.evaluation.bench_summary import Bench
     from knowledge_rag.local.embeddings import MiniLm
 
@@ -118,7 +120,7 @@ def everything(plot: PlotOption = None, json: JsonOption = False) -> None:
         raise typer.Exit(ExitCode.FINDINGS)
 
 
-SPEED = {
+SPEED: Final[dict[str, Callable[..., None]]] = {
     "search": search,
     "embedding": embedding,
     "ingest": ingest,

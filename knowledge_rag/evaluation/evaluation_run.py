@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import Query
@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.evaluation.evaluation_corpus import CitationCheck
     from knowledge_rag.local.ingest import Progress
-    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+
+
+class Askable(Protocol):
+    """A way to a knowledge base; what fails there becomes ``degraded``."""
+
+    async def prepare(self) -> None:
+        """Do what the first question would have to wait for."""
+        ...
+
+    async def retrieve(self, query: Query) -> RetrievalOutcome:
+        """Ask one question."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +101,7 @@ class Judged:
 
 
 def ask_all(
-    retrieval: BoundedRetrieval,
+    retrieval: Askable,
     rows: Sequence[Row],
     *,
     max_results: int,
@@ -103,7 +114,7 @@ def ask_all(
     its first connection before it is asked anything.
 
     Args:
-        retrieval: whom to ask; what fails becomes ``degraded``.
+        retrieval: whom to ask.
         rows: the questions, at least one.
         max_results: asked for with each, 1 or more.
         with_alert: whether to ask with the alert's name.
