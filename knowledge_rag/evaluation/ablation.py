@@ -142,7 +142,7 @@ def run_ablation(
         embedder: the model of its vectors.
         rows: the labelled questions.
         again: whether to embed every chunk again, without its prefix and with it in the text alone.
-        progress: called before each question is embedded.
+        progress: called before each question is embedded, and before each part is asked.
 
     Raises:
         InvalidRequest: there are no questions.
@@ -155,7 +155,9 @@ def run_ablation(
     sets = sets_of(rows)
     for each in sets:
         asked = _asked(each, embedder, progress)
-        for part in parts:
+        for done, part in enumerate(parts):
+            if progress is not None:
+                progress(done, len(parts), f"{each.name}: {part.name}")
             found[part.name][each.name] = {
                 row.id: _hits(row, [citations[n] for n in part.rank(question)])
                 for row, question in zip(each.rows, asked, strict=True)
