@@ -23,6 +23,8 @@ _LEFT_OUT_ROLES: Final = frozenset(
 _CONTENT: Final = "main, article, h1, h2"
 """What makes a form the whole page, as some servers write it, instead of fields to fill in."""
 
+_ANCHORS: Final = frozenset(("\u00a7", "\u00b6", "#", "\U0001f517"))
+"""What documentation puts beside a heading to link to it: section, pilcrow, hash, chain."""
 _UNSEEN: Final = re.compile(
     r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*\.?0*(?:%|;|!|$)"
     r"|font-size:0*\.?0*(?:[a-z%]+)?(?:;|!|$)"
@@ -50,22 +52,23 @@ class Selection:
 
     def takes(self, node: LexborNode) -> bool:
         """Whether an element's text belongs to the page's."""
-        tag = node.tag
-        if tag in _LEFT_OUT or (tag == "header" and not self._whole):
+        if self._is_furniture(node):
             return False
         attributes = node.attributes
-        if tag == "form" and node.css_first(_CONTENT) is None:
-            return False
-        if not attributes:
-            return tag != "dialog"
         if is_hidden(attributes):
             self._count(node)
             return False
         if (attributes.get("role") or "").strip().lower() in _LEFT_OUT_ROLES:
             return False
-        return not (tag == "a" and "headerlink" in (attributes.get("class") or "")) and (
-            tag != "dialog" or "open" in attributes
-        )
+        return node.tag != "dialog" or "open" in attributes
+
+    def _is_furniture(self, node: LexborNode) -> bool:
+        tag = node.tag
+        if tag == "a":
+            return _is_anchor(node)
+        if tag == "form":
+            return node.css_first(_CONTENT) is None
+        return tag in _LEFT_OUT or (tag == "header" and not self._whole)
 
     def _count(self, node: LexborNode) -> None:
         characters = sum(
@@ -73,6 +76,17 @@ class Selection:
         )
         if characters:
             self.hidden[node.mem_id] = characters
+
+
+def _is_anchor(link: LexborNode) -> bool:
+    """Whether a link is the sign beside a heading that leads to the heading itself."""
+    inside = link.child
+    return (
+        inside is not None
+        and inside.is_text_node
+        and inside.next is None
+        and (inside.text_content or "").strip() in _ANCHORS
+    )
 
 
 def is_hidden(attributes: dict[str, str | None]) -> bool:

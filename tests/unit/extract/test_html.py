@@ -96,6 +96,15 @@ def test_furniture_scripts_and_forms_are_left_out_and_the_main_part_is_taken():
     assert text("<main></main><p>said</p>") == "said\n"
 
 
+def test_the_sign_beside_a_heading_that_links_to_it_is_none_of_its_words():
+    signs = "".join(
+        f"<h2><a href=#x>{sign}</a>Indexing</h2>" for sign in ("\u00a7", "\u00b6", " # ")
+    )
+    assert (
+        text(f"{signs}<p><a>#</a><a>#1</a>") == "## Indexing\n\n## Indexing\n\n## Indexing\n\n#1\n"
+    )
+
+
 def test_a_form_around_the_whole_page_is_the_page():
     page = "<form><h1>Calendar</h1><p>said</p><select><option>no</select></form>"
     assert text(page) == "# Calendar\n\nsaid\n"
