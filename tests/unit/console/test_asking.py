@@ -52,8 +52,9 @@ def asked(retrieval, advisor=None, **more):
 
 
 async def ended(asker):
-    while asker.running:  # noqa: ASYNC110 - what is waited for is that cancelled tasks have ended
-        await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        while asker.running:  # noqa: ASYNC110 - what is waited for is that cancelled tasks have ended
+            await asyncio.sleep(0)
 
 
 def only(events, name):
@@ -123,7 +124,7 @@ def test_a_fabricated_reference_is_removed_and_told_with_its_reason():
 def test_a_reader_who_leaves_ends_the_queries():
     async def leave():
         retrieval = Waiting(3)
-        asker = asker_of(retrieval)
+        asker = asker_of(retrieval, seconds=3_600.0)
         events = asker.begin(QUESTION)
         await anext(events)
         await retrieval.all_wait.wait()

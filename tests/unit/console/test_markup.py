@@ -204,6 +204,13 @@ def test_a_reference_that_markdown_takes_for_a_links_title_stands_behind_the_blo
     assert_inert(html, cites=1)
 
 
+def test_an_image_is_a_link_to_it_and_an_address_with_a_name_in_it_is_none():
+    page = assert_inert(rendered(said("![the chart](https://a.example/p.png)")))
+    assert page.text == "!the chart (a.example)\n"
+    page = assert_inert(rendered(said("[log in](https://bank.example@evil.example/)")))
+    assert page.named("a") == []
+
+
 def test_a_link_to_nowhere_is_its_words():
     assert rendered(said("a [b]() c []()")) == "<p>a b c </p>\n"
 
