@@ -83,6 +83,7 @@ def parts_of(snapshot: Snapshot, embedder: Embedder | None = None) -> list[Part]
     weighed = _weighed_index(snapshot.texts, lines)
     own = _cosine(snapshot.vectors)
     text = _cosine(_vectors(snapshot.texts, embedder)) if embedder else own
+    where = "AWS" if embedder else "local"  # the product's own vectors hold more than their text
     parts = [
         Part("plain BM25", "", "AWS", _by(_bm25(_plain_index(lines), _plain_terms))),
         Part("stems, identifiers", "plain BM25", "local", _by(_bm25(_words_index(lines), _words))),
@@ -95,7 +96,7 @@ def parts_of(snapshot: Snapshot, embedder: Embedder | None = None) -> list[Part]
         parts.append(Part("vectors with prefix", "vectors of lines", "AWS", _by(text)))
     parts += [
         Part("vectors", "vectors with prefix" if embedder else "", "local", _by(own)),
-        Part("RRF", "context prefix", "AWS", _rrf(_bm25(placed, _words), text)),
+        Part("RRF", "context prefix", where, _rrf(_bm25(placed, _words), text)),
         Part("weighted sum", "RRF", "local", _by(_sum(_bm25(weighed, _words), text))),
     ]
     if embedder:
