@@ -142,7 +142,7 @@ def _lines(text: str) -> str:
 def _title(document: pypdfium2.PdfDocument) -> str:
     try:
         title = document.get_metadata_value("Title")
-    except PdfiumError:
+    except (PdfiumError, UnicodeDecodeError):  # half a character, where the file is damaged
         return ""
     title = _WRITTEN_BY.sub("", " ".join(title.replace("\0", "").split()))
     return "" if title.lower() in ("untitled", "title") else title[:MAX_HEADING]

@@ -65,7 +65,7 @@ def _pdf(
         2: f"<< /Type /Pages /Count {len(contents)} /Kids [{kids}] >>".encode(),
         3: b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
         4: b"<< /Title <%s> >>"
-        % _sealed(key, 4, b"\xfe\xff" + title.encode("utf-16-be")).hex().encode(),
+        % _sealed(key, 4, b"\xfe\xff" + title.encode("utf-16-be", "surrogatepass")).hex().encode(),
     }
     for n, content in enumerate(contents):
         page, stream = 5 + 2 * n, 6 + 2 * n

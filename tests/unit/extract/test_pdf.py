@@ -36,6 +36,7 @@ def test_a_word_that_a_hyphen_parts_stays_on_its_two_lines():
         ("untitled", ""),
         (" A\n  B ", "A B"),
         ("x" * 2_000, "x" * 1_000),
+        ("half a \ud800 character", ""),
     ],
 )
 def test_a_title_is_one_line_without_what_programs_add(title, shown):
