@@ -21,7 +21,7 @@ _STRICT: Final[dict[str, Any]] = {
 
 
 def _dateparser(settings: dict[str, Any], languages: list[str] | None) -> Find:
-    from dateparser.search import search_dates  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415
+    from dateparser.search import search_dates  # noqa: PLC0415
 
     def find(text: str, order: DateOrder | None) -> set[date]:
         chosen = settings | ({"DATE_ORDER": order.value.upper()} if order else {})
@@ -32,7 +32,7 @@ def _dateparser(settings: dict[str, Any], languages: list[str] | None) -> Find:
 
 
 def _datefinder() -> Find:
-    import datefinder  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415
+    import datefinder  # noqa: PLC0415
 
     def find(text: str, order: DateOrder | None) -> set[date]:
         first = "day" if order is DateOrder.DMY else "month"

@@ -69,8 +69,11 @@ def aws_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPa
     """:data:`ENVIRONMENT`, and nothing of the machine's own settings."""
     for name in os.environ:
         upper = name.upper()
-        if upper.startswith(("AWS_", "POWERTOOLS_", "GUARDRAIL_", "EVIDENCE_")) or upper.endswith(
-            ("_PROXY", "CA_BUNDLE")
+        ours = upper in ("SOURCE_POLICY", "SECONDARY_SCOPE", "POLICY_TODAY", "DATE_ORDER")
+        if (
+            ours
+            or upper.startswith(("AWS_", "POWERTOOLS_", "GUARDRAIL_", "EVIDENCE_"))
+            or upper.endswith(("_PROXY", "CA_BUNDLE"))
         ):
             monkeypatch.delenv(name)
     for name, value in ENVIRONMENT.items():
