@@ -107,6 +107,8 @@ class _Tally:
         self.open = 1
         self.formatting = 0
         self.foreign = False
+        self._started = 0
+        self._select_since: int | None = None  # elements that had started before it
         self._steps = 0
         self._remade = 0
 
@@ -117,6 +119,8 @@ class _Tally:
         return self._steps > MAX_STEPS or self._remade > MAX_REMADE
 
     def start(self, name: str) -> None:
+        self._started += 1
+        self._count_options(name)
         if not self.foreign:
             if name in _VOID or name in _CLOSED_BY_THE_NEXT:
                 return
@@ -139,6 +143,13 @@ class _Tally:
             self._close_before(frame, name)
             frame.stack.append(name)
             frame.counts[name] += 1
+
+    def _count_options(self, name: str) -> None:
+        """Count what the parser looks through for each option: all that its list holds by then."""
+        if name == "select" and self._select_since is None:
+            self._select_since = self._started
+        elif name == "option" and self._select_since is not None:
+            self._steps += self._started - self._select_since
 
     def end(self, name: str) -> None:
         frame = self.frames[-1]
@@ -189,6 +200,8 @@ class _Tally:
     def _pop(self, frame: _Frame, at: int) -> None:
         for closed in frame.stack[at:]:
             frame.counts[closed] -= 1
+            if closed == "select":
+                self._select_since = None
         self.open -= len(frame.stack) - at
         del frame.stack[at:]
 

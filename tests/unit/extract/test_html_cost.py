@@ -31,6 +31,7 @@ from knowledge_rag.extract.html_tree import walk
         "<rt>" * 50_000,
         "<optgroup>" * 50_000,
         "<option><x-y>" * 50_000,
+        "<select>" + "<option>x" * 50_000,
     ],
 )
 def test_what_is_nested_without_end_is_refused(page):
@@ -74,7 +75,8 @@ def test_tags_within_tags_are_not_read_again_and_again():
         "<ul>" + "<li>x</li>" * 20_000 + "</ul>",
         "<ul>" + "<li>x <span>y" * 20_000,
         "<dl>" + "<dt>x<dd>y" * 20_000,
-        "<select>" + "<option>x" * 20_000 + "</select>",
+        "<select>" + "<option>x" * 10_000 + "</select>",
+        ("<select>" + "<option>x" * 200 + "</select>") * 100,
         "<div><span><b>x</b></span></div>" * 20_000,
         "<script>" + "if(a<b.c&&d<e)f('<div>');" * 5_000 + "</script><p>x",
         "<!-- <div> " * 5_000 + "-->x",
