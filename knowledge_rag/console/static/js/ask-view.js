@@ -54,7 +54,7 @@ export class AskView {
   /** @param {URL} url */
   async show(url) {
     this.element.hidden = false;
-    const id = /^\/answer\/([^/]+)$/.exec(url.pathname)?.[1];
+    const id = url.searchParams.get("answer");
     if (id && id !== this.#state?.answerId) await this.#fetch(id);
   }
 
@@ -69,7 +69,7 @@ export class AskView {
 
   /** Where the answer is found again. */
   get address() {
-    return this.#state?.answerId ? `/answer/${encodeURIComponent(this.#state.answerId)}` : "/";
+    return this.#state?.answerId ? `/?answer=${encodeURIComponent(this.#state.answerId)}` : "/";
   }
 
   /** Whether there is an answer to come back to. */
@@ -109,7 +109,7 @@ export class AskView {
     this.#running = running;
     this.#state = state;
     remember(question);
-    if (location.pathname !== "/") history.pushState({}, "", "/");
+    if (location.pathname + location.search !== "/") history.pushState({}, "", "/");
     this.#layOut();
     this.answer.show(state);
     announce(outcomeOf(state).title);
@@ -132,7 +132,7 @@ export class AskView {
   async #fetch(id) {
     this.#running?.abort();
     try {
-      this.#state = earlierAnswer(decodeURIComponent(id), await read(`/api/answers/${id}`));
+      this.#state = earlierAnswer(id, await read(`/api/answers/${encodeURIComponent(id)}`));
     } catch (error) {
       this.#state = newAnswer("An earlier answer", {});
       fail(this.#state, "gone", error instanceof RequestFailed && error.status === 404 ? "" : String(error.message));

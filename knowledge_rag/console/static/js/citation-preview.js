@@ -3,7 +3,7 @@
  * can be dismissed, hovered, and stays), and after a tap at the foot of a phone's screen.
  */
 import { documentUrl, linesText } from "./citations.js";
-import { counted, h } from "./dom.js";
+import { byId, counted, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { excerpt } from "./lines.js";
 import { citedLines } from "./trusted-html.js";
@@ -31,8 +31,12 @@ export class CitationPreview {
       class: "preview", id: "preview", popover: "manual", role: "group", "aria-label": "The cited lines",
       onpointerenter: () => clearTimeout(this.#timer), onpointerleave: () => this.#soon(null, HIDE_MS),
     });
-    document.body.append(this.element);
+    byId("main").append(this.element);
     this.#listen(root);
+  }
+
+  get #isSheet() {
+    return this.element.classList.contains("sheet");
   }
 
   hide() {
@@ -50,12 +54,12 @@ export class CitationPreview {
     root.addEventListener("pointerout", (event) => isMouse(event) && over(event) && this.#soon(null, HIDE_MS));
     root.addEventListener("pointerdown", (event) => (this.#touched = !isMouse(event)));
     root.addEventListener("focusin", (event) => !this.#touched && over(event)?.matches(":focus-visible") && this.#show(over(event), false));
-    root.addEventListener("focusout", (event) => !this.#touched && over(event) && this.hide());
+    root.addEventListener("focusout", (event) => !this.#touched && !this.#isSheet && over(event) && this.hide());
     root.addEventListener("click", (event) => this.#click(/** @type {MouseEvent} */ (event), over(event)));
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());
     document.addEventListener("scroll", () => this.#place(), { capture: true, passive: true });
     document.addEventListener("pointerdown", (event) => this.#outside(event));
-    window.addEventListener("resize", () => this.hide());
+    window.addEventListener("resize", () => this.#place());
   }
 
   /** @param {MouseEvent} event @param {Element | null} cite */
@@ -117,7 +121,7 @@ export class CitationPreview {
   }
 
   #place() {
-    if (!this.#cite || this.element.classList.contains("sheet")) return;
+    if (!this.#cite || this.#isSheet) return;
     const at = this.#cite.getBoundingClientRect();
     if (!at.width) return this.hide();
     const { offsetWidth: width, offsetHeight: height } = this.element;

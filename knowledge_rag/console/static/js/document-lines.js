@@ -56,18 +56,17 @@ export class DocumentLines {
     if (!range) return;
     this.#row(range[0])?.classList.add("first-marked");
     this.#row(Math.min(range[1], this.count))?.classList.add("last-marked");
-    this.#anchor ||= range[0];
-    this.#rove(range[0]);
   }
 
-  /** Scrolls to a line, once its surroundings are laid out. @param {number} number @param {boolean} [focus] */
-  scrollTo(number, focus = false) {
+  /** Scrolls to a line, once its surroundings are laid out. @param {number} number */
+  scrollTo(number) {
     const row = this.#row(Math.min(number, this.count));
     if (!row) return;
+    this.#anchor = number;
+    this.#rove(number);
     const scroll = () => row.scrollIntoView({ block: "center" });
     scroll();
     requestAnimationFrame(scroll); // groups above may have got their real height
-    if (focus) this.#numberOf(number)?.focus({ preventScroll: true });
   }
 
   /** @param {number} number */

@@ -30,7 +30,7 @@ export function notices({ file, ranges = [], isComplete, lines, hidden = {} }, r
   const stale = ranges[0]?.stale;
   const found = [];
   if (file === "gone") found.push(["The file is gone.", "Shown is what was read from it when it was ingested."]);
-  else if (file === "changed") found.push(["The file has changed since it was ingested.", stale ? stale.message : range ? "These lines are still the same." : "Shown is what was ingested."]);
+  else if (file === "changed") found.push(["The file has changed since it was ingested.", stale ? stale.message : range && lines.slice(range[0] - 1, range[1]).some(Boolean) ? "These lines are still the same." : "Shown is what was ingested."]);
   if (range && range[0] > lines.length) found.push([`There is no line ${range[0]}.`, `The file has ${lines.length} lines.`]);
   const secret = Object.keys(hidden);
   if (secret.length) found.push(["Hidden characters.", `Shown by their code: line${secret.length === 1 ? "" : "s"} ${listed(secret)}.`]);

@@ -37,7 +37,7 @@ export class DocumentView {
   /** @param {URL} url */
   async show(url) {
     this.element.hidden = false;
-    const path = decodeURIComponent(url.pathname.slice("/doc/".length));
+    const path = decoded(url.pathname.slice("/doc/".length));
     this.#range = parsedHash(url.hash);
     if (path !== this.#path || !this.#document) await this.#load(path);
     else this.#showRange(true);
@@ -104,6 +104,15 @@ export class DocumentView {
   #backLink() {
     const back = this.actions.back();
     return back ? [back] : [];
+  }
+}
+
+/** @param {string} text of an address, which anybody may have typed */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }
 

@@ -60,7 +60,7 @@ export class OutcomeBanner {
 function removedList(removed) {
   if (!removed.length) return [];
   return [
-    h("h3", {}, "Removed from the answer"),
+    h("h2", {}, "Removed from the answer"),
     h("ul", { class: "removed" }, removed.map(({ reference, reason, message }) =>
       h("li", {}, h("code", {}, reference), " ", (message ?? reason).replace(`${reference}: `, "")))),
   ];
@@ -69,7 +69,7 @@ function removedList(removed) {
 /** @param {string[]} queries */
 function queriesList(queries) {
   if (!queries.length) return [];
-  return [h("h3", {}, "Searched for"), h("ul", { class: "queries" }, queries.map((query) => h("li", {}, query)))];
+  return [h("h2", {}, "Searched for"), h("ul", { class: "queries" }, queries.map((query) => h("li", {}, query)))];
 }
 
 /** @param {number} warnings @param {number} removed */

@@ -36,13 +36,16 @@ export class SourceList {
     for (const [number, card] of this.#cards) {
       card.cited = cited.get(number) ?? [];
       if (over) (cited.has(number) || !cited.size ? this.cited : this.others).append(card.element);
-      if (over && cited.has(number)) card.unfold();
+      if (over) card.unfold();
     }
     const also = this.others.children.length;
     this.folded.hidden = also === 0;
     this.othersTitle.textContent = `Also found: ${counted(also, "source")} that the answer does not cite`;
     this.count.textContent = over && cited.size ? `${cited.size} cited` : `${sources.length} found`;
     this.element.hidden = sources.length === 0;
+    // it scrolls, and while its cards are closed nothing else in it takes the focus
+    if (over) this.element.removeAttribute("tabindex");
+    else this.element.setAttribute("tabindex", "0");
   }
 
   /**

@@ -1,0 +1,82 @@
+"""A browser for each file of tests, and consoles that it reads."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.browser.consoles import Script, console, sample_files, shelf_of
+from tests.browser.watching import Watched
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser
+
+    from tests.browser.consoles import Shelf
+
+CHROMIUM = os.environ.get("CHROMIUM", "chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser; Playwright's loop would be in the way of other files' tests, so it ends with this one."""
+    path = shutil.which(CHROMIUM)
+    if path is None:
+        pytest.skip(f"no browser: {CHROMIUM} is not installed")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+    return shelf_of(tmp_path_factory.mktemp("shelf"), sample_files())
+
+
+@pytest.fixture(scope="module")
+def _script() -> Script:
+    return Script()
+
+
+@pytest.fixture
+def script(_script: Script) -> Iterator[Script]:
+    """What the module's console is told to do, for one test."""
+    yield _script
+    _script.__init__()  # type: ignore[misc]
+
+
+@pytest.fixture(scope="module")
+def origin(browser: Browser, shelf: Shelf, _script: Script) -> Iterator[str]:  # noqa: ARG001 - no console without a browser
+    """The address of the module's console."""
+    with console(shelf, _script) as address:
+        yield address
+
+
+@pytest.fixture
+def watched(browser: Browser, origin: str) -> Iterator[Callable[..., Watched]]:
+    """Open pages, each a reader of its own, that must not go wrong in any way."""
+    opened: list[Watched] = []
+
+    def open_page(at: str = origin, **context: Any) -> Watched:
+        context.setdefault("viewport", {"width": 1280, "height": 900})
+        page = browser.new_context(**context).new_page()
+        opened.append(Watched(page, at))
+        return opened[-1]
+
+    yield open_page
+    for page in opened:
+        with closing(page):
+            pass
+
+
+@pytest.fixture
+def page(watched: Callable[..., Watched]) -> Watched:
+    """One reader at a desk."""
+    return watched()

@@ -1,0 +1,100 @@
+"""An answer while it comes: nothing that is shown moves, is torn away or can be copied by halves."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.consoles import QUESTION
+
+SMALL_SHIFT = 0.01
+"""Of the Layout Instability API's score; 0.1 is what it calls good."""
+SIZES = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 360, "height": 740}}
+WARNED = (
+    "1. Promote the reader with the lower lag. [1]\n2. It definitely helps. [Source 99]\n\n"
+    + ("Words of no consequence. " * 40)
+)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("says", [None, WARNED], ids=["honest", "warned"])
+def test_nothing_that_is_shown_moves_while_the_answer_comes(watched, script, size, says):
+    script.pause, script.size, script.says = 0.002, 40, says
+    page = watched(viewport=SIZES[size]).open()
+    page.page.locator("#question").fill(QUESTION)
+    page.page.evaluate("() => { watched.shifts.length = 0; }")
+    page.page.locator("#question").press("Enter")
+    page.page.locator('#answer[aria-busy="false"]').wait_for()
+    for shown in ("block", "outcome", "asked"):
+        assert page.shift(shown) < SMALL_SHIFT, page.page.evaluate("() => watched.shifts")
+
+
+def test_stages_are_told_politely_and_pieces_of_text_are_not(page, script):
+    script.pause, script.size = 0.002, 40
+    page.open()
+    page.page.evaluate("""() => {
+      const region = document.querySelector("#announcer");
+      new MutationObserver(() => watched.labels.push(region.textContent)).observe(region, { childList: true });
+    }""")
+    page.ask(QUESTION)
+    expect(page.page.locator("#announcer")).to_contain_text("Answer complete")
+    told = page.page.evaluate("() => watched.labels")
+    assert told[0] == "Searching the knowledge base …"
+    assert any("relevant sources" in one for one in told)
+    assert len(told) <= 5
+    assert page.page.locator("#announcer").get_attribute("aria-live") == "polite"
+
+
+def test_the_focus_and_a_selection_survive_the_pieces_that_follow(page, script):
+    script.pause, script.gate = 0.01, threading.Event()
+    script.gate.set()
+    page.open().begin(QUESTION)
+    page.cites.first.wait_for()
+    script.gate.clear()
+    page.cites.first.focus()
+    before = page.page.locator(".block").last.inner_text()
+    script.gate.set()
+    page.page.locator('#answer[aria-busy="false"]').wait_for()
+    assert page.page.locator(".blocks").inner_text() != before
+    expect(page.cites.first).to_be_focused()
+
+
+def test_half_a_command_cannot_be_copied(page, script):
+    script.says = "1. Promote it. [1]\n\n   ```bash\n   rm -rf /var/tmp/scratch\n   ```\n"
+    script.pause, script.size = 0.05, 30
+    page.open().begin(QUESTION)
+    code = page.page.locator(".code").first
+    code.wait_for()
+    if page.page.locator("#answer").get_attribute("aria-busy") == "true":
+        expect(code.locator(".copy-code")).to_be_hidden()
+    page.page.locator('#answer[aria-busy="false"]').wait_for()
+    expect(code.locator(".copy-code")).to_be_visible()
+
+
+def test_what_is_void_is_cleared_when_another_advisor_writes(page):
+    """The contract's ``restarted``, as the page reads it from the stream."""
+    frames = [
+        ("status", {"stage": "found", "message": "Found 1 relevant source", "sources": 1}),
+        ("chunk", {"text": "void", "block": 0, "html": "<p>void</p>"}),
+        ("chunk", {"text": "void", "block": 1, "html": "<p>void, too</p>"}),
+        ("status", {"stage": "restarted", "message": "anew", "reason": "advice_failed"}),
+        ("chunk", {"text": "valid", "block": 0, "html": "<p>valid</p>"}),
+        ("done", {"success": True, "citationCount": 0, "recommendation": None, "answerId": None}),
+    ]
+    page.open()
+    shown = page.page.evaluate(
+        """async (frames) => {
+          const { newAnswer, take } = await import("/static/js/answer-state.js");
+          const { AnswerBlocks } = await import("/static/js/answer-blocks.js");
+          const [state, blocks] = [newAnswer("?", {}), new AnswerBlocks()];
+          return frames.map(([type, data]) => {
+            take(state, type, data);
+            blocks.show(state.blocks, new Map());
+            return blocks.element.textContent;
+          });
+        }""",
+        frames,
+    )
+    assert shown == ["", "void", "voidvoid, too", "", "valid", "valid"]

@@ -1,0 +1,120 @@
+"""A page that is watched: what it says of errors, where it goes, what moves on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+SECONDS = 20
+"""No expectation of a test waits longer."""
+
+_INIT = """
+window.watched = { violations: [], shifts: [], labels: [] };
+document.addEventListener("securitypolicyviolation", (event) =>
+  watched.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) watched.shifts.push({
+    value: entry.value, recent: entry.hadRecentInput,
+    nodes: entry.sources.map(({ node }) => node?.className ?? node?.parentElement?.className ?? "") });
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+@dataclass
+class Watched:
+    """A page and what went wrong on it.
+
+    Args:
+        page: the page.
+        origin: the console's.
+        faults: errors, dialogs, violations and requests to other places, each as a line.
+        expected: parts of lines that a test expects among them.
+    """
+
+    page: Page
+    origin: str
+    faults: list[str] = field(default_factory=list)
+    expected: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.set_default_timeout(SECONDS * 1000)
+        self.page.add_init_script(_INIT)
+        self.page.on(
+            "console",
+            lambda it: self._fault(
+                it.type in {"error", "warning"}, f"{it.text} {it.location.get('url', '')}"
+            ),
+        )
+        self.page.on("pageerror", lambda it: self._fault(True, f"raised: {it}"))  # noqa: FBT003
+        self.page.on("dialog", self._dialog)
+        self.page.on("request", lambda it: self._fault(not self._is_own(it.url), f"asked {it.url}"))
+        self.page.context.on("page", lambda it: self._fault(True, f"opened {it.url}"))  # noqa: FBT003
+
+    def _fault(self, wrong: bool, text: str) -> None:  # noqa: FBT001
+        if wrong:
+            self.faults.append(text)
+
+    def _dialog(self, dialog: Any) -> None:
+        self.faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _is_own(self, url: str) -> bool:
+        return url.startswith(self.origin) or urlsplit(url).scheme in {"data", "blob"}
+
+    def open(self, path: str = "/") -> Watched:
+        """Load a view, and wait until it is there."""
+        self.page.goto(self.origin + path)
+        self.page.locator("h1:visible").first.wait_for()
+        return self
+
+    def ask(self, question: str) -> Watched:
+        """Ask as a person does, and wait for the end of the answer."""
+        self.begin(question)
+        self.page.locator('#answer[aria-busy="false"]').wait_for()
+        return self
+
+    def begin(self, question: str) -> Watched:
+        """Ask, and do not wait."""
+        self.page.locator("#question").fill(question)
+        self.page.locator("#question").press("Enter")
+        self.page.locator("#asked").get_by_text(question, exact=True).wait_for()
+        return self
+
+    @property
+    def cites(self) -> Locator:
+        """The citations in the answer's text."""
+        return self.page.locator(".blocks a.cite")
+
+    @property
+    def outcome(self) -> Locator:
+        """The banner above the answer."""
+        return self.page.locator("#answer .outcome")
+
+    def shift(self, among: str = "") -> float:
+        """Give how much moved without the reader's doing: the sum of layout shifts.
+
+        Args:
+            among: only of elements whose class holds this.
+        """
+        shifts = self.page.evaluate("() => watched.shifts")
+        return sum(
+            one["value"] for one in shifts
+            if not one["recent"] and any(among in str(name) for name in one["nodes"])
+        )  # fmt: skip
+
+    def marked(self) -> list[int]:
+        """Give the numbers of the lines that the document view marks."""
+        lines = self.page.locator(".document-lines .line.marked")
+        return [int(it.get_attribute("data-line") or 0) for it in lines.all()]
+
+    def close(self) -> None:
+        """Hold what went wrong against what was expected."""
+        violations = self.page.evaluate("() => window.watched?.violations ?? []")
+        self.faults += [f"policy: {one}" for one in violations]
+        self.page.context.close()
+        unexpected = [it for it in self.faults if not any(part in it for part in self.expected)]
+        assert unexpected == []
