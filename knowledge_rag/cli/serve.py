@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from knowledge_rag.cli.console_options import (
     is_installed,
     log_to_standard_error,
 )
+from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption
 from knowledge_rag.cli.stopping import until_told_to_stop
 from knowledge_rag.cli.terminal import err, out, print_json, tell
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from knowledge_rag.local.knowledge_base import KnowledgeBase
 
 _DEFAULT_PORT: Final = 8321
+_LEAVING_SECONDS: Final = 2.0
+"""After which the process ends whatever still goes on in it, such as a model's call: it only reads."""
+
 _PLACEHOLDERS: Final = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_ACCESS_KEY_ID": "local",
@@ -122,6 +127,9 @@ def serve(
         raise InvalidRequest("--no-console leaves nothing to serve of what is deployed")
     else:
         _serve_deployed(way, options, json=json)
+    leaving = threading.Timer(_LEAVING_SECONDS, os._exit, (ExitCode.OK,))
+    leaving.daemon = True
+    leaving.start()
 
 
 def _serve_local(

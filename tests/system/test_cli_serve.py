@@ -8,12 +8,14 @@ import re
 import select
 import signal
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import boto3
 import httpx
 import pytest
 
+from knowledge_rag.orchestrator.advisors.calls import DEADLINE_SECONDS
 from tests.support.cli import SECONDS, assert_one_line, assert_verbatim, lines_of
 from tests.support.local import RUNBOOKS, write_files
 from tests.unit.console.pages import assert_inert
@@ -190,6 +192,24 @@ def test_an_answer_in_the_making_holds_nothing_up(cli, kb):
             # before its function has started: nobody waits for that
             process.send_signal(signal.SIGTERM)
             assert process.wait(SECONDS) == 0
+        assert process.stderr.read() == b""
+
+
+def test_a_model_that_never_answers_holds_nothing_up(cli, kb):
+    with socket.create_server(("127.0.0.1", 0)) as model, ExitStack() as stack:
+        cli._environment |= {
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": f"http://127.0.0.1:{model.getsockname()[1]}",
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+        }
+        named = ("--model-id", "m.odel-v1", "--region", "us-east-1")
+        process = stack.enter_context(cli.started(*SERVED, "--kb", kb, *named))
+        url = told(process)["console_url"]
+        body = {"question": "How to handle RDS failover?"}
+        stack.enter_context(httpx.stream("POST", f"{url}api/ask", json=body, timeout=SECONDS))
+        stack.enter_context(model.accept()[0])
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_SECONDS - 5) == 0  # so nobody waited for the call's own end
         assert process.stderr.read() == b""
 
 
