@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette.sse import EventSourceResponse
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from knowledge_rag.console.bodies import only, read_object, text_in, whole_in
 from knowledge_rag.console.document_view import read_ranges, view
@@ -22,6 +22,7 @@ from knowledge_rag.console.limits import (
 )
 from knowledge_rag.console.metrics import CLICKED, VISITED
 from knowledge_rag.console.questions import read_question
+from knowledge_rag.console.replies import Json
 from knowledge_rag.console.story import utc_now
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Api:
     async def console(self, request: Request) -> Response:
         """Tell what this console is like."""
         del request
-        return JSONResponse(
+        return Json(
             {
                 "version": version("knowledge-rag"),
                 "about": self.about,
@@ -77,7 +78,7 @@ class Api:
         """Give a document, by the exact name that it was ingested under."""
         ranges = read_ranges(request.query_params.getlist("lines"))
         source = request.query_params.get("source", "")
-        return JSONResponse(await asyncio.to_thread(self._view, source, ranges))
+        return Json(await asyncio.to_thread(self._view, source, ranges))
 
     def _view(self, source: str, ranges: Sequence[tuple[int, int]]) -> dict[str, Any]:
         documents = self.asker.documents
@@ -90,16 +91,16 @@ class Api:
     async def metrics(self, request: Request) -> Response:
         """Tell what happened since the server started."""
         del request
-        return JSONResponse(self.asker.metrics.to_dict(self.asker.running))
+        return Json(self.asker.metrics.to_dict(self.asker.running))
 
     async def answer(self, request: Request) -> Response:
         """Give an answer of late, for the page, or to take away where its id ends in a suffix."""
         key, _, suffix = request.path_params["name"].partition(".")
         answer = self._answer(key)
         if suffix == "":
-            return JSONResponse(answer.to_dict())
+            return Json(answer.to_dict())
         if suffix == "json":
-            return JSONResponse(to_json(answer), headers=_saved_as(answer, suffix))
+            return Json(to_json(answer), headers=_saved_as(answer, suffix))
         if suffix == "md":
             kind = "text/markdown; charset=utf-8"
             return Response(to_markdown(answer), media_type=kind, headers=_saved_as(answer, suffix))
@@ -136,7 +137,7 @@ class Api:
         }
         path = await asyncio.to_thread(self.reports.add, report)
         self.asker.metrics.reported()
-        return JSONResponse({"path": str(path)}, 201)
+        return Json({"path": str(path)}, 201)
 
     def _answer(self, key: str) -> Answer:
         answer = self.asker.answers.get(key)

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from knowledge_rag.console.answers import Answers
@@ -25,6 +25,7 @@ from knowledge_rag.console.measured import MeasuredRetrieval
 from knowledge_rag.console.metrics import ConsoleMetrics
 from knowledge_rag.console.pages import Pages
 from knowledge_rag.console.recalled import RecalledPassages
+from knowledge_rag.console.replies import Json
 from knowledge_rag.console.reports import Reports
 from knowledge_rag.console.security import LOOPBACK_HOSTS, Guard
 from knowledge_rag.console.story import utc_now
@@ -130,15 +131,15 @@ def _answered(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except Refused as error:
-            return JSONResponse({"error": str(error)}, error.status, error.headers)
+            return Json({"error": str(error)}, error.status, error.headers)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody is left to read it
         except KnowledgeRagError as error:
             _logger.warning("%s", described(error))
-            return JSONResponse({"error": "the knowledge base could not be read"}, 503)
+            return Json({"error": "the knowledge base could not be read"}, 503)
         except Exception as error:  # noqa: BLE001 - told without its message; the client learns nothing
             tell_of(error, "a request failed")
-            return JSONResponse({"error": "the console failed; its log says why"}, 500)
+            return Json({"error": "the console failed; its log says why"}, 500)
 
     return answered
 
@@ -147,4 +148,4 @@ async def _no_route(request: Request, error: Exception) -> Response:
     """Answer what no route answers, or not by this method."""
     del request
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for it alone
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    return Json({"error": error.detail}, error.status_code, error.headers)

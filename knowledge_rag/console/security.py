@@ -11,9 +11,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
 
 from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.replies import Json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +83,7 @@ class Guard:
         try:
             self._check(scope)
         except Refused as error:
-            await JSONResponse({"error": str(error)}, error.status)(scope, receive, bound)
+            await Json({"error": str(error)}, error.status)(scope, receive, bound)
         else:
             await self._app(scope, receive, bound)
 

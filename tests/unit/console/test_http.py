@@ -19,7 +19,7 @@ from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from tests.support.local import PROJECT
 from tests.support.retrievals import Answering
 from tests.unit.console.kept import NAME, Shelf
-from tests.unit.console.test_asking import FOUND
+from tests.unit.console.test_asking import FOUND, Writing
 
 OWN = "http://127.0.0.1:8320"
 QUESTION = {"question": "RDS failover promote replica"}
@@ -254,6 +254,19 @@ def test_an_answer_can_be_read_exported_clicked_and_reported(console):
     told = console("GET", "/api/metrics").json()
     assert (told["clicks"], told["reports"]) == (1, 1)
     assert told["sources"][0]["clicks"] == 1
+
+
+def test_half_a_character_of_a_model_travels_and_breaks_nothing():
+    console = Console()
+    writes = Writing("1. Promote \ud800 the replica. [Source 1]\n")
+    console.app = create_console(Answering(FOUND), None, {"converse": writes})
+    stream = console.asked().text
+    done = json.loads(stream.rpartition("data: ")[2])
+    assert done["recommendation"]["status"] == "ok"
+    for suffix in ("", ".json", ".md"):
+        answer = console("GET", f"/api/answers/{done['answerId']}{suffix}")
+        assert answer.status_code == 200
+        assert "ud800" in answer.text
 
 
 @pytest.mark.parametrize(
