@@ -5,7 +5,7 @@ import { announce } from "./announcer.js";
 import { RequestFailed, read } from "./api.js";
 import { byId, h } from "./dom.js";
 import { icon } from "./icons.js";
-import { outcomeOf } from "./outcome.js";
+import { outcomeOf, sentence } from "./outcome.js";
 import { advisorText } from "./wording.js";
 import { AskFailed, answerEvents } from "./question-stream.js";
 import { forget, forgetAll, recentQuestions, remember } from "./recent-questions.js";
@@ -226,5 +226,6 @@ function showFilters() {
 /** @param {AnswerState} state */
 function spoken(state) {
   const { title, text } = outcomeOf(state);
-  return state.phase === "done" ? `Answer complete. ${title}. ${text ?? ""}` : `${title}. ${text ?? ""}`;
+  const said = `${sentence(title)} ${text ?? ""}`;
+  return state.phase === "done" ? `Answer complete. ${said}` : said;
 }

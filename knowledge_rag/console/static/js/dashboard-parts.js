@@ -18,7 +18,7 @@ export function tiles({ asks, retrieval, answers, clicks, visits, reports }) {
     tile("Answered", percent(share("ok")), "of all questions"),
     tile("Nothing documented", percent(share("no_match")), "of all questions"),
     tile("Unavailable", percent(share("degraded")), "of all questions"),
-    tile("Searches", time(retrieval.latency.p95Ms), "95 of 100 are faster; aim 2 s"),
+    tile("Search time", time(retrieval.latency.p95Ms), "95 of 100 are faster; aim 2 s"),
     tile("Citation rate", percent(answers.citationRate), "of answers with sources"),
     tile("Source coverage", percent(answers.sourceCoverage), "of found sources are cited"),
     tile("Density", answers.density === null ? "–" : answers.density.toFixed(1), "citations in 100 words"),

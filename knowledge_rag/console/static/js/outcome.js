@@ -16,7 +16,7 @@ import { FAILURES, isOfAdvice, reasonText } from "./wording.js";
 export function outcomeOf(state) {
   if (state.phase === "failed") return failed(state);
   if (state.phase === "stopped") return {
-    kind: "stopped", icon: "stop", title: "Stopped",
+    kind: "stopped", icon: "stop", title: "Stopped.",
     text: "What is shown was verified, but it is not the whole answer.", canRetry: true,
   };
   return state.phase === "done" ? finished(state) : working(state);
@@ -46,7 +46,7 @@ function finished(state) {
   };
   const cited = new Set(state.blocks.join("").match(/data-number="\d+"/g)).size;
   return {
-    kind: "ok", icon: "tick", title: cited ? `${counted(cited, "source")} cited` : "Done",
+    kind: "ok", icon: "tick", title: cited ? `${counted(cited, "source")} cited.` : "Done.",
     text: state.recommendation?.recommendation?.summary ?? "",
   };
 }
@@ -83,7 +83,7 @@ function sentences(message) {
 }
 
 /** @param {string} text */
-function sentence(text) {
+export function sentence(text) {
   const capital = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
 }
