@@ -81,6 +81,15 @@ _FRAMES: Final = frozenset(
      "mi", "mo", "mn", "ms", "mtext", "annotation-xml")
 )  # fmt: skip
 """No end tag inside reaches out of them."""
+_FOREIGN: Final = ("svg", "math")
+_BREAKS_OUT: Final = _FORMATTING - {"font"} | frozenset(
+    ("blockquote", "center", "dd", "div", "dl", "dt", "embed", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
+     "img", "li", "listing", "menu", "meta", "nobr", "ol", "p", "pre", "ruby", "span", "sub", "sup", "table",
+     "ul", "var", "br", "body", "head")
+)  # fmt: skip
+"""Elements whose start ends a drawing or a formula around them."""
+_MARKED: Final = frozenset(("applet", "caption", "marquee", "object", "template"))
+"""Their end closes formatting, too."""
 
 
 class _Frame:
@@ -106,7 +115,7 @@ class _Tally:
         self.frames = [_Frame("")]
         self.open = 1
         self.formatting = 0
-        self.foreign = False
+        self._foreign = 0  # drawings and formulas that are open
         self._started = 0
         self._select_since: int | None = None  # elements that had started before it
         self._steps = 0
@@ -121,11 +130,14 @@ class _Tally:
     def start(self, name: str) -> None:
         self._started += 1
         self._count_options(name)
-        if not self.foreign:
+        while self.frames[-1].name in _FOREIGN and name in _BREAKS_OUT:
+            self._drop(self.frames[-1])
+        frame = self.frames[-1]
+        if not self._foreign:
             if name in _VOID or name in _CLOSED_BY_THE_NEXT:
                 return
-            self.foreign = name in ("svg", "math")
-        frame = self.frames[-1]
+            if name == "caption" and frame.name != "table":
+                return  # there is none outside of tables
         if name in _FORMATTING or name in _ONE_AT_A_TIME:
             if name in _FORMATTING or not frame.formatting[name]:
                 frame.formatting[name] += 1
@@ -136,6 +148,7 @@ class _Tally:
         self.open += 1
         if name in _FRAMES:
             self.frames.append(_Frame(name))
+            self._foreign += name in _FOREIGN
         elif name == "form":  # its end takes it out from under what is open inside
             frame.formatting[name] += 1
             frame.others += 1
@@ -166,9 +179,21 @@ class _Tally:
             self._close(frame, name)
 
     def _leave(self, frame: _Frame) -> None:
+        """Close an element that no end tag reaches out of, and what is open inside."""
+        if frame.name in _MARKED:
+            self.open -= frame.size()
+            self.formatting -= sum(frame.formatting.values()) - frame.formatting["form"]
+            self.frames.pop()
+        elif frame.name == "table" or not any(frame.counts[name] for name in _SPECIAL):
+            self._drop(frame)  # else its end does not reach through a block
+
+    def _drop(self, frame: _Frame) -> None:
+        """Take away the innermost frame; formatting goes on behind it."""
         self.frames.pop()
-        self.open -= frame.size()
-        self.formatting -= sum(frame.formatting.values()) - frame.formatting["form"]
+        self._foreign -= frame.name in _FOREIGN
+        self.open -= len(frame.stack) + 1
+        self.frames[-1].formatting.update(frame.formatting)
+        self.frames[-1].others += frame.others
 
     def _close(self, frame: _Frame, name: str) -> None:
         """Close an element; what is no block's end reaches through no block."""

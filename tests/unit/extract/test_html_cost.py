@@ -29,6 +29,10 @@ from knowledge_rag.extract.html_tree import walk
         "<li><h1>" * 50_000,
         "<li><ul></li>" * 50_000,
         "<rt>" * 50_000,
+        "<i></caption><caption>" * 50_000,
+        "<mi><div></mi>" * 50_000,
+        "<svg><i><span a=1><form></svg>" * 50_000,
+        "".join(f"<table><font size={n}></table>x" for n in range(20_000)),
         "<optgroup>" * 50_000,
         "<option><x-y>" * 50_000,
         "<select>" + "<option>x" * 50_000,
@@ -82,6 +86,7 @@ def test_tags_within_tags_are_not_read_again_and_again():
         "<!-- <div> " * 5_000 + "-->x",
         "<img alt='a' src='data:image/png;base64," + "AB/+" * 100_000 + "'>x",
         "<div>" * 1_000 + "x",
+        "<svg><path d=M0><g></g></svg>" * 1_000 + "x<br><img><p>y" * 20_000,
     ],
 )
 def test_an_ordinary_page_of_any_size_is_not(page):
