@@ -35,10 +35,14 @@ export class DocumentLines {
     return this.#rows.length;
   }
 
-  /** @param {(string | null)[]} lines null for one that was not kept */
-  fill(lines) {
+  /**
+   * @param {(string | null)[]} lines null for one that was not kept
+   * @param {{line: number, page: number}[]} pages where each page of a PDF begins
+   */
+  fill(lines, pages) {
     const kinds = lineKinds(lines.map((line) => line ?? ""), true);
     this.#rows = lines.map((line, index) => documentRow(index + 1, line, kinds[index]));
+    for (const { line, page } of pages) this.#row(line)?.querySelector(".line-text")?.setAttribute("data-page", String(page));
     this.#range = null;
     this.#focused = 1;
     const groups = [];

@@ -5,14 +5,14 @@ import { icon } from "./icons.js";
 import { plainName, typeText } from "./wording.js";
 
 /** @param {any} document as `/api/document` gives it */
-export function documentHead({ source, metadata = {}, sourceUrl, repositoryUrl }) {
+export function documentHead({ source, metadata = {}, sourceUrl, repositoryUrl, ranges = [] }) {
   return [
     h("p", { class: "where" }, h("span", { class: "path" }, source)),
     h("p", { class: "tags" },
       metadata.document_type ? h("span", { class: "tag" }, typeText(metadata.document_type)) : null,
       Object.entries(metadata).filter(([name]) => name !== "document_type").map(([name, value]) =>
         h("span", { class: "fact" }, h("span", {}, plainName(name)), " ", [value].flat().join(", "))),
-      repositoryUrl ? outside(repositoryUrl, "In the repository") : null,
+      repositoryUrl ? outside(ranges[0]?.repositoryUrl ?? repositoryUrl, "In the repository") : null,
       sourceUrl ? outside(sourceUrl, "Original page") : null),
   ];
 }
@@ -29,8 +29,10 @@ function outside(href, words) {
 export function notices({ file, ranges = [], isComplete, lines, hidden = {} }, range) {
   const stale = ranges[0]?.stale;
   const found = [];
+  const isWhole = range && !lines.slice(range[0] - 1, range[1]).includes(null);
   if (file === "gone") found.push(["The file is gone.", "Shown is what was read from it when it was ingested."]);
-  else if (file === "changed") found.push(["The file has changed since it was ingested.", stale ? stale.message : range && lines.slice(range[0] - 1, range[1]).some(Boolean) ? "These lines are still the same." : "Shown is what was ingested."]);
+  else if (file === "changed") found.push(["The file has changed since it was ingested.", stale?.message ?? (isWhole ? "These lines are still the same." : "Shown is what was ingested.")]);
+  else if (stale) found.push(["The document was ingested anew.", stale.message]);
   if (range && range[0] > lines.length) found.push([`There is no line ${range[0]}.`, `The file has ${lines.length} lines.`]);
   const secret = Object.keys(hidden);
   if (secret.length) found.push(["Hidden characters.", `Shown by their code: line${secret.length === 1 ? "" : "s"} ${listed(secret)}.`]);

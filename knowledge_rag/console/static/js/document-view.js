@@ -65,14 +65,14 @@ export class DocumentView {
   }
 
   #fill() {
-    const { title, source, sections, lines } = this.#document;
+    const { title, sections, lines, pages = [] } = this.#document;
     this.title = title;
     document.title = `${title} – Knowledge RAG`;
     this.heading.textContent = title;
     this.head.replaceChildren(...this.#backLink(), this.heading, ...documentHead(this.#document));
     this.notices.replaceChildren(...notices(this.#document, this.#range));
-    this.lines.fill(lines);
-    this.outline.replaceChildren(...outline(sections, source));
+    this.lines.fill(lines, pages);
+    this.outline.replaceChildren(...outline(sections));
     this.outline.hidden = sections.length < 2;
     this.element.replaceChildren(this.head, this.notices, this.toolbar, this.body);
     this.#showRange(true);

@@ -102,6 +102,7 @@ export class SourceCard {
     const name = `${path}, ${linesSpoken(start, end)}`;
     return h("div", { class: "card-actions" },
       h("a", { href: documentUrl(path, start, end), class: "open", "aria-label": `Open ${name}`, onclick: () => this.actions.visited(this.source) }, "Open"),
+      this.source.sourceUrl ? h("a", { href: this.source.sourceUrl, target: "_blank", rel: "noopener noreferrer", class: "open" }, "Original page") : null,
       copyButton("Copy reference", () => referenceText(path, start, end), "reference"),
       h("button", { type: "button", class: "quiet report-button", "aria-label": `Report a wrong citation of source ${this.source.number}`, onclick: () => this.actions.report(this.source, [start, end]) },
         icon("flag"), h("span", {}, "Report")),
