@@ -11,15 +11,13 @@ from knowledge_rag.cli.incident_files import UNDERSTOOD, unwrapped
 from knowledge_rag.cli.input_files import read_input
 from knowledge_rag.cli.knowledge_bases import opened
 from knowledge_rag.cli.ways import deployed
-from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
-from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.core.response import read_json
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query, SearchType
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries
+from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries, queries_for
 from knowledge_rag.orchestrator.retrieval import gather
 from knowledge_rag.orchestrator.state import one_line
 
@@ -58,20 +56,13 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
 
 
 def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...]:
-    """Give the queries: the question as it was typed, and what the incident suggests beside it.
-
-    A question alone finds what is most like it, which are symptoms and timelines rather than what to
-    do, so what runbooks say of the resolution is asked for, too.
-    """
+    """Give the queries: the question as it was typed, and what the incident suggests beside it."""
     asked = " ".join((question or "").split())
     if not asked:
         return build_queries(incident)
-    own = Query(asked)
-    past = Query(asked, filters={DOCUMENT_TYPE: DocumentType.POSTMORTEM.value})
     if incident.title == one_line(asked):
-        steps = (it for it in build_queries(incident) if _is_about_runbooks(it))
-        return own, *steps, past
-    return (own, *build_queries(incident))[:MAX_QUERIES]
+        return queries_for(asked)
+    return (Query(asked), *build_queries(incident))[:MAX_QUERIES]
 
 
 def consulted(
@@ -114,10 +105,6 @@ def _retrieved_here(
         local_retrieval(knowledge_base, search_type=SearchType(way.method.upper())) as retrieval,
     ):
         return asyncio.run(gather(queries, retrieval))
-
-
-def _is_about_runbooks(query: Query) -> bool:
-    return query.filters.get(DOCUMENT_TYPE) == DocumentType.RUNBOOK.value
 
 
 class Answered:

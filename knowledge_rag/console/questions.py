@@ -10,17 +10,18 @@ from knowledge_rag.console.errors import Refused
 from knowledge_rag.console.limits import MAX_FILTER_CHARACTERS
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
-from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS, Query
+from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.queries import build_queries
+from knowledge_rag.orchestrator.queries import queries_for
 from knowledge_rag.orchestrator.state import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
+
+    from knowledge_rag.core.retrieval import Query
 
 _TYPES: Final = frozenset(kind.value for kind in DocumentType)
 _RUNBOOK: Final = DocumentType.RUNBOOK.value
-_POSTMORTEM: Final = DocumentType.POSTMORTEM.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +44,8 @@ class Question:
         return Incident(title=one_line(self.text) or "")
 
     def queries(self) -> tuple[Query, ...]:
-        """Give the queries: the question as it was typed, then for what to do, and for earlier incidents.
-
-        A question alone finds what is most like it, which are symptoms and timelines rather than what
-        to do, so what runbooks say of the resolution is asked for, too. A filter that the reader set
-        holds for each of them.
-        """
-        distinct = {(one.text, tuple(one.filters.items())): one for one in self._queries()}
-        return tuple(distinct.values())
-
-    def _queries(self) -> Iterator[Query]:
-        yield Query(self.text, filters=self.filters)
-        steps = [it.text for it in build_queries(self.incident) if _type_of(it) == _RUNBOOK]
-        past = [self.text]
-        for kind, texts in ((_RUNBOOK, steps), (_POSTMORTEM, past)):
-            if self.filters.get(DOCUMENT_TYPE, kind) == kind:
-                for text in texts:
-                    yield Query(text, filters={**self.filters, DOCUMENT_TYPE: kind})
+        """Give the queries; a filter that the reader set holds for each of them."""
+        return queries_for(self.text, self.filters)
 
 
 def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
@@ -85,7 +71,3 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     if advisor not in advisors:
         raise Refused(400, f"advisor must be one of {', '.join(advisors)}")
     return Question(asked, advisor, filters)
-
-
-def _type_of(query: Query) -> str:
-    return query.filters.get(DOCUMENT_TYPE, "")

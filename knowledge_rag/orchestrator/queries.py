@@ -17,11 +17,11 @@ from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.context import split_words
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
+from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.state import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from knowledge_rag.orchestrator.incident import Incident
+    from collections.abc import Iterator, Mapping
 
 MAX_QUERIES: Final = 3
 """Queries for one incident at most."""
@@ -59,6 +59,30 @@ def build_queries(incident: Incident, *, guidance_type: str = _RUNBOOKS) -> tupl
     for query in _queries(incident, guidance_type):
         distinct.setdefault(query.text.casefold(), query)
     return tuple(distinct.values())[:MAX_QUERIES]
+
+
+def queries_for(question: str, filters: Mapping[str, str] | None = None) -> tuple[Query, ...]:
+    """Give the queries for a question as somebody typed it.
+
+    A question alone finds what is most like it, which are symptoms and timelines rather than what to
+    do, so what runbooks say of the resolution is asked for, too, and earlier incidents.
+
+    Args:
+        question: one line, not blank.
+        filters: that hold for every query.
+    """
+    wanted = dict(filters or {})
+    steps = [
+        it.text
+        for it in build_queries(Incident(title=one_line(question) or ""))
+        if it.filters.get(DOCUMENT_TYPE) == _RUNBOOKS
+    ]
+    queries = [Query(question, filters=wanted)]
+    for kind, texts in ((_RUNBOOKS, steps), (_POSTMORTEMS, [question])):
+        if wanted.get(DOCUMENT_TYPE, kind) == kind:
+            queries += [Query(text, filters={**wanted, DOCUMENT_TYPE: kind}) for text in texts]
+    distinct = {(one.text, tuple(one.filters.items())): one for one in queries}
+    return tuple(distinct.values())
 
 
 def _queries(incident: Incident, guidance_type: str) -> Iterator[Query]:
