@@ -30,7 +30,9 @@ def browser() -> Iterator[Browser]:
     if path is None:
         pytest.skip(f"no browser: {CHROMIUM} is not installed")
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+        running = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        )
         yield running
         running.close()
 

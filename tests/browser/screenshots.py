@@ -130,7 +130,9 @@ def _ask(page: Page, question: str) -> None:
 def _save(page: Page, name: str, **options: Any) -> None:
     page.wait_for_timeout(400)  # for what moves to come to rest
     picture = Image.open(BytesIO(page.screenshot(**options))).convert("RGB")
-    picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(FOLDER / f"{name}.png", optimize=True)
+    picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
+        FOLDER / f"{name}.png", optimize=True
+    )
     page.mouse.move(0, 0)
 
 
