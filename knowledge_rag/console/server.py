@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import TYPE_CHECKING, Final, Self
 
 import uvicorn
 
 from knowledge_rag.console.limits import MAX_REQUESTS
-from knowledge_rag.local.errors import ServerFailed
-from knowledge_rag.local.server import LOOPBACK, listening_on
+from knowledge_rag.local.server_thread import ServerThread
 
 if TYPE_CHECKING:
-    import socket
     from types import TracebackType
 
     from starlette.types import ASGIApp
 
 DEFAULT_PORT: Final = 8320
-_START_SECONDS: Final = 10.0
-_STOP_SECONDS: Final = 5.0
 
 
 class ConsoleServer:
@@ -35,10 +29,7 @@ class ConsoleServer:
     """
 
     def __init__(self, app: ASGIApp, port: int = DEFAULT_PORT) -> None:
-        self._port = port
-        self._socket: socket.socket | None = None
-        self._thread: threading.Thread | None = None
-        self._server = uvicorn.Server(
+        server = uvicorn.Server(
             uvicorn.Config(
                 app,
                 ws="none",
@@ -50,25 +41,15 @@ class ConsoleServer:
                 timeout_graceful_shutdown=1,
             )
         )
+        self._running = ServerThread(server, "console", port)
 
     @property
     def url(self) -> str:
         """The address for a browser, e.g. ``http://127.0.0.1:8320/``."""
-        return f"http://{LOOPBACK}:{self._port}/"
+        return f"{self._running.url}/"
 
     def __enter__(self) -> Self:
-        self._socket = listening_on(LOOPBACK, self._port)
-        self._port = self._socket.getsockname()[1]
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), name="console", daemon=True
-        )
-        self._thread.start()
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._server.started:
-            if not self._thread.is_alive() or time.monotonic() > deadline:
-                self._stop()
-                raise ServerFailed(f"the console did not start at {self.url}")
-            time.sleep(0.002)
+        self._running.start()
         return self
 
     def __exit__(
@@ -77,11 +58,4 @@ class ConsoleServer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
-        self._server.should_exit = True
-        if self._thread is not None:
-            self._thread.join(_STOP_SECONDS)
-        if self._socket is not None:
-            self._socket.close()
+        self._running.stop()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 import uvicorn
 
 from knowledge_rag.local.bedrock_api import LOOPBACK_HOSTS, create_app
 from knowledge_rag.local.converse_operation import Models
-from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.http_connection import Connection
 from knowledge_rag.local.invoke_agent import Agents
+from knowledge_rag.local.server_thread import LOOPBACK, ServerThread, listening_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +19,6 @@ if TYPE_CHECKING:
     from knowledge_rag.local.knowledge_base import KnowledgeBase
     from knowledge_rag.local.scripted_agents import ScriptedAgent
     from knowledge_rag.local.scripted_models import ScriptedModel
-
-LOOPBACK: Final = "127.0.0.1"
-_START_SECONDS: Final = 10.0
-_STOP_SECONDS: Final = 5.0
-_BACKLOG: Final = 128
 
 
 class LocalBedrock:
@@ -56,30 +48,21 @@ class LocalBedrock:
     ) -> None:
         self._knowledge_base = knowledge_base
         self._agents = Agents(knowledge_base, agents)
-        self._server = _server(knowledge_base, LOOPBACK_HOSTS, self._agents, Models(models))
-        self._port = port
-        self._socket: socket.socket | None = None
-        self._thread: threading.Thread | None = None
+        server = _server(knowledge_base, LOOPBACK_HOSTS, self._agents, Models(models))
+        self._running = ServerThread(server, "local server", port)
 
     @property
     def endpoint_url(self) -> str:
         """The address to give to a client, e.g. ``http://127.0.0.1:49152``."""
-        return f"http://{LOOPBACK}:{self._port}"
+        return self._running.url
 
     def __enter__(self) -> Self:
         self._knowledge_base.warm_up()  # loading the model would use up a query's time budget
-        self._socket = listening_on(LOOPBACK, self._port)
-        self._port = self._socket.getsockname()[1]
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), name="local-bedrock", daemon=True
-        )
-        self._thread.start()
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._server.started:
-            if not self._thread.is_alive() or time.monotonic() > deadline:
-                self._stop()
-                raise ServerFailed(f"the local server did not start at {self.endpoint_url}")
-            time.sleep(0.002)
+        try:
+            self._running.start()
+        except BaseException:
+            self._agents.close()
+            raise
         return self
 
     def __exit__(
@@ -88,15 +71,8 @@ class LocalBedrock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
         self._agents.close()
-        self._server.should_exit = True
-        if self._thread is not None:
-            self._thread.join(_STOP_SECONDS)
-        if self._socket is not None:
-            self._socket.close()
+        self._running.stop()
 
 
 def serve(
@@ -146,24 +122,3 @@ def _server(
             timeout_graceful_shutdown=1,
         )
     )
-
-
-def listening_on(host: str, port: int) -> socket.socket:
-    """Take a port of an address; 0 takes a free one.
-
-    Raises:
-        ServerFailed: it is taken, or the address is not this machine's.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # the protocol by name: asyncio turns Nagle's algorithm off only where it is given, and with it
-    # on a response waits 40 ms for the client's acknowledgement of its headers
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen(_BACKLOG)
-    except (OSError, OverflowError) as error:
-        listening.close()
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ServerFailed(f"can't listen on {host}:{port}: {reason}") from error
-    return listening

@@ -19,7 +19,8 @@ from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
-from knowledge_rag.local.server import LOOPBACK, LocalBedrock
+from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.local.server_thread import LOOPBACK
 from tests.support.local import PROJECT, WordHashes
 
 PATH = f"/knowledgebases/{KNOWLEDGE_BASE_ID}/retrieve"
