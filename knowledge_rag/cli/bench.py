@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.bench_output import show
 from knowledge_rag.cli.options import JsonOption, KbOption, Search
-from knowledge_rag.cli.terminal import out, print_json
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
 
 bench = typer.Typer(help="Measure speed against peers, all in one run.", no_args_is_help=True)
 
@@ -37,7 +32,7 @@ def chunking(
     from knowledge_rag.evaluation.chunking_bench import as_table, run_chunking_bench
 
     report = run_chunking_bench(docs or shipped("knowledge-corpus"), rounds=rounds)
-    _show(report.to_dict() if json else as_table(report))
+    show(report.to_dict() if json else as_table(report))
 
 
 @bench.command()
@@ -67,7 +62,7 @@ def floor(
     with opened(kb or sample_knowledge_base()[0]) as knowledge_base:
         method = SearchType(search.value.upper())
         report = measure_floor(knowledge_base, on_topic, off_topic, method)
-    _show(report.to_dict() if json else as_table(report), passed=report.shipped_on_all.passes)
+    show(report.to_dict() if json else as_table(report), passed=report.shipped_on_all.passes)
 
 
 @bench.command()
@@ -113,7 +108,7 @@ def retrieval(
         ingested(documents, settings.cache_dir, embedder, progress) as opened,
     ):
         done = run_ablation(opened.snapshot, embedder, rows, again=again, progress=progress)
-    _show(done.to_dict() if json else as_tables(done))
+    show(done.to_dict() if json else as_tables(done))
 
 
 @bench.command()
@@ -128,7 +123,7 @@ def handler(
     from knowledge_rag.evaluation.handler_bench import as_table, run_handler_bench
 
     report = run_handler_bench(calls)
-    _show(report.to_dict() if json else as_table(report), passed=report.reached)
+    show(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
 @bench.command()
@@ -143,7 +138,7 @@ def coldstart(
     from knowledge_rag.evaluation.coldstart_bench import as_table, run_coldstart_bench
 
     report = run_coldstart_bench(rounds)
-    _show(report.to_dict() if json else as_table(report), passed=report.reached)
+    show(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
 @bench.command()
@@ -159,7 +154,7 @@ def load(
     from knowledge_rag.evaluation.load_bench import LoadSettings, as_table, run_load_bench
 
     report = run_load_bench(LoadSettings(calls, threads))
-    _show(report.to_dict() if json else as_table(report), passed=report.sound)
+    show(report.to_dict() if json else as_table(report), passed=report.sound)
 
 
 @bench.command()
@@ -185,7 +180,7 @@ def guardrails(
     from knowledge_rag.evaluation.guardrails_tables import as_tables
 
     report = run_guardrails_bench(docs or [shipped("knowledge-corpus")], claims or [])
-    _show(report.to_dict() if json else as_tables(report), passed=report.reached)
+    show(report.to_dict() if json else as_tables(report), passed=report.reached)
 
 
 @bench.command()
@@ -205,16 +200,7 @@ def dates(
 
     own = sentences or _own_data("dates/sentences.jsonl", "--sentences")
     report = run_dates_bench(read_sentences(own), rounds=rounds)
-    _show(report.to_dict() if json else as_table(report), passed=report.reached)
-
-
-def _show(report: dict[str, Any] | Table | Group, *, passed: bool = True) -> None:
-    if isinstance(report, dict):
-        print_json(report)
-    else:
-        out().print(report)
-    if not passed:
-        raise typer.Exit(ExitCode.FINDINGS)
+    show(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
 def _own_questions(name: str) -> Path:
