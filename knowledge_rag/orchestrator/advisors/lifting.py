@@ -248,9 +248,13 @@ class _Lifter:
             yield from self._item(block, depth + 1)
 
     def _code(self, heading: Block | None, codes: Sequence[Block]) -> Iterator[Lifted]:
-        """Give code that only a heading introduces; other code lost its words to another chunk."""
+        """Give code that only a heading introduces; other code lost its words to another chunk.
+
+        Where all of the code is cut off, the heading alone asks for nothing.
+        """
         if heading is not None:
-            yield from self._step([heading, *codes], INTRODUCED)
+            steps = self._step([heading, *codes], INTRODUCED)
+            yield from (step for step in steps if step.commands)
 
     def _words(self, head: Block, codes: Sequence[Block]) -> Iterator[Lifted]:
         if head.form is Form.TABLE:

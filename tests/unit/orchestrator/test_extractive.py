@@ -177,6 +177,13 @@ def test_the_middle_of_a_code_block_gives_nothing():
     assert advised(Incident(title="disk"), findings_of(middle)).status is Status.NO_MATCH
 
 
+def test_a_heading_whose_code_is_cut_off_asks_for_nothing():
+    cut_off = "### Check the disk\n\n```bash\ndf -h\n"
+    ((action, commands, _),) = steps_of(f"{cut_off}```\n")
+    assert (action, commands) == ("Check the disk", ("df -h",))
+    assert steps_of(cut_off) == []
+
+
 def test_a_comment_of_a_script_is_no_heading():
     text = (
         "# Disk\n\n## Resolution\n\n```bash\n"
