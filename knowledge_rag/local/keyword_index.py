@@ -27,6 +27,10 @@ MAX_QUERY_TERMS: Final = 64
 ENTRY: Final = np.dtype([("term", "<u4"), ("weight", "<f4")])
 """One term of one chunk, as it is stored."""
 
+FEWEST: Final = 400
+"""Chunks that words are weighed among at least. In a handful of documents about one thing its name
+stands in each: too common to count, it would leave a question about it without any support."""
+
 _MAX_WEIGHT: Final = 1e9
 """More often no word stands in a text."""
 
@@ -60,8 +64,9 @@ class KeywordIndex:
         self._rows = rows[order]
         frequency = np.bincount(flat["term"], minlength=len(vocabulary))
         self._starts = np.concatenate(([0], np.cumsum(frequency)))
-        self._idf = np.log1p((self._chunks - frequency + 0.5) / (frequency + 0.5))
-        self._unknown_idf = float(np.log1p((self._chunks + 0.5) / 0.5))
+        counted = max(self._chunks, FEWEST)
+        self._idf = np.log1p((counted - frequency + 0.5) / (frequency + 0.5))
+        self._unknown_idf = float(np.log1p((counted + 0.5) / 0.5))
         self._impacts = self._weigh(flat, rows, order)
 
     def _weigh(self, flat: Entries, rows: Any, order: Any) -> Scores:  # noqa: ANN401 - index arrays

@@ -23,8 +23,6 @@ PARSERS = {
     "pypdfium2_cli",
     "pypdfium2_raw",
     "selectolax",
-    "dateutil",
-    "six.py",
 }
 OWN = ("knowledge_rag", "lambdas")
 
@@ -164,8 +162,8 @@ def test_there_are_no_stray_files(files, module):
     suffixes = {path.suffix for path in files if not path.parts[0].endswith(".dist-info")}
     # .typed marks a package as typed; the page is that of Powertools' own OpenAPI documentation
     allowed = {".py", ".pyc", ".typed", ".js", ".css"}
-    # libraries, what pypdfium2 notes of its own, and dateutil's time zones
-    allowed |= {".so", ".json", ".pyi", ".gz"} if module == CHUNK else set()
+    # libraries, and what pypdfium2 notes of its own
+    allowed |= {".so", ".json", ".pyi"} if module == CHUNK else set()
     assert suffixes <= allowed
     assert [path for path in files if {"tests", "bin", "test"} & set(path.parts)] == []
 

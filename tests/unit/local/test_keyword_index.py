@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.local.keyword_index import ENTRY, K1, MAX_QUERY_TERMS, B, KeywordIndex
+from knowledge_rag.local.keyword_index import ENTRY, FEWEST, K1, MAX_QUERY_TERMS, B, KeywordIndex
 
 chunks_of_terms = st.lists(
     st.dictionaries(st.sampled_from("abcdefg"), st.integers(1, 9).map(float), max_size=7),
@@ -26,13 +26,14 @@ def index_of(chunks):
 
 
 def bm25(chunks, question):
-    """Give the scores and their bound as the textbook has them."""
+    """Give the scores and their bound as the textbook has them, words weighed among FEWEST chunks."""
+    counted = max(len(chunks), FEWEST)
     lengths = [sum(chunk.values()) for chunk in chunks]
     average = sum(lengths) / len(chunks) or 1.0
     scores, most = [0.0] * len(chunks), 0.0
     for term, count in question.items():
         holding = sum(term in chunk for chunk in chunks)
-        idf = math.log(1 + (len(chunks) - holding + 0.5) / (holding + 0.5))
+        idf = math.log(1 + (counted - holding + 0.5) / (holding + 0.5))
         most += count * idf * (K1 + 1)
         for row, chunk in enumerate(chunks):
             weight = chunk.get(term, 0.0)
@@ -48,6 +49,13 @@ def test_scores_are_bm25_to_the_letter(chunks, question):
     assert scores.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-6)
     assert most == pytest.approx(bound)
     assert all(score <= most * (1 + 1e-5) for score in scores)
+
+
+def test_a_word_that_all_of_a_few_chunks_hold_still_weighs_most_of_what_an_unknown_one_does():
+    few = index_of([{"a": 1.0, "b": 1.0}, {"a": 1.0}, {"a": 1.0, "c": 1.0}])
+    assert few.weight({"a": 1}) > 0.6 * few.unheard
+    many = index_of([{"a": 1.0, "b": 1.0}] * (3 * FEWEST))
+    assert many.weight({"a": 1}) < 0.1 * many.unheard
 
 
 def test_an_unknown_word_lowers_the_share_that_is_covered():
