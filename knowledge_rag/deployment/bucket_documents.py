@@ -37,11 +37,13 @@ class BucketDocuments:
     Args:
         aws: account and region.
         bucket: its name.
+        page: objects of one listing, 1..1,000.
     """
 
-    def __init__(self, aws: Aws, bucket: str) -> None:
+    def __init__(self, aws: Aws, bucket: str, *, page: int = 1_000) -> None:
         self._aws = aws
         self._bucket = bucket
+        self._page = page
 
     def after(self, source_file: str, limit: int) -> list[Document]:
         """List documents; see ``Documents``. Their titles would cost a request each: none is given.
@@ -93,7 +95,8 @@ class BucketDocuments:
     def _names(self, after: str) -> Iterator[str]:
         start: dict[str, Any] = {"StartAfter": after} if after else {}
         for _ in range(MAX_PAGES):
-            answer = self._aws.call("s3", "list_objects_v2", Bucket=self._bucket, **start)
+            wanted = {"Bucket": self._bucket, "MaxKeys": self._page, **start}
+            answer = self._aws.call("s3", "list_objects_v2", **wanted)
             yield from (it["Key"] for it in answer.get("Contents", []) if _is_document(it["Key"]))
             if not answer.get("IsTruncated"):
                 return
