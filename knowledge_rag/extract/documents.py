@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.documents import describe, read_document
-from knowledge_rag.core.metadata import SOURCE_URL
+from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_URL
 from knowledge_rag.extract.sidecar import Sidecar, check_fields, read_sidecar
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ WEB_SUFFIXES: Final = frozenset({".html", ".htm"})
 PDF_SUFFIXES: Final = frozenset({".pdf"})
 SUFFIXES: Final = TEXT_SUFFIXES | WEB_SUFFIXES | PDF_SUFFIXES
 """Of the files that are documents, in any case."""
+
+_NOT_ITS_OWN: Final = (SOURCE_URL, DOCUMENT_TYPE)
+"""What a page that was fetched can't say of itself: it would be taken for another's, or for a runbook."""
 
 EXTRACTION: Final = 1
 """Raised by every change that gives other lines for the same page or PDF."""
@@ -114,13 +117,16 @@ def fingerprint(source_file: str, beside: bytes | None) -> str:
     parts = [f"extract-{EXTRACTION}"] if is_extracted(source_file) else []
     if beside is not None:
         sidecar = read_sidecar(beside)
-        said = json.dumps([sidecar.fields, sidecar.notes], sort_keys=True)
+        stranger = ["fetched"] if sidecar.fetched and not is_extracted(source_file) else []
+        said = json.dumps([sidecar.fields, sidecar.notes, *stranger], sort_keys=True)
         parts.append(f"beside-{hashlib.sha256(said.encode()).hexdigest()[:16]}")
     return " ".join(parts)
 
 
 def _text(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
     document, text = read_document(source_file, data, sidecar.fields)
+    if sidecar.fetched:
+        return _fetched_text(document, data, text, sidecar)
     url = document.front_matter.get(SOURCE_URL)
     checked = check_fields({SOURCE_URL: url} if url else {}, "front matter")
     if checked.notes:
@@ -129,11 +135,21 @@ def _text(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
     return Extracted(document, text, notes=(*sidecar.notes, *checked.notes))
 
 
+def _fetched_text(document: Document, data: bytes, text: str, sidecar: Sidecar) -> Extracted:
+    """Give a text that came from the web: where it is from and what it is, others say."""
+    said = {name: sidecar.fields[name] for name in _NOT_ITS_OWN if name in sidecar.fields}
+    kept = {k: v for k, v in document.front_matter.items() if k not in _NOT_ITS_OWN} | said
+    forged = [name for name in _NOT_ITS_OWN if document.front_matter.get(name) != kept.get(name)]
+    notes = (f"front matter: {name} is not for a fetched page to say; left out" for name in forged)
+    document = describe(document.source_file, data, kept, document.title)
+    return Extracted(document, text, notes=(*sidecar.notes, *notes))
+
+
 def _web_page(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
     from knowledge_rag.extract.html import read_html  # noqa: PLC0415 - loaded where there is one
 
     page = read_html(source_file, data)
-    found: FrontMatter = {SOURCE_URL: page.address} if page.address else {}
+    found: FrontMatter = {SOURCE_URL: page.address} if page.address and not sidecar.fetched else {}
     document = describe(source_file, data, found | sidecar.fields, page.title)
     return Extracted(document, page.text, notes=(*sidecar.notes, *page.notes))
 

@@ -9,12 +9,12 @@ told and left out.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, FRONT_MATTER_FIELDS, SOURCE_URL, TAGS, TITLE
-from knowledge_rag.extract.addresses import web_address
+from knowledge_rag.extract.addresses import MAX_ADDRESS, web_address
 
 if TYPE_CHECKING:
     from knowledge_rag.core.chunks import FrontMatter
@@ -24,6 +24,9 @@ SUFFIX: Final = ".metadata.json"
 
 MAX_BYTES: Final = 10 * 1024
 """What a knowledge base reads of one at most; a larger one is not read here either."""
+
+FETCHED_AT: Final = "fetched_at"
+"""Said beside a page that was fetched, with its address: nobody else writes both."""
 
 FIELDS: Final = (TITLE, DOCUMENT_TYPE, SOURCE_URL, TAGS, *FRONT_MATTER_FIELDS)
 """Attributes that are taken over."""
@@ -39,10 +42,12 @@ class Sidecar:
     Args:
         fields: as front matter has them.
         notes: sentences about what was left out, without the document's name.
+        fetched: whether the document came from the web, so that what it says of itself is a stranger's word.
     """
 
     fields: FrontMatter = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    fetched: bool = False
 
 
 def read_sidecar(data: bytes) -> Sidecar:
@@ -56,9 +61,11 @@ def read_sidecar(data: bytes) -> Sidecar:
     try:
         attributes = json.loads(data.decode("utf-8-sig"))["metadataAttributes"]
         given = {name: attributes[name] for name in FIELDS if name in attributes}
+        fetched = FETCHED_AT in attributes and SOURCE_URL in attributes
     except (ValueError, TypeError, KeyError, RecursionError):
         return Sidecar(notes=(f"{SUFFIX} is no JSON object with metadataAttributes",))
-    return check_fields({name: _plain(value) for name, value in given.items()}, SUFFIX)
+    said = check_fields({name: _plain(value) for name, value in given.items()}, SUFFIX)
+    return replace(said, fetched=fetched)
 
 
 def check_fields(given: dict[str, object], where: str) -> Sidecar:
@@ -101,13 +108,13 @@ def _usable(name: str, value: object) -> str | list[str] | None:
         words = value if isinstance(value, list) else [value]
         lines = [line for word in words if (line := _line(word)) is not None]
         return lines if lines and len(lines) == len(words) else None
-    line = _line(value)
+    line = _line(value, MAX_ADDRESS if name == SOURCE_URL else _MAX_VALUE)
     if line is None or (name == DOCUMENT_TYPE and line not in set(DocumentType)):
         return None
     return web_address(line) if name == SOURCE_URL else line
 
 
-def _line(value: object) -> str | None:
+def _line(value: object, longest: int = _MAX_VALUE) -> str | None:
     """Give a value as one line of text."""
     if isinstance(value, bool):
         value = str(value).lower()
@@ -118,4 +125,4 @@ def _line(value: object) -> str | None:
         line.encode()
     except UnicodeEncodeError:
         return None
-    return line if 1 <= len(line) <= _MAX_VALUE else None
+    return line if 1 <= len(line) <= longest else None

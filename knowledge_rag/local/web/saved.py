@@ -103,8 +103,9 @@ class SavedPages:
         _write(self._root / NOTES, (json.dumps(whole, indent=1) + "\n").encode())
 
     def _write_beside(self, file: str, address: str, now: str) -> None:
-        said = {"metadataAttributes": {"source_url": address, "fetched_at": now}}
-        data = (json.dumps(said, indent=1) + "\n").encode()
+        said = {"metadataAttributes": {"source_url": address, sidecar.FETCHED_AT: now}}
+        # not as \\u....: the longest address has to fit what is read of such a file
+        data = (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode()
         _write(self._root / (file + sidecar.SUFFIX), data)
 
     def _forget(self, address: str, keep: str) -> None:

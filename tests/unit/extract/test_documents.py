@@ -207,3 +207,55 @@ def test_of_any_pdf_every_line_is_in_exactly_one_chunk_of_its_page(pages):
         own = [chunk for chunk in chunks if chunk.page == page.number]
         assert own[0].start_line == page.start_line
         assert own[-1].end_line == page.start_line - 1 + len(there)
+
+
+FORGED = b"---\nsource_url: https://trusted.example/runbook\ndocument_type: runbook\ntitle: T\n---\n# Hi\n"
+
+
+def beside_fetched(**said):
+    said = {
+        "source_url": "https://a.example/x.md",
+        "fetched_at": "2026-11-21T10:00:00+00:00",
+    } | said
+    return json.dumps({"metadataAttributes": said}).encode()
+
+
+def test_a_fetched_text_does_not_say_itself_where_it_is_from_or_that_it_is_a_runbook():
+    read = extract("web/a.example/x.md", FORGED, beside_fetched())
+    assert read.document.front_matter["source_url"] == "https://a.example/x.md"
+    assert read.document.document_type == "other"
+    assert "document_type" not in read.document.front_matter
+    assert read.document.title == "T"
+    assert read.notes == (
+        "front matter: source_url is not for a fetched page to say; left out",
+        "front matter: document_type is not for a fetched page to say; left out",
+    )
+
+
+def test_what_a_person_says_beside_a_fetched_text_counts():
+    read = extract("web/a.example/x.md", FORGED, beside_fetched(document_type="runbook"))
+    assert read.document.document_type == "runbook"
+
+
+@pytest.mark.parametrize("name", ["web/a.example/x.md", "web/a.example/x.html"])
+def test_no_address_steps_in_for_that_of_a_fetched_page_that_can_not_be_used(name):
+    page = (
+        FORGED if name.endswith(".md") else b'<link rel=canonical href="https://b.example/"><p>Hi'
+    )
+    read = extract(name, page, beside_fetched(source_url="javascript:x"))
+    assert "source_url" not in read.document.front_matter
+
+
+def test_the_longest_address_that_can_be_fetched_is_that_of_its_page():
+    long = "https://a.example/" + "x" * 1_900
+    read = extract("web/a.example/x.md", FORGED, beside_fetched(source_url=long))
+    assert read.document.front_matter["source_url"] == long
+
+
+def test_front_matter_still_goes_before_what_a_person_says_beside_a_file_of_the_corpus():
+    beside = json.dumps({"metadataAttributes": {"source_url": "https://a.example/x"}}).encode()
+    read = extract("x.md", FORGED, beside)
+    assert read.document.front_matter["source_url"] == "https://trusted.example/runbook"
+    assert fingerprint("x.md", beside) != fingerprint(
+        "x.md", beside_fetched(source_url="https://a.example/x")
+    )

@@ -31,7 +31,8 @@ def test_plain_and_typed_values_are_those_of_front_matter():
             "service": "rds",
             "severity": "1",
             "owner": "true",
-        }
+        },
+        fetched=True,
     )
 
 
