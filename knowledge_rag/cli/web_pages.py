@@ -35,14 +35,19 @@ def fetched(
 ) -> tuple[PageOutcome, ...]:
     """Fetch the pages of a list, if there is one, with a progress bar."""
     from knowledge_rag.local.web.fetching import FetchLimits
-    from knowledge_rag.local.web.pages import WebSettings, fetch_pages, read_addresses
+    from knowledge_rag.local.web.pages import Surroundings, WebSettings, fetch_pages, read_addresses
 
     if urls is None:
         return ()
     addresses = read_addresses(input_name(urls), read_input(urls))
     settings = WebSettings(FetchLimits(private=private), delay)
+    warnings: list[str] = []
     with progress_bar() as progress:
-        return fetch_pages(folder, addresses, settings, progress=progress)
+        around = Surroundings(warn=warnings.append)
+        pages = fetch_pages(folder, addresses, settings, progress=progress, surroundings=around)
+    for warning in warnings:
+        tell("warning", warning)
+    return pages
 
 
 def show_pages(pages: Sequence[PageOutcome]) -> None:

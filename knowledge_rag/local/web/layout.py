@@ -55,6 +55,11 @@ def file_of(address: str, ending: str) -> str:
     return "/".join((FOLDER, _host(parts.netloc), *folders, f"{name}-{digest}{ending}"))
 
 
+def files_of(address: str) -> frozenset[str]:
+    """Give all files that a page may be saved as, whatever its kind."""
+    return frozenset(file_of(address, ending) for ending in ENDINGS.values())
+
+
 def _is_plain(parts: SplitResult, segments: list[str], ending: str) -> bool:
     """Whether an address can be a path as it stands, and no other address has that path."""
     *folders, name = segments

@@ -45,17 +45,19 @@ class WebSettings:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What fetching takes from outside: the time, and waiting.
+    """What fetching takes from outside: the time, waiting, and an ear for warnings.
 
     Args:
         clock: seconds that only go forward.
         sleep: waits so many seconds.
         today: gives the time, UTC.
+        warn: called with sentences about what of earlier runs can't be used.
     """
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     today: Callable[[], datetime] = lambda: datetime.now(UTC)
+    warn: Callable[[str], None] = lambda _: None
 
 
 class PageState(StrEnum):
@@ -133,7 +135,7 @@ def fetch_pages(
         addresses: of pages, as a person wrote them.
         settings: how.
         progress: called with how much is done, of how much, and the phase.
-        surroundings: where time comes from.
+        surroundings: where time comes from, and warnings go.
 
     Returns:
         One for each address, in their order.
@@ -150,6 +152,8 @@ class _Run:
 
     def __init__(self, root: Path, settings: WebSettings, surroundings: Surroundings) -> None:
         self._saved = SavedPages(root)
+        for warning in self._saved.warnings:
+            surroundings.warn(warning)
         self._settings = settings
         self._around = surroundings
         self._robots = Robots(settings.limits, self._pause)

@@ -7,14 +7,15 @@ import json
 import os
 import tempfile
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.extract import sidecar
+from knowledge_rag.extract.addresses import web_address
 from knowledge_rag.extract.html_charset import codec_named, declared_codec
 from knowledge_rag.local.web.errors import NotFetched
-from knowledge_rag.local.web.layout import ENDINGS, FOLDER, file_of
+from knowledge_rag.local.web.layout import ENDINGS, FOLDER, file_of, files_of
 
 if TYPE_CHECKING:
     from knowledge_rag.local.web.fetching import Fetched
@@ -53,7 +54,7 @@ class SavedPages:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._notes = _read_notes(root / NOTES)
+        self._notes, self.warnings = _read_notes(root / NOTES)
 
     def known(self, address: str) -> Note | None:
         """Give what is remembered of a page whose file is as it was saved."""
@@ -89,7 +90,7 @@ class SavedPages:
         same = before is not None and (before.file, before.sha256) == (file, sha256)
         etag, modified = (answer.headers.get(name, "") for name in ("etag", "last-modified"))
         fetched_at = before.fetched_at if same and before else now
-        note = Note(file, sha256, fetched_at, etag[:_MAX_NOTE], modified[:_MAX_NOTE])
+        note = Note(file, sha256, fetched_at, _sendable(etag), _sendable(modified))
         if not same:
             self._forget(address, keep=file)
             _write(self._root / file, data)
@@ -150,11 +151,41 @@ def _kind(answer: Fetched) -> tuple[str, str]:
     return kind, ""
 
 
-def _read_notes(path: Path) -> dict[str, Note]:
+def _sendable(value: str) -> str:
+    """Give what a server said of a version, if it can be sent back to it."""
+    return value if len(value) <= _MAX_NOTE and value.isascii() and value.isprintable() else ""
+
+
+def _read_notes(path: Path) -> tuple[dict[str, Note], tuple[str, ...]]:
+    """Give what is remembered, and sentences about what in it was not written here."""
     try:
-        return {address: Note(**note) for address, note in json.loads(path.read_bytes()).items()}
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}  # missing, or no longer what was written: every page is fetched anew
+        given = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}, ()
+    except (OSError, ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        return {}, (f"{NOTES} can't be read; every page is fetched anew",)
+    read = {address: _as_note(address, said) for address, said in given.items()}
+    notes = {address: note for address, note in read.items() if note is not None}
+    if len(notes) == len(read):
+        return notes, ()
+    ignored = f"{len(read) - len(notes)} of {len(read)} entries ignored"
+    return notes, (f"{NOTES}: {ignored}: no pages that were fetched",)
+
+
+def _as_note(address: str, said: object) -> Note | None:
+    """Take an entry over if it names the file that its address leads to, and no other."""
+    if not isinstance(said, dict) or web_address(address) != address:
+        return None
+    try:
+        note = Note(**said)
+    except TypeError:
+        return None
+    values = (note.file, note.sha256, note.fetched_at, note.etag, note.last_modified)
+    if not all(isinstance(value, str) for value in values) or note.file not in files_of(address):
+        return None
+    return replace(note, etag=_sendable(note.etag), last_modified=_sendable(note.last_modified))
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -42,13 +42,13 @@ class Waiting:
         self.slept.append(seconds)
         self.now += seconds
 
-    def surroundings(self):
-        return Surroundings(lambda: self.now, self.sleep, lambda: MOMENT)
+    def surroundings(self, warn):
+        return Surroundings(lambda: self.now, self.sleep, lambda: MOMENT, warn)
 
 
-def bring(root, *addresses, waiting=None, **limits):
+def bring(root, *addresses, waiting=None, told=None, **limits):
     settings = WebSettings(FetchLimits(**{"private": True, "seconds": 20.0, **limits}))
-    around = (waiting or Waiting()).surroundings()
+    around = (waiting or Waiting()).surroundings((told if told is not None else []).append)
     return fetch_pages(root, addresses, settings, surroundings=around)
 
 
@@ -348,3 +348,51 @@ def test_a_list_has_one_address_a_line_and_comments():
 def test_a_list_that_is_none_says_why(data, why):
     with pytest.raises(InvalidRequest, match=f"urls.txt {why}"):
         read_addresses("urls.txt", data)
+
+
+def remembered(**changes):
+    return {
+        "file": "web/a.example/x.html",
+        "sha256": "0" * 64,
+        "fetched_at": "2026-11-21",
+    } | changes
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        remembered(file="../victim.md"), remembered(file="/etc/hosts"), remembered(file="guide.md"),
+        remembered(file=3), remembered(file=None), remembered(etag=["x"]), remembered(sha256=None),
+        remembered(more=1), {}, [], "x", None, 7, {"file": "../victim.md"},
+    ],
+)  # fmt: skip
+def test_what_is_remembered_leads_to_no_other_file_than_that_of_its_address(tmp_path, entry):
+    corpus = tmp_path / "corpus"
+    (corpus / "web").mkdir(parents=True)
+    victims = [tmp_path / "victim.md", corpus / "guide.md"]
+    for victim in victims:
+        victim.write_text("mine")
+    told = []
+    with website(a=Page(HTML)) as site:
+        address = f"{site.url}/a"
+        (corpus / "web/.fetched.json").write_text(json.dumps({address: entry, "no address": entry}))
+        (outcome,) = bring(corpus, address, told=told)
+    assert outcome.state is PageState.SAVED
+    assert [victim.read_text() for victim in victims] == ["mine"] * 2
+    assert told == ["web/.fetched.json: 2 of 2 entries ignored: no pages that were fetched"]
+    assert list(json.loads((corpus / "web/.fetched.json").read_bytes())) == [address]
+
+
+@pytest.mark.parametrize("data", ["{broken", "[]", "3", "[" * 100_000])
+def test_what_can_not_be_remembered_is_told(tmp_path, data):
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web/.fetched.json").write_text(data)
+    told = []
+    bring(tmp_path, "nonsense", told=told)
+    assert told == ["web/.fetched.json can't be read; every page is fetched anew"]
+
+
+def test_a_version_that_can_not_be_sent_back_is_not_remembered(tmp_path):
+    with website(a=Page(HTML, headers={"ETag": '"caf\u00e9"'})) as site:
+        bring(tmp_path, f"{site.url}/a")
+        assert bring(tmp_path, f"{site.url}/a")[0].state is PageState.UNCHANGED
