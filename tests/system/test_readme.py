@@ -10,12 +10,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 
 
-def sessions():
-    """Each command of the README's console blocks with the output shown below it."""
+def sessions(page=README):
+    """Each command of a page's console blocks with the output shown below it."""
     found = []
-    for block in re.findall(r"^```console\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE):
+    for block in re.findall(r"^```console\n(.*?)^```$", page, flags=re.DOTALL | re.MULTILINE):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
             found.append((command, output))
@@ -42,8 +43,7 @@ def home(tmp_path_factory):
     return tmp_path_factory.mktemp("data")
 
 
-@pytest.mark.parametrize(("command", "shown"), sessions(), ids=[c for c, _ in sessions()])
-def test_a_command_of_the_readme_prints_what_it_says(command, shown, workplace, home):
+def assert_prints(command, shown, folder, home):
     bin_folder = Path(sys.executable).parent
     inherited = {name: value for name, value in os.environ.items() if "MAKE" not in name}
     environment = {
@@ -55,7 +55,7 @@ def test_a_command_of_the_readme_prints_what_it_says(command, shown, workplace, 
     ran = subprocess.run(
         command,
         shell=True,
-        cwd=ROOT if command.startswith("make") else workplace,
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
@@ -67,6 +67,32 @@ def test_a_command_of_the_readme_prints_what_it_says(command, shown, workplace, 
     output = ran.stdout.replace(str(home), "~/.local/share/knowledge-rag")
     printed = "\n".join(line.rstrip() for line in output.rstrip("\n").split("\n"))
     assert as_pattern(shown).fullmatch(printed), printed
+
+
+@pytest.mark.parametrize(("command", "shown"), sessions(), ids=[c for c, _ in sessions()])
+def test_a_command_of_the_readme_prints_what_it_says(command, shown, workplace, home):
+    assert_prints(command, shown, ROOT if command.startswith("make") else workplace, home)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """A folder with the files that the tutorial has one write."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    files = re.findall(
+        r"^`(docs/\S+)`:\n\n```markdown\n(.*?)^```$", TUTORIAL, re.DOTALL | re.MULTILINE
+    )
+    assert len(files) == 2
+    for name, text in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"), sessions(TUTORIAL), ids=[c for c, _ in sessions(TUTORIAL)]
+)
+def test_a_command_of_the_tutorial_prints_what_it_says(command, shown, desk, home):
+    assert_prints(command, shown, desk, home)
 
 
 def test_the_readme_has_the_commands_that_matter():
@@ -86,8 +112,12 @@ def test_every_sub_command_is_in_the_readme_and_every_one_there_exists():
     assert named == existing
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
-def test_every_link_within_the_project_leads_somewhere(name):
-    text = (ROOT / name).read_text(encoding="utf-8")
-    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
-    assert [link for link in links if not (ROOT / link).exists()] == []
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_every_link_within_the_project_leads_somewhere(page):
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
