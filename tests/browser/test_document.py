@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from knowledge_rag.local.ingest import ingest
 from tests.browser.consoles import Script, console, sample_files, shelf_of
 from tests.support.cli import lines_of
+from tests.support.local import minilm
 
 LONG = "".join(f"Part {at}.\n" if at % 100 == 3 else "\n" for at in range(3, 5001))
 CHANGED = "runbooks/sqs-backlog.md"
+EDITED = "notes/edited.md"
 ODD = "notes/odd.md"
 RUNBOOK = "/doc/runbooks/rds-failover.md"
 
@@ -18,6 +21,7 @@ RUNBOOK = "/doc/runbooks/rds-failover.md"
 def own_shelf(tmp_path_factory):
     files = sample_files() | {
         "long.md": "# Widgets\n\n" + LONG,
+        EDITED: "# Parcels\n\nOpen the gate.\nCount the parcels.\nClose it.\n",
         ODD: b"\xef\xbb\xbf# Odd\r\n\r\none\r\ntwo \xe2\x80\xa8 three\r\n"
         + b"x" * 20_000
         + b"\r\nlast",
@@ -25,6 +29,8 @@ def own_shelf(tmp_path_factory):
     made = shelf_of(tmp_path_factory.mktemp("documents"), files)
     path = made.folder / CHANGED
     path.write_text("Added later.\n\n" + path.read_text())
+    path = made.folder / EDITED
+    path.write_text(path.read_text().replace("Count", "Never count"))
     return made
 
 
@@ -136,6 +142,77 @@ def test_a_file_that_has_changed_since_is_told_and_shown_as_it_was(page):
     expect(page.page.locator(".notice").first).to_contain_text("changed since it was ingested")
     expect(page.page.locator(".notice").first).to_contain_text("74-76")  # where the lines went
     assert "Added later." not in page.page.locator(".document-lines").inner_text()
+
+
+def test_each_choice_of_lines_gets_the_verdict_and_the_link_of_these_very_lines(page):
+    opened(page, f"/doc/{EDITED}#L3")
+    notice = page.page.locator(".notice").first
+    expect(notice).to_contain_text("Line 3 is still the same.")
+    number(page, 4).click()
+    expect(notice).to_contain_text("line 4: changed")
+    link = page.page.get_by_role("link", name="In the repository")
+    assert link.get_attribute("href").endswith(f"{EDITED}#L4-L4")
+    number(page, 3).click()
+    expect(notice).to_contain_text("Line 3 is still the same.")
+    number(page, 4).click(modifiers=["Shift"])
+    expect(notice).to_contain_text("lines 3-4: changed")
+
+
+def test_nothing_is_said_to_be_the_same_before_the_server_has_said_so(page):
+    opened(page, f"/doc/{EDITED}#L3")
+    notice = page.page.locator(".notice").first
+    expect(notice).to_contain_text("Line 3 is still the same.")
+    page.expected = ["ERR_FAILED"]
+    page.page.route("**/api/document*", lambda route: route.abort())
+    number(page, 5).click()
+    expect(page.page.locator(".notice")).to_contain_text(["changed", "Not compared"])
+    assert "same" not in page.page.locator(".notices").inner_text()
+
+
+def test_lines_past_the_end_are_cut_off_and_copied_so(page):
+    page.expected = ["404"]
+    opened(page, f"/doc/{EDITED}#L4-L5000")
+    assert page.marked() == [4, 5]
+    expect(page.page.locator(".notices")).to_contain_text("There is no line 5000.")
+    expect(page.page.locator(".notices")).to_contain_text("lines 4-5: changed")
+    page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.page.get_by_role("button", name="Copy reference").click()
+    expect(page.page.locator("#announcer")).to_have_text("Copied: reference")
+    copied = page.page.evaluate("() => navigator.clipboard.readText()")
+    assert copied == f"[Source: {EDITED}, lines 4-5]"
+
+
+def test_a_file_ingested_anew_shows_as_it_is_now_when_it_is_opened_again(watched, tmp_path):
+    made = shelf_of(tmp_path, {"a.md": "# Zebra\n\nFeed the zebra.\n"})
+    with console(made, Script()) as address:
+        page = opened(watched(address), "/doc/a.md#L3")
+        page.page.locator(".brand").click()
+        (made.folder / "a.md").write_text("# Zebra\n\nHurry.\n\nFeed the zebra twice.\n")
+        ingest(made.folder, made.kb, embedder=minilm())
+        page.page.go_back()
+        expect(page.page.locator(".line.marked .line-text")).to_have_text("Hurry.")
+        assert page.page.locator(".document-lines .line").count() == 5
+
+
+def test_a_file_that_comes_too_late_names_no_tab(page):
+    held = []
+    page.open()
+    page.page.route("**/api/document*", lambda route: held.append(route))  # noqa: PLW0108 - it wants a function
+    page.page.evaluate("""() => {
+      const link = document.createElement("a");
+      link.href = "/doc/runbooks/rds-failover.md";
+      document.body.append(link);
+      link.click();
+      link.remove();
+    }""")
+    expect(page.page.locator("#document-view")).to_contain_text("Opening")
+    page.page.locator(".brand").click()
+    with page.page.expect_response("**/api/document*"):
+        held[0].continue_()
+    page.page.evaluate(
+        "() => new Promise((done) => setTimeout(done, 100))"
+    )  # it would be read by now
+    assert page.page.title() == "Knowledge RAG"
 
 
 def test_lines_that_the_file_does_not_have_are_told_and_it_is_shown(page):

@@ -45,3 +45,12 @@ export function parsedHash(hash) {
   const ends = [Number(match[1]), Number(match[2] ?? match[1])].sort((a, b) => a - b);
   return ends[0] > 0 ? [ends[0], ends[1]] : null;
 }
+
+/**
+ * @param {[number, number] | null} range
+ * @param {number} count of the lines that there are
+ * @returns {[number, number] | null} what there is of it
+ */
+export function clamped(range, count) {
+  return range && range[0] <= count ? [range[0], Math.min(range[1], count)] : null;
+}

@@ -1,20 +1,28 @@
 /** What stands around a file's lines. */
-import { lineHash } from "./citations.js";
-import { h } from "./dom.js";
+import { lineHash, linesText } from "./citations.js";
+import { counted, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { plainName, typeText } from "./wording.js";
 
-/** @param {any} document as `/api/document` gives it */
-export function documentHead({ source, metadata = {}, sourceUrl, repositoryUrl, ranges = [] }) {
+/** @typedef {import("./lines.js").Range} Range */
+
+/** @param {any} document as `/api/document` gives it @param {Range | null} range that is looked at */
+export function documentHead(document, range) {
+  const { source, metadata = {}, sourceUrl, repositoryUrl } = document;
   return [
     h("p", { class: "where" }, h("span", { class: "path" }, source)),
     h("p", { class: "tags" },
       metadata.document_type ? h("span", { class: "tag" }, typeText(metadata.document_type)) : null,
       Object.entries(metadata).filter(([name]) => name !== "document_type").map(([name, value]) =>
         h("span", { class: "fact" }, h("span", {}, plainName(name)), " ", [value].flat().join(", "))),
-      repositoryUrl ? outside(ranges[0]?.repositoryUrl ?? repositoryUrl, "In the repository") : null,
+      repositoryUrl ? outside(toldOf(document, range)?.repositoryUrl ?? repositoryUrl, "In the repository") : null,
       sourceUrl ? outside(sourceUrl, "Original page") : null),
   ];
+}
+
+/** What the server said of these very lines, and of no others. @param {any} document @param {Range | null} range */
+function toldOf({ ranges = [] }, range) {
+  return ranges.find((/** @type {any} */ { start, end }) => range && start === range[0] && end === range[1]);
 }
 
 /** @param {string} href @param {string} words */
@@ -24,20 +32,34 @@ function outside(href, words) {
 
 /**
  * @param {any} document
- * @param {[number, number] | null} range that was asked for
+ * @param {Range | null} asked the lines that were asked for
+ * @param {Range | null} range those of them that there are
  */
-export function notices({ file, ranges = [], isComplete, lines, hidden = {} }, range) {
-  const stale = ranges[0]?.stale;
+export function notices(document, asked, range) {
+  const { file, isComplete, lines, hidden = {}, unchecked } = document;
+  const stale = toldOf(document, range)?.stale;
   const found = [];
-  const isWhole = range && !lines.slice(range[0] - 1, range[1]).includes(null);
   if (file === "gone") found.push(["The file is gone.", "Shown is what was read from it when it was ingested."]);
-  else if (file === "changed") found.push(["The file has changed since it was ingested.", stale?.message ?? (isWhole ? "These lines are still the same." : "Shown is what was ingested.")]);
+  else if (file === "changed") found.push(["The file has changed since it was ingested.", verdict(document, range)]);
   else if (stale) found.push(["The document was ingested anew.", stale.message]);
-  if (range && range[0] > lines.length) found.push([`There is no line ${range[0]}.`, `The file has ${lines.length} lines.`]);
+  if (unchecked) found.push(["Not compared with the file as it is now.", unchecked]);
+  if (asked && !range) found.push([`There is no line ${asked[0]}.`, `The file has ${counted(lines.length, "line")}.`]);
+  else if (asked && range && range[1] < asked[1]) found.push([`There is no line ${asked[1]}.`, `The file has ${counted(lines.length, "line")}: marked is what there is of them.`]);
   const secret = Object.keys(hidden);
   if (secret.length) found.push(["Hidden characters.", `Shown by their code: line${secret.length === 1 ? "" : "s"} ${listed(secret)}.`]);
   if (isComplete === false) found.push(["Only what can be found was kept.", "Blank lines and front matter are empty here."]);
   return found.map(([title, text]) => h("p", { class: "notice" }, icon("warning"), h("span", {}, h("strong", {}, title), " ", text)));
+}
+
+/** What became of lines of a file that has changed. @param {any} document @param {Range | null} range */
+function verdict(document, range) {
+  const told = toldOf(document, range);
+  if (range && !told) return document.unchecked ? "" : `Comparing ${linesText(...range)} …`;
+  if (told?.stale) return told.stale.message;
+  // a line that was not kept can't be compared
+  const isKnown = range && !document.lines.slice(range[0] - 1, range[1]).includes(null);
+  if (isKnown) return range[0] === range[1] ? `Line ${range[0]} is still the same.` : `Lines ${range[0]}–${range[1]} are still the same.`;
+  return "Shown is what was ingested.";
 }
 
 /** @param {string[]} numbers */

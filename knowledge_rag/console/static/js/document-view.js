@@ -1,7 +1,7 @@
 /** The view of a file: its lines, those that are cited marked. */
 import { RequestFailed, read } from "./api.js";
 import { announce } from "./announcer.js";
-import { documentUrl, lineHash, linesText, parsedHash, referenceText } from "./citations.js";
+import { clamped, documentUrl, lineHash, linesText, parsedHash, referenceText } from "./citations.js";
 import { copyButton } from "./copying.js";
 import { DocumentLines } from "./document-lines.js";
 import { documentHead, missing, notices, outline } from "./document-parts.js";
@@ -9,13 +9,17 @@ import { byId, counted, h } from "./dom.js";
 
 /** @typedef {import("./lines.js").Range} Range */
 
+const SETTLED_MS = 200;
+
 export class DocumentView {
   title = "Document";
   #path = "";
-  /** @type {Range | null} */
+  /** @type {Range | null} as it was asked for, however long the file is */
   #range = null;
-  /** @type {any} */
+  /** @type {any} what the server said last */
   #document = null;
+  #turn = 0;
+  #timer = 0;
 
   /** @param {{back(): HTMLElement | null}} actions */
   constructor(actions) {
@@ -26,25 +30,31 @@ export class DocumentView {
     this.chosen = h("span", { class: "chosen" });
     this.toolbar = h("div", { class: "document-tools", role: "group", "aria-label": "Lines" },
       this.chosen,
-      copyButton("Copy link", () => location.href, "link"),
+      copyButton("Copy link", () => this.#link(), "link"),
       copyButton("Copy reference", () => this.#reference(), "reference"));
     this.notices = h("div", { class: "notices" });
     this.head = h("div", { class: "document-head" });
+    this.facts = h("div");
     this.outline = h("nav", { class: "outline", "aria-label": "Headings of the file" });
     this.body = h("div", { class: "document-body" }, this.lines.element, this.outline);
   }
 
-  /** @param {URL} url */
+  /** Asks the server anew each time: the file may be another one by now. @param {URL} url */
   async show(url) {
     this.element.hidden = false;
     const path = decoded(url.pathname.slice("/doc/".length));
     this.#range = parsedHash(url.hash);
-    if (path !== this.#path || !this.#document) await this.#load(path);
-    else this.#showRange(true);
+    if (path !== this.#path || !this.#document) return this.#load(path);
+    this.#showRange(true);
+    await this.#ask();
   }
 
   hide() {
     this.element.hidden = true;
+    this.title = "Document";
+    this.#document = null;
+    this.#turn += 1; // what is on its way comes too late
+    clearTimeout(this.#timer);
   }
 
   /** @param {string} path */
@@ -53,15 +63,36 @@ export class DocumentView {
     this.#document = null;
     this.heading.textContent = path;
     this.element.replaceChildren(...this.#backLink(), this.heading, h("p", { class: "plain loading" }, "Opening …"));
+    await this.#ask();
+  }
+
+  /** Asks for the file, and what became of the lines that are looked at. */
+  async #ask() {
+    clearTimeout(this.#timer);
+    const turn = ++this.#turn;
     try {
-      const document = await loaded(path, this.#range);
-      if (path !== this.#path) return; // another one was asked for meanwhile
-      this.#document = document;
-      this.#fill();
+      const document = await loaded(this.#path, this.#range);
+      if (turn === this.#turn) this.#take(document);
     } catch (error) {
-      if (path !== this.#path) return;
-      this.element.replaceChildren(...this.#backLink(), this.heading, missing(/** @type {RequestFailed} */ (error), () => this.#load(path)));
+      if (turn !== this.#turn) return;
+      if (this.#document && error.status !== 404) return this.#unchecked(error.message);
+      this.#document = null;
+      this.element.replaceChildren(...this.#backLink(), this.heading, missing(/** @type {RequestFailed} */ (error), () => this.#load(this.#path)));
     }
+  }
+
+  /** The lines stay, and nothing is said of them. @param {string} unchecked why */
+  #unchecked(unchecked) {
+    this.#document = { ...this.#document, ranges: [], unchecked };
+    this.#tell();
+  }
+
+  /** @param {any} document */
+  #take(document) {
+    const isOther = !isSame(this.#document, document);
+    this.#document = document;
+    if (isOther) this.#fill();
+    else this.#tell();
   }
 
   #fill() {
@@ -69,8 +100,7 @@ export class DocumentView {
     this.title = title;
     document.title = `${title} – Knowledge RAG`;
     this.heading.textContent = title;
-    this.head.replaceChildren(...this.#backLink(), this.heading, ...documentHead(this.#document));
-    this.notices.replaceChildren(...notices(this.#document, this.#range));
+    this.head.replaceChildren(...this.#backLink(), this.heading, this.facts);
     this.lines.fill(lines, pages);
     this.outline.replaceChildren(...outline(sections));
     this.outline.hidden = sections.length < 2;
@@ -79,25 +109,48 @@ export class DocumentView {
     announce(`${title}, ${this.#range ? linesText(...this.#range) : "opened"}`);
   }
 
+  /** What is looked at: the lines that were asked for, as far as the file has them. */
+  get #shown() {
+    return clamped(this.#range, this.lines.count);
+  }
+
   /** @param {boolean} scroll */
   #showRange(scroll) {
-    const range = this.#range && this.#range[0] <= this.lines.count ? this.#range : null;
+    const range = this.#shown;
     this.lines.mark(range);
     this.chosen.replaceChildren(h("span", { class: "path" }, this.#path), " ",
       h("span", { class: "at" }, range ? linesText(...range) : counted(this.lines.count, "line")));
+    this.#tell();
     if (range && scroll) this.lines.scrollTo(range[0]);
     else if (scroll) scrollTo(0, 0);
+  }
+
+  /** Says of the file what is known, and of its lines what the server said of these very ones. */
+  #tell() {
+    this.facts.replaceChildren(...documentHead(this.#document, this.#shown));
+    this.notices.replaceChildren(...notices(this.#document, this.#range, this.#shown));
   }
 
   /** @param {Range} range */
   #selected(range) {
     this.#range = range;
-    history.replaceState(history.state, "", documentUrl(this.#path).concat(lineHash(...range)));
+    history.replaceState(history.state, "", this.#address());
     this.#showRange(false);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#ask(), SETTLED_MS);
+  }
+
+  #address() {
+    const range = this.#shown;
+    return documentUrl(this.#path).concat(range ? lineHash(...range) : "");
+  }
+
+  #link() {
+    return new URL(this.#address(), location.href).href;
   }
 
   #reference() {
-    const [start, end] = this.#range ?? [1, this.lines.count];
+    const [start, end] = this.#shown ?? [1, this.lines.count];
     return referenceText(this.#path, start, end);
   }
 
@@ -105,6 +158,12 @@ export class DocumentView {
     const back = this.actions.back();
     return back ? [back] : [];
   }
+}
+
+/** Whether two of the server's answers show the same lines. @param {any} before @param {any} now */
+function isSame(before, now) {
+  return before?.source === now.source && before.title === now.title && before.sha256 === now.sha256
+    && JSON.stringify(before.lines) === JSON.stringify(now.lines);
 }
 
 /** @param {string} text of an address, which anybody may have typed */
@@ -119,11 +178,14 @@ function decoded(text) {
 /** @param {string} path @param {Range | null} range */
 async function loaded(path, range) {
   const address = `/api/document?source=${encodeURIComponent(path)}`;
+  if (!range) return read(address);
   try {
-    return await read(range ? `${address}&lines=${range.join("-")}` : address);
+    return await read(`${address}&lines=${range.join("-")}`);
   } catch (error) {
     // lines that the file does not have are no reason not to show it
-    if (range && error instanceof RequestFailed && error.status === 404) return read(address);
-    throw error;
+    if (!(error instanceof RequestFailed && [400, 404].includes(error.status))) throw error;
   }
+  const whole = await read(address);
+  const within = clamped(range, whole.lines.length);
+  return within && within[1] < range[1] ? read(`${address}&lines=${within.join("-")}`) : whole;
 }
