@@ -2,7 +2,7 @@
 
 ``https://docs.example.org/rds/failover.html`` becomes ``web/docs.example.org/rds/failover.html``. An
 address that can't be a path as it stands (a query, no ending, capitals, odd characters) has a part of its
-hash in the name: no two addresses share a file.
+hash in the name: no two addresses share a file, and if ever two did, the second would not be saved.
 """
 
 from __future__ import annotations
@@ -33,17 +33,21 @@ _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
 _SAME: Final = {".htm": ".html", ".markdown": ".md"}
 _MAX_SEGMENT: Final = 60
 _MAX_SEGMENTS: Final = 8
-_HASHED: Final = 10
-_HASHED_NAME: Final = re.compile(rf"-[0-9a-f]{{{_HASHED}}}\.")
+_HASHED: Final = 24
+"""Hexadecimal digits, 96 bits: so that nobody can write a page whose file is another page's."""
+_HASHED_BEFORE: Final = 10
+"""What earlier versions wrote; such files are still known until their pages change."""
+_HASHED_NAME: Final = re.compile(rf"-(?:[0-9a-f]{{{_HASHED_BEFORE}}}|[0-9a-f]{{{_HASHED}}})\.")
 _PLAIN_HOST: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*")
 
 
-def file_of(address: str, ending: str) -> str:
+def file_of(address: str, ending: str, hashed: int = _HASHED) -> str:
     """Give the path of a page's file below the corpus, ``/``-separated.
 
     Args:
         address: http or https, without a fragment.
         ending: of its kind, one of :data:`ENDINGS`.
+        hashed: digits of the hash, where the address alone can't be a path.
     """
     parts = urlsplit(address)
     segments = parts.path.removeprefix("/").split("/")
@@ -51,13 +55,17 @@ def file_of(address: str, ending: str) -> str:
         return "/".join((FOLDER, parts.netloc, *segments))
     readable = [_readable(unquote(segment)) for segment in segments[:_MAX_SEGMENTS]]
     *folders, name = [segment for segment in readable if segment] or ["index"]
-    digest = hashlib.sha256(address.encode()).hexdigest()[:_HASHED]
+    digest = hashlib.sha256(address.encode()).hexdigest()[:hashed]
     return "/".join((FOLDER, _host(parts.netloc), *folders, f"{name}-{digest}{ending}"))
 
 
 def files_of(address: str) -> frozenset[str]:
-    """Give all files that a page may be saved as, whatever its kind."""
-    return frozenset(file_of(address, ending) for ending in ENDINGS.values())
+    """Give all files that a page may be saved as, whatever its kind, by earlier versions too."""
+    return frozenset(
+        file_of(address, ending, hashed)
+        for ending in ENDINGS.values()
+        for hashed in (_HASHED, _HASHED_BEFORE)
+    )
 
 
 def _is_plain(parts: SplitResult, segments: list[str], ending: str) -> bool:

@@ -59,7 +59,7 @@ class SavedPages:
     def known(self, address: str) -> Note | None:
         """Give what is remembered of a page whose file is as it was saved."""
         note = self._notes.get(address)
-        if note is None:
+        if note is None or self._link_above(note.file):
             return None
         try:
             data = (self._root / note.file).read_bytes()
@@ -79,12 +79,13 @@ class SavedPages:
             The file's path below the corpus, and whether it is new or another than before.
 
         Raises:
-            NotFetched: it is of a kind that is no document.
+            NotFetched: it is of a kind that is no document, or its file is not its own.
             OSError: it can't be written.
         """
         kind, charset = _kind(answer)
         data = as_served(answer.body, ENDINGS[kind], charset)
         file = file_of(address, ENDINGS[kind])
+        self._check_own(address, file)
         before = self.known(address)
         sha256 = hashlib.sha256(data).hexdigest()
         same = before is not None and (before.file, before.sha256) == (file, sha256)
@@ -103,6 +104,22 @@ class SavedPages:
         whole = {address: asdict(note) for address, note in sorted(self._notes.items())}
         _write(self._root / NOTES, (json.dumps(whole, indent=1) + "\n").encode())
 
+    def _check_own(self, address: str, file: str) -> None:
+        other = next(
+            (a for a, note in self._notes.items() if note.file == file and a != address), ""
+        )
+        if other:
+            raise NotFetched(f"its file {file} is that of {other}")
+        link = self._link_above(file)
+        if link:
+            raise NotFetched(f"{link} is a symbolic link, and no page is saved behind one")
+
+    def _link_above(self, file: str) -> str:
+        """Give the first folder above a file that is elsewhere; ``""`` if all are where they seem."""
+        folders = file.split("/")[:-1]
+        above = ("/".join(folders[:depth]) for depth in range(1, len(folders) + 1))
+        return next((folder for folder in above if (self._root / folder).is_symlink()), "")
+
     def _write_beside(self, file: str, address: str, now: str) -> None:
         said = {"metadataAttributes": {"source_url": address, sidecar.FETCHED_AT: now}}
         # not as \\u....: the longest address has to fit what is read of such a file
@@ -112,7 +129,7 @@ class SavedPages:
     def _forget(self, address: str, keep: str) -> None:
         """Remove the file of a page that is of another kind now."""
         note = self._notes.get(address)
-        if note is None or note.file == keep:
+        if note is None or note.file == keep or self._link_above(note.file):
             return
         for name in (note.file, note.file + sidecar.SUFFIX):
             with suppress(OSError):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.local.web.hosts import may_ask
-from knowledge_rag.local.web.layout import file_of
+from knowledge_rag.local.web.layout import file_of, files_of
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ ODD = [
     "https://a.example/.hidden.html", "https://a.example/..html", "https://a.example/con.html", "https://a.example",
     "https://a.example//x.html", "https://a.example/a\\b.html", "https://a.example/" + "d/" * 50 + "x.html",
     "https://a.example/" + "x" * 300 + ".html", "https://a.example/\u00e9.html", "https://[::1]:80/x.html",
-    "https://a.example/x-0123456789.html", "https://a.example/x%00.html", "https://a.example/[Source%20x].html",
+    "https://a.example/x-0123456789.html", "https://a.example/x-0123456789abcdef01234567.html", "https://a.example/x%00.html", "https://a.example/[Source%20x].html",
 ]  # fmt: skip
 
 
@@ -90,3 +90,16 @@ def test_whatever_the_path_the_file_is_a_plain_one_of_its_kind(path, ending):
     assert file == file_of(f"https://a.example/{path}", ending)
     assert file.endswith((ending, ".htm", ".markdown"))
     assert not any(part.startswith(".") for part in file.split("/"))
+
+
+def test_two_addresses_whose_hashes_begin_alike_have_files_of_their_own():
+    addresses = [f"https://a.example/{n}" for n in (1535868, 1748736)]
+    before = [file_of(address, ".html", 10).rpartition("-")[2] for address in addresses]
+    assert before[0] == before[1]
+    now = [file_of(address, ".html").rpartition("-")[2] for address in addresses]
+    assert now[0] != now[1]
+    assert (len(now[0]) - len(".html")) * 4 >= 80
+
+
+def test_files_of_earlier_versions_are_still_known():
+    assert "web/docs.example.org/index-49e4bb5df9.html" in files_of("https://docs.example.org/")

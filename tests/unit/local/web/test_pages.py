@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.extract.documents import extract
 from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.web import fetching
+from knowledge_rag.local.web import fetching, layout, saved
 from knowledge_rag.local.web.fetching import FetchLimits
 from knowledge_rag.local.web.pages import (
     PageState,
@@ -396,3 +396,41 @@ def test_a_version_that_can_not_be_sent_back_is_not_remembered(tmp_path):
     with website(a=Page(HTML, headers={"ETag": '"caf\u00e9"'})) as site:
         bring(tmp_path, f"{site.url}/a")
         assert bring(tmp_path, f"{site.url}/a")[0].state is PageState.UNCHANGED
+
+
+def test_a_page_is_not_saved_over_that_of_another_address(tmp_path, monkeypatch):
+    monkeypatch.setattr(saved, "file_of", lambda *_: "web/a.example/same.html")
+    with website(a=Page(HTML), b=Page(HTML + b" Other.")) as site:
+        first, second = bring(tmp_path, f"{site.url}/a", f"{site.url}/b")
+        assert second.reason == f"its file web/a.example/same.html is that of {site.url}/a"
+    assert (first.state, second.state) == (PageState.SAVED, PageState.FAILED)
+    assert (tmp_path / "web/a.example/same.html").read_bytes() == HTML
+
+
+@pytest.mark.parametrize("link", ["web", "web/{host}"])
+def test_no_page_is_saved_behind_a_symbolic_link(tmp_path, link):
+    outside, corpus = tmp_path / "outside", tmp_path / "corpus"
+    outside.mkdir()
+    with website(a=Page(HTML)) as site:
+        at = link.format(host=site.url.removeprefix("http://").replace(":", "_"))
+        (corpus / at).parent.mkdir(parents=True, exist_ok=True)
+        (corpus / at).symlink_to(outside, target_is_directory=True)
+        (outcome,) = bring(corpus, f"{site.url}/a")
+    assert outcome.reason == f"{at} is a symbolic link, and no page is saved behind one"
+    assert list(outside.iterdir()) == []
+
+
+def test_a_page_that_an_earlier_version_saved_is_asked_for_by_its_version_and_then_moves(tmp_path):
+    with website(a=Page(HTML, headers={"ETag": '"1"'})) as site:
+        address = f"{site.url}/a"
+        (first,) = bring(tmp_path, address)
+        old = layout.file_of(address, ".html", 10)
+        (tmp_path / first.file).rename(tmp_path / old)
+        notes = tmp_path / "web/.fetched.json"
+        notes.write_text(notes.read_text().replace(first.file, old))
+        (again,) = bring(tmp_path, address)
+        assert (again.state, again.file) == (PageState.UNCHANGED, old)
+        site.pages["/a"] = Page(HTML + b" Now.")
+        (moved,) = bring(tmp_path, address)
+    assert moved.file == first.file
+    assert not (tmp_path / old).exists()
