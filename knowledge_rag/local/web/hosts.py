@@ -19,10 +19,17 @@ if TYPE_CHECKING:
 Address = IPv4Address | IPv6Address
 
 _SERVICES: Final = frozenset(
-    map(ip_address, ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "192.0.0.192"))
-)
+    map(
+        ip_address,
+        ("169.254.169.254", "169.254.170.2", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
+         "168.63.129.16", "100.100.100.200", "192.0.0.192"),
+    )
+)  # fmt: skip
 """Where clouds tell a machine its credentials: never a page's, whatever is allowed."""
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
+_TRANSLATED_HERE: Final = IPv6Network("64:ff9b:1::/48")
+_COMPATIBLE: Final = IPv6Network("::/96")
+_LOW: Final = 0xFFFFFFFF
 
 
 async def address_of(host: str, port: int, *, private: bool) -> str:
@@ -45,15 +52,22 @@ async def address_of(host: str, port: int, *, private: bool) -> str:
     addresses = [str(entry[4][0]) for entry in found]
     for address in addresses:
         if not may_ask(address, private=private):
-            hint = "" if private else "; --allow-private lets this network's machines be asked"
-            raise NotFetched(f"{host} is {address}, no address of the public internet{hint}")
+            raise NotFetched(_refusal(host, address))
     return addresses[0]
+
+
+def _refusal(host: str, address: str) -> str:
+    shown = host if host == address else f"{host} ({address})"
+    if may_ask(address, private=True):
+        hint = "--allow-private lets this network's machines be asked"
+        return f"{shown} is a private address; {hint}"
+    return f"{shown} is an address that no page is fetched from, whatever is allowed"
 
 
 def may_ask(address: str, *, private: bool) -> bool:
     """Whether a machine may be asked for pages, by its address."""
     try:
-        meant = list(_meant(ip_address(address.partition("%")[0])))
+        meant = tuple(_meant(ip_address(address.partition("%")[0])))
     except ValueError:
         return False
     return all(_is_allowed(one, private=private) for one in meant)
@@ -68,14 +82,28 @@ def _is_allowed(address: Address, *, private: bool) -> bool:
 
 
 def _meant(address: Address) -> Iterator[Address]:
-    """Give an address, and the one of IPv4 that is written in it."""
-    if isinstance(address, IPv6Address):
-        mapped = address.ipv4_mapped
-        if mapped is not None:
-            yield mapped
-            return
+    """Give the machines that an address may lead to: of IPv4, where one is written in it."""
+    if not isinstance(address, IPv6Address):
+        yield address
+    elif address in _TRANSLATED_HERE:
+        yield from _translated_here(address.packed)
+    elif address.ipv4_mapped is not None or address in _TRANSLATED or _is_compatible(address):
+        yield IPv4Address(int(address) & _LOW)
+    else:
         if address.sixtofour is not None:
             yield address.sixtofour
-        if address in _TRANSLATED:
-            yield IPv4Address(int(address) & 0xFFFFFFFF)
-    yield address
+        yield address
+
+
+def _is_compatible(address: IPv6Address) -> bool:
+    """Whether it is ``::a.b.c.d``; ``::`` and ``::1`` are addresses of their own."""
+    return address in _COMPATIBLE and int(address) > 1
+
+
+def _translated_here(octets: bytes) -> Iterator[Address]:
+    """Give the IPv4 address at the end, or each there may be where a shorter prefix puts it (RFC 6052)."""
+    yield IPv4Address(octets[12:])
+    if any(octets[6:12]):
+        yield IPv4Address(octets[6:8] + octets[9:11])
+        yield IPv4Address(octets[7:8] + octets[9:12])
+        yield IPv4Address(octets[9:13])

