@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
-from urllib.robotparser import RobotFileParser
 
 from knowledge_rag.local.web.errors import NotFetched
 from knowledge_rag.local.web.fetching import AGENT, fetch
+from knowledge_rag.local.web.robots_rules import Rules, read_rules
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,7 +33,7 @@ class Robots:
     def __init__(self, limits: FetchLimits, pause: Callable[[str], Awaitable[None]]) -> None:
         self._limits = limits
         self._pause = pause
-        self._rules: dict[str, RobotFileParser | str] = {}
+        self._rules: dict[str, Rules | str] = {}
 
     async def check(self, address: str) -> None:
         """Raise where a site does not allow a page to be fetched.
@@ -46,37 +46,33 @@ class Robots:
             raise NotFetched(
                 f"robots.txt can't be had ({rules}), so nothing of that site is fetched"
             )
-        if not rules.can_fetch(AGENT, address):
+        if not rules.allow(address):
             raise NotFetched("robots.txt forbids it")
 
     def delay(self, address: str) -> float:
         """Give the seconds between two pages that a site asks for; 0 where it doesn't say."""
         rules = self._rules.get(_site(address))
-        asked = rules.crawl_delay(AGENT) if isinstance(rules, RobotFileParser) else None
-        return min(float(asked), MAX_DELAY) if asked else 0.0
+        return min(rules.delay, MAX_DELAY) if isinstance(rules, Rules) else 0.0
 
-    async def _of(self, address: str) -> RobotFileParser | str:
+    async def _of(self, address: str) -> Rules | str:
         site = _site(address)
         if site not in self._rules:
             self._rules[site] = await self._read(site)
         return self._rules[site]
 
-    async def _read(self, site: str) -> RobotFileParser | str:
+    async def _read(self, site: str) -> Rules | str:
         """Give a site's rules, or why they can't be had."""
         try:
             answer = await fetch(f"{site}/robots.txt", self._limits, self._pause)
         except NotFetched as error:
             return str(error)
-        rules = RobotFileParser()
         if answer.status == 200:
             if len(answer.body) > MAX_BYTES:
                 return f"larger than {MAX_BYTES // 1024} KiB"
-            rules.parse(answer.body.decode("utf-8-sig", errors="replace").splitlines())
-        elif 400 <= answer.status < 500 and answer.status not in _REFUSED:
-            rules.parse([])
-        else:
-            return f"HTTP {answer.status}"
-        return rules
+            return read_rules(answer.body.decode("utf-8-sig", errors="replace"), AGENT)
+        if 400 <= answer.status < 500 and answer.status not in _REFUSED:
+            return Rules()
+        return f"HTTP {answer.status}"
 
 
 def _site(address: str) -> str:
