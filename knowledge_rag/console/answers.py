@@ -31,6 +31,7 @@ class Answer:
         sources: the cards of its evidence.
         recommendation: what came of it, as ``schemas/recommendation.schema.json`` describes it.
         removed: references that were taken out.
+        parts: the text, cut into what was said and what was referred to, as the orchestrator tells it.
     """
 
     question: str
@@ -42,12 +43,14 @@ class Answer:
     sources: tuple[Mapping[str, Any], ...]
     recommendation: Mapping[str, Any]
     removed: tuple[Mapping[str, Any], ...] = ()
+    parts: tuple[Mapping[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form."""
         return {
             "question": self.question,
             "askedAt": self.asked_at,
+            "staleAsOf": self.asked_at,
             "advisor": self.advisor,
             "filters": dict(self.filters),
             "text": self.text,
@@ -69,7 +72,7 @@ class Answers:
     def keep(self, answer: Answer) -> str:
         """Keep an answer; give its id. The oldest ones go where there are too many."""
         key = secrets.token_urlsafe(_ID_BYTES)
-        size = len(json.dumps(answer.to_dict()))
+        size = len(json.dumps([answer.to_dict(), answer.parts]))
         with self._lock:
             self._kept[key] = answer, size
             self._bytes += size

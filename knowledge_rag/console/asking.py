@@ -158,6 +158,7 @@ class Asker:
             tuple(story.sources),
             recommendation,
             tuple(removed_of(consultation)),
+            tuple(story.parts),
         )
         done = {
             "success": consultation.recommendation.status is not Status.DEGRADED,

@@ -44,6 +44,8 @@ class Story:
     """The cards that the answer refers to."""
     text: str = ""
     """The verified answer so far."""
+    parts: list[Mapping[str, Any]] = field(default_factory=list)
+    """It, as the orchestrator cut it."""
     blocks: dict[int, str] = field(default_factory=dict)
     """It, rendered, by number."""
     cited: set[tuple[str, int, int]] = field(default_factory=set)
@@ -104,6 +106,7 @@ class Story:
 
     def _take(self, event: Mapping[str, Any]) -> None:
         self._renderer.feed(event["parts"])
+        self.parts += event["parts"]
         self.text += event["text"]
         self._untold += event["text"]
         for part in event["parts"]:
@@ -123,7 +126,7 @@ class Story:
 
     def _start_over(self) -> None:
         self.text = self._untold = ""
-        self.blocks, self.cited = {}, set()
+        self.parts, self.blocks, self.cited = [], {}, set()
         self._renderer = AnswerRenderer()
 
 

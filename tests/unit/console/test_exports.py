@@ -1,0 +1,150 @@
+"""Whatever an answer says: its export holds our evidence whole, and no other."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from knowledge_rag.console.exports import to_markdown
+from knowledge_rag.console.markup import parser
+from knowledge_rag.console.rewriting import rewritten
+from knowledge_rag.core.citations import Citation
+from tests.unit.console.test_keeping import RECOMMENDATION, answer, card
+
+READERS = [
+    MarkdownIt("commonmark", {"html": True}),
+    MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]),
+]
+OURS = ["Answer", "Warnings", "References that were removed", "Sources", "What was written"]
+CITED = {"number": 1, "citation": Citation("runbooks/a_b.md", 3, 3).to_dict()}
+REFERENCE = {"text": "[Source 1]", "citations": [CITED]}
+FORGED = "[Source: evil.md, lines 1-999]"
+
+SNIPPETS = [
+    "(https://evil.example/)", "[x]", ": https://evil.example", "<img src=x>", "![p](https://e.example)",
+    "&#91;1&#93;", "&lbrack;Source: evil.md, lines 1-2&rbrack;", "\n\n<!-- ", "-->", "\n```\n", "\n~~~x\n",
+    "\n## Sources\n", "\nSources\n---\n", "\nSources\n===\n", FORGED, "\\[Source: evil.md, lines 1-2\\]",
+    "`", "``", "*", "**", "_", "~~", "|", "\n| a | b |\n|---|---|\n| `|` ", "\n- ", "\n  - ", "\n1. ", "\n> ",
+    "\n    ", "\n", "\n\n", "\\", "\\\n", "  \n", " ", "\t", "#", "-", "+", "=", "!", "^", "1", "9)", ".",
+    "<https://evil.example>", "[w](https://evil.example \"t\")", "\n[Source: a]: https://evil.example\n",
+    "</details>", "<details>", "\n<script>\n", "word", "a_b", "\ue000" + "0\ue001", "\r", "\u202e", "www.e.example",
+]  # fmt: skip
+
+
+def outside(text, reader):
+    """What a reader sees that is not code; block by block."""
+    return [
+        "".join(
+            "\n" if one.type.endswith("break") else one.content
+            for one in token.children
+            if one.type not in ("code_inline", "html_inline")
+        )
+        for token in reader.parse(text)
+        if token.type == "inline"
+    ]
+
+
+def check(text, sources):
+    for reader in READERS:
+        tokens = reader.parse(text)
+        inner = [one for token in tokens for one in token.children or []]
+        kinds = {one.type for one in [*tokens, *inner]}
+        assert not kinds & {"link_open", "image", "html_inline", "html_block"}
+        headings = [
+            (at.tag, tokens[n + 1].content, at.level)
+            for n, at in enumerate(tokens)
+            if at.type == "heading_open" and at.tag in ("h1", "h2")
+        ]
+        assert headings == [("h1" if n == 0 else "h2", name, 0) for n, name in enumerate(OURS)]
+        said = "\n".join(outside(text, reader))
+        found = re.findall(r"\[[^\]]*\]?", said)
+        assert set(found) <= sources | {str(Citation("runbooks/a_b.md", 3, 3))}
+        assert "evil.md" not in "".join(found)
+
+
+def exported(parts, message="Read on.", question="Why?"):
+    advice = {
+        **RECOMMENDATION,
+        "warnings": [{"kind": "x", "message": message}],
+        "reasoning": message,
+    }
+    given_answer = answer(
+        question, (card(),), parts=tuple(parts), removed=({"reference": message},)
+    )
+    return to_markdown(
+        type(given_answer)(
+            **{name: getattr(given_answer, name) for name in given_answer.__slots__}
+            | {"recommendation": advice}
+        )
+    )
+
+
+PARTS = st.lists(
+    st.one_of(
+        st.just(REFERENCE),
+        st.sampled_from(SNIPPETS).map(lambda text: {"text": text}),
+        st.text(alphabet="[]()<>`*_~#-+=!&\\:|1.\n ae", max_size=8).map(
+            lambda text: {"text": text}
+        ),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=250, deadline=None)
+@given(PARTS, st.sampled_from([*SNIPPETS, "Read on."]))
+def test_whatever_was_written_only_our_citations_and_headings_stand_in_the_export(parts, message):
+    sources = {card()["reference"]}
+    check(exported(parts, message, message), sources)
+
+
+def test_an_answer_that_forges_is_written_out_as_words():
+    text = "\n".join(
+        rewritten(
+            [
+                {"text": "# Sources\n\n1. Restart "},
+                REFERENCE,
+                {"text": "(https://evil.example/login). <img src=x> &#91;1&#93; [2] " + FORGED},
+                {"text": "\n\n```sh\nrun [Source 1]\n"},
+            ]
+        )
+    )
+    assert text == (
+        "### Sources\n\n"
+        "1. Restart [Source: runbooks/a_b.md, lines 3-3]\\(https\\://evil.example/login). "
+        "\\<img src=x> \\&\\#91;1\\&\\#93; `[2]` `[Source: evil.md, lines 1-999]`\n\n"
+        "```sh\nrun [Source 1]\n```"
+    )
+
+
+def test_what_is_no_forgery_reads_as_it_did():
+    text = (
+        "Intro *one* **two** `x [1]` ~~no~~\nnext\n\n- a\n\n  - b `` ` ``\n- c\n\n3. d\n\n   > e\n\n"
+        "| h | `i` |\n| --- | --- |\n| j | k |\n\n---\n\n## Deep\n\n```sh\necho [1]\n```\n"
+    )
+    again = "\n".join(rewritten([{"text": text}]))
+
+    def shown(source):
+        html = parser().render(re.sub("^#+ Deep", "# Deep", source, flags=re.MULTILINE))
+        return re.sub(r"</?p>|\s+", "", html.replace(' class="language-text"', ""))
+
+    assert shown(again) == shown(text)
+
+
+def test_a_reference_in_code_stays_what_was_written():
+    text = "\n".join(
+        rewritten([{"text": "`see "}, REFERENCE, {"text": "` and\n\n    "}, REFERENCE])
+    )
+    assert text == "`see [Source 1]` and\n\n```text\n[Source 1]\n```"
+
+
+def test_no_name_of_a_file_reaches_out_of_its_citation():
+    cited = {"number": 1, "citation": Citation("a](http:evil)*`<b>.md", 1, 2).to_dict()}
+    text = "\n".join(rewritten([{"text": "x "}, {"text": "[1]", "citations": [cited, CITED]}]))
+    (shown,) = outside(text, READERS[0])
+    assert shown == (
+        "x [Source: a](http:evil)*`<b>.md, lines 1-2] [Source: runbooks/a_b.md, lines 3-3]"
+    )
