@@ -86,6 +86,83 @@ def test_a_step_that_its_lines_do_not_hold_is_marked_in_place(page, script):
     expect(step).to_contain_class("flashed")
 
 
+@pytest.mark.parametrize(
+    "says",
+    [
+        "1. Wait for it. [4]\n2. Delete the writer after 4711 seconds. [4]\n",
+        "- Wait for it. [4]\n- Delete the writer after 4711 seconds. [4]\n",
+        "Wait for it. [4]\n\nDelete the writer after 4711 seconds. [4]\n",
+        "1. Wait for it.\n2. Wait for it. [4]\n3. Delete the writer after 4711 seconds.\n\n[4]\n",
+    ],
+    ids=["numbered", "bullets", "paragraphs", "with one that cites nothing"],
+)
+def test_of_steps_that_share_a_reference_the_one_in_doubt_is_marked(page, script, says):
+    script.says = says
+    page.open().ask(QUESTION)
+    note = page.page.locator(".unbacked-note")
+    expect(note).to_have_count(1)
+    step = page.page.locator(".unbacked")
+    expect(step).to_contain_text("Delete the writer after 4711 seconds.")
+    assert "Wait" not in step.inner_text()
+    page.outcome.locator("summary").first.click()
+    page.outcome.get_by_role("button", name="See step 2").first.click()
+    expect(step).to_contain_class("flashed")
+
+
+def test_of_two_steps_in_one_paragraph_the_one_in_doubt_is_named(page, script):
+    script.says = "Wait for it [4]. Delete the writer after 4711 seconds [4].\n"
+    page.open().ask(QUESTION)
+    expect(page.page.locator(".unbacked-note")).to_contain_text("“Delete the writer")
+
+
+UNCITED = """\
+## Guidance
+
+1. Automatic failover running for less than 3 minutes: wait. [4]
+   - the reader
+
+## Notes
+
+Always skip the backups.
+
+- Drop the snapshots.
+
+```bash
+aws rds list
+```
+"""
+
+
+def test_what_cites_nothing_is_marked_and_the_outcome_is_no_tick(page, script):
+    script.says = UNCITED
+    page.open().ask(QUESTION)
+    marked = page.page.locator(".blocks .uncited")
+    expect(marked).to_have_text(
+        ["Always skip the backups.not cited", "Drop the snapshots.not cited"]
+    )
+    expect(page.outcome).to_have_attribute("data-kind", "warning")
+
+
+def test_a_step_that_cites_nothing_is_called_not_cited(page, script):
+    script.says = "1. Wait for it. [4]\n2. Drop the database.\n"
+    page.open().ask(QUESTION)
+    expect(page.page.locator(".uncited")).to_have_text("Drop the database.not cited")
+    page.outcome.locator("summary").first.click()
+    expect(page.outcome.locator(".warnings li")).to_have_text(['Not cited "Drop the database."'])
+
+
+def test_a_citation_that_is_only_words_is_not_counted(page, script):
+    script.says = 'Automatic failover running for less than data-number="3" minutes: wait. [4]\n'
+    page.open().ask(QUESTION)
+    expect(page.outcome.locator("strong").first).to_have_text("1 source cited.")
+
+
+def test_the_documents_own_words_are_all_cited(page):
+    page.open().ask(QUESTION)
+    expect(page.outcome).to_have_attribute("data-kind", "ok")
+    assert page.page.locator(".mark-note").count() == 0
+
+
 def test_an_answer_of_which_nothing_can_be_proven_is_not_shown(page, script):
     script.says = "1. Wipe the volume. [Source: runbooks/never-written.md, lines 3-9]\n"
     page.open().ask(QUESTION)

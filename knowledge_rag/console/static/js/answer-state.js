@@ -18,6 +18,8 @@
  * @property {number | null} found
  * @property {Source[]} sources
  * @property {string[]} blocks HTML of each block, sanitised by the server
+ * @property {number} cited how many sources the shown text cites
+ * @property {number} uncited in how many places it cites none
  * @property {boolean} restarted
  * @property {string} warning the banner's sentence
  * @property {Warning[]} warnings
@@ -35,7 +37,7 @@
 export function newAnswer(question, filters) {
   return {
     question, filters, phase: "searching", stage: "", queries: [], found: null, sources: [],
-    blocks: [], restarted: false, warning: "", warnings: [], removed: [], recommendation: null,
+    blocks: [], cited: 0, uncited: 0, restarted: false, warning: "", warnings: [], removed: [], recommendation: null,
     answerId: null, failure: null,
   };
 }

@@ -9,7 +9,7 @@ import { OutcomeBanner } from "./outcome-banner.js";
 import { openReport } from "./report-dialog.js";
 import { SourceList } from "./source-list.js";
 import { citedLines } from "./trusted-html.js";
-import { markUnbacked, showStep } from "./unbacked.js";
+import { markDoubts, showStep } from "./unbacked.js";
 import { count } from "./usage.js";
 
 /**
@@ -53,8 +53,10 @@ export class AnswerView {
     const known = new Map(state.sources.map((source) => [source.number, source]));
     this.element.dataset.phase = state.phase;
     this.element.setAttribute("aria-busy", String(!over));
-    this.banner.show(state);
     this.blocks.show(shownBlocks(state), known);
+    state.cited = this.#cited().size;
+    state.uncited = over ? markDoubts(this.blocks.element, state.recommendation) : 0;
+    this.banner.show(state);
     this.sources.show(state.sources, this.#cited(), over);
     if (over) this.#finish(state);
   }
@@ -71,6 +73,7 @@ export class AnswerView {
   #begin(state) {
     this.#state = state;
     this.preview.hide();
+    this.blocks.show([], new Map()); // the same text may rest on other sources
     this.title.textContent = state.question;
     this.after.replaceChildren();
     this.element.hidden = false;
@@ -79,7 +82,6 @@ export class AnswerView {
   /** @param {AnswerState} state */
   #finish(state) {
     const { recommendation } = state;
-    markUnbacked(this.blocks.element, this.#guidance);
     const hasText = this.blocks.element.childElementCount > 0;
     this.after.replaceChildren(...[
       similarIncidents(recommendation),
@@ -131,6 +133,7 @@ export class AnswerView {
   #plainText() {
     const copy = /** @type {HTMLElement} */ (this.blocks.element.cloneNode(true));
     copy.querySelectorAll(".copy-code").forEach((button) => button.remove());
+    copy.querySelectorAll(".mark-note").forEach((note) => note.replaceWith(` (${note.textContent})`));
     const references = (this.#state?.sources ?? []).filter((source) => this.#cited().has(source.number))
       .map((source) => `[${source.number}] ${source.source}, lines ${source.citation.start_line}-${source.citation.end_line}`);
     return [this.#state?.question, copy.innerText.trim(), references.join("\n")].join("\n\n");

@@ -2,6 +2,9 @@
 import { counted } from "./dom.js";
 import { FAILURES, isOfAdvice, reasonText } from "./wording.js";
 
+/** So the recommendation says it, which such steps are no part of; the text on the page still has them. */
+const LEFT_OUT = /^Left out, for it cites nothing: /;
+
 /**
  * @typedef {import("./answer-state.js").AnswerState} AnswerState
  * @typedef {object} Outcome
@@ -44,7 +47,12 @@ function finished(state) {
     kind: "warning", icon: "warning",
     ...sentences(state.warning || "Quality check detected potential issues. Please verify information independently."),
   };
-  const cited = new Set(state.blocks.join("").match(/data-number="\d+"/g)).size;
+  const { cited, uncited } = state;
+  if (uncited) return {
+    kind: "warning", icon: "warning",
+    title: `${counted(cited, "source")} cited, ${counted(uncited, "passage")} not.`,
+    text: "What is marked “not cited” rests on no source: check it before you act on it.",
+  };
   return {
     kind: "ok", icon: "tick", title: cited ? `${counted(cited, "source")} cited.` : "Done.",
     text: state.recommendation?.recommendation?.summary ?? "",
@@ -73,7 +81,8 @@ export function warningsOf(state) {
   const all = state.warnings.length ? state.warnings : (state.recommendation?.warnings ?? []);
   const removed = state.removed.map(({ reference }) => reference);
   // what was removed is listed as such, with its reason
-  return all.filter(({ kind, message }) => kind !== "non_existent_source" || !removed.some((it) => message.startsWith(it)));
+  return all.filter(({ kind, message }) => kind !== "non_existent_source" || !removed.some((it) => message.startsWith(it)))
+    .map((one) => (one.kind === "uncited_steps" ? { ...one, message: one.message.replace(LEFT_OUT, "") } : one));
 }
 
 /** @param {string} message its first sentence weighs most */

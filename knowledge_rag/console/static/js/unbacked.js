@@ -1,34 +1,95 @@
-/** Marks the steps that the lines they cite do not hold. */
+/** Marks what the answer says beyond its sources: steps that their lines do not hold, and what cites none. */
 import { h } from "./dom.js";
 import { flash, scrollTo } from "./motion.js";
+import { ADDED, bare, bareText, citingOf, isCode, stepsOf } from "./steps.js";
+
+const QUOTED = 80;
+const UNITS = "li, tbody > tr, .block > p, .block > blockquote, .block > .code";
+/** A label above what follows; the same names make sections of an answer. */
+const LABEL = /^(\p{L}+ ){0,2}(summary|overview|guidance|steps|actions|recommendations?|resolution|diagnosis|mitigation|remediation|verification|rollback|procedure|escalation|incidents?|postmortems?|history|analysis|caveats|limitations|notes?|questions|assessment)\s*:?$/iu;
 
 /**
- * The answer's steps, in their order; none where text and recommendation don't agree on them.
+ * Marks both, and takes away earlier marks.
  * @param {Element} blocks
- * @param {any[]} guidance
- * @returns {(Element | null)[]}
+ * @param {any} recommendation as the server gave it
+ * @returns {number} how many places cite nothing
  */
-export function stepsOf(blocks, guidance) {
-  const items = [...blocks.querySelectorAll(".block > ol > li")];
-  return guidance.map(({ citation }) => items.find((item) => cites(item, citation)) ?? null);
+export function markDoubts(blocks, recommendation) {
+  clear(blocks);
+  const { summary = "", guidance = [] } = recommendation?.recommendation ?? {};
+  if (recommendation) markUnbacked(blocks, guidance);
+  const uncited = uncitedIn(blocks, bare(summary));
+  for (const element of uncited) {
+    element.classList.add("uncited");
+    placeOf(element).append(h("span", { class: "mark-note uncited-note" }, "not cited"));
+  }
+  return uncited.length;
 }
 
-/** @param {Element} item @param {any} citation */
-function cites(item, citation) {
-  const lines = `${citation.start_line}-${citation.end_line}`;
-  return [...item.querySelectorAll("a.cite")].some((cite) => cite.getAttribute("data-lines") === lines
-    && decodeURIComponent(cite.getAttribute("href") ?? "").startsWith(`/doc/${citation.source_file}#`));
+/** @param {Element} blocks */
+function clear(blocks) {
+  blocks.querySelectorAll(".mark-note").forEach((note) => note.remove());
+  blocks.querySelectorAll(".unbacked, .uncited").forEach((element) => element.classList.remove("unbacked", "uncited"));
 }
 
 /** @param {Element} blocks @param {any[]} guidance */
-export function markUnbacked(blocks, guidance) {
+function markUnbacked(blocks, guidance) {
   const steps = stepsOf(blocks, guidance);
-  guidance.forEach(({ support }, index) => {
+  guidance.forEach(({ support, action }, index) => {
     const step = steps[index];
-    if (support !== "unsupported" || !step || step.classList.contains("unbacked")) return;
+    if (support !== "unsupported" || !step) return;
+    const isAlone = steps.filter((other) => other === step).length === 1;
+    const what = isAlone ? "" : `“${action.slice(0, QUOTED)}${action.length > QUOTED ? "…" : ""}” is `;
     step.classList.add("unbacked");
-    step.append(h("p", { class: "unbacked-note" }, "Not in the cited lines: check it before you act on it."));
+    placeOf(step).append(h("span", { class: "mark-note unbacked-note" },
+      isAlone ? "Not in the cited lines: check it before you act on it." : `${what}not in the cited lines: check it before you act on it.`));
   });
+}
+
+/** Where words can be added to an element. @param {Element} element */
+function placeOf(element) {
+  return element.matches("tr") ? (element.lastElementChild ?? element) : element;
+}
+
+/**
+ * What says something and rests on nothing.
+ * @param {Element} blocks
+ * @param {string} summary bare: the recommendation says that of itself
+ * @returns {Element[]}
+ */
+function uncitedIn(blocks, summary) {
+  /** @type {Element[]} */
+  const found = [];
+  for (const unit of blocks.querySelectorAll(UNITS)) {
+    if (found.some((other) => other.contains(unit)) || isBacked(unit)) continue;
+    const said = bareText(unit, isCode(unit) ? ".copy-code" : ADDED);
+    if (!said || (unit.matches("p") && (summary.includes(said) || isLabel(unit)))) continue;
+    found.push(unit);
+  }
+  return found;
+}
+
+/** @param {Element} unit */
+function isBacked(unit) {
+  if (isCode(unit)) return hasOwner(unit);
+  if (citingOf(unit).some((element) => element.querySelector("a.cite"))) return true;
+  const list = unit.parentElement;
+  const above = list?.closest("li");
+  // items below one that cites go on with it, unless they cite for themselves
+  return Boolean(above && !list?.querySelector("a.cite") && isBacked(above) && above.querySelector("a.cite"));
+}
+
+/** Whether code stands below words that it belongs to: they tell what it rests on. @param {Element} code */
+function hasOwner(code) {
+  const block = code.parentElement;
+  let before = code.previousElementSibling;
+  for (let other = block?.previousElementSibling; !before && other; other = other.previousElementSibling) before = other.lastElementChild;
+  return before !== null && !before.matches("h3, h4, h5, h6, hr");
+}
+
+/** @param {Element} paragraph */
+function isLabel(paragraph) {
+  return LABEL.test((paragraph.textContent ?? "").trim());
 }
 
 /** @param {Element} blocks @param {any[]} guidance @param {number} number of the step, from 1 on */

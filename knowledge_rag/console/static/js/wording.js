@@ -22,7 +22,7 @@ const ADVICE_REASONS = {
 
 /** @type {Record<string, string>} */
 const KINDS = {
-  uncited_steps: "Steps without a citation",
+  uncited_steps: "Not cited",
   unsupported: "Not in the cited lines",
   negation: "Says the opposite",
   filled_placeholder: "Placeholder filled in",
