@@ -165,8 +165,8 @@ class Connector:
             sock = self.tls.wrap_socket(
                 sock, server_hostname=self.endpoint.host, do_handshake_on_connect=False
             )
-            sock.settimeout(deadline.remaining())
-            sock.do_handshake()  # the timeout bounds the whole of it, not each flight
+            # the timeout bounds the whole of it, not each flight
+            deadline.patiently(sock, sock.do_handshake)
             return DeadlineSocket(sock, deadline)
         except BaseException:
             sock.close()

@@ -16,7 +16,8 @@ import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from knowledge_rag.core.errors import DeadlineExceeded
 
@@ -39,6 +40,12 @@ Retrieve gives 100 results at most. A chunk of ours with its metadata takes abou
 35 KB with the largest cap that can be set (8,192 tokens): a hundred of those are 3.5 MB."""
 
 
+GIVE_UP_SECONDS: Final = 0.5
+"""How long an exchange may go on at most that its caller has given up."""
+
+_Done = TypeVar("_Done")
+
+
 class ResponseTooLarge(http.client.HTTPException):
     """The response exceeds :data:`MAX_RESPONSE_BYTES`."""
 
@@ -50,10 +57,13 @@ class Deadline:
     Args:
         at: that instant, in seconds of ``clock``.
         clock: gives the present instant; never goes backwards.
+        is_given_up: tells whether the caller has left before; asked from any thread. ``None``
+            where no caller can.
     """
 
     at: float
     clock: Callable[[], float] = time.monotonic
+    is_given_up: Callable[[], bool] | None = None
 
     @classmethod
     def after(cls, seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
@@ -64,12 +74,34 @@ class Deadline:
         """Give the seconds left, more than 0.
 
         Raises:
-            DeadlineExceeded: none are left.
+            DeadlineExceeded: none are left, or the caller has left.
         """
+        if self.is_given_up is not None and self.is_given_up():
+            raise DeadlineExceeded("the caller has given up")
         left = self.at - self.clock()
         if left <= 0:
             raise DeadlineExceeded("the deadline has passed")
         return left
+
+    def patiently(self, sock: socket.socket, act: Callable[[], _Done]) -> _Done:
+        """Do what may wait for a peer; it is done again where the wait was only a look around.
+
+        Args:
+            sock: that is waited on.
+            act: waits on it once, and can be repeated after a timeout.
+
+        Raises:
+            TimeoutError: the deadline came first, or the caller has left.
+        """
+        while True:
+            left = self.remaining()
+            wait = left if self.is_given_up is None else min(left, GIVE_UP_SECONDS)
+            sock.settimeout(wait)
+            try:
+                return act()
+            except TimeoutError:
+                if wait >= left:
+                    raise
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -125,8 +157,7 @@ class DeadlineSocket:
             TimeoutError: the deadline came first.
             ResponseTooLarge: this exchange has received more than MAX_RESPONSE_BYTES.
         """
-        self._sock.settimeout(self.deadline.remaining())
-        count = self._sock.recv_into(buffer)
+        count = self.deadline.patiently(self._sock, lambda: self._sock.recv_into(buffer))
         self.received += count
         if self.received > MAX_RESPONSE_BYTES:
             raise ResponseTooLarge(f"more than {MAX_RESPONSE_BYTES} bytes")
@@ -140,8 +171,8 @@ class DeadlineSocket:
         """
         left = memoryview(data)
         while left:
-            self._sock.settimeout(self.deadline.remaining())
-            left = left[self._sock.send(left) :]
+            sent = self.deadline.patiently(self._sock, partial(self._sock.send, left))
+            left = left[sent:]
 
     def makefile(self, mode: str = "rb") -> io.BufferedReader:
         """Give a buffered reader over this socket; closing it leaves the socket open."""

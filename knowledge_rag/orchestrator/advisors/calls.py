@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -53,7 +55,7 @@ class ModelCalls:
 
     botocore blocks, so it works on threads of this object's own: asyncio's are few and shared. A
     thread can't be stopped, and need not be: the deadline holds at the socket, however slowly the
-    other side drips.
+    other side drips, and there too the thread learns that its caller has left.
 
     Args:
         name: of the threads.
@@ -66,6 +68,9 @@ class ModelCalls:
 
     async def call(self, work: Callable[[Any], _Result], deadline: Deadline) -> _Result:
         """Do ``work`` with the botocore client, and give what it gives.
+
+        A call that is cancelled leaves its thread within a second, and its connection with it; only
+        one that is still connecting goes on until the deadline.
 
         Args:
             work: what to do; every exchange that it starts keeps the deadline.
@@ -102,13 +107,18 @@ class ModelCalls:
             return work(client.api)
 
     async def _bounded(self, work: Callable[[Deadline], _Result], deadline: Deadline) -> _Result:
+        left_alone = threading.Event()
         try:
             left = deadline.remaining()
-            inner = Deadline.after(left * _WORKING_SHARE)
+            inner = Deadline(
+                time.monotonic() + left * _WORKING_SHARE, is_given_up=left_alone.is_set
+            )
             async with asyncio.timeout(left):
                 return await self._in_thread(lambda: work(inner))
         except Exception as error:  # the boundary: every fault becomes one failure
             raise as_model_failure(error) from error
+        finally:
+            left_alone.set()
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
         context = contextvars.copy_context()

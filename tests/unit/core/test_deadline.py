@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from knowledge_rag.core import deadline as deadline_module
 from knowledge_rag.core.deadline import (
     DEFAULT_DEADLINE_SECONDS,
     MAX_RESPONSE_BYTES,
@@ -76,6 +77,42 @@ def test_sending_to_a_peer_that_takes_nothing_ends_at_the_deadline(pair):
     with pytest.raises(TimeoutError):
         DeadlineSocket(ours, Deadline.after(0.2)).sendall(b"x" * 10_000_000)
     assert time.monotonic() - started < 0.6
+
+
+def test_who_has_given_up_gets_nothing_more_however_long_the_peer_is_silent(pair):
+    ours, theirs = pair
+    given_up = threading.Event()
+    deadline = Deadline(time.monotonic() + 600, is_given_up=given_up.is_set)
+    sock, failed = DeadlineSocket(ours, deadline), []
+
+    def wait():
+        try:
+            sock.recv_into(bytearray(1))
+        except DeadlineExceeded as error:
+            failed.append(error)
+
+    theirs.sendall(b"x")
+    assert sock.recv_into(bytearray(1)) == 1
+    thread = threading.Thread(target=wait)
+    thread.start()
+    given_up.set()
+    thread.join(60)
+    assert len(failed) == 1
+    with pytest.raises(DeadlineExceeded, match="given up"):
+        sock.sendall(b"x" * 10_000_000)
+
+
+def test_a_peer_that_is_slower_than_a_look_around_is_waited_for(pair, monkeypatch):
+    monkeypatch.setattr(deadline_module, "GIVE_UP_SECONDS", 0.01)
+    ours, theirs = pair
+    sock = DeadlineSocket(ours, Deadline(time.monotonic() + 30, is_given_up=lambda: False))
+    looked = threading.Timer(0.1, theirs.sendall, [b"x"])
+    looked.start()
+    assert sock.recv_into(bytearray(1)) == 1
+    looked.join()
+    sock.begin(Deadline(time.monotonic() + 0.05, is_given_up=lambda: False))
+    with pytest.raises(TimeoutError):
+        sock.recv_into(bytearray(1))
 
 
 def test_it_counts_what_it_received_since_the_exchange_began(pair):

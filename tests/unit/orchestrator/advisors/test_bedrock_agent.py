@@ -5,6 +5,7 @@ import json
 import re
 import threading
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -29,6 +30,7 @@ from knowledge_rag.orchestrator.advisors.bedrock_agent import (
     BedrockAgentAdvisor,
     input_text,
 )
+from knowledge_rag.orchestrator.advisors.calls import MAX_THREADS
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed
 from knowledge_rag.orchestrator.advisors.told import MAX_LIST_CHARACTERS, told
 from knowledge_rag.orchestrator.composition import recommend
@@ -237,6 +239,36 @@ def test_a_cancellation_is_passed_on(aws_environment):
     with closing(BedrockAgentAdvisor(SETTINGS)) as advisor, serving(waiting) as server:
         aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", server.url)
         asyncio.run(cancelled(advisor))
+
+
+def test_who_leaves_takes_the_exchange_with_him(aws_environment):
+    reached, hung_up = threading.Semaphore(0), threading.Semaphore(0)
+
+    def waiting(sock, server):
+        server.read_request(sock)
+        reached.release()
+        sock.settimeout(100)
+        if sock.recv(1) == b"":
+            hung_up.release()
+
+    async def left(advisor):
+        tasks = [
+            asyncio.create_task(advisor.advise(INCIDENT, Findings())) for _ in range(MAX_THREADS)
+        ]
+        for _ in tasks:
+            await asyncio.to_thread(reached.acquire)
+        for task in tasks:
+            task.cancel()
+        for _ in tasks:
+            assert await asyncio.to_thread(hung_up.acquire, timeout=60)
+
+    settings = replace(SETTINGS, seconds=300.0)
+    with (
+        closing(BedrockAgentAdvisor(settings)) as advisor,
+        serving(*[waiting] * MAX_THREADS) as server,
+    ):
+        aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", server.url)
+        asyncio.run(left(advisor))
 
 
 @pytest.mark.parametrize(
