@@ -36,6 +36,8 @@ def _markdown(answer: Answer) -> Iterator[str]:
     yield from ("", words(advice["reasoning"]), "")
     yield from _warnings(answer)
     yield from ("## Sources", "")
+    yield f"As they were retrieved at {answer.asked_at}; what became of them later is not told here."
+    yield ""
     for source in answer.sources:
         yield from _source(source, answer.asked_at)
     yield from ("## What was written", "")
