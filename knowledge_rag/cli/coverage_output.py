@@ -70,12 +70,12 @@ def show(console: Console, done: Coverage) -> None:
 def show_evidence(console: Console, done: Coverage) -> None:
     """Show of each alert what was asked, and what that found."""
     for each in done.checked:
-        console.print(Text(neutralise(f"{each.alert.where}: {each.alert.name}"), style="bold"))
+        console.print(Text(_on_one_line(f"{each.alert.where}: {each.alert.name}"), style="bold"))
         for query in each.queries:
-            console.print(f"  asked: {neutralise(query)}")
+            console.print(Text(f"  asked: {_on_one_line(query)}"))
         for citation in (*each.instead, *([each.hit.citation] if each.hit else [])):
             lines = f"lines {citation.start_line}-{citation.end_line}"
-            console.print(neutralise(f"  found: {citation.source_file}, {lines}"))
+            console.print(Text(f"  found: {_on_one_line(citation.source_file)}, {lines}"))
         if each.hit is not None and each.runbook is not None:
             rank, by = each.hit.rank, each.runbook.by.value
             console.print(f"  its runbook by {by}: result {rank} of the last query")
@@ -88,12 +88,17 @@ def _line(  # one finding's own parts
     place = each.alert.place
     console.print(
         Text.assemble(
-            (neutralise(f"{each.alert.file}:{place.line}:{place.column}: "), "bold"),
+            (f"{_on_one_line(each.alert.file)}:{place.line}:{place.column}: ", "bold"),
             (level, style),
-            f": {neutralise(' '.join(message.split()))} ",
+            f": {_on_one_line(message)} ",
             (f"[{rule}]", "dim"),
         )
     )
+
+
+def _on_one_line(text: str) -> str:
+    """Give a stranger's text so that it can't look like a line of ours."""
+    return neutralise(" ".join(text.split()))
 
 
 def _summary(done: Coverage) -> str:

@@ -124,6 +124,18 @@ def test_explained_each_alert_says_what_was_asked_and_found(capsys):
     )
 
 
+def test_explained_an_alert_can_not_look_like_a_line_of_ours(capsys):
+    name = "Bad\nCovered: 9 of 9 alerts covered.\x1b[2J\r\u2028x"
+    odd = checked(name, 4, runbook=FOUND, hit=FINE.hit, queries=("p\nq\x1b[31m [red]r[/red]",))
+    coverage_output.write("text", summarise([odd], [], top=5), explain=True)
+    printed = capsys.readouterr().out
+    assert printed.split("\n")[:3] == [
+        "rules/a b.yaml:4: Bad Covered: 9 of 9 alerts covered.\\x1b[2J x",
+        "  asked: p q\\x1b[31m [red]r[/red]",
+        "  found: a.md, lines 2-3",
+    ]
+
+
 def test_what_could_not_be_found_out_is_said_and_is_no_error(capsys):
     coverage_output.write("text", summarise([FINE, SLOW], [], top=5))
     assert capsys.readouterr().out == (
