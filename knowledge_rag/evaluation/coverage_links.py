@@ -97,9 +97,23 @@ def fit(link: Link, source_file: str, root: str) -> Fit | None:
     is_at_top = is_all and len(wanted) == 1
     if not agree or (link.stem in INDEXES and agree < 2 and not is_at_top):
         return None
+    if contradicts(link, source_file, root):
+        return None
     theirs = [root, *source_file.split("/")]
     exact = _common_end(list(link.parts), theirs[:-1] if is_index else theirs)
     return agree, is_all, not is_index, exact
+
+
+def contradicts(link: Link, source_file: str, root: str) -> bool:
+    """Whether a document has the name that a link ends with, but both say other folders.
+
+    The document is another page then, even if it is the only one of that name.
+    """
+    wanted = [*map(fold, link.parts[:-1]), link.stem]
+    have = folded_parts(source_file, root)
+    if have[-1] in INDEXES and link.stem not in INDEXES:
+        have.pop()
+    return len(wanted) > 1 and len(have) > 2 and _common_end(wanted, have) == 1
 
 
 def _common_end(a: list[str], b: list[str]) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import SOURCE_URL
 from knowledge_rag.evaluation.coverage_alerts import fold
-from knowledge_rag.evaluation.coverage_links import INDEXES, Link, fit, folded_parts
+from knowledge_rag.evaluation.coverage_links import INDEXES, Link, contradicts, fit, folded_parts
 from knowledge_rag.evaluation.coverage_sections import sections_of
 from knowledge_rag.evaluation.datasets import Target
 from knowledge_rag.local.corpus import read_extracted
@@ -140,9 +140,7 @@ class Runbooks:
             named_after = self._anchored(link.anchor, alert.name)
             if named_after:
                 return Runbook(named_after, by)
-            return NoRunbook(
-                Gap.MISSING, f"{named}, and no document in {self._documents.root} fits that"
-            )
+            return NoRunbook(Gap.MISSING, f"{named}, and {self._why_none(link)}")
         if not link.anchor:
             targets = tuple(Target(name) for name in files)
         else:
@@ -155,6 +153,12 @@ class Runbooks:
                 Gap.AMBIGUOUS, f"{named}, which may be {which}; tell which one with --map"
             )
         return Runbook(targets, by)
+
+    def _why_none(self, link: Link) -> str:
+        candidates = self._by_stem.get(link.stem, ()) if link.parts else ()
+        elsewhere = [name for name in candidates if contradicts(link, name, self._root)][:_SHOWN]
+        hint = f"; another folder has {', '.join(elsewhere)}" if elsewhere else ""
+        return f"no document in {self._documents.root} fits that{hint}"
 
     def _best(self, link: Link) -> list[str]:
         """Give the files that fit a link best; several only where they fit equally well."""
