@@ -81,16 +81,13 @@ def view(
         cards: what the answers that are kept rest on, of this document, the last answer's first.
 
     Raises:
-        Refused: it is too large to be shown, or has no such lines.
+        Refused: it is too large to be shown.
     """
     now = documents.current()
     corpus = SparingCorpus(now) if now is not None else None
     lines = [line or "" for line in document.lines]
     if sum(map(len, lines)) > MAX_DOCUMENT_CHARACTERS:
         raise Refused(413, f"the document has more than {MAX_DOCUMENT_CHARACTERS} characters")
-    for first, last in ranges:
-        if last > len(lines):
-            raise Refused(404, f"the document has {len(lines)} lines, and no lines {first}-{last}")
     shown: dict[str, Any] = {
         "source": document.source_file,
         "title": document.metadata.get(TITLE, document.source_file),
@@ -130,16 +127,25 @@ def _ranges(
     stale: Sequence[Stale | None],
     repository: RepositoryLinks | None,
 ) -> list[dict[str, Any]]:
+    """Give each range as far as the document has it; of lines that it does not have, only that."""
     told = []
-    for (first, last), became in zip(ranges, stale, strict=True):
-        reference = str(Citation(document.source_file, first, last))
-        one: dict[str, Any] = {"start": first, "end": last, "reference": reference}
-        if became:
-            one["stale"] = became
-        if repository is not None:
-            one["repositoryUrl"] = repository.url(document.source_file, first, last)
-        told.append(one)
+    for asked, became in zip(ranges, stale, strict=True):
+        first, last = _clamped(document, asked) or asked
+        one: dict[str, Any] = {"start": first, "end": last}
+        if last > len(document.lines):
+            one["missing"] = True
+        else:
+            one["reference"] = str(Citation(document.source_file, first, last))
+            if repository is not None:
+                one["repositoryUrl"] = repository.url(document.source_file, first, last)
+        told.append(one | ({"stale": became} if became else {}))
     return told
+
+
+def _clamped(document: IngestedDocument, asked: Range) -> Range | None:
+    """Give the lines of a range that the document has; ``None`` if it has none of them."""
+    first, last = asked
+    return (first, min(last, len(document.lines))) if first <= len(document.lines) else None
 
 
 def _stale(
@@ -148,8 +154,12 @@ def _stale(
     corpus: Corpus | None,
     cards: Sequence[Mapping[str, Any]],
 ) -> list[Stale | None]:
-    """Say what became of each range: what an answer rests on comes before what was ingested."""
-    cited = [_cited(document, *one) for one in ranges]
+    """Say what became of each range: what an answer rests on comes before what was ingested.
+
+    Lines that the document does not have can only be an answer's, from another version.
+    """
+    there = [_clamped(document, one) for one in ranges]
+    cited = [_cited(document, *one) if one else None for one in there]
     known = {at: one for at, one in enumerate(cited) if one is not None}
     in_files = dict(zip(known, stale_anywhere(list(known.values()), corpus), strict=True))
     return [

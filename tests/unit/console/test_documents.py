@@ -201,6 +201,22 @@ def test_ranges_are_read_strictly():
             read_ranges([wrong])
     with pytest.raises(Refused, match="51 ranges"):
         read_ranges(["1"] * 51)
-    with pytest.raises(Refused, match="has 3 lines") as refused:
-        shown(KeptDocuments(Shelf()), (3, 4))
-    assert refused.value.status == 404
+
+
+def test_each_range_is_told_as_far_as_the_document_has_it():
+    documents = KeptDocuments(Shelf(), Folder(runbooks__failover="# Failover\n\nOther.\n"))
+    repository = RepositoryLinks("https://git.example/{path}#L{start}-L{end}")
+    within, over, beyond = shown(documents, (1, 1), (3, 9), (4, 9), repository=repository)["ranges"]
+    assert (within["start"], within["end"], "stale" in within) == (1, 1, False)
+    assert (over["start"], over["end"], over["stale"]["state"]) == (3, 3, "changed")
+    assert over["reference"] == f"[Source: {NAME}, lines 3-3]"
+    assert over["repositoryUrl"].endswith("#L3-L3")
+    assert beyond == {"start": 4, "end": 9, "missing": True}
+
+
+def test_lines_of_an_answer_that_the_document_has_lost_are_told_of():
+    (card,) = cards([source(NAME)], "now", None)
+    documents = KeptDocuments(Shelf(runbooks__failover="Promote the replica.\n"))
+    (told,) = shown(documents, (3, 3), retrieved=[card])["ranges"]
+    assert (told["missing"], told["stale"]["state"]) == (True, "moved")
+    assert told["stale"]["moved_to"]["start_line"] == 1
