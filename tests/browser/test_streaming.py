@@ -11,6 +11,7 @@ from tests.browser.consoles import QUESTION
 
 SMALL_SHIFT = 0.01
 """Of the Layout Instability API's score; 0.1 is what it calls good."""
+OTHER = "Why is the SQS queue backing up?"
 SIZES = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 360, "height": 740}}
 WARNED = (
     "1. Promote the reader with the lower lag. [1]\n2. It definitely helps. [Source 99]\n\n"
@@ -98,3 +99,43 @@ def test_what_is_void_is_cleared_when_another_advisor_writes(page):
         frames,
     )
     assert shown == ["", "void", "voidvoid, too", "", "valid", "valid"]
+
+
+def test_going_back_while_an_answer_comes_leads_to_the_one_of_the_address(page, script):
+    page.open().ask(QUESTION)
+    first = page.page.url
+    script.gate = threading.Event()
+    try:
+        page.begin(OTHER)
+        expect(page.outcome).to_contain_text("relevant sources")
+        page.page.go_back()
+        expect(page.page.locator("#asked")).to_have_text(QUESTION)
+        expect(page.outcome).to_have_attribute("data-kind", "ok")
+        expect(page.page.locator("#stop")).to_be_hidden()
+        assert page.page.url == first
+    finally:
+        script.gate.set()
+    page.page.reload()
+    expect(page.page.locator("#asked")).to_have_text(QUESTION)
+    assert page.page.url == first
+
+
+def test_an_answer_that_ends_while_a_document_is_open_gets_its_address(page, script):
+    script.gate = threading.Event()
+    try:
+        page.open().begin(QUESTION)
+        expect(page.outcome).to_contain_text("relevant sources")
+        page.page.evaluate("""() => {
+          const link = document.createElement("a");
+          link.href = "/doc/runbooks/rds-failover.md#L5";
+          document.body.append(link);
+          link.click();
+          link.remove();
+        }""")
+        expect(page.page.locator(".line.marked")).to_have_count(1)
+    finally:
+        script.gate.set()
+    expect(page.page.locator("#announcer")).to_contain_text("Answer complete")
+    page.page.locator(".back-link").click()
+    expect(page.outcome).to_have_attribute("data-kind", "ok")
+    assert page.page.url.startswith(f"{page.origin}/?answer=")

@@ -34,12 +34,15 @@ export class AnswerView {
       back: (number) => this.#back(number),
     });
     this.title = h("h1", { id: "asked", tabindex: "-1" });
+    this.whole = h("button", { type: "button", class: "quiet", hidden: true, "aria-controls": "asked", onclick: () => this.#unfold(!this.title.classList.contains("whole")) });
+    new ResizeObserver(() => this.#offerWhole()).observe(this.title);
     this.after = h("div", { class: "after" });
     const text = h("div", { class: "text" }, h("h2", { class: "visually-hidden" }, "Answer"), this.blocks.element, this.after);
     this.columns = h("div", { class: "columns" }, text, this.sources.element);
     element.append(
       h("header", { class: "asked" }, this.title,
         h("div", { class: "asked-actions" },
+          this.whole,
           h("button", { type: "button", class: "quiet", onclick: actions.edit }, "Edit question"),
           h("button", { type: "button", class: "quiet", onclick: actions.renew }, "New question"))),
       this.banner.element, this.columns);
@@ -77,6 +80,20 @@ export class AnswerView {
     this.title.textContent = state.question;
     this.after.replaceChildren();
     this.element.hidden = false;
+    this.#unfold(false);
+  }
+
+  /** A question of many lines shows the first ones. @param {boolean} whole */
+  #unfold(whole) {
+    this.title.classList.toggle("whole", whole);
+    this.whole.textContent = whole ? "Fold question" : "Whole question";
+    this.whole.setAttribute("aria-expanded", String(whole));
+    this.#offerWhole();
+  }
+
+  #offerWhole() {
+    const isCut = this.title.scrollHeight > this.title.clientHeight + 2;
+    this.whole.hidden = !isCut && !this.title.classList.contains("whole");
   }
 
   /** @param {AnswerState} state */

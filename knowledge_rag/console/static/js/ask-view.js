@@ -22,6 +22,8 @@ export class AskView {
   #state = null;
   /** @type {AbortController | null} */
   #running = null;
+  /** @type {string | null} the earlier answer that is on its way */
+  #fetching = null;
   #drawing = 0;
 
   constructor() {
@@ -55,7 +57,9 @@ export class AskView {
   async show(url) {
     this.element.hidden = false;
     const id = url.searchParams.get("answer");
+    this.#fetching = null;
     if (id && id !== this.#state?.answerId) await this.#fetch(id);
+    else if (!id) this.#readdress(); // it may have got its name while another view was open
   }
 
   hide() {
@@ -104,6 +108,7 @@ export class AskView {
   /** @param {string} question @param {Record<string, string>} filters */
   async #ask(question, filters) {
     this.#running?.abort();
+    this.#fetching = null;
     const state = newAnswer(question, filters);
     const running = new AbortController();
     this.#running = running;
@@ -114,7 +119,7 @@ export class AskView {
     this.answer.show(state);
     announce(outcomeOf(state).title);
     await this.#follow(state, running.signal);
-    if (this.#state !== state) return; // another question was asked meanwhile
+    if (this.#running !== running) return; // something else is wanted meanwhile
     this.#running = null;
     this.#draw();
     this.#layOut();
@@ -125,19 +130,24 @@ export class AskView {
   /** @param {AnswerState} state */
   #keep(state) {
     keep("sessionStorage", KEPT, state);
-    if (!this.element.hidden) history.replaceState(history.state, "", this.address);
+    this.#readdress();
+  }
+
+  /** Names the answer in the address, unless that is of something else. */
+  #readdress() {
+    if (location.pathname + location.search === "/") history.replaceState(history.state, "", this.address);
   }
 
   /** Fetches an answer that was given before, e.g. one that a colleague sent. @param {string} id */
   async #fetch(id) {
     this.#running?.abort();
-    try {
-      this.#state = earlierAnswer(id, await read(`/api/answers/${encodeURIComponent(id)}`));
-    } catch (error) {
-      this.#state = newAnswer("An earlier answer", {});
-      fail(this.#state, "gone", error instanceof RequestFailed && error.status === 404 ? "" : String(error.message));
-    }
-    this.answer.show(this.#state);
+    this.#running = null;
+    this.#fetching = id;
+    const state = await fetched(id);
+    if (this.#fetching !== id) return;
+    this.#fetching = null;
+    this.#state = state;
+    this.answer.show(state);
     this.#layOut();
   }
 
@@ -183,7 +193,7 @@ export class AskView {
 
   #renew() {
     this.#running?.abort();
-    this.#state = null;
+    this.#running = this.#fetching = this.#state = null;
     keep("sessionStorage", KEPT, null);
     history.pushState({}, "", "/");
     this.#layOut();
@@ -203,6 +213,17 @@ export class AskView {
     byId("recent-list").replaceChildren(...questions.map((question) => h("li", {},
       h("button", { type: "button", class: "recent-question", onclick: () => this.#ask(question, chosenFilters()) }, question),
       h("button", { type: "button", class: "icon-button", "aria-label": `Forget: ${question}`, onclick: () => { forget(question); this.#showRecent(); this.question.focus(); } }, icon("cross")))));
+  }
+}
+
+/** @param {string} id @returns {Promise<AnswerState>} */
+async function fetched(id) {
+  try {
+    return earlierAnswer(id, await read(`/api/answers/${encodeURIComponent(id)}`));
+  } catch (error) {
+    const state = newAnswer("An earlier answer", {});
+    fail(state, "gone", error instanceof RequestFailed && error.status === 404 ? "" : String(error.message));
+    return state;
   }
 }
 

@@ -16,8 +16,9 @@ export function isWithin(number, ranges) {
  * @param {number} start number of its first line
  * @param {Range[]} shown
  * @param {Range[]} [marked]
+ * @param {Range[]} [open] those of them that a screen shows; paper shows all
  */
-export function excerpt(content, start, shown, marked = []) {
+export function excerpt(content, start, shown, marked = [], open = shown) {
   const lines = content.split("\n");
   const kinds = lineKinds(lines, start === 1);
   const rows = [];
@@ -25,8 +26,10 @@ export function excerpt(content, start, shown, marked = []) {
   lines.forEach((text, index) => {
     const number = start + index;
     if (!isWithin(number, shown)) return;
-    if (rows.length && number !== last + 1) rows.push(h("div", { class: "line-gap", "aria-hidden": "true" }, "⋯"));
-    rows.push(row(number, text, kinds[index], isWithin(number, marked)));
+    const added = [row(number, text, kinds[index], isWithin(number, marked))];
+    if (rows.length && number !== last + 1) added.unshift(h("div", { class: "line-gap", "aria-hidden": "true" }, "⋯"));
+    for (const element of added) element.classList.toggle("folded", !isWithin(number, open));
+    rows.push(...added);
     last = number;
   });
   return h("div", { class: "lines" }, rows);

@@ -76,7 +76,7 @@ export class SourceCard {
     const shown = this.#full || !this.#cited.length ? [this.range] : this.#cited;
     const short = this.#full ? shown : firstLines(shown, FEW);
     this.body.replaceChildren(
-      excerpt(this.source.content, this.range[0], short, this.#full ? this.#cited : []),
+      excerpt(this.source.content, this.range[0], shown, this.#full ? this.#cited : [], short),
       ...this.#more(short),
       this.#actionRow(),
     );

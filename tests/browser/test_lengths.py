@@ -1,0 +1,72 @@
+"""What is longer than usual: names without a place to break, questions, cited lines on paper."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.consoles import console, shelf_of
+
+PHONE = {"width": 360, "height": 740}
+INCIDENT = "postmortems/INC_2024_001_orders_database_writer_stalled_for_more_than_an_hour.md"
+RUNBOOK = f"runbooks/{'averylongnamewithoutanybreak' * 4}.md"
+QUESTION = "How do we restart the zebra pump?"
+STEPS = "".join(f"{n}. Turn the wheel of the zebra pump {n} times.\n" for n in range(1, 21))
+
+
+@pytest.fixture(scope="module")
+def origin(browser, _script, tmp_path_factory):  # noqa: ARG001 - no console without a browser
+    files = {
+        INCIDENT: "# Zebra pump stalled\n\n## Resolution\n\n1. Restart the zebra pump.\n",
+        RUNBOOK: f"# Zebra wheel\n\n## Resolution\n\n{STEPS}",
+    }
+    shelf = shelf_of(tmp_path_factory.mktemp("lengths"), files)
+    with console(shelf, _script) as address:
+        yield address
+
+
+def width(page):
+    return page.page.evaluate("() => document.documentElement.scrollWidth")
+
+
+def test_long_names_of_files_do_not_scroll_a_phone_sideways(watched):
+    page = watched(viewport=PHONE).open().ask(QUESTION)
+    assert page.page.locator(".similar li").count() > 0
+    page.page.evaluate(
+        "() => document.querySelectorAll('#answer details').forEach((it) => (it.open = true))"
+    )
+    assert width(page) <= PHONE["width"]
+    page.open(f"/doc/{RUNBOOK}#L5")
+    expect(page.page.locator(".line.marked")).to_have_count(1)
+    assert width(page) <= PHONE["width"]
+
+
+def test_a_very_long_question_is_folded_and_can_be_read_whole(page):
+    page.open().ask("Pump? " * 600)
+    title = page.page.locator("#asked")
+    folded = title.bounding_box()["height"]
+    assert folded < 200
+    page.page.get_by_role("button", name="Whole question").click()
+    assert title.bounding_box()["height"] > 3 * folded
+    page.page.get_by_role("button", name="Fold question").click()
+    assert title.bounding_box()["height"] == folded
+
+
+def test_a_short_question_offers_no_more_of_itself(page):
+    page.open().ask(QUESTION)
+    expect(page.page.get_by_role("button", name="Whole question")).to_be_hidden()
+
+
+def test_on_paper_all_cited_lines_are_there(page, script):
+    script.says = "1. Turn the wheel of the zebra pump. [1]\n2. Restart the zebra pump. [2]\n"
+    page.open().ask("How often do we turn the wheel of the zebra pump?")
+    card = page.page.locator(".card.cited", has=page.page.locator(".folded"))
+    expect(card).to_have_count(1)
+    number = card.locator(".number").inner_text()
+    lines = page.page.locator(f'.blocks .cite[data-number="{number}"]').get_attribute("data-lines")
+    first, last = map(int, lines.split("-"))
+    shown = card.locator(".line:visible")
+    assert shown.count() < last - first + 1
+    page.page.emulate_media(media="print")
+    numbers = [int(it.get_attribute("data-line")) for it in shown.all()]
+    assert numbers == list(range(first, last + 1))
