@@ -14,7 +14,11 @@ MAX_SHORT_BODY_BYTES: Final = 32 * 1024
 """Of the others: a comment, each character of it escaped."""
 
 MAX_REQUESTS: Final = 128
-"""Connections at a time; further ones are refused by the server itself."""
+"""Connections at a time; a further one takes the place of who has waited longest with half a
+request, or is refused by the server itself."""
+
+HEAD_SECONDS: Final = 10.0
+"""How long the head of a request may take to come, from the connection's start on."""
 
 MAX_ASKS: Final = 8
 """Questions that are answered at a time; further ones are told to come again."""

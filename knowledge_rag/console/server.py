@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import uvicorn
 
+from knowledge_rag.console.connection import PatientConnection
 from knowledge_rag.console.limits import MAX_REQUESTS
 from knowledge_rag.local.server_thread import ServerThread
 
@@ -32,6 +33,7 @@ class ConsoleServer:
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
+                http=PatientConnection,
                 ws="none",
                 lifespan="on",
                 log_level="critical",  # the application tells of its failures itself
