@@ -84,7 +84,7 @@ def create_console(
     settings = settings or ConsoleSettings()
     metrics = ConsoleMetrics(utc_now())
     answers = Answers()
-    kept = documents or KeptDocuments(RecalledPassages(answers), keeps_all=False)
+    kept = documents or KeptDocuments(RecalledPassages(answers))
     asker = Asker(MeasuredRetrieval(retrieval, metrics), advisors, kept, answers, metrics)
     api = Api(asker, Reports(settings.reports), settings.about, settings.repository)
 

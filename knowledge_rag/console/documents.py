@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from knowledge_rag.core.lines import split_lines
 from knowledge_rag.core.metadata import DOCUMENT_SHA256, PAGE
-from knowledge_rag.extract.documents import is_extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ class IngestedDocument:
         sha256: of its bytes, 64 hex digits; ``""`` where it isn't known.
         lines: the first one first, as they were, a ``\r`` included; ``None`` for one that was not
             kept: it is blank, or front matter.
-        is_complete: whether they are all of the document's, by its hash.
+        is_complete: whether they are all of the document's, as its hash proves.
         metadata: what is known of it: title, document_type, service, ...
         pages: of a PDF, the first line that is known of each page, and its number.
     """
@@ -73,20 +72,17 @@ class KeptDocuments:
     """Documents of which the passages that can be found were kept.
 
     Front matter and blank lines were not. Where the corpus is known and holds the very file, by its
-    hash, they are taken from there; where they were empty, the hash of the whole proves it.
+    hash, they are taken from there; where they were empty, the hash of the whole proves it. Of a web
+    page or a PDF only the file can: its hash says nothing of the text that was made of it.
 
     Args:
         passages: the knowledge base.
         corpus: the folder that was ingested, as it is now; ``None`` if it isn't known.
-        keeps_all: whether every passage of a document was kept.
     """
 
-    def __init__(
-        self, passages: Passages, corpus: Corpus | None = None, *, keeps_all: bool = True
-    ) -> None:
+    def __init__(self, passages: Passages, corpus: Corpus | None = None) -> None:
         self._passages = passages
         self._corpus = corpus
-        self._keeps_all = keeps_all
 
     def current(self) -> Corpus | None:
         """Give the documents as they are now; see ``Documents``."""
@@ -100,18 +96,9 @@ class KeptDocuments:
         kept = _lines_of(passages)
         metadata = passages[0].metadata
         sha256 = str(metadata.get(DOCUMENT_SHA256, ""))
-        whole = self._whole(source_file, sha256, kept)
+        whole = self._file(source_file, sha256, kept) or _filled(kept, sha256)
         known = (source_file, sha256, whole or kept, whole is not None, metadata)
         return IngestedDocument(*known, tuple(_pages(passages)))
-
-    def _whole(
-        self, source_file: str, sha256: str, kept: Sequence[str | None]
-    ) -> tuple[str, ...] | None:
-        """Give all lines, if they are known."""
-        if self._keeps_all and is_extracted(source_file):
-            # extracted lines have no front matter, and blank ones are empty
-            return tuple(line or "" for line in kept)
-        return self._file(source_file, sha256, kept) or _filled(kept, sha256)
 
     def _file(
         self, source_file: str, sha256: str, kept: Sequence[str | None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 
 from knowledge_rag.console.document_view import read_ranges, view
@@ -10,6 +12,8 @@ from knowledge_rag.console.errors import Refused
 from knowledge_rag.console.hidden import hidden_in
 from knowledge_rag.console.links import RepositoryLinks
 from knowledge_rag.console.sources import cards
+from knowledge_rag.extract.documents import extract
+from knowledge_rag.guardrails.staleness import FileNow
 from tests.support.pdfs import text_pdf
 from tests.unit.console.kept import NAME, TEXT, Folder, Pdfs, Shelf
 
@@ -51,14 +55,29 @@ def test_what_was_not_kept_comes_from_the_file_if_that_is_the_very_one():
 PDF = text_pdf([["Failover guide", "Promote the replica."], [], ["Then wait for it."]])
 
 
-def test_a_pdf_is_whole_and_says_where_each_page_begins():
-    view = shown(KeptDocuments(Pdfs(PDF)), name="guides/failover.pdf")
+class Pages(Folder):
+    """A folder of one PDF."""
+
+    def __init__(self, data):
+        self.texts = {PDF_NAME: extract(PDF_NAME, data).text}
+        self.sha256 = sha256(data).hexdigest()
+
+    def now(self, source_file):
+        return FileNow(self.sha256, self.texts[source_file])
+
+
+PDF_NAME = "guides/failover.pdf"
+
+
+def test_a_pdf_is_whole_where_its_file_is_known_and_says_where_each_page_begins():
+    view = shown(KeptDocuments(Pdfs(PDF), Pages(PDF)), name=PDF_NAME)
     assert view["isComplete"]
     assert [line for line in view["lines"] if line] == [
         "Failover guide",
         "Promote the replica.",
         "Then wait for it.",
     ]
+    assert None not in view["lines"]
     assert [view["lines"][one["line"] - 1] for one in view["pages"]] == [
         "Failover guide",
         "Then wait for it.",
@@ -66,11 +85,19 @@ def test_a_pdf_is_whole_and_says_where_each_page_begins():
     assert [one["page"] for one in view["pages"]] == [1, 3]
 
 
-def test_of_a_pdf_that_is_known_in_part_the_rest_is_open():
-    documents = KeptDocuments(Pdfs(PDF, slice(-1, None)), keeps_all=False)
-    view = shown(documents, name="guides/failover.pdf")
+@pytest.mark.parametrize(
+    ("which", "now"),
+    [
+        (slice(None), None),  # every line that can be found; but nobody can tell
+        (slice(-1, None), None),
+        (slice(None), text_pdf([["Other"]])),
+    ],
+)
+def test_a_pdf_is_not_called_whole_without_proof(which, now):
+    documents = KeptDocuments(Pdfs(PDF, which), Pages(now) if now else None)
+    view = shown(documents, name=PDF_NAME)
     assert not view["isComplete"]
-    assert view["lines"][0] is None
+    assert None in view["lines"]
     assert view["lines"][-1] == "Then wait for it."
 
 
