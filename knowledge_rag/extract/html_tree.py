@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.extract.html_hidden import is_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -12,11 +13,17 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _LEFT_OUT: Final = frozenset(
-    ("head", "script", "style", "noscript", "template", "nav", "footer", "aside", "iframe", "frame",
-     "frameset", "noframes", "object", "embed", "applet", "svg", "canvas", "audio", "video", "map",
+    ("head", "script", "style", "noscript", "nav", "footer", "aside", "iframe", "frame",
+     "frameset", "object", "embed", "applet", "svg", "canvas", "audio", "video", "map",
      "select", "button", "input", "textarea", "datalist", "meter", "progress", "title", "meta", "link",
      "img", "picture", "search")
 )  # fmt: skip
+_UNRENDERED: Final = frozenset(
+    ("template", "noframes", "noembed", "annotation", "annotation-xml", "rp")
+)
+"""What browsers show nothing of, though it may hold text: left out like what is hidden."""
+_BRACKET: Final = 2
+"""Characters of an ``rp`` that are what it is for."""
 _LEFT_OUT_ROLES: Final = frozenset(
     ("navigation", "banner", "contentinfo", "search", "complementary")
 )
@@ -25,15 +32,6 @@ _CONTENT: Final = "main, article, h1, h2"
 
 _ANCHORS: Final = frozenset(("\u00a7", "\u00b6", "#", "\U0001f517"))
 """What documentation puts beside a heading to link to it: section, pilcrow, hash, chain."""
-_UNSEEN: Final = re.compile(
-    r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*\.?0*(?:%|;|!|$)"
-    r"|font-size:0*\.?0*(?:[a-z%]+)?(?:;|!|$)"
-    r"|(?:left|right|top|bottom|text-indent|margin-left|margin-top):-\d{3,}"
-    r"|clip:rect\((?:0|1)(?:px)?[,0]|clip-path:inset\((?:50|100)%|transform:scale\(0\))",
-    re.IGNORECASE,
-)
-_CSS_NOISE: Final = re.compile(r"/\*.*?\*/|\s+", re.DOTALL)
-_MAX_STYLE: Final = 4_000
 _LOOKED_AT: Final = 20
 """Elements that are looked at for the page's main part."""
 
@@ -55,7 +53,7 @@ class Selection:
         if self._is_furniture(node):
             return False
         attributes = node.attributes
-        if is_hidden(attributes):
+        if _is_unseen(node):
             self._count(node)
             return False
         if (attributes.get("role") or "").strip().lower() in _LEFT_OUT_ROLES:
@@ -74,7 +72,7 @@ class Selection:
         characters = sum(
             len((part.text_content or "").strip()) for part in _texts(node) if part.is_text_node
         )
-        if characters:
+        if characters > (_BRACKET if node.tag == "rp" else 0):
             self.hidden[node.mem_id] = characters
 
 
@@ -89,12 +87,9 @@ def _is_anchor(link: LexborNode) -> bool:
     )
 
 
-def is_hidden(attributes: dict[str, str | None]) -> bool:
-    """Whether an element shows nothing to a reader, by its own attributes."""
-    if "hidden" in attributes and (attributes["hidden"] or "").lower() != "until-found":
-        return True
-    style = attributes.get("style")
-    return bool(style) and bool(_UNSEEN.search(_CSS_NOISE.sub("", (style or "")[:_MAX_STYLE])))
+def _is_unseen(node: LexborNode) -> bool:
+    """Whether browsers show nothing of an element, by what it is or by its own attributes."""
+    return node.tag in _UNRENDERED or is_hidden(node.attributes)
 
 
 def main_part(page: LexborHTMLParser) -> LexborNode | None:
@@ -110,7 +105,7 @@ def main_part(page: LexborHTMLParser) -> LexborNode | None:
 def _is_shown(node: LexborNode) -> bool:
     above: LexborNode | None = node
     while above is not None and above.tag != "-document":
-        if above.tag in _LEFT_OUT or is_hidden(above.attributes):
+        if above.tag in _LEFT_OUT or _is_unseen(above):
             return False
         above = above.parent
     return True

@@ -1,0 +1,180 @@
+"""Whether an element's own attributes hide its text from a reader.
+
+Every declaration of a ``style`` counts, also one that another takes back: what is doubtful is left out
+and told. Nothing is looked up elsewhere, neither in style sheets nor above the element.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.extract.css_numbers import in_pixels, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_TOKEN: Final = re.compile(
+    r""""(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|/\*.*?(?:\*/|\Z)|\\.""", re.DOTALL
+)
+_ESCAPE: Final = re.compile(r"\\([0-9a-f]{1,6})\s?|\\(.)", re.IGNORECASE | re.DOTALL)
+_PREFIX: Final = re.compile(r"^-(?:webkit|moz|ms|o)-")
+_CALL: Final = re.compile(r"(?<![a-z0-9-])([a-z0-9-]++)\(((?:[^()]|\([^()]*+\))*+)\)")
+_NO_COLOUR: Final = re.compile(r"transparent|#[0-9a-f]{3}0|#[0-9a-f]{6}00")
+_MAX_STYLE: Final = 1_000_000
+"""Characters; who writes more hides something."""
+_FAR: Final = 1_000.0
+_FAR_DOWN: Final = 100_000.0
+"""Pixels; a long page that is laid out by numbers has lines at ten thousand."""
+_OUTSIDE: Final = -100.0
+_FAINT: Final = 0.01
+_TINY: Final = 1.0
+
+
+def is_hidden(attributes: Mapping[str, str | None]) -> bool:
+    """Whether an element shows nothing to a reader, by its own attributes."""
+    if "hidden" in attributes or "popover" in attributes:
+        return True
+    style = attributes.get("style") or ""
+    if len(style) > _MAX_STYLE:
+        return True
+    said = list(_declarations(style))
+    if any(name in _HIDES and _HIDES[name](value) for name, value in said):
+        return True
+    is_cut = any(name.startswith("overflow") and value != "visible" for name, value in said)
+    return is_cut and any(
+        name in _SIZES and _is_below(value, _TINY, least=True) for name, value in said
+    )
+
+
+def _declarations(style: str) -> Iterator[tuple[str, str]]:
+    """Give names and values in lower case, escapes decoded, without strings and comments."""
+    for declaration in _TOKEN.sub(_without, style).split(";"):
+        name, colon, value = declaration.partition(":")
+        if colon:
+            plain = _unescaped(value).partition("!")[0]
+            yield _PREFIX.sub("", _unescaped(name).strip()), " ".join(plain.split())
+
+
+def _without(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith("\\") else " "
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(_character, text).lower()
+
+
+def _character(found: re.Match[str]) -> str:
+    if found[2] is not None:
+        return found[2]
+    code = int(found[1], 16)
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+
+def _calls(value: str) -> Iterator[tuple[str, list[float]]]:
+    """Give functions with the numbers that they are given, in pixels."""
+    for name, inside in _CALL.findall(value):
+        yield name, numbers(inside)
+
+
+def _is_below(value: str, bound: float, *, least: bool = False) -> bool:
+    """Whether a value is a number under a bound, or the bound itself where that is enough."""
+    number = in_pixels(value)
+    return number is not None and (number < bound or (least and number == bound))
+
+
+def _is_faint(value: str) -> bool:
+    share = value.removesuffix("%")
+    return _is_below(share, _FAINT, least=True)
+
+
+def _is_tiny_font(value: str) -> bool:
+    sizes = (word.partition("/")[0] for word in value.split())
+    return any(
+        (number := in_pixels(size)) is not None
+        and number < _TINY
+        and not size.endswith(("deg", "rad", "turn"))
+        for size in sizes
+    )
+
+
+def _is_far(value: str) -> bool:
+    return any(not _OUTSIDE < number < _FAR for number in numbers(value))
+
+
+def _is_far_up(value: str) -> bool:
+    return any(not _OUTSIDE < number < _FAR_DOWN for number in numbers(value))
+
+
+def _moves_away(value: str) -> bool:
+    if any(abs(number) >= _FAR for number in numbers(value)):
+        return True
+    return any(
+        (name.startswith("scale") and 0.0 in given) or (name == "matrix" and not any(given[:4]))
+        for name, given in _calls(value)
+    )
+
+
+def _is_clipped(value: str) -> bool:
+    for name, given in _calls(value):
+        if name == "rect" and len(given) == 4 and "auto" not in value:
+            top, right, bottom, left = given
+            return bottom - top <= _TINY or right - left <= _TINY
+    return False
+
+
+def _is_clipped_away(value: str) -> bool:
+    for name, given in _calls(value):
+        if name == "inset" and given:
+            sides = (given * 4)[:4] if len(given) < 3 else (given + given[1:2])[:4]
+            # a percent is ten pixels: one side is cut off wholly, or two meet in the middle
+            if sides[0] + sides[2] >= _FAR or sides[1] + sides[3] >= _FAR:
+                return True
+        if name in ("circle", "ellipse") and given and given[0] <= _FAINT:
+            return True
+        if name == "polygon" and not any(given):
+            return True
+    return False
+
+
+def _has_no_colour(value: str) -> bool:
+    if _NO_COLOUR.fullmatch(value):
+        return True
+    for name, inside in _CALL.findall(value):
+        _, slash, alpha = inside.partition("/")
+        parts = inside.split(",")
+        share = alpha if slash else parts[3] if len(parts) == 4 else ""
+        if name.startswith(("rgb", "hsl")) and share and _is_faint(share.strip()):
+            return True
+    return False
+
+
+def _is_filtered(value: str) -> bool:
+    return any(name == "opacity" and given and given[0] <= _FAINT for name, given in _calls(value))
+
+
+_SIZES: Final = frozenset(("height", "width", "max-height", "max-width"))
+_HIDES: Final[Mapping[str, Callable[[str], bool]]] = {
+    "display": "none".__eq__,
+    "visibility": ("hidden", "collapse").__contains__,
+    "content-visibility": "hidden".__eq__,
+    "opacity": _is_faint,
+    "font-size": lambda value: _is_below(value, _TINY),
+    "font": _is_tiny_font,
+    "left": _is_far,
+    "right": _is_far,
+    "bottom": _is_far,
+    "top": _is_far_up,
+    "inset": _is_far,
+    "text-indent": _is_far,
+    "margin-left": _is_far,
+    "margin-top": _is_far_up,
+    "transform": _moves_away,
+    "translate": _moves_away,
+    "scale": lambda value: 0.0 in numbers(value),
+    "clip": _is_clipped,
+    "clip-path": _is_clipped_away,
+    "color": _has_no_colour,
+    "text-fill-color": _has_no_colour,
+    "filter": _is_filtered,
+}
