@@ -138,7 +138,7 @@ def test_what_cites_nothing_is_marked_and_the_outcome_is_no_tick(page, script):
     page.open().ask(QUESTION)
     marked = page.page.locator(".blocks .uncited")
     expect(marked).to_have_text(
-        ["Always skip the backups.not cited", "Drop the snapshots.not cited"]
+        ["Always skip the backups. not cited", "Drop the snapshots. not cited"]
     )
     expect(page.outcome).to_have_attribute("data-kind", "warning")
 
@@ -146,7 +146,7 @@ def test_what_cites_nothing_is_marked_and_the_outcome_is_no_tick(page, script):
 def test_a_step_that_cites_nothing_is_called_not_cited(page, script):
     script.says = "1. Wait for it. [4]\n2. Drop the database.\n"
     page.open().ask(QUESTION)
-    expect(page.page.locator(".uncited")).to_have_text("Drop the database.not cited")
+    expect(page.page.locator(".uncited")).to_have_text("Drop the database. not cited")
     page.outcome.locator("summary").first.click()
     expect(page.outcome.locator(".warnings li")).to_have_text(['Not cited "Drop the database."'])
 

@@ -150,7 +150,7 @@ export class AnswerView {
   #plainText() {
     const copy = /** @type {HTMLElement} */ (this.blocks.element.cloneNode(true));
     copy.querySelectorAll(".copy-code").forEach((button) => button.remove());
-    copy.querySelectorAll(".mark-note").forEach((note) => note.replaceWith(` (${note.textContent})`));
+    copy.querySelectorAll(".mark-note").forEach((note) => note.replaceWith(` (${note.textContent.trim()})`));
     const references = (this.#state?.sources ?? []).filter((source) => this.#cited().has(source.number))
       .map((source) => `[${source.number}] ${source.source}, lines ${source.citation.start_line}-${source.citation.end_line}`);
     return [this.#state?.question, copy.innerText.trim(), references.join("\n")].join("\n\n");
