@@ -52,7 +52,7 @@ def embedding(
     turns: Annotated[int, typer.Option(min=10, max=100_000, help="Of each.")] = 300,
     json: JsonOption = False,
 ) -> None:
-    """Time the embedding of a question beside reading the model's weights once.
+    """Time the embedding of a question beside the products of its matrices alone.
 
     Exits 1 if it takes over 1.3 times as long.
     """
