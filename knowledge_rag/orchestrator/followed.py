@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Followed:
     """Hears an answer in the making and tells what may be shown of it; see ``live.Listener``.
 
-    Nothing is told before the first reference that stands for retrieved lines: what rests on
-    nothing is not shown even for a moment. In the end, what was told is what the recommendation was
+    Nothing is told before the first reference that stands for retrieved lines, so that an answer
+    which cites nothing is not shown even for a moment. In the end, what was told is what the recommendation was
     made of, character by character, or it is taken back.
 
     Args:
