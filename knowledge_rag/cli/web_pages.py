@@ -9,6 +9,7 @@ import typer
 
 from knowledge_rag.cli.input_files import input_name, read_input
 from knowledge_rag.cli.terminal import out, progress_bar, tell
+from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -33,13 +34,19 @@ PrivateOption = Annotated[
 def fetched(
     folder: Path, urls: str | None, delay: float, *, private: bool
 ) -> tuple[PageOutcome, ...]:
-    """Fetch the pages of a list, if there is one, with a progress bar."""
+    """Fetch the pages of a list, if there is one, with a progress bar.
+
+    Raises:
+        UnusableCorpus: the folder is missing, or is no folder.
+    """
     from knowledge_rag.local.web.fetching import FetchLimits
     from knowledge_rag.local.web.pages import Surroundings, WebSettings, fetch_pages, read_addresses
 
     if urls is None:
         return ()
     addresses = read_addresses(input_name(urls), read_input(urls))
+    if not folder.is_dir():  # told before anybody is asked for a page
+        raise UnusableCorpus(f"{'not a' if folder.exists() else 'no such'} folder: {folder}")
     settings = WebSettings(FetchLimits(private=private), delay)
     warnings: list[str] = []
     with progress_bar() as progress:

@@ -79,10 +79,13 @@ def test_pages_of_a_list_are_fetched_ingested_and_used_again(cli, tmp_path):
     with website(staff=Page(HTML.encode(), headers={"ETag": '"1"'})) as site:
         urls.write_text(f"# staff\n{site.url}/staff\n{site.url}/gone\n")
         arguments = ("ingest", tmp_path / "docs", "--kb", kb, "--urls", urls, "--delay", "0")
+        missing = cli(*arguments, "--allow-private")
+        assert (missing.code, missing.err) == (2, f"error: no such folder: {tmp_path / 'docs'}\n")
+        assert site.asked == []
+        (tmp_path / "docs").mkdir()
         refused = cli(*arguments)
         assert refused.code == 2
-        assert "no address of the public internet; --allow-private" in refused.err
-        assert "error: no such folder" in refused.err
+        assert "127.0.0.1 is a private address; --allow-private" in refused.err
         report = cli(*arguments, "--allow-private", "--json").json
         saved, gone = report["pages"]
         assert (saved["state"], gone["state"], gone["reason"]) == ("saved", "failed", "HTTP 404")
