@@ -23,6 +23,7 @@ _DECLARED: Final = re.compile(
     rb"|^<\?xml\s[^>]{0,200}?encoding\s{0,10}=\s{0,10}[\"']([A-Za-z0-9_:.-]{1,40})[\"']",
     re.IGNORECASE,
 )
+_COMMENT: Final = re.compile(rb"<!--(?:-?>|.*?(?:--!?>|\Z))", re.DOTALL)
 _AS_WRITTEN: Final = re.compile(
     r"utf-?8|iso-8859-(?:[2-8]|1[03-6])|windows-125[0-8]|cp125[0-8]|koi8-[ru]|shift[_-]jis|sjis|"
     r"euc-(?:jp|kr)|iso-2022-jp|gbk|gb18030|big5|macintosh",
@@ -77,7 +78,7 @@ def declared_codec(data: bytes) -> str | None:
 
 
 def _declared(name: str, data: bytes) -> tuple[str, str]:
-    found = _DECLARED.search(data, 0, _LOOKED_AT)
+    found = _DECLARED.search(_COMMENT.sub(b" ", data[:_LOOKED_AT]))
     if found is None:
         return "utf-8", "and no encoding is declared"
     label = (found[1] or found[2]).decode("ascii")

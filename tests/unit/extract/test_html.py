@@ -262,3 +262,16 @@ def test_the_brackets_around_a_reading_are_left_out_and_are_nothing_to_tell():
 def test_a_style_of_any_length_is_read(style):
     read = read_html("page.html", f'<p>seen</p><p style="{style}">x</p>'.encode())
     assert read.text.startswith("seen\n")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<!-- <meta charset=koi8-r> -->", "<!-- > <meta charset=koi8-r> --><!-- -->", "<!--<meta charset=koi8-r>--!>",
+        "<!----><meta charset=utf-8><!-- <meta charset=koi8-r>", "<!--><meta charset=utf-8>",
+        "<!-- <meta charset=koi8-r> --><meta charset=utf-8>",
+    ],
+)  # fmt: skip
+def test_a_comment_does_not_say_the_encoding(before):
+    page = f"{before}<!-- --><p>caf\u00e9".encode()
+    assert read_html("page.html", page).text == "caf\u00e9\n"
