@@ -30,6 +30,7 @@ AGENT: Final = "knowledge-rag"
 """By which robots.txt knows this program."""
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _UNZIP: Final = 31  # zlib's number for gzip
+_MAX_MEMBERS: Final = 1_000
 _MEBIBYTE: Final = 1024 * 1024
 
 
@@ -171,13 +172,24 @@ class _Body:
         self._max = max_bytes
         self._unpacking = zlib.decompressobj(_UNZIP) if packed else None
         self._parts = bytearray()
+        self._members = 1
 
     def add(self, part: bytes) -> None:
-        if self._unpacking is not None:
+        while self._unpacking is not None and part:
             try:
-                part = self._unpacking.decompress(part, self._max + 1 - len(self._parts))
+                self._append(self._unpacking.decompress(part, self._max + 1 - len(self._parts)))
             except zlib.error as error:
                 raise NotFetched("what it sent can't be unpacked") from error
+            part = self._unpacking.unused_data
+            if part:  # one packed file may be followed by another, which goes on where it ends
+                self._members += 1
+                if self._members > _MAX_MEMBERS:
+                    raise NotFetched("what it sent is packed in too many pieces")
+                self._unpacking = zlib.decompressobj(_UNZIP)
+        if self._unpacking is None:
+            self._append(part)
+
+    def _append(self, part: bytes) -> None:
         self._parts += part
         if len(self._parts) > self._max:
             raise NotFetched(f"larger than {self._max / _MEBIBYTE:.3g} MiB")

@@ -168,6 +168,9 @@ def test_each_failure_says_why_and_the_rest_goes_on(tmp_path):
         "packed": "packed as br, which was not asked for",
         "broken": "what it sent can't be unpacked",
         "early": "what it sent ends early",
+        "half": "what it sent ends early",
+        "rest": "what it sent can't be unpacked",
+        "many": "what it sent is packed in too many pieces",
     }
     packed = gzip.compress(HTML)
     with website(
@@ -180,6 +183,9 @@ def test_each_failure_says_why_and_the_rest_goes_on(tmp_path):
         packed=Page(HTML, headers={"Content-Encoding": "br"}),
         broken=Page(b"not gzip", headers={"Content-Encoding": "gzip"}),
         early=Page(packed[:-9], headers={"Content-Encoding": "gzip"}),
+        half=Page(packed + gzip.compress(b"more")[:-3], headers={"Content-Encoding": "gzip"}),
+        rest=Page(packed + b"no gzip", headers={"Content-Encoding": "gzip"}),
+        many=Page(gzip.compress(b"") * 2_000, headers={"Content-Encoding": "gzip"}),
         good=Page(packed, headers={"Content-Encoding": "gzip"}),
     ) as site:
         names = [*expected, "good"]
@@ -439,3 +445,22 @@ def test_a_page_that_an_earlier_version_saved_is_asked_for_by_its_version_and_th
         (moved,) = bring(tmp_path, address)
     assert moved.file == first.file
     assert not (tmp_path / old).exists()
+
+
+def byte_by_byte(body):
+    def pieces():
+        for at in range(len(body)):
+            yield body[at : at + 1]
+
+    return pieces
+
+
+def test_a_page_that_is_packed_in_several_pieces_is_read_whole(tmp_path):
+    body = gzip.compress(HTML) + gzip.compress(b" Then wait.") + gzip.compress(b" Done.")
+    headers = {"Content-Encoding": "gzip"}
+    with website(
+        a=Page(body, headers=headers), b=Page(pieces=byte_by_byte(body), headers=headers)
+    ) as site:
+        outcomes = bring(tmp_path, f"{site.url}/a", f"{site.url}/b")
+    for outcome in outcomes:
+        assert (tmp_path / outcome.file).read_bytes() == HTML + b" Then wait. Done."
