@@ -23,6 +23,11 @@ def text_pdf(
     return _pdf(contents, title=title, password=password)
 
 
+def pdf_of(contents: Sequence[bytes]) -> bytes:
+    """Write a PDF whose pages draw what their contents say; ``/F1`` is a font."""
+    return _pdf(contents)
+
+
 def scanned_pdf(pages: int = 1) -> bytes:
     """Write a PDF whose pages hold a picture each, and no text."""
     picture = b"q 200 0 0 200 100 400 cm BI /W 2 /H 2 /CS /G /BPC 8 ID \x00\xff\xff\x00 EI Q"

@@ -7,7 +7,7 @@ import pytest
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.extract import pdf
 from knowledge_rag.extract.pdf import read_pdf
-from tests.support.pdfs import bomb_pdf, scanned_pdf, text_pdf, without_table
+from tests.support.pdfs import bomb_pdf, pdf_of, scanned_pdf, text_pdf, without_table
 
 
 def reason(data):
@@ -98,3 +98,19 @@ def test_more_pages_or_more_text_than_is_read_is_told(monkeypatch):
 
 def test_what_unpacks_to_much_more_than_it_is_is_read_as_nothing():
     assert "no text on its one page" in reason(bomb_pdf(20_000_000))
+
+
+@pytest.mark.parametrize(
+    ("marked", "text"),
+    [("/Span <</ActualText (given)>>", "given"), ("/OC /L1", "drawn")],
+)
+def test_what_a_reader_of_a_pdf_may_not_see_is_extracted_as_the_documentation_says(marked, text):
+    content = f"BT /F1 11 Tf 14 TL 56 780 Td {marked} BDC (drawn) Tj EMC T* (more) Tj ET"
+    layer = b"90 0 obj\n<< /Type /OCG /Name (L1) >>\nendobj\n"
+    off = b"/OCProperties << /OCGs [90 0 R] /D << /OFF [90 0 R] >> >>"
+    data = pdf_of([content.encode()])
+    data = data.replace(b"/Type /Catalog", b"/Type /Catalog " + off, 1)
+    data = data.replace(b"/Resources <<", b"/Resources << /Properties << /L1 90 0 R >>", 1)
+    table = data.rindex(b"\nxref") + 1
+    data = without_table(data[:table] + layer + data[table:])
+    assert read_pdf("x.pdf", data).pages == (f"{text}\nmore",)
