@@ -53,7 +53,7 @@ class Selection:
         if self._is_furniture(node):
             return False
         attributes = node.attributes
-        if _is_unseen(node):
+        if _is_unseen(node, attributes):
             self._count(node)
             return False
         if (attributes.get("role") or "").strip().lower() in _LEFT_OUT_ROLES:
@@ -87,9 +87,9 @@ def _is_anchor(link: LexborNode) -> bool:
     )
 
 
-def _is_unseen(node: LexborNode) -> bool:
+def _is_unseen(node: LexborNode, attributes: dict[str, str | None]) -> bool:
     """Whether browsers show nothing of an element, by what it is or by its own attributes."""
-    return node.tag in _UNRENDERED or is_hidden(node.attributes)
+    return node.tag in _UNRENDERED or is_hidden(attributes)
 
 
 def main_part(page: LexborHTMLParser) -> LexborNode | None:
@@ -105,7 +105,7 @@ def main_part(page: LexborHTMLParser) -> LexborNode | None:
 def _is_shown(node: LexborNode) -> bool:
     above: LexborNode | None = node
     while above is not None and above.tag != "-document":
-        if above.tag in _LEFT_OUT or _is_unseen(above):
+        if above.tag in _LEFT_OUT or _is_unseen(above, above.attributes):
             return False
         above = above.parent
     return True
