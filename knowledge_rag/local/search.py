@@ -121,7 +121,8 @@ def keyword_support(snapshot: Snapshot, question: Question, mask: Mask | None = 
     """
     index = snapshot.keywords
     # scored by what is known alone: a pasted log has more strange words than are looked at
-    words = words_of(question.terms)
+    # each word once: a question that names one thing three times names one thing
+    words = dict.fromkeys(words_of(question.terms), 1)
     scores, _ = index.score(index.known(words))
     if mask is not None:
         scores = scores[mask]

@@ -267,8 +267,9 @@ def test_hostile_documents_are_only_read(url, corpus):
 
 def test_nothing_documented_and_nothing_reached_are_told_apart(url, documents):
     nothing = ask(url, "Which wine goes with grilled octopus in Lisbon?")
+    # of a handful of documents a query for "resolution" finds those; none of it is an answer
     assert only(nothing, "done")[0]["recommendation"]["status"] == "no_match"
-    assert only(nothing, "status")[1]["status"] == "no_match"
+    assert only(nothing, "done")[0]["citationCount"] == 0
     with socket.create_server(("127.0.0.1", 0)) as taken:
         closed = taken.getsockname()[1]
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
