@@ -15,7 +15,10 @@ from tests.support.local import RUNBOOKS, write_files
 # what is typed -> exit code, and what the line says; {} is the folder that `place` makes
 CASES = {
     "ingest {}/missing": (2, "no such folder: {}/missing"),
-    "ingest {}/empty": (2, "no documents (*.htm, *.html, *.markdown, *.md, *.pdf, *.txt) in {}/empty"),
+    "ingest {}/empty": (
+        2,
+        "no documents (*.htm, *.html, *.markdown, *.md, *.pdf, *.txt) in {}/empty",
+    ),
     "ingest {}/docs/a.md": (2, "not a folder: {}/docs/a.md"),
     "ingest {}/binary": (2, "none of 2 documents can be read: a.md: binary file: NUL byte"),
     "ingest {}/docs --kb {}/text.kb": (2, "{}/text.kb is not a knowledge base"),
