@@ -87,8 +87,8 @@ def mcp(
 def _here(way: Way, kb: Path | None) -> Iterator[Asked]:
     from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.core.retrieval import Query, SearchType
+    from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
     from knowledge_rag.local.local_retrieval import local_retrieval
-    from knowledge_rag.mcp_server.documents import KnowledgeBaseDocuments
 
     with (
         opened(kb) as knowledge_base,

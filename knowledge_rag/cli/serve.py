@@ -161,7 +161,7 @@ def _local_console(
     """
     from knowledge_rag.console.documents import KeptDocuments
     from knowledge_rag.console.running import local_console
-    from knowledge_rag.mcp_server.documents import KnowledgeBaseDocuments
+    from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
 
     log_to_standard_error()
     documents = KeptDocuments(KnowledgeBaseDocuments(found.path), options.files(found.path))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.outcome import MetadataValue, RetrievalResult
     from knowledge_rag.guardrails.staleness import Corpus
+    from knowledge_rag.local.kept_documents import Passages
 
 _BOM = "\ufeff"
 
@@ -57,14 +58,6 @@ class Documents(Protocol):
 
     def current(self) -> Corpus | None:
         """Give the documents as they are now; ``None`` if nobody knows where they are."""
-        ...
-
-
-class Passages(Protocol):
-    """What was kept of each document; ``mcp_server.documents.KnowledgeBaseDocuments`` for one."""
-
-    def passages(self, source_file: str) -> Sequence[RetrievalResult]:
-        """Give a document's lines, proven, in their order; none if there is no such document."""
         ...
 
 

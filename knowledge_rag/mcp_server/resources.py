@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knowledge_rag.core.outcome import RetrievalResult
-    from knowledge_rag.mcp_server.documents import Documents
+    from knowledge_rag.local.kept_documents import Documents
 
 PAGE: Final = 100
 """Documents that are listed at once."""

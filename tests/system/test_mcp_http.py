@@ -20,9 +20,9 @@ from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.ingest import ingest
+from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import LocalFunction, local_retrieval
-from knowledge_rag.mcp_server.documents import KnowledgeBaseDocuments
 from knowledge_rag.mcp_server.server import create_server
 from knowledge_rag.mcp_server.serving import MAX_REQUEST_BYTES, MAX_SESSIONS
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval

@@ -10,8 +10,8 @@ import pytest
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.ingest import ingest
+from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
 from knowledge_rag.mcp_server import resources
-from knowledge_rag.mcp_server.documents import KnowledgeBaseDocuments
 from tests.support.local import RUNBOOKS, WordHashes, write_files
 
 ODD = "# Odd\r\n\r\nThe \u2028 quokka \u0085 alarm: caf\u00e9 \U0001f98a.\x0b\r\n\r\n  \t\n## More\n\nLast.\n"

@@ -48,7 +48,19 @@ class Document:
     title: str
 
 
-class Documents(Protocol):
+class Passages(Protocol):
+    """What was kept of each document; the method blocks."""
+
+    def passages(self, source_file: str) -> Sequence[RetrievalResult]:
+        """Give a document's lines, proven, in their order; none if there is no such document.
+
+        Raises:
+            KnowledgeRagError: it can't be read, or holds what no ingest stores.
+        """
+        ...
+
+
+class Documents(Passages, Protocol):
     """Where documents are kept; the methods block."""
 
     def after(self, source_file: str, limit: int) -> Sequence[Document]:
@@ -57,14 +69,6 @@ class Documents(Protocol):
 
     def named_like(self, part: str, limit: int) -> Sequence[str]:
         """Give the paths that hold a text, whatever its case, sorted."""
-        ...
-
-    def passages(self, source_file: str) -> Sequence[RetrievalResult]:
-        """Give a document's lines, proven, in their order; none if there is no such document.
-
-        Raises:
-            UnusableKnowledgeBase: it can't be read, or holds what no ingest stores.
-        """
         ...
 
 
