@@ -9,12 +9,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import BotoCoreError
-
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import RetrievalResult
-from knowledge_rag.deployment.errors import CallFailed, call_failed
+from knowledge_rag.deployment.objects import read_object
 from knowledge_rag.extract import sidecar
 from knowledge_rag.extract.documents import SUFFIXES, cut, extract
 from knowledge_rag.local.corpus import MAX_FILE_BYTES
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 
 MAX_PAGES: Final = 20
 """Listings of at most 1,000 objects each that one request may cost."""
-
-_MISSING: Final = frozenset({"NoSuchKey", "404"})
 
 
 class BucketDocuments:
@@ -81,16 +77,7 @@ class BucketDocuments:
 
     def _bytes(self, key: str, max_bytes: int) -> bytes | None:
         """Give an object, or a little more than is wanted of it; ``None`` if there is none."""
-        try:
-            answer = self._aws.call("s3", "get_object", Bucket=self._bucket, Key=key)
-            data: bytes = answer["Body"].read(max_bytes + 1)
-        except CallFailed as error:
-            if error.code in _MISSING:
-                return None
-            raise
-        except BotoCoreError as error:
-            raise call_failed(error, "s3:GetObject") from error
-        return data
+        return read_object(self._aws, self._bucket, key, max_bytes + 1)
 
     def _names(self, after: str) -> Iterator[str]:
         start: dict[str, Any] = {"StartAfter": after} if after else {}

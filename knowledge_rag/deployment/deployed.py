@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.deployment.stacks import DATA, SERVICE, check_name, find_stack
+from knowledge_rag.deployment.stacks import DATA, SERVICE, check_name, find_stack, outputs_of
 
 if TYPE_CHECKING:
     from knowledge_rag.deployment.aws import Aws
@@ -41,8 +41,7 @@ def find_deployed(aws: Aws, name: str) -> Deployed:
         CallFailed: CloudFormation can't be asked.
     """
     check_name(name)
-    stacks = [find_stack(aws, f"{name}-{part}") for part in (DATA, SERVICE)]
-    outputs = {k: v for stack in stacks if stack is not None for k, v in stack.outputs.items()}
+    outputs = outputs_of(find_stack(aws, f"{name}-{part}") for part in (DATA, SERVICE))
     if "RetrieveFunctionArn" not in outputs:
         raise InvalidRequest(
             f"there is no stack {name}-{SERVICE} with a retrieval function in {aws.region}: check"

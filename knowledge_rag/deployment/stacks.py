@@ -10,7 +10,7 @@ from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.deployment.errors import CallFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from knowledge_rag.deployment.aws import Aws
 
@@ -93,3 +93,8 @@ def find_stack(aws: Aws, name: str) -> StackState | None:
     return StackState(
         stack["StackName"], stack["StackStatus"], stack.get("StackStatusReason", ""), outputs
     )
+
+
+def outputs_of(stacks: Iterable[StackState | None]) -> dict[str, str]:
+    """Put the outputs of the stacks that are there together."""
+    return {key: value for stack in stacks if stack for key, value in stack.outputs.items()}

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import BotoCoreError
-
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import slice_lines
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
-from knowledge_rag.deployment.errors import CallFailed, call_failed
+from knowledge_rag.deployment.errors import CallFailed
+from knowledge_rag.deployment.objects import read_object
 from knowledge_rag.extract.documents import extract
 
 if TYPE_CHECKING:
@@ -97,10 +96,6 @@ class CorpusBucket:
 
     def _fetch(self, key: str) -> bytes | CallFailed | None:
         try:
-            answer = self._aws.call("s3", "get_object", Bucket=self._bucket, Key=key)
-            data: bytes = answer["Body"].read()
+            return read_object(self._aws, self._bucket, key)
         except CallFailed as error:
-            return None if error.code == "NoSuchKey" else error
-        except BotoCoreError as error:
-            return call_failed(error, "s3:GetObject")
-        return data
+            return error

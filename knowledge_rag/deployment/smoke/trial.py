@@ -23,7 +23,7 @@ from knowledge_rag.deployment.smoke.promises import (
 )
 from knowledge_rag.deployment.smoke.questions import Topic
 from knowledge_rag.deployment.smoke.report import Promise, Trial, Verdict
-from knowledge_rag.deployment.stacks import DATA, SERVICE, find_stack
+from knowledge_rag.deployment.stacks import DATA, SERVICE, find_stack, outputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ def try_deployment(
             " --region, or deploy first"
         )
     promises = [_judge_stack(name, part, stack) for part, stack in stacks.items()]
-    outputs = {k: v for stack in stacks.values() if stack for k, v in stack.outputs.items()}
+    outputs = outputs_of(stacks.values())
     if "KnowledgeBaseId" in outputs and "DataSourceId" in outputs:
         found = check_ingestion(aws, outputs["KnowledgeBaseId"], outputs["DataSourceId"])
         promises.append(found)
