@@ -16,7 +16,7 @@ import typer
 
 from knowledge_rag.cli.ask import ask
 from knowledge_rag.cli.bench import bench
-from knowledge_rag.cli.bench_peers import peers
+from knowledge_rag.cli.bench_retrieval import peers, retrieval
 from knowledge_rag.cli.bench_speed import SPEED
 from knowledge_rag.cli.chunk import chunk
 from knowledge_rag.cli.coverage import coverage
@@ -61,6 +61,7 @@ for command in (
     app.command()(command)
 app.command("eval")(evaluate)
 app.command()(coverage)
+bench.command()(retrieval)
 bench.command()(peers)
 for name, measure in SPEED.items():
     bench.command(name)(measure)

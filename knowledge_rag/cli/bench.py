@@ -66,52 +66,6 @@ def floor(
 
 
 @bench.command()
-def retrieval(
-    datasets: Annotated[
-        list[Path], typer.Argument(metavar="DATASET...", help="Labelled questions, JSON Lines.")
-    ],
-    docs: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The documents.  [default: docs/ beside the datasets]"),
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=2, help="Ask so many questions only, chosen by the seed.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of that choice.")] = 0,
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--vectors",
-            help="Say what the context brings to vectors, too: embeds all again, takes minutes.",
-        ),
-    ] = False,
-    json: JsonOption = False,
-) -> None:
-    """Ask labelled questions in every way: what does each part of the search bring?
-
-    On the half of the questions that no setting was chosen on.
-    """
-    from knowledge_rag.cli import evaluating
-    from knowledge_rag.cli.terminal import progress_bar
-    from knowledge_rag.evaluation.ablation import run_ablation
-    from knowledge_rag.evaluation.ablation_table import as_tables
-    from knowledge_rag.evaluation.evaluation_corpus import ingested
-    from knowledge_rag.local.embeddings import MiniLm
-    from knowledge_rag.local.settings import LocalSettings
-
-    settings = LocalSettings.from_environment()
-    rows = evaluating.read_rows(datasets, limit, seed, with_alert=False)
-    documents = evaluating.read_documents(rows, docs, datasets)
-    embedder = MiniLm(settings)
-    with (
-        progress_bar() as progress,
-        ingested(documents, settings.cache_dir, embedder, progress) as opened,
-    ):
-        done = run_ablation(opened.snapshot, embedder, rows, again=again, progress=progress)
-    show(done.to_dict() if json else as_tables(done))
-
-
-@bench.command()
 def handler(
     calls: Annotated[int, typer.Option(min=10, max=100_000, help="Calls of each kind.")] = 1000,
     json: JsonOption = False,

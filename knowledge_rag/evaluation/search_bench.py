@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 OURS: Final = "knowledge-rag"
 FILTERED: Final = "knowledge-rag, a third allowed"
 LIMIT: Final = "every vector read once"
-REACH_MS: Final = {10_000: 2.5, 100_000: 25.0}
-"""At the median, on two cores of which the limit takes 1.2 and 11.4 ms (PERFORMANCE's box)."""
 REACH: Final = 2.5 / 1.2
-"""The same as a ratio to the limit in the same run, which holds on any machine."""
+"""A search of 10,000 chunks may take 2.5 ms where reading their vectors once takes 1.2: as a ratio in
+one run it holds on any machine, and for 100,000 likewise (25 of 11.4 ms)."""
+FELT_FROM: Final = 10_000
+"""Chunks from which on the limit is felt; with fewer, all that is not the limit weighs more."""
 
 _RESULTS: Final = 5
 _WARM_UP: Final = 5
@@ -72,7 +73,7 @@ class SearchReport:
     @property
     def reached(self) -> bool:
         """Whether ours is as near to the limit as is aimed at, where the limit is felt."""
-        ours = [row for row in self.rows if row.name == OURS and row.chunks >= min(REACH_MS)]
+        ours = [row for row in self.rows if row.name == OURS and row.chunks >= FELT_FROM]
         return all(row.ratio <= self.reach for row in ours)
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,7 +7,6 @@ Python's SQLite loads no extension; LanceDB, whose packages take more than all o
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -63,7 +62,7 @@ def tantivy_usearch(made: MadeUp) -> Ask:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("text")
     builder.add_unsigned_field("row", stored=True)
-    index = tantivy.Index(builder.build(), path=tempfile.mkdtemp())
+    index = tantivy.Index(builder.build())
     writer = index.writer()
     for row, text in enumerate(made.texts):
         writer.add_document(tantivy.Document(text=text, row=row))
