@@ -11,7 +11,8 @@ import json
 from typing import TYPE_CHECKING, Final
 
 import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from knowledge_rag.local.timed_connection import TimedConnection
 
 if TYPE_CHECKING:
     import asyncio
@@ -23,10 +24,8 @@ MAX_CONNECTIONS: Final = 128
 """At a time; one more is told so and closed."""
 
 
-class Connection(H11Protocol):
+class Connection(TimedConnection):
     """Serves one client."""
-
-    _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start to wait for a request."""
@@ -44,17 +43,6 @@ class Connection(H11Protocol):
         if self._is_idle():
             self._stop_waiting()  # a request begins, with all the time there is
         super().data_received(data)
-        self._watch()
-
-    def on_response_complete(self) -> None:
-        """Go on with what the client has sent meanwhile."""
-        super().on_response_complete()
-        self._watch()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of everything."""
-        self._stop_waiting()
-        super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP request."""
@@ -63,17 +51,11 @@ class Connection(H11Protocol):
     def _is_idle(self) -> bool:
         return self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
 
-    def _watch(self) -> None:
-        """Be impatient exactly as long as it is the client's turn."""
-        if self.transport.is_closing() or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._stop_waiting()
-        elif self._patience is None:
-            self._patience = self.loop.call_later(REQUEST_SECONDS, self._give_up)
+    def _is_clients_turn(self) -> bool:
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
 
-    def _stop_waiting(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+    def _seconds(self) -> float:
+        return REQUEST_SECONDS
 
     def _give_up(self) -> None:
         if self._is_idle():
