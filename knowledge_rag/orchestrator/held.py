@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.metadata import finite_score
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult
 from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.orchestrator.retrieval import MAX_BUDGET_SECONDS
@@ -71,19 +74,38 @@ def tell_of(error: BaseException, what: str) -> None:
 
 
 def _kept(given: object, query: Query) -> RetrievalOutcome:
-    if not isinstance(given, RetrievalOutcome):
+    # A frozen dataclass checks no types, so whoever made it may have put anything into it.
+    found: object = given.results if isinstance(given, RetrievalOutcome) else None
+    if not isinstance(given, RetrievalOutcome) or not isinstance(found, tuple | list):
         _logger.error("type=%s | retrieval gave no outcome", type(given).__name__)
         return degraded(Reason.INTERNAL)
-    results = tuple(given.results)[: query.max_results]
+    results = tuple(found)[: query.max_results]
     if not all(map(_is_exact, results)):
         _logger.error("results=%d | retrieval gave what is no evidence", len(results))
         return degraded(Reason.UNVERIFIABLE_RESULTS)
-    return given if len(results) == len(given.results) else replace(given, results=results)
+    return given if len(results) == len(found) else replace(given, results=results)
 
 
 def _is_exact(result: object) -> bool:
-    """Whether it is a result whose text has as many lines as its citation."""
+    """Whether it is a result whose text has as many lines as its citation, and can be sent on."""
     if not isinstance(result, RetrievalResult):
         return False
-    citation = result.citation
-    return result.content.count("\n") == citation.end_line - citation.start_line
+    citation: object = result.citation
+    metadata: object = result.metadata
+    if not isinstance(citation, Citation) or not isinstance(metadata, Mapping):
+        return False
+    score = result.relevance_score
+    if score is not None and finite_score(score) is None:
+        return False
+    cited = citation.end_line - citation.start_line
+    return _is_text(result.content) and result.content.count("\n") == cited
+
+
+def _is_text(value: object) -> bool:
+    if not isinstance(value, str) or not value:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # a lone surrogate: it has no hash, and can't be shown
+        return False
+    return True

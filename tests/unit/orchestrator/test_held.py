@@ -1,6 +1,7 @@
 """Whatever somebody's own way to the knowledge base does, there is an outcome."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -45,7 +46,11 @@ def test_whatever_is_raised_is_degraded_and_logged_without_its_message(error, ca
     assert "quokka" not in caplog.text
 
 
-@pytest.mark.parametrize("given", [None, [], {"status": "ok"}, "ok"])
+@pytest.mark.parametrize(
+    "given",
+    [None, [], {"status": "ok"}, "ok", replace(found(result()), results=(n for n in range(3)))],
+    ids=lambda given: type(given).__name__,
+)
 def test_what_is_no_outcome_is_degraded(given):
     assert ask(given) == RetrievalOutcome(Status.DEGRADED, reason=Reason.INTERNAL)
 
@@ -62,7 +67,19 @@ def test_no_more_comes_back_than_was_asked_for():
 
 
 @pytest.mark.parametrize(
-    "odd", ["text", {"content": "a"}, None, result(lines=("two\nlines",))], ids=repr
+    "odd",
+    [
+        *("text", {"content": "a"}, None),
+        result(lines=("two\nlines",)),
+        result(lines=("half a character \ud800",)),
+        replace(result(), content=b"bytes"),
+        replace(result(), content=""),
+        replace(result(), citation=None),
+        replace(result(), citation="runbooks/1.md, lines 1-1"),
+        replace(result(), metadata=None),
+        replace(result(), relevance_score=float("nan")),
+    ],
+    ids=ascii,
 )
 def test_what_is_no_evidence_is_never_given(odd):
     outcome = ask(found(result(), odd))
