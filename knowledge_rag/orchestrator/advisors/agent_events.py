@@ -219,4 +219,5 @@ def _arguments(asked: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _query(asked: str) -> Query:
-    return Query(asked[:MAX_QUERY_CHARACTERS] if asked.strip() else NOT_TRACED)
+    told = asked[:MAX_QUERY_CHARACTERS]
+    return Query(told if told.strip() else NOT_TRACED)

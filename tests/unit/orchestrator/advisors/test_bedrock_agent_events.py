@@ -5,6 +5,7 @@ import json
 import pytest
 
 from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local import scripted_agents
 from knowledge_rag.local.agent_traces import chunk, failure, return_control
@@ -125,8 +126,10 @@ def test_what_another_action_group_answers_is_never_evidence():
 def test_a_query_that_is_not_traced_is_said_to_be_so():
     read = turn(SEARCHED[1], ANSWER)
     assert read.findings.asked[0].query.text == NOT_TRACED
-    blank = turn(*searched(body_of(FAILOVER), query=" "), ANSWER)
-    assert blank.findings.asked[0].query.text == NOT_TRACED
+    for beginning in (" ", " " * MAX_QUERY_CHARACTERS + "what now?"):
+        blank = turn(*searched(body_of(FAILOVER), query=beginning), ANSWER)
+        assert blank.findings.asked[0].query.text == NOT_TRACED
+        assert citations(blank)
 
 
 @pytest.mark.parametrize(
