@@ -8,10 +8,10 @@ what is missing.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.background import Background
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import as_failure
 from knowledge_rag.core.policy import Candidate, arrange, past_notice
@@ -22,6 +22,7 @@ from knowledge_rag.core.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from knowledge_rag.core.deadline import Deadline
     from knowledge_rag.core.policy_settings import SourcePriority
     from knowledge_rag.core.retrieval import Found, Query, SearchSettings
 
@@ -98,7 +99,7 @@ class _Secondary:
             return None
         request = retrieve_request(query, settings, results=SECONDARY_RESULTS, scope=scope)
         kept = min(_MOST_KEPT, deadline.remaining() * _SHARE_KEPT)
-        own = Deadline(deadline.at - kept, deadline.clock)
+        own = replace(deadline, at=deadline.at - kept)
         return cls(Background("secondary scope", lambda: ask(request, own)), own)
 
     def added_to(self, selection: Selection) -> RetrievalFailed | None:

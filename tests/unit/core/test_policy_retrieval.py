@@ -1,6 +1,7 @@
 """A query under the policy: what is asked for, what is shown, and what a failed part costs."""
 
 import threading
+import time
 from datetime import date
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.deadline import Deadline, current_deadline
-from knowledge_rag.core.errors import RetrievalFailed
+from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.outcome import DropReason, Reason, Status
 from knowledge_rag.core.policy_retrieval import SECONDARY_NOTICE
 from knowledge_rag.core.policy_settings import SourcePriority
@@ -203,6 +204,14 @@ class TestSecondaryScope:
         assert sorted(one.at - deadline.at for one in service.deadlines) == pytest.approx(
             [-0.2, 0], abs=1e-6
         )
+
+    def test_it_learns_that_the_caller_has_left_as_the_query_itself_does(self):
+        service, left = Service([], []), threading.Event()
+        ask(service, scope=SCOPE, deadline=Deadline(time.monotonic() + 30, is_given_up=left.is_set))
+        left.set()
+        for one in service.deadlines:
+            with pytest.raises(DeadlineExceeded, match="given up"):
+                one.remaining()
 
     def test_where_it_hangs_it_is_not_waited_for_beyond_its_deadline(self):
         hanging, times = threading.Event(), iter([0.0, 0.0])
