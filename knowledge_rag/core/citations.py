@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from knowledge_rag.core.errors import InvalidCitation
+from knowledge_rag.core.neutral import STEERING
 
 MAX_LINE = 2**31 - 1
 """No real document has more lines; a larger number is garbled metadata."""
@@ -13,10 +14,7 @@ MAX_LINE = 2**31 - 1
 MAX_PATH = 1_024
 """Characters of a path at most: an S3 key has no more bytes."""
 
-
-_UNPRINTABLE = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\\\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
-)
+_UNPRINTABLE = re.compile(rf"[\t\n\\{STEERING}]")
 _IMITATION = re.compile(r"\[\s*source\b|,\s*lines?\s+\d", re.IGNORECASE)
 
 
@@ -24,13 +22,16 @@ def check_source_file(path: str) -> str:
     r"""Give ``path`` back if it can name a document relative to a corpus root.
 
     Raises:
-        InvalidCitation: it is empty, over MAX_PATH characters, absolute, climbs out with ``..``, holds ``\\``, an empty or
-            ``.`` segment, a control, invisible or direction character, or reads like a citation.
+        InvalidCitation: it is empty, over MAX_PATH characters, absolute, climbs out with ``..``,
+            holds ``\\``, an empty or ``.`` segment, a control, invisible or direction character, or
+            reads like a citation.
     """
     if not 1 <= len(path) <= MAX_PATH:
         raise InvalidCitation(f"source_file has {len(path)} characters, allowed: 1 to {MAX_PATH}")
     if _UNPRINTABLE.search(path):
-        raise InvalidCitation(f"source_file {path!r} holds a backslash or a control character")
+        raise InvalidCitation(
+            f"source_file {path!r} holds a backslash, a control or an invisible character"
+        )
     if _IMITATION.search(path):
         raise InvalidCitation(f"source_file {path!r} reads like a citation")
     if any(part in ("", ".", "..") for part in path.split("/")):

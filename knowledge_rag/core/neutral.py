@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_UNSAFE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 and C1 controls but tab and newline
+STEERING: Final = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 and C1 controls but tab and newline
     "\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f"  # soft hyphen, joiners, direction marks
     "\u2028-\u202e\u2060-\u206f\ufeff"  # separators, bidi embeddings, invisible operators
     "\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and vowels without a shape
     "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # annotations, beams, tags
-    "\ud800-\udfff]"  # surrogates
+    "\ud800-\udfff"  # surrogates
 )
+"""Characters that steer or hide, as they stand between a pattern's square brackets."""
+
+_UNSAFE: Final = re.compile(f"[{STEERING}]")
 
 
 def neutralise(text: str) -> str:

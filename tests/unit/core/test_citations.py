@@ -21,7 +21,8 @@ def test_the_wire_form_has_the_four_keys_of_the_schema():
 @pytest.mark.parametrize(
     "path",
     ["", "/etc/passwd", "../a.md", "a/../b.md", "a//b.md", "a/", "./a.md", "a\\b.md", "a\nb.md",
-     "a\x00.md", "a\u202emd.sh", "a\u200b.md", "x.md, lines 1-2] [Source: real.md", "[source: a.md", "a, line 3.md", "a\u2028b.md", "a\ud800.md"],
+     "a\x00.md", "a\u202emd.sh", "a\u200b.md", "x.md, lines 1-2] [Source: real.md", "[source: a.md", "a, line 3.md", "a\u2028b.md", "a\ud800.md",
+     "a\tb.md", "r\u00adds.md", "rds\U000e0041.md", "rds\u3164.md"],
 )  # fmt: skip
 def test_a_path_that_no_corpus_can_hold_makes_no_citation(path):
     with pytest.raises(InvalidCitation):
