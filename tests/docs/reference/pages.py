@@ -1,0 +1,27 @@
+"""The pages of the reference, each with what makes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tests.docs.reference.commands import commands_page
+from tests.docs.reference.monitoring import monitoring_page
+from tests.docs.reference.outcomes import outcomes_page
+from tests.docs.reference.recommendation import recommendation_page
+from tests.docs.reference.settings import settings_page
+from tests.docs.reference.tool import tool_page
+from tests.support.local import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOLDER: Final = PROJECT / "docs" / "reference"
+
+PAGES: Final[dict[str, Callable[[], str]]] = {
+    "commands.md": commands_page,
+    "settings.md": settings_page,
+    "tool.md": tool_page,
+    "recommendation.md": recommendation_page,
+    "monitoring.md": monitoring_page,
+    "outcomes.md": outcomes_page,
+}
