@@ -1,8 +1,8 @@
 """Bundles: what goes into a Lambda's zip, built without Docker and the same everywhere.
 
 A bundle is the import closure of one handler, the wheels that a file in ``requirements`` pins, and
-their byte code. What reads web pages and PDFs ships with the function that reads them, and no other. ``python -m infra.bundling MODULE FOLDER`` builds one and tells its path, its hash
-and its size.
+their byte code. What reads web pages and PDFs ships with the function that reads them, and no other.
+``python -m infra.bundling MODULE FOLDER`` builds one and tells its path, its hash and its size.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Document:
         source_file: path relative to the corpus root, ``/``-separated.
         sha256: of the file's bytes, 64 hex digits.
         title: front-matter title, else the first heading, else the file's stem in words.
-        document_type: by front matter, else by folder, else by extension.
+        document_type: by front matter, else by extension, else by the nearest folder or the name.
         front_matter: the fields of its front matter, as written.
     """
 

@@ -76,7 +76,7 @@ def _title(source_file: str, fields: FrontMatter, found: str) -> str:
 
 
 def _document_type(source_file: str, fields: FrontMatter) -> DocumentType:
-    """Front matter decides, else the nearest folder that names a kind, else the file's name."""
+    """Front matter decides, else the ending of a page or a PDF, else what folders and name say."""
     declared = fields.get("document_type")
     if isinstance(declared, str) and declared in set(DocumentType):
         return DocumentType(declared)

@@ -200,8 +200,9 @@ def _wrong(message: str, **data: str) -> MCPError:
 def _session_of(context: ServerRequestContext[Any, Any]) -> str | None:
     """Name the session that a request belongs to, where the protocol has sessions.
 
-    By a digest, since whoever knows the id is let into the session, and names go to logs. The header counts only where the SDK has looked it up: versions without sessions pass it on
-    unread, so that anyone could write another's into it.
+    By a digest, since whoever knows the id is let into the session, and names go to logs. The header
+    counts only where the SDK has looked it up: versions without sessions pass it on unread, so that
+    anyone could write another's into it.
     """
     if context.request is None or context.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
         return None

@@ -11,7 +11,7 @@ from mcp import types
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.retrieval import fit
-from knowledge_rag.core.tool import MAX_TOOL_RESULTS
+from knowledge_rag.core.tool import MAX_TOOL_RESULTS, TOOL_NAMES
 from knowledge_rag.mcp_server.links import Link, mime_type
 from knowledge_rag.mcp_server.schemas import (
     VERIFICATION_INPUT,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from knowledge_rag.mcp_server.evidence_store import EvidenceStore
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
-RETRIEVE: Final = "retrieve_knowledge"
+RETRIEVE: Final = TOOL_NAMES[0]
 VERIFY: Final = "verify_citations"
 
 _READS: Final = types.ToolAnnotations(

@@ -65,8 +65,8 @@ async def consult(
 
     Args:
         incident: what is known.
-        retrieval: the way to the knowledge base, whoever wrote it; asked even if the advisor searches itself, so that
-            another can write in its place.
+        retrieval: the way to the knowledge base, whoever wrote it; asked even if the advisor searches
+            itself, so that another can write in its place.
         advisor: who writes; by default the one without a model. Where it fails, nobody does: wrap
             it in a fallback to have it replaced.
         queries: what to ask; by default what the incident suggests.

@@ -18,8 +18,8 @@ class Followed:
     """Hears an answer in the making and tells what may be shown of it; see ``live.Listener``.
 
     Nothing is told before the first reference that stands for retrieved lines, so that an answer
-    which cites nothing is not shown even for a moment. In the end, what was told is what the recommendation was
-    made of, character by character, or it is taken back.
+    which cites nothing is not shown even for a moment. In the end, what was told is what the
+    recommendation was made of, character by character, or it is taken back.
 
     Args:
         teller: tells it.

@@ -4,8 +4,8 @@
   The answer is the action-group envelope, for errors too (anything else, and the agent fails).
 - A **gateway** (AgentCore): the arguments themselves; the tool's name is in the client context. The
   answer is the plain body, ``{"error": ...}`` for a request that can't be served.
-- A **direct** invoke: as the gateway, with ``session_id`` and ``incident_id`` allowed beside the
-  arguments, for the metrics, and ``explain``, which adds how the results came into their order.
+- A **direct** invoke: as the gateway, and ``explain``, which adds how the results came into their
+  order. Both may bring ``session_id`` and ``incident_id`` beside the arguments, for the metrics.
 
 An agent's turn is capped through ``promptSessionAttributes``: they live as long as the turn, so the
 count of its queries travels in them.
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, fit
-from knowledge_rag.core.tool import MAX_TOOL_RESULTS, TOOL_NAMES
+from knowledge_rag.core.tool import MAX_TOOL_RESULTS, TARGET_SEPARATOR, TOOL_NAMES
 from lambdas.retrieve_knowledge.arguments import to_query
 from lambdas.retrieve_knowledge.echo import Echo, echo_of, wire_bytes
 
@@ -252,7 +252,7 @@ def _pairs(where: str, items: object) -> dict[str, object]:
 def _tool_name(context: object) -> str | None:
     custom = getattr(getattr(context, "client_context", None), "custom", None)
     name = custom.get("bedrockAgentCoreToolName") if isinstance(custom, dict) else None
-    return name.rpartition("___")[2] if isinstance(name, str) else None
+    return name.rpartition(TARGET_SEPARATOR)[2] if isinstance(name, str) else None
 
 
 def _identifier(value: object) -> str:
