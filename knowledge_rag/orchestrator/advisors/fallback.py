@@ -15,6 +15,7 @@ from knowledge_rag.orchestrator.advisors.live import advise
 from knowledge_rag.orchestrator.advisors.noted import noted
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.held import is_cancelled, tell_of
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.recommendation import Shortfall
 
@@ -93,6 +94,11 @@ class FallbackAdvisor:
             async with asyncio.timeout(self._seconds):
                 advice = await writing
             given = _checked(incident, findings, advice)
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            tell_of(error, "advisor raised")
+            failure = ModelFailed(Reason.INTERNAL, type(error).__name__)
         except Exception as error:  # noqa: BLE001 - whatever a model's way fails with, there is another
             failure = as_model_failure(error)
         else:

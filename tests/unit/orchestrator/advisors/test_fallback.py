@@ -82,6 +82,7 @@ def test_an_advisor_that_writes_is_left_alone():
         (ModelFailed(Reason.GUARDRAIL, "x"), "gave no answer that can be used (guardrail)"),
         (AdviceFailed("out of ink"), "gave no answer that can be used (internal)"),
         (TimeoutError(), "could not be reached (timeout)"),
+        (asyncio.CancelledError(), "gave no answer that can be used (internal)"),
     ],
 )
 def test_what_is_lifted_in_its_place_says_so(error, happened):
