@@ -87,7 +87,7 @@ class Storage:
                 contents = json.loads(body.read())["fileContents"]
         except self._s3.exceptions.NoSuchKey as error:
             raise UnreadableDocument(key, "the content batch is not in its bucket") from error
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise UnreadableDocument(key, "the content batch holds no fileContents") from error
         if not isinstance(contents, list) or not all(isinstance(item, dict) for item in contents):
             raise UnreadableDocument(key, "the content batch holds no fileContents")
@@ -100,7 +100,11 @@ class Storage:
         )
 
     def write_batch(self, bucket: str, key: str, contents: list[Content]) -> None:
-        """Write one batch of chunks."""
+        """Write one batch of chunks.
+
+        Raises:
+            UnicodeEncodeError: a text of it holds a lone surrogate.
+        """
         body = json.dumps({"fileContents": contents}, ensure_ascii=False).encode()
         self._s3.put_object(Bucket=bucket, Key=key, Body=body, ContentType="application/json")
 

@@ -76,10 +76,13 @@ def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings
     chunks = dated(cut(read, settings.chunking), read.text, settings.date_order)
     if is_extracted(source_file):
         storage.write_text(bucket, f"{EXTRACTED}/{read.document.sha256}.txt", read.text)
-    keys = []
-    for number, part in enumerate(_parts(chunks)):
-        keys.append(_output_key(file, number))
-        storage.write_batch(bucket, keys[-1], [_content(chunk, contents) for chunk in part])
+    keys = [_output_key(file, number) for number, _ in enumerate(_parts(chunks))]
+    try:
+        for batch, part in zip(keys, _parts(chunks), strict=True):
+            storage.write_batch(bucket, batch, [_content(chunk, contents) for chunk in part])
+    except UnicodeEncodeError as error:
+        reason = "what the parser says of it holds half a character, a lone surrogate"
+        raise UnreadableDocument(key, reason) from error
     return Transformed(
         source_file,
         tuple(keys),

@@ -224,7 +224,14 @@ def test_a_web_page_has_no_original_in_s3_and_says_so(job):
     assert lines[0]["reason"] == "its original is not in S3"
 
 
-@pytest.mark.parametrize("broken", [b"{", b"[]", b'{"fileContents": 3}', b'{"fileContents": [1]}'])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        *(b"{", b"[]", b"\xff", b'{"fileContents": 3}', b'{"fileContents": [1]}'),
+        b'{"fileContents": ' + b"[" * 100_000,
+    ],
+    ids=lambda broken: ascii(broken[:24]),
+)
 def test_a_broken_batch_costs_its_own_file_only(job, broken):
     job.add("a.md", RUNBOOK.encode(), RUNBOOK)
     job.add("b.md", RUNBOOK.encode(), RUNBOOK)
@@ -233,6 +240,20 @@ def test_a_broken_batch_costs_its_own_file_only(job, broken):
     answer, lines, _ = run(job.event)
     assert [len(job.contents(file)) for file in answer["outputFiles"]] == [0, 1]
     assert lines[0]["reason"] == "the content batch holds no fileContents"
+
+
+def test_metadata_of_the_parser_s_that_can_t_be_written_cost_their_own_file_only(job):
+    job.add("runbooks/a.md", RUNBOOK.encode(), RUNBOOK)
+    job.add("runbooks/b.md", RUNBOOK.encode(), RUNBOOK)
+    key = job.event["inputFiles"][0]["contentBatches"][0]["key"]
+    half = json.dumps({"fileContents": [{"contentMetadata": {"author": "\ud83d"}}]})
+    job.s3.put_object(Bucket=INTERMEDIATE, Key=key, Body=half.encode())
+    answer, lines, _ = run(job.event)
+    assert [len(job.contents(file)) for file in answer["outputFiles"]] == [0, 1]
+    assert (lines[0]["document"], lines[0]["reason"]) == (
+        "runbooks/a.md",
+        "what the parser says of it holds half a character, a lone surrogate",
+    )
 
 
 @pytest.mark.parametrize(
