@@ -27,12 +27,16 @@ def chunking(
     rounds: Annotated[int, typer.Option(min=1, max=50, help="Rounds; the best counts.")] = 3,
     json: JsonOption = False,
 ) -> None:
-    """Chunk Markdown with this product and with its peers: speed, exactness, lines."""
+    """Chunk Markdown with this product and with its peers: speed, exactness, lines.
+
+    Exits 1 if whole sections are not cut 8 times as fast as by langchain's header splitter, 20 times
+    as fast as by llama-index, and as fast as by langchain's recursive splitter.
+    """
     from knowledge_rag.core.resources import shipped
     from knowledge_rag.evaluation.chunking_bench import as_table, run_chunking_bench
 
     report = run_chunking_bench(docs or shipped("knowledge-corpus"), rounds=rounds)
-    show(report.to_dict() if json else as_table(report))
+    show(report.to_dict() if json else as_table(report), passed=report.reached is not False)
 
 
 @bench.command()

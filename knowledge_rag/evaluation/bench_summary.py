@@ -33,12 +33,14 @@ class Bench:
         as_table: lays one out.
         figure: says in a few words what it came to.
         aim: what is aimed at, in a few words; ``""`` for nothing.
+        limit: what stands in the way where it is missed, in a few words; ``""`` for nothing known.
     """
 
     run: Callable[[], Any]
     as_table: Callable[[Any], RenderableType]
     figure: Callable[[Any], str]
     aim: str = ""
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +92,22 @@ def as_table(done: Sequence[Done]) -> Table:
     table = Table(title="all in one run; each has a command of its own with all its figures")
     for heading in ("bench", "came to", "aim", ""):
         table.add_column(heading)
-    words = {True: Text("reached", "green"), False: Text("missed", "red"), None: Text("")}
     for each in done:
         if each.report is None:
             problem = Text(neutralise(each.problem), "yellow")
             table.add_row(each.name, problem, each.bench.aim, Text("not run", "yellow"))
         else:
             figure = each.bench.figure(each.report)
-            table.add_row(each.name, figure, each.bench.aim, words[each.reached])
+            table.add_row(each.name, figure, each.bench.aim, _verdict(each))
     return table
+
+
+def _verdict(done: Done) -> Text:
+    if done.reached is None:
+        return Text("")
+    if done.reached:
+        return Text("reached", "green")
+    return Text.assemble(("missed", "red"), f": {done.bench.limit}" if done.bench.limit else "")
 
 
 def all_reached(done: Sequence[Done]) -> bool:

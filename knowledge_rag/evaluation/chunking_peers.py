@@ -51,11 +51,14 @@ def _semchunk() -> Split:
     return chunker
 
 
+HEADERS: Final = "langchain headers"
+RECURSIVE: Final = "langchain recursive"
+NODES: Final = "llama-index nodes"
 PEERS: Final[dict[str, Callable[[], Split]]] = {
-    "langchain MarkdownHeaderTextSplitter": _langchain_headers,
-    f"langchain RecursiveCharacter ({CHUNK_CHARACTERS})": _langchain_recursive,
-    "llama-index MarkdownNodeParser": _llama_index,
-    f"chonkie RecursiveChunker ({CHUNK_CHARACTERS})": _chonkie,
-    f"semchunk ({CHUNK_CHARACTERS})": _semchunk,
+    HEADERS: _langchain_headers,
+    RECURSIVE: _langchain_recursive,
+    NODES: _llama_index,
+    "chonkie recursive": _chonkie,
+    "semchunk": _semchunk,
 }
 """Name -> a function that makes the splitter; it raises ImportError where it is not installed."""

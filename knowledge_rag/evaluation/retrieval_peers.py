@@ -14,6 +14,7 @@ import numpy as np
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import RetrievalOutcome, RetrievalResult, Status
+from knowledge_rag.evaluation.chunking_peers import HEADERS
 from knowledge_rag.evaluation.chunking_peers import PEERS as SPLITTERS
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ Texts = Mapping[str, str]
 """From a document's name to its text."""
 Find = Callable[[str, int], Sequence["Found"]]
 """From a question and a number of results to those found, best first."""
-
-_HEADERS: Final = "langchain MarkdownHeaderTextSplitter"
 
 
 class Found(NamedTuple):
@@ -96,7 +95,7 @@ class Embedded:
 
 
 def _sections(texts: Texts) -> list[Found]:
-    split = SPLITTERS[_HEADERS]()
+    split = SPLITTERS[HEADERS]()
     return [Found(name, chunk) for name, text in texts.items() for chunk in split(text)]
 
 

@@ -30,7 +30,7 @@ def bench(outcome):
             raise outcome
         return Given(outcome)
 
-    return Bench(run, str, lambda it: f"came to {it.reached}", "an aim")
+    return Bench(run, str, lambda it: f"came to {it.reached}", "an aim", "physics")
 
 
 def done_with(**outcomes):
@@ -48,7 +48,7 @@ def test_each_has_a_line_with_what_it_came_to():
     lines = console.export_text().splitlines()
     told = {line.split()[1]: line for line in lines if line.startswith("│")}
     assert told["good"].rstrip(" │").endswith("reached")
-    assert told["bad"].rstrip(" │").endswith("missed")
+    assert told["bad"].rstrip(" │").endswith("missed: physics")
     assert "OSError: no" in told["broken"]
     assert "not run" in told["broken"]
     assert "\x1b" not in told["broken"]

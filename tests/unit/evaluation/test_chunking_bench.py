@@ -6,7 +6,15 @@ import pytest
 from rich.console import Console
 
 from knowledge_rag.evaluation import chunking_bench
-from knowledge_rag.evaluation.chunking_bench import as_table, run_chunking_bench
+from knowledge_rag.evaluation.chunking_bench import (
+    CAPPED,
+    WHOLE,
+    ChunkingReport,
+    Row,
+    as_table,
+    run_chunking_bench,
+)
+from knowledge_rag.evaluation.chunking_peers import HEADERS, NODES, RECURSIVE
 from knowledge_rag.local.errors import UnusableCorpus
 from tests.support.local import RUNBOOKS, write_files
 
@@ -38,8 +46,8 @@ def test_every_splitter_is_measured_on_the_same_texts(tmp_path):
     assert (report.files, report.missing) == (3, ("absent",))
     figures = {row.name: (row.verbatim, row.lines) for row in report.rows}
     assert figures == {
-        "knowledge-rag": (1.0, 1.0),
-        "knowledge-rag, whole sections": (1.0, 1.0),
+        CAPPED: (1.0, 1.0),
+        WHOLE: (1.0, 1.0),
         "halves": (1.0, 0.0),
         "upper": (0.5, 0.0),
     }
@@ -51,13 +59,13 @@ def test_the_report_is_json(tmp_path):
     report = run_chunking_bench(write_files(tmp_path, RUNBOOKS), rounds=1)
     document = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert document["missing"] == ["absent"]
-    assert document["rows"][0]["name"] == "knowledge-rag"
+    assert document["rows"][0]["name"] == CAPPED
 
 
 def test_the_table_names_everyone_and_who_is_missing(tmp_path):
     table = as_table(run_chunking_bench(write_files(tmp_path, RUNBOOKS), rounds=1))
     text = shown(table)
-    for name in ("knowledge-rag", "halves", "upper", "not installed: absent"):
+    for name in (CAPPED, WHOLE, "halves", "upper", "Not installed: absent"):
         assert name in text
     assert "…" not in shown(table, width=60)
 
@@ -71,3 +79,26 @@ def test_a_file_that_cannot_be_read_is_left_out(tmp_path):
 def test_a_folder_without_text_is_refused(files, tmp_path):
     with pytest.raises(UnusableCorpus):
         run_chunking_bench(write_files(tmp_path, files), rounds=1)
+
+
+def with_speeds(**others):
+    speeds = {CAPPED: 20.0, WHOLE: 80.0, HEADERS: 10.0, NODES: 4.0, RECURSIVE: 80.0} | others
+    rows = tuple(Row(name, speed, 1, 1.0, 1.0) for name, speed in speeds.items() if speed)
+    return ChunkingReport(1, 1.0, rows, ())
+
+
+def test_whole_sections_are_held_against_those_who_give_sections_too():
+    assert with_speeds().reached
+    assert "80.0" in shown(as_table(with_speeds()))
+    assert "reached" in shown(as_table(with_speeds()))
+
+
+@pytest.mark.parametrize(("peer", "speed"), [(HEADERS, 10.1), (NODES, 4.1), (RECURSIVE, 80.1)])
+def test_one_peer_that_is_too_near_is_an_aim_missed(peer, speed):
+    report = with_speeds(**{peer: speed})
+    assert report.reached is False
+    assert "missed" in shown(as_table(report))
+
+
+def test_without_a_peer_nothing_is_said_of_the_aim():
+    assert with_speeds(**{NODES: 0.0}).reached is None
