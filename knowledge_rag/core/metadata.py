@@ -11,6 +11,7 @@ of it can rewrite the proof too.
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +22,7 @@ from knowledge_rag.core.errors import InvalidCitation
 from knowledge_rag.core.outcome import DropReason, RetrievalResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from knowledge_rag.core.chunks import Chunk
     from knowledge_rag.core.outcome import MetadataValue
@@ -54,6 +55,8 @@ SHOWN_FIELDS: Final = (
     DOCUMENT_SHA256, CONTENT_SHA256, CHUNK_ID,
 )  # fmt: skip
 """Metadata that a retrieval result carries to its reader, in this order."""
+
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def stored_text(chunk: Chunk) -> str:
@@ -182,19 +185,19 @@ def shown_fields(metadata: Mapping[str, object]) -> dict[str, MetadataValue]:
     """Give what a reader is shown of metadata: SHOWN_FIELDS, as far as their values can be."""
     shown: dict[str, MetadataValue] = {}
     for name in SHOWN_FIELDS:
-        value = metadata.get(name)
-        if name == PAGE:
-            if (page := _page(value)) is not None:
-                shown[name] = page
-        elif name == DATES:
-            if isinstance(value, list):
-                shown[name] = [day for day in value if _is_iso_date(day)]
-        elif name == TAGS:
-            if isinstance(value, list):
-                shown[name] = [tag for tag in value if isinstance(tag, str) and _showable(tag)]
-        elif isinstance(value, str) and _showable(value):
+        value = _READERS.get(name, _line)(metadata.get(name))
+        if value is not None:
             shown[name] = value
     return shown
+
+
+def is_sha256(text: str) -> bool:
+    """Tell whether it is a sha256 as this product writes it: 64 hex digits, in lower case."""
+    return _SHA256.fullmatch(text) is not None
+
+
+def _line(value: object) -> str | None:
+    return value if isinstance(value, str) and _showable(value) else None
 
 
 def _page(value: object) -> int | None:
@@ -203,6 +206,30 @@ def _page(value: object) -> int | None:
     except (TypeError, ValueError):
         return None
     return page if 1 <= page <= MAX_LINE else None
+
+
+def _dates(value: object) -> list[str] | None:
+    return [day for day in value if _is_iso_date(day)] if isinstance(value, list) else None
+
+
+def _tags(value: object) -> list[str] | None:
+    if not isinstance(value, list):
+        return None
+    return [tag for tag in value if isinstance(tag, str) and _showable(tag)]
+
+
+def _digest(value: object) -> str | None:
+    return value if isinstance(value, str) and is_sha256(value) else None
+
+
+_READERS: Final[Mapping[str, Callable[[object], MetadataValue | None]]] = {
+    PAGE: _page,
+    DATES: _dates,
+    TAGS: _tags,
+    DOCUMENT_SHA256: _digest,
+    CONTENT_SHA256: _digest,
+}
+"""How a field is read that is more than a line of text; ``None`` for what can't be shown."""
 
 
 def _is_iso_date(value: object) -> bool:

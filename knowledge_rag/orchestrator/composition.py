@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE
+from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, is_sha256
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.report import Verdict
@@ -211,7 +211,7 @@ class _Composer:
                 CitedLines(
                     it.citation,
                     hashlib.sha256(it.content.encode()).hexdigest(),
-                    self._metadata(it, DOCUMENT_SHA256),
+                    self._document_sha256(it),
                 )
                 for it in cited
             )
@@ -225,6 +225,10 @@ class _Composer:
             for text in (it.citation.section_header, *(self._metadata(it, key) for key in _ABOVE))
         )
         return tuple(dict.fromkeys(filter(None, known)))
+
+    def _document_sha256(self, cited: Cited) -> str:
+        known = self._metadata(cited, DOCUMENT_SHA256)
+        return known if is_sha256(known) else ""
 
     def _metadata(self, cited: Cited, key: str) -> str:
         value = self._findings.result(cited.number).metadata.get(key)

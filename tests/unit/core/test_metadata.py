@@ -117,6 +117,13 @@ def test_tags_are_a_list_or_are_not_shown():
     assert "tags" not in result.metadata
 
 
+@pytest.mark.parametrize("odd", ["05", "A" * 64, "0" * 65, "0" * 63 + "\n", 5, None])
+def test_what_is_no_digest_is_not_shown_as_one(odd):
+    result = prove(stored_text(chunk()), to_metadata(chunk()) | {"document_sha256": odd})
+    assert isinstance(result, RetrievalResult)
+    assert "document_sha256" not in result.metadata
+
+
 def test_an_id_made_for_another_number_of_lines_than_the_text_has_is_no_proof():
     whole = chunk()
     for end in (whole.end_line - 1, whole.end_line + 1):

@@ -1,5 +1,7 @@
 """The one way from an advisor's answer to a recommendation, and what it never lets through."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +23,8 @@ from tests.unit.orchestrator.evidence import (
     RUNBOOK,
     RUNBOOK_FILE,
     digest,
+    findings_of,
+    results_of,
 )
 from tests.unit.orchestrator.schema import VALIDATOR
 
@@ -28,6 +32,7 @@ INCIDENT = Incident(title="Writer of orders-db unavailable", service="rds")
 A = "[Source: runbooks/rds-failover.md, lines 15-19]"
 B = "[Source: runbooks/rds-failover.md, lines 27-28]"
 P = "[Source: postmortems/2024-01-rds.md, lines 11-15]"
+FOUND = results_of(RUNBOOK_FILE, RUNBOOK)
 TEXTS = {RUNBOOK_FILE: RUNBOOK, POSTMORTEM_FILE: POSTMORTEM}
 
 
@@ -51,6 +56,12 @@ def test_a_citation_carries_what_proves_it_later():
         "text_sha256": digest(slice_lines(RUNBOOK, 15, 19)),
         "document_sha256": digest(RUNBOOK),
     }
+
+
+def test_what_somebodys_own_retrieval_gives_for_a_digest_and_is_none_is_left_out():
+    odd = [replace(it, metadata={**it.metadata, "document_sha256": "05"}) for it in FOUND]
+    wire = composed("1. Verify replica health [1]", findings_of(odd)).to_dict()
+    assert "document_sha256" not in wire["recommendation"]["guidance"][0]["citation"]
 
 
 def test_several_citations_of_a_step_are_all_given_each_once():
