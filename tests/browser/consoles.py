@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
 from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.documents import KeptDocuments
@@ -18,7 +17,6 @@ from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.orchestrator import consultation
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from tests.support.local import CORPUS, minilm
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.outcome import Reason
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
+    from knowledge_rag.orchestrator.advisors.live import Listener
 
 REPOSITORY = "https://example.com/team/runbooks/blob/main/{path}#L{start}-L{end}"
 SAMPLE = (
@@ -53,23 +52,25 @@ class Script:
 
     Args:
         says: what is written in place of the steps that are lifted from the documents.
+        comes_to: what the answer comes to in place of what was written, if it is not that.
         reason: why every search fails.
-        pause: seconds between the pieces that an answer comes in; ``None`` for an answer in one piece.
+        pause: seconds between the pieces that are written; ``None`` for an answer that comes when it is whole.
         size: characters of such a piece.
-        gate: holds the answer back until it is set.
+        gate: holds back what is written until it is set.
+        behind: the gate holds what comes after the first time of this.
     """
 
     says: str | None = None
+    comes_to: str | None = None
     reason: Reason | None = None
     pause: float | None = None
     size: int = 12
-    restarts: bool = False
     gate: threading.Event | None = None
-    pieces: list[str] = field(default_factory=list)
+    behind: str = ""
 
 
 class ScriptedAdvisor:
-    """Writes what the script says, else what the documents do."""
+    """Writes what the script says, else what the documents do; a script may have it do so little by little."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -79,6 +80,28 @@ class ScriptedAdvisor:
         if self._script.says is None:
             return await ExtractiveAdvisor().advise(incident, findings)
         return Advice(self._script.says, findings, "scripted")
+
+    async def advise_live(self, incident: Any, findings: Any, listener: Listener) -> Advice:
+        """Write an answer, and tell the pieces of it, not verified, as a model does."""
+        script, advice = self._script, await self.advise(incident, findings)
+        if script.pause is None and script.gate is None:
+            return advice
+        free = advice.text.index(script.behind) + len(script.behind)
+        for piece in _pieces(advice.text, free, script.size):
+            if script.gate is not None and free <= 0:
+                await asyncio.to_thread(script.gate.wait, GATE_SECONDS)
+            listener.wrote(piece, findings)
+            free -= len(piece)
+            await asyncio.sleep(script.pause or 0)
+        if script.gate is not None:
+            await asyncio.to_thread(script.gate.wait, GATE_SECONDS)
+        return advice if script.comes_to is None else replace(advice, text=script.comes_to)
+
+
+def _pieces(text: str, first: int, size: int) -> Iterator[str]:
+    """Cut a text; one cut is behind its first characters, so many."""
+    for part in (text[:first], text[first:]):
+        yield from (part[at : at + size] for at in range(0, len(part), size))
 
 
 class ScriptedRetrieval:
@@ -125,7 +148,6 @@ def console(
     """Serve a console for as long as the block runs; gives its address without the last slash."""
     with ExitStack() as stack:
         stack.enter_context(patient_function())
-        stack.enter_context(patch("knowledge_rag.console.asking.consult", _retold(script)))
         kb = stack.enter_context(KnowledgeBase(shelf.kb, minilm()))
         way = stack.enter_context(local_retrieval(kb))
         app = create_console(
@@ -140,37 +162,3 @@ def console(
         )
         server = stack.enter_context(ConsoleServer(app, 0))
         yield server.url.removesuffix("/")
-
-
-def _retold(script: Script) -> Any:
-    """Tell what a consultation tells, its text in pieces where the script wants that.
-
-    An advisor that streams tells its text as it comes; here the pieces are those of a finished
-    answer, so that a test decides how large they are and how fast.
-    """
-
-    async def consult(*arguments: Any, notify: Any, **more: Any) -> Any:
-        told: list[Mapping[str, Any]] = []
-        held = notify if script.pause is None and script.gate is None else told.append
-        given = await consultation.consult(*arguments, notify=held, **more)
-        for event in told:
-            if event["event"] != "text":
-                notify(event)
-                continue
-            for piece in _pieces(event["parts"], script.size):
-                if script.gate is not None:
-                    await asyncio.to_thread(script.gate.wait, GATE_SECONDS)
-                notify({"event": "text", "text": piece["text"], "parts": [piece]})
-                await asyncio.sleep(script.pause or 0)
-        return given
-
-    return consult
-
-
-def _pieces(parts: Any, size: int) -> Iterator[dict[str, Any]]:
-    for part in parts:
-        if part.get("citations"):
-            yield part
-            continue
-        text = part["text"]
-        yield from ({"text": text[at : at + size]} for at in range(0, len(text), size))

@@ -173,13 +173,16 @@ def test_an_answer_of_which_nothing_can_be_proven_is_not_shown(page, script):
 
 
 def test_stopping_keeps_what_was_shown_and_says_that_it_is_not_all(page, script):
-    script.pause = 0.02
-    page.open().begin(QUESTION)
-    page.cites.first.wait_for()
-    page.page.get_by_role("button", name="Stop").click()
-    expect(page.outcome).to_have_attribute("data-kind", "stopped")
-    assert page.cites.count() > 0
-    expect(page.page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+    script.gate, script.behind = threading.Event(), "]\n"
+    try:
+        page.open().begin(QUESTION)
+        page.cites.first.wait_for()
+        page.page.get_by_role("button", name="Stop").click()
+        expect(page.outcome).to_have_attribute("data-kind", "stopped")
+        assert page.cites.count() > 0
+        expect(page.page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+    finally:
+        script.gate.set()
 
 
 def test_a_server_that_is_gone_is_told_and_the_question_kept(page):
@@ -196,24 +199,34 @@ def test_a_server_that_is_gone_is_told_and_the_question_kept(page):
 
 
 def test_a_connection_that_breaks_off_is_told_beside_what_came_before_it(page, script):
-    script.pause = 0.02
+    script.gate, script.behind = threading.Event(), "]\n"
     page.page.add_init_script("""
       const own = window.fetch;
       window.fetch = async (...request) => {
         const response = await own(...request);
         if (!String(request[0]).endsWith("/api/ask")) return response;
         const reader = response.body.getReader();
-        let left = 30;
+        const decoder = new TextDecoder();
+        let read = "";
         return new Response(new ReadableStream({ async pull(to) {
+          if (/class=.{1,2}cite/.test(read)) {
+            reader.cancel();
+            to.error(new TypeError("network error"));
+            return;
+          }
           const { value } = await reader.read();
-          if (left-- > 0) to.enqueue(value); else { reader.cancel(); to.error(new TypeError("network error")); }
+          read += decoder.decode(value, { stream: true });
+          to.enqueue(value);
         } }), { headers: response.headers });
       };
     """)
-    page.open().begin(QUESTION)
-    expect(page.outcome).to_have_attribute("data-kind", "failed")
-    assert "broke off" in text_of(page)
-    assert page.page.locator(".block").count() > 0
+    try:
+        page.open().begin(QUESTION)
+        expect(page.outcome).to_have_attribute("data-kind", "failed")
+        assert "broke off" in text_of(page)
+        assert page.page.locator(".block").count() > 0
+    finally:
+        script.gate.set()
 
 
 def test_a_busy_server_is_told_as_busy(page, script, watched, monkeypatch):

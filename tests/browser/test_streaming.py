@@ -48,57 +48,69 @@ def test_stages_are_told_politely_and_pieces_of_text_are_not(page, script):
     assert page.page.locator("#announcer").get_attribute("aria-live") == "polite"
 
 
-def test_the_focus_and_a_selection_survive_the_pieces_that_follow(page, script):
-    script.pause, script.gate = 0.01, threading.Event()
-    script.gate.set()
+FIRST = "1. Promote the reader. [1]\n"
+LIST = FIRST + "2. Wait for it. [4]\n"
+COMMAND = FIRST + "\n   ```bash\n   aws rds wait\n   ```\n"
+"""It makes paragraphs of the list's items, of those that were shown too."""
+
+
+@pytest.mark.parametrize("says", [LIST, COMMAND], ids=["list", "command"])
+def test_the_focus_survives_the_pieces_that_follow(page, script, says):
+    script.says, script.gate, script.behind = says, threading.Event(), FIRST
     page.open().begin(QUESTION)
-    page.cites.first.wait_for()
-    script.gate.clear()
-    page.cites.first.focus()
-    before = page.page.locator(".block").last.inner_text()
-    script.gate.set()
+    try:
+        page.cites.first.focus()
+        before = page.page.locator(".blocks").inner_text()
+    finally:
+        script.gate.set()
     page.page.locator('#answer[aria-busy="false"]').wait_for()
     assert page.page.locator(".blocks").inner_text() != before
     expect(page.cites.first).to_be_focused()
 
 
+def test_a_selection_survives_the_pieces_that_follow(page, script):
+    script.says, script.gate, script.behind = LIST, threading.Event(), FIRST
+    page.open().begin(QUESTION)
+    try:
+        page.cites.first.wait_for()
+        page.page.evaluate(
+            "() => getSelection().selectAllChildren(document.querySelector('.blocks li'))"
+        )
+    finally:
+        script.gate.set()
+    page.page.locator('#answer[aria-busy="false"]').wait_for()
+    assert "Promote the reader." in page.page.evaluate("() => String(getSelection())")
+    assert page.page.locator(".blocks li").count() == 2
+
+
 def test_half_a_command_cannot_be_copied(page, script):
     script.says = "1. Promote it. [1]\n\n   ```bash\n   rm -rf /var/tmp/scratch\n   ```\n"
-    script.pause, script.size = 0.05, 30
+    script.gate, script.behind = threading.Event(), "/var"
     page.open().begin(QUESTION)
     code = page.page.locator(".code").first
-    code.wait_for()
-    if page.page.locator("#answer").get_attribute("aria-busy") == "true":
+    try:
+        expect(code).to_contain_text("rm -rf /var")
         expect(code.locator(".copy-code")).to_be_hidden()
+    finally:
+        script.gate.set()
     page.page.locator('#answer[aria-busy="false"]').wait_for()
     expect(code.locator(".copy-code")).to_be_visible()
 
 
-def test_what_is_void_is_cleared_when_another_advisor_writes(page):
-    """The contract's ``restarted``, as the page reads it from the stream."""
-    frames = [
-        ("status", {"stage": "found", "message": "Found 1 relevant source", "sources": 1}),
-        ("chunk", {"text": "void", "block": 0, "html": "<p>void</p>"}),
-        ("chunk", {"text": "void", "block": 1, "html": "<p>void, too</p>"}),
-        ("status", {"stage": "restarted", "message": "anew", "reason": "advice_failed"}),
-        ("chunk", {"text": "valid", "block": 0, "html": "<p>valid</p>"}),
-        ("done", {"success": True, "citationCount": 0, "recommendation": None, "answerId": None}),
-    ]
-    page.open()
-    shown = page.page.evaluate(
-        """async (frames) => {
-          const { newAnswer, take } = await import("/static/js/answer-state.js");
-          const { AnswerBlocks } = await import("/static/js/answer-blocks.js");
-          const [state, blocks] = [newAnswer("?", {}), new AnswerBlocks()];
-          return frames.map(([type, data]) => {
-            take(state, type, data);
-            blocks.show(state.blocks, new Map());
-            return blocks.element.textContent;
-          });
-        }""",
-        frames,
-    )
-    assert shown == ["", "void", "voidvoid, too", "", "valid", "valid"]
+def test_what_was_shown_is_taken_back_when_the_answer_comes_to_something_else(page, script):
+    script.says = "1. Promote the reader. [1]\n\nNothing of this will last.\n"
+    script.comes_to = "1. Wait for it. [4]\n"
+    script.gate, script.behind = threading.Event(), "last.\n"
+    page.open().begin(QUESTION)
+    try:
+        expect(page.page.locator(".block")).to_have_count(2)
+        expect(page.page.locator(".blocks")).to_contain_text("Promote the reader.")
+    finally:
+        script.gate.set()
+    page.page.locator('#answer[aria-busy="false"]').wait_for()
+    expect(page.page.locator(".block")).to_have_count(1)
+    expect(page.page.locator(".block")).to_contain_text("Wait for it.")
+    assert page.cites.evaluate_all("(all) => all.map((it) => it.dataset.number)") == ["4"]
 
 
 def test_going_back_while_an_answer_comes_leads_to_the_one_of_the_address(page, script):

@@ -8,6 +8,7 @@ import { parsedBlock } from "./trusted-html.js";
 /** @typedef {import("./answer-state.js").Source} Source */
 
 const PLACEHOLDER = /<[A-Za-z][\w .:|-]{0,60}>/g;
+const FOCUSABLE = "a[href], button, [tabindex]";
 
 export class AnswerBlocks {
   /** @type {string[]} */
@@ -36,8 +37,18 @@ export class AnswerBlocks {
     const fresh = parsedBlock(html, sources);
     fresh.querySelectorAll("pre").forEach(withCopyButton);
     fresh.querySelectorAll("table").forEach(scrollable);
-    morph(this.element.children[index], fresh);
+    const block = this.element.children[index];
+    const focused = focusable(block).findIndex((one) => one === document.activeElement);
+    morph(block, fresh);
+    // a list whose items become paragraphs is made anew; what is focused in it stays so
+    const now = focusable(block)[focused];
+    if (now && now !== document.activeElement) now.focus({ preventScroll: true });
   }
+}
+
+/** @param {Element} block @returns {HTMLElement[]} */
+function focusable(block) {
+  return [...block.querySelectorAll(FOCUSABLE)].filter((one) => one instanceof HTMLElement);
 }
 
 /** @param {Element} pre */
