@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import threading
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -136,3 +136,11 @@ class Deployment:
     def _ask_as_gateway(self, arguments: dict[str, Any]) -> dict[str, Any]:
         client = SimpleNamespace(custom={"bedrockAgentCoreToolName": TOOL})
         return self._call(arguments, SimpleNamespace(client_context=client))
+
+
+@pytest.fixture(name="deployment")
+def deployment_fixture(account: Account, function: Callable[..., Any]) -> Iterator[Deployment]:
+    """Give a deployment with all its parts."""
+    with closing(Deployment(account, function)) as made:
+        made.make()
+        yield made

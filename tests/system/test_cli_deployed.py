@@ -7,17 +7,16 @@ that an unmodified boto3 talks to.
 from __future__ import annotations
 
 import json
-from contextlib import closing
 
 import pytest
 from mcp import StdioServerParameters
 
 from tests.support.account import account_fixture, moto_fixture  # noqa: F401 - fixtures
 from tests.support.cli import COMMAND, assert_one_line, assert_verbatim
-from tests.support.deployed import (  # noqa: F401 - a fixture
+from tests.support.deployed import (  # noqa: F401 - fixtures
     ALIAS,
     NAME,
-    Deployment,
+    deployment_fixture,
     function_fixture,
 )
 from tests.support.local import CORPUS
@@ -26,13 +25,6 @@ from tests.support.mcp_served import talking
 from tests.unit.orchestrator.schema import VALIDATOR
 
 QUESTION = "How do we fail over the RDS cluster?"
-
-
-@pytest.fixture
-def deployment(account, function):
-    with closing(Deployment(account, function)) as made:
-        made.make()
-        yield made
 
 
 def ways(deployment):

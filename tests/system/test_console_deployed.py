@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import json
 import signal
-from contextlib import closing
 
 import httpx
 import pytest
 
 from tests.support.account import account_fixture, moto_fixture  # noqa: F401 - fixtures
 from tests.support.cli import SECONDS, lines_of
-from tests.support.deployed import NAME, Deployment, function_fixture  # noqa: F401 - a fixture
+from tests.support.deployed import (  # noqa: F401 - fixtures
+    NAME,
+    deployment_fixture,
+    function_fixture,
+)
 from tests.support.local import CORPUS
 from tests.unit.console.pages import assert_inert
 
 QUESTION = "How do we fail over the RDS cluster?"
-
-
-@pytest.fixture
-def deployment(account, function):
-    with closing(Deployment(account, function)) as made:
-        made.make()
-        yield made
 
 
 @pytest.fixture
