@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -170,6 +171,7 @@ def _serve(answer: Callable[[bytes], bytes | str]) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches whoever started it, too
     serving = _fixed() if sys.argv[1] == "fixed" else _derived
     threading.Thread(target=_serve, args=(serving,), daemon=True).start()
     sys.stdin.buffer.read()

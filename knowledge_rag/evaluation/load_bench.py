@@ -110,10 +110,14 @@ class _Run:
         self.rss_megabytes: list[float] = []
 
     def carry_out(self) -> None:
-        """Make all the calls."""
+        """Make all the calls; who interrupts it waits for those that are under way alone."""
         with ThreadPoolExecutor(self._settings.threads) as pool:
-            for worker in [pool.submit(self._work) for _ in range(self._settings.threads)]:
-                worker.result()
+            try:
+                for worker in [pool.submit(self._work) for _ in range(self._settings.threads)]:
+                    worker.result()
+            finally:
+                with self._lock:
+                    self._numbers = iter(())
 
     def _work(self) -> None:
         while (number := self._next()) is not None:

@@ -1,6 +1,9 @@
 """The benchmarks do what they say with few calls; what they measure is for people to read."""
 
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -65,6 +68,31 @@ def test_load_is_told_with_its_percentiles_and_memory():
     assert report.sound
     json.dumps(report.to_dict(), allow_nan=False)
     assert "mixed up: 0" in shown(load_bench.as_table(report), width=200)
+
+
+def test_a_load_that_is_interrupted_ends_with_the_calls_that_are_under_way():
+    asked = []
+
+    def interrupted_soon(event, _context):
+        asked.append(event)
+        if len(asked) == 5:
+            signal.raise_signal(signal.SIGINT)
+        return {"status": "degraded", "results": []}
+
+    run = load_bench._Run(interrupted_soon, LoadSettings(calls=1_000_000, threads=2))
+    with pytest.raises(KeyboardInterrupt):
+        run.carry_out()
+    assert len(asked) < 1_000_000
+
+
+def test_ctrl_c_is_for_whoever_started_the_server():
+    command = [sys.executable, "-m", "knowledge_rag.evaluation.bench_server", "fixed"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as server:
+        assert int(server.stdout.readline())
+        server.send_signal(signal.SIGINT)
+        _, told = server.communicate()
+    assert (server.returncode, told) == (0, b"")
 
 
 @pytest.mark.parametrize(
