@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.table import Table
 
 from knowledge_rag.local.ingest import ingest
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from knowledge_rag.local.embeddings import Embedder
@@ -68,12 +69,14 @@ def run_ingest_bench(docs: Path, embedder: Embedder) -> IngestBenchReport:
 
 def as_table(report: IngestBenchReport) -> Table:
     """Lay a report out for a terminal."""
-    table = Table(title=f"{report.documents} documents, {report.chunks} chunks")
+    documents, chunks = counted(report.documents, "document"), counted(report.chunks, "chunk")
+    table = Table(title=f"{documents}, {chunks}")
     for heading in ("ingest", "seconds", "chunks/s", "in the model"):
         table.add_column(heading, justify="left" if heading == "ingest" else "right")
     speed = report.chunks / report.seconds
     table.add_row("first", f"{report.seconds:.2f}", f"{speed:.1f}", f"{report.in_model:.1%}")
-    table.add_row("again, nothing changed", f"{report.again_seconds:.2f}", "", "0 chunks")
+    again = counted(report.again_embedded, "chunk")
+    table.add_row("again, nothing changed", f"{report.again_seconds:.2f}", "", again)
     verdict = "reached" if report.reached else "missed"
     table.caption = f"aim: at least {report.reach:.0%} of the first one in the model: {verdict}"
     return table
