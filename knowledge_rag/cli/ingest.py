@@ -89,7 +89,8 @@ def show_report(console: Console, report: IngestReport, path: Path) -> None:
     documents = len(report.added) + len(report.changed) + report.unchanged
     changes = (
         f"{len(report.added)} new, {len(report.changed)} changed, {report.unchanged} unchanged, "
-        f"{len(report.removed)} removed; {report.embedded} chunks embedded in {report.seconds:.1f} s"
+        f"{len(report.removed)} removed; "
+        f"{counted(report.embedded, 'chunk')} embedded in {report.seconds:.1f} s"
     )
     console.print(
         neutralise(f"{counted(documents, 'document')}, {counted(report.chunks, 'chunk')} in {path}")

@@ -15,6 +15,7 @@ from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.extract.lint.check import lint_text
 from knowledge_rag.local.corpus import find_documents, read_extracted
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +73,5 @@ def _show(findings: Sequence[Finding], documents: int) -> None:
     console = out()
     for finding in findings:
         console.print(neutralise(str(finding)))
-    number = sum(finding.count for finding in findings)
-    plural = "" if number == 1 else "s"
-    err().print(f"{number} finding{plural} in {documents} documents", style="dim")
+    number = counted(sum(finding.count for finding in findings), "finding")
+    err().print(f"{number} in {counted(documents, 'document')}", style="dim")

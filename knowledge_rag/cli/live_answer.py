@@ -9,6 +9,7 @@ from rich.text import Text
 
 from knowledge_rag.cli.terminal import err
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,9 +56,9 @@ class LiveAnswer:
             self._live.start()  # not before: until then others show how far they are
         match event["event"]:
             case "searching":
-                self._stage = f"searching: {len(event['queries'])} queries ..."
+                self._stage = f"searching: {counted(len(event['queries']), 'query')} ..."
             case "found":
-                self._stage = f"found {event['sources']} passages, writing ..."
+                self._stage = f"found {counted(event['sources'], 'passage')}, writing ..."
             case "text":
                 self._written += event["text"]
             case "restarted":

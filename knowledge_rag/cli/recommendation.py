@@ -8,6 +8,7 @@ from rich.text import Text
 
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +57,7 @@ def show_evidence(console: Console, findings: Findings) -> None:
     for asked in findings.asked:
         ended = asked.outcome.reason or asked.outcome.status
         filters = "".join(f" [{key}={value}]" for key, value in asked.query.filters.items())
-        found = f"{len(asked.outcome.results)} results" if asked.outcome.results else ended
+        found = counted(len(asked.outcome.results), "result") if asked.outcome.results else ended
         _print(console, f"asked: {' '.join(asked.query.text.split())}{filters}: {found}", "dim")
     for entry, result in zip(findings.ledger.entries, findings.ledger.results, strict=True):
         score = "" if result.relevance_score is None else f"  score {result.relevance_score:.2f}"

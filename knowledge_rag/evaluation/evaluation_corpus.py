@@ -14,6 +14,7 @@ from knowledge_rag.local.corpus import find_documents, read_bytes
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.ingest import IngestSettings, ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -130,9 +131,10 @@ def doubts_about_labels(rows: tuple[Row, ...], documents: Documents) -> Iterator
         if t.sha256 and documents.sha256.get(t.source_file, t.sha256) != t.sha256
     }
     if gone:
-        yield f"{documents.root} lacks {_files(gone)} that should answer questions: {_some(gone)}"
+        yield f"{documents.root} lacks {counted(len(gone), 'document')} that should answer questions: {_some(gone)}"
     if changed:
-        yield f"the labels were made on other versions of {_files(changed)}: {_some(changed)}"
+        others = counted(len(changed), "document")
+        yield f"the labels were made on other versions of {others}: {_some(changed)}"
 
 
 @contextmanager
@@ -190,10 +192,6 @@ def _make_room(used: Path) -> None:
         )
         for path in others[KEPT - 1 :]:
             path.unlink(missing_ok=True)
-
-
-def _files(names: set[str]) -> str:
-    return f"{len(names)} document{'s' if len(names) > 1 else ''}"
 
 
 def _some(names: set[str]) -> str:

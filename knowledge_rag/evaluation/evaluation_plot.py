@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.evaluation_report import RELEVANCE_ABOVE
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -112,7 +113,7 @@ def _draw_hits(axes: Axes, evaluation: Evaluation) -> None:
     axes.plot(range(1, len(curve) + 1), curve, color=BLUE, marker="o", linewidth=2, label="hit@k")
     axes.axhline(RELEVANCE_ABOVE, color=GREY, linestyle="--", linewidth=1, label="target for hit@5")
     axes.set(
-        title=f"Answered among the first k ({evaluation.figures.queries} queries)",
+        title=f"Answered among the first k ({counted(evaluation.figures.queries, 'query')})",
         xlabel="k (results)",
         ylabel="share of queries (0 to 1)",
         ylim=(0, 1.02),

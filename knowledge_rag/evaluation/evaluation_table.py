@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,8 @@ def _figures(evaluation: Evaluation) -> Table:
     setup = evaluation.setup
     asked = " with the alert's name" if setup.with_alert else ""
     how = f"{setup.search} search, {setup.way}" if setup.search else setup.way
-    table = Table(title=f"{evaluation.figures.queries} queries{asked}, {how}", show_header=False)
+    queries = counted(evaluation.figures.queries, "query")
+    table = Table(title=f"{queries}{asked}, {how}", show_header=False)
     table.add_column()
     table.add_column(justify="right")
     for row in _rows(evaluation.figures):

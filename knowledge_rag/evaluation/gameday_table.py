@@ -14,6 +14,7 @@ from knowledge_rag.core.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.faults.targets import Target
 from knowledge_rag.evaluation.gameday_alarms import QUERIES_A_MINUTE
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,7 +96,7 @@ def problems(day: GameDay) -> Iterator[str]:
 def summary(day: GameDay) -> str:
     """Give the result of a game day in a line."""
     worst, whole = f"slowest call {day.worst_seconds:.2f} s", f"{day.seconds:.0f} s in all"
-    count = f"{day.target}: {len(day.rows)} faults"
+    count = f"{day.target}: {counted(len(day.rows), 'fault')}"
     if day.target is not Target.FUNCTION:
         misled = sum(bool(row.played and row.played.misled) for row in day.rows)
         late = sum(bool(row.played and _is_late(row.played)) for row in day.rows)

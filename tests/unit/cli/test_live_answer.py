@@ -32,6 +32,13 @@ def test_stages_and_text_are_shown_as_they_come(live):
     assert shown(live) == ["found 7 passages, writing ...", "1. Promote it [1].", "2. Wait"]
 
 
+def test_one_is_not_told_as_several(live):
+    live.notify({"event": "searching", "queries": ["a"]})
+    assert shown(live) == ["searching: 1 query ..."]
+    live.notify({"event": "found", "status": "ok", "sources": 1})
+    assert shown(live) == ["found 1 passage, writing ..."]
+
+
 def test_what_was_taken_back_is_gone(live):
     for event in ({"event": "text", "text": "old"}, {"event": "restarted"}, {"event": "evidence"}):
         live.notify(event)
