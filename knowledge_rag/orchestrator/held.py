@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.metadata import finite_score
+from knowledge_rag.core.metadata import SHOWN_FIELDS, finite_score, shown_fields
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult
 from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.orchestrator.retrieval import MAX_BUDGET_SECONDS
@@ -83,7 +83,14 @@ def _kept(given: object, query: Query) -> RetrievalOutcome:
     if not all(map(_is_exact, results)):
         _logger.error("results=%d | retrieval gave what is no evidence", len(results))
         return degraded(Reason.UNVERIFIABLE_RESULTS)
-    return given if len(results) == len(found) else replace(given, results=results)
+    told = tuple(map(_told, results))
+    return given if told == tuple(found) else replace(given, results=told)
+
+
+def _told(result: RetrievalResult) -> RetrievalResult:
+    """Give a result without what can't be shown of the metadata that are; others stay as they are."""
+    others = {name: it for name, it in result.metadata.items() if name not in SHOWN_FIELDS}
+    return replace(result, metadata={**others, **shown_fields(result.metadata)})
 
 
 def _is_exact(result: object) -> bool:

@@ -86,6 +86,12 @@ def test_what_is_no_evidence_is_never_given(odd):
     assert (outcome.status, outcome.reason) == (Status.DEGRADED, Reason.UNVERIFIABLE_RESULTS)
 
 
+def test_metadata_that_can_not_be_shown_are_left_out_and_unknown_ones_stay():
+    odd = {"title": b"bytes", "page": 2.0, "incident_id": "a\nb", "tags": "rds", "team": {"of": 1}}
+    (kept,) = ask(found(replace(result(), metadata=odd))).results
+    assert kept.metadata == {"page": 2, "team": {"of": 1}}
+
+
 def test_who_never_answers_is_a_timeout():
     async def ask_one():
         waiting = Waiting()
