@@ -5,7 +5,8 @@ from markdown_it import MarkdownIt
 
 from knowledge_rag.core.markdown import find_headings, first_heading
 
-ORACLE = MarkdownIt("commonmark").enable("table")
+ORACLE = MarkdownIt("commonmark").enable("table").disable("inline")
+"""It finds blocks; what stands in their lines, which takes it most of the time, is no matter here."""
 
 
 def outline(text):
