@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.extract.documents import extract, is_extracted
-from knowledge_rag.local.corpus import find_documents, read_bytes
+from knowledge_rag.local.corpus import find_documents, read_beside, read_bytes
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.ingest import IngestSettings, ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -30,6 +31,10 @@ CACHE_FOLDER: Final = "eval"
 KEPT: Final = 6
 """Knowledge bases that the cache keeps; the one that was not used for longest goes first."""
 
+ABANDONED_SECONDS: Final = 86_400.0
+"""No run takes so long: an unfinished one as old as that was left behind by one that was killed."""
+
+_UNFINISHED: Final = ".part"
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -144,7 +149,7 @@ def ingested(
     """Open the knowledge base of these documents, made unless the cache has it.
 
     Args:
-        documents: the folder; its content names the cached file.
+        documents: the folder; what it holds, and says beside its documents, names the cached file.
         cache_dir: of the product.
         embedder: the model.
         progress: called while it is made.
@@ -168,14 +173,19 @@ def ingested(
 
 
 def _cached(documents: Documents, cache_dir: Path, embedder: Embedder) -> Path:
-    parts = (documents.fingerprint, IngestSettings().fingerprint, embedder.fingerprint)
+    settings = IngestSettings()
+    rules = (
+        settings.fingerprint_of(name, read_beside(documents.files[name]))
+        for name in sorted(documents.sha256)
+    )
+    parts = (documents.fingerprint, *rules, embedder.fingerprint)
     name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
     return cache_dir / CACHE_FOLDER / f"{name}.kb"
 
 
 def _make(documents: Documents, path: Path, embedder: Embedder, progress: Progress | None) -> None:
     # beside its place, so that a run that is interrupted leaves nothing that looks finished
-    unfinished = path.with_suffix(f".{os.getpid()}.part")
+    unfinished = path.with_suffix(f".{os.getpid()}{_UNFINISHED}")
     try:
         ingest(documents.root, unfinished, embedder=embedder, progress=progress)
         unfinished.replace(path)
@@ -190,7 +200,12 @@ def _make_room(used: Path) -> None:
             key=lambda path: path.stat().st_mtime,
             reverse=True,
         )
-        for path in others[KEPT - 1 :]:
+        abandoned = (
+            path
+            for path in used.parent.glob(f"*{_UNFINISHED}*")  # and SQLite's journals of them
+            if time.time() - path.stat().st_mtime > ABANDONED_SECONDS
+        )
+        for path in (*others[KEPT - 1 :], *abandoned):
             path.unlink(missing_ok=True)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import time
 from contextlib import closing
 
 import pytest
@@ -121,6 +124,39 @@ def test_documents_are_ingested_once_and_anew_when_a_byte_changes(documents, tmp
         assert opened.path != path
         chunks = [text for text in third.embedded if "\n\n" in text]  # the others are contexts
         assert opened.chunks == len(chunks)
+
+
+def test_documents_are_ingested_anew_when_what_is_said_beside_one_changes(documents, tmp_path):
+    owners = []
+    for owner in ("orders", "billing"):
+        beside = json.dumps({"metadataAttributes": {"owner": owner}})
+        write_files(documents.root, {f"{RDS}.metadata.json": beside})
+        with (
+            ingested(Documents.of(documents.root), tmp_path, WordHashes()) as opened,
+            local_retrieval(opened) as retrieval,
+        ):
+            (asked,) = ask_all(retrieval, ROWS[:1], max_results=1)
+        owners.append(asked.outcome.results[0].metadata.get("owner"))
+    assert owners == ["orders", "billing"]
+
+
+def test_documents_are_ingested_anew_when_pages_give_other_lines(tmp_path, monkeypatch):
+    page = {"a.html": "<main><h1>Writer</h1><p>Promote the replica.</p></main>"}
+    documents = Documents.of(write_files(tmp_path / "docs", page))
+    with ingested(documents, tmp_path, WordHashes()) as opened:
+        before = opened.path
+    monkeypatch.setattr("knowledge_rag.extract.documents.EXTRACTION", 999)
+    with ingested(documents, tmp_path, WordHashes()) as opened:
+        assert opened.path != before
+
+
+def test_what_killed_runs_left_in_the_cache_goes_in_time(documents, tmp_path):
+    write_files(tmp_path / "eval", {"a.7.part": "", "a.7.part-journal": "", "b.8.part": ""})
+    long_ago = time.time() - 2 * 86_400
+    for name in ("a.7.part", "a.7.part-journal"):
+        os.utime(tmp_path / "eval" / name, (long_ago, long_ago))
+    with ingested(documents, tmp_path, WordHashes()) as opened:
+        assert set((tmp_path / "eval").iterdir()) == {opened.path, tmp_path / "eval" / "b.8.part"}
 
 
 def test_a_damaged_knowledge_base_in_the_cache_is_made_anew(documents, tmp_path):
