@@ -32,6 +32,7 @@ from knowledge_rag.cli.model import model
 from knowledge_rag.cli.retrieve import retrieve
 from knowledge_rag.cli.serve import serve
 from knowledge_rag.cli.smoke import smoke
+from knowledge_rag.cli.stopping import put_away_when_killed
 from knowledge_rag.cli.streams import discard_output, prepare_streams
 from knowledge_rag.cli.terminal import tell
 from knowledge_rag.cli.verify import verify
@@ -90,6 +91,7 @@ def _common(
 def main() -> None:
     """Run the command line; every failure ends in one line and its exit code."""
     prepare_streams()
+    put_away_when_killed()
     logging.getLogger("knowledge_rag").addHandler(
         logging.NullHandler()
     )  # commands say it themselves

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sqlite3
 from contextlib import closing
 
 import pytest
 
-from tests.support.cli import assert_one_line
+from tests.support.cli import SECONDS, assert_one_line
 from tests.support.local import RUNBOOKS, write_files
 
 # what is typed -> exit code, and what the line says; {} is the folder that `place` makes
@@ -153,3 +154,13 @@ def test_a_missing_model_is_named_with_what_mends_it(cli, tmp_path):
     assert (ran.code, ran.out) == (4, "")
     assert_one_line(ran.err, "model.safetensors: No such file or directory: run `make setup`")
     assert not any(cli.data.iterdir())
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_killed_ends_in_an_orderly_way(cli, tmp_path, how):
+    os.mkfifo(tmp_path / "pipe")
+    with cli.started("verify", "--evidence", tmp_path / "pipe") as process:
+        with (tmp_path / "pipe").open("wb"):  # opens once the command waits for what is in it
+            process.send_signal(how)
+            assert process.wait(SECONDS) == 128 + how
+        assert process.stdout.read() + process.stderr.read() == b""
