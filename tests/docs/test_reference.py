@@ -30,11 +30,12 @@ OF_OTHERS = re.compile(
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_what_the_code_gives(name):
     written = (FOLDER / name).read_text(encoding="utf-8")
-    assert written == PAGES[name](), f"docs/reference/{name} is old: run `{COMMAND}` and commit it"
+    assert written == PAGES[name](), f"docs/{name} is old: run `{COMMAND}` and commit it"
 
 
 def test_no_page_is_left_that_nothing_makes():
-    assert {path.name for path in FOLDER.iterdir()} == PAGES.keys()
+    there = {path.relative_to(FOLDER).as_posix() for path in (FOLDER / "reference").iterdir()}
+    assert there <= PAGES.keys()
 
 
 def read_by(*folders: str) -> Iterator[tuple[str, Path]]:
@@ -45,7 +46,7 @@ def read_by(*folders: str) -> Iterator[tuple[str, Path]]:
 
 
 def test_every_variable_that_the_product_reads_is_told():
-    page = (FOLDER / "settings.md").read_text(encoding="utf-8")
+    page = (FOLDER / "reference" / "settings.md").read_text(encoding="utf-8")
     found = {
         name: path
         for name, path in read_by("knowledge_rag", "lambdas")

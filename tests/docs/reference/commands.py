@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from typer import Context
 from typer.main import get_command
@@ -15,8 +15,6 @@ from tests.docs.reference.markdown import cell, code, page, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from typer.core import TyperCommand
 
 NAME = "knowledge-rag"
 _BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]$")
@@ -37,7 +35,7 @@ def commands(at: Context) -> Iterator[Context]:
         yield from commands(context(name, command, at))
 
 
-def context(name: str, command: TyperCommand, parent: Context | None) -> Context:
+def context(name: str, command: Any, parent: Context | None) -> Context:
     """Give what a command knows when it is called, without calling it."""
     return Context(command, info_name=name, parent=parent)
 
@@ -54,7 +52,7 @@ def _rows(at: Context) -> Iterator[list[str]]:
     for parameter in at.command.params:
         if record := parameter.get_help_record(at):
             declaration, words = record
-            bounds = []
+            bounds: list[str] = []
             while found := _BRACKETS.search(words):
                 bounds.insert(0, found[1])
                 words = words[: found.start()]

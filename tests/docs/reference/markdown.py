@@ -14,9 +14,7 @@ COMMAND = "python -m tests.docs.reference"
 
 def page(title: str, about: str, *parts: str) -> str:
     """Give a whole page, which says what it was made of."""
-    head = (
-        f"# {title}\n\n{about} Made from the code by `{COMMAND}`; a test holds it against the code."
-    )
+    head = f"# {title}\n\n{about} Made by `{COMMAND}`; a test tells when it is old."
     return "\n\n".join([head, *(part.strip("\n") for part in parts)]) + "\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tests.docs.reference.commands import commands_page
+from tests.docs.reference.decisions import decisions_page
 from tests.docs.reference.monitoring import monitoring_page
 from tests.docs.reference.outcomes import outcomes_page
 from tests.docs.reference.recommendation import recommendation_page
@@ -15,13 +16,14 @@ from tests.support.local import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FOLDER: Final = PROJECT / "docs" / "reference"
+FOLDER: Final = PROJECT / "docs"
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
-    "commands.md": commands_page,
-    "settings.md": settings_page,
-    "tool.md": tool_page,
-    "recommendation.md": recommendation_page,
-    "monitoring.md": monitoring_page,
-    "outcomes.md": outcomes_page,
+    "decisions/README.md": decisions_page,
+    "reference/commands.md": commands_page,
+    "reference/settings.md": settings_page,
+    "reference/tool.md": tool_page,
+    "reference/recommendation.md": recommendation_page,
+    "reference/monitoring.md": monitoring_page,
+    "reference/outcomes.md": outcomes_page,
 }

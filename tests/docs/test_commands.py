@@ -1,0 +1,146 @@
+"""Every command that a page shows is one that the program takes."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+
+import pytest
+import typer
+from typer.main import get_command
+
+from knowledge_rag.cli.app import app
+from tests.docs.reference.commands import NAME, context
+from tests.docs.reference.commands import commands as below
+from tests.docs.site import PAGES, Page, commands
+from tests.support.local import PROJECT
+
+EACH = pytest.mark.parametrize("page", PAGES, ids=str)
+ROOT = get_command(app)
+for _option in ROOT.params:
+    _option.callback = None  # or reading --install-completion would install it
+WORKFLOWS = sorted((PROJECT / "examples").rglob("*.yml"))
+MAKEFILE = (PROJECT / "Makefile").read_text(encoding="utf-8")
+OPTIONS = {
+    option
+    for at in below(context(NAME, ROOT, None))
+    for parameter in at.command.params
+    for option in (*parameter.opts, *parameter.secondary_opts, "--help")
+}
+OF_OTHERS = {"--a"}
+"""Options of other programs, and made-up ones, that pages name alone."""
+IS_COMMAND = re.compile(rf"{NAME} |(?:{'|'.join(ROOT.commands)}) --")
+
+
+def found(words):
+    """The command that words name, and the words left for it."""
+    command, rest = ROOT, list(words)
+    while rest and rest[0] in getattr(command, "commands", {}):
+        command = command.commands[rest.pop(0)]
+    return command, rest
+
+
+def problem(words):
+    """What the program would say to words behind its name, ``""`` where it takes them."""
+    command, rest = found(words)
+    if rest and hasattr(command, "commands") and not rest[0].startswith("-"):
+        return f"no such command: {rest[0]}"
+    try:
+        command.make_context(NAME, rest)
+    except typer.Exit:  # --help and --version
+        return ""
+    except typer.TyperException as error:
+        return error.format_message()
+    return ""
+
+
+def ours(all_commands):
+    """Words behind the name of each command that is this program's."""
+    return [words[1:] for words in all_commands if words[0].rpartition("/")[2] == NAME]
+
+
+def wrong(all_commands):
+    return {shlex.join(words): said for words in ours(all_commands) if (said := problem(words))}
+
+
+def unknown(span):
+    """What a sentence's command has that the program does not; its values may be left out."""
+    command, rest = found(shlex.split(span.removeprefix(f"{NAME} ")))
+    options = {it for each in command.params for it in (*each.opts, *each.secondary_opts)}
+    named = {word.partition("=")[0] for word in rest if word.startswith("--")}
+    below_it = [] if named or not hasattr(command, "commands") else rest
+    return [*below_it, *(named - options - {"--help"})]
+
+
+@EACH
+def test_every_command_in_a_block_is_taken_as_it_stands(page):
+    assert wrong(page.commands()) == {}
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_every_command_of_a_workflow_is_taken_as_it_stands(path):
+    script = re.sub(
+        r"^ *(?:- )?(?:run: )?", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    run = list(commands(script))
+    assert ours(run)
+    assert wrong(run) == {}
+
+
+@EACH
+def test_every_command_in_a_sentence_exists_with_its_options(page):
+    assert [span for span in page.spans if IS_COMMAND.match(span) and unknown(span)] == []
+
+
+@EACH
+def test_every_option_in_a_sentence_is_one_of_some_command(page):
+    named = {span.split()[0].partition("=")[0] for span in page.spans if span.startswith("--")}
+    assert named - OPTIONS - OF_OTHERS == set()
+
+
+@EACH
+def test_every_make_target_exists(page):
+    named = {words[1] for words in page.commands() if words[0] == "make" and len(words) > 1}
+    named |= {span.split()[1] for span in page.spans if re.match(r"make [a-z]", span)}
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    assert named - targets == set()
+
+
+@EACH
+def test_every_module_that_is_run_exists(page):
+    named = set(re.findall(r"python -m ((?:tests|infra|knowledge_rag)[\w.]*)", page.text))
+    assert [name for name in named if importlib.util.find_spec(name) is None] == []
+
+
+@EACH
+def test_the_cdk_is_the_one_that_make_runs(page):
+    (pinned,) = re.findall(r"aws-cdk@([\d.]+)", MAKEFILE)
+    assert set(re.findall(r"aws-cdk@([\d.]+)", page.text)) <= {pinned}
+
+
+class TestReading:
+    def test_a_script_gives_its_simple_commands(self):
+        script = "A=b x 'c d' | y > z  # no\nf \\\n  g && h || true\n"
+        assert list(commands(script)) == [
+            ["x", "c d"], ["y"], ["z"], ["f", "g"], ["h"], ["true"],
+        ]  # fmt: skip
+
+    def test_output_is_no_command(self):
+        assert list(commands("$ a b\nknowledge-rag c\n$ d\n", prompted=True)) == [["a", "b"], ["d"]]
+
+    def test_blocks_within_lists_are_read(self, tmp_path):
+        path = tmp_path / "page.md"
+        path.write_text("1. a\n\n   ```sh\n   knowledge-rag nothing\n   ```\n", encoding="utf-8")
+        assert ours(Page(path).commands()) == [["nothing"]]
+
+    @pytest.mark.parametrize(
+        "words",
+        ["nothing", "retrieve", "retrieve q --no-such", "serve --port x", "bench", "bench no"],
+    )
+    def test_what_the_program_refuses_is_a_problem(self, words):
+        assert problem(words.split())
+
+    @pytest.mark.parametrize("words", ["--version", "retrieve q --json", "bench all --help"])
+    def test_what_it_takes_is_none(self, words):
+        assert problem(words.split()) == ""

@@ -1,0 +1,92 @@
+"""Every link leads to what it names, and every page can be found."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from tests.docs.site import INDEX, PAGES, Page
+from tests.support.local import PROJECT
+
+EACH = pytest.mark.parametrize("page", PAGES, ids=str)
+BY_PATH = {page.path: page for page in PAGES}
+
+
+@EACH
+def test_every_link_within_the_project_leads_somewhere(page):
+    assert [str(link.path) for link in page.links if not link.path.exists()] == []
+
+
+@EACH
+def test_every_link_to_a_heading_finds_it(page):
+    to_headings = [link for link in page.links if link.anchor and link.path.suffix == ".md"]
+    missing = [
+        f"{link.path.relative_to(PROJECT)}#{link.anchor}"
+        for link in to_headings
+        if link.anchor not in (BY_PATH.get(link.path) or Page(link.path)).anchors
+    ]
+    assert missing == []
+
+
+def names_in(path):
+    """Tests of a file, or of all files of a folder."""
+    files = path.rglob("test_*.py") if path.is_dir() else [path]
+    return {
+        node.name
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+
+
+@EACH
+def test_a_link_that_names_a_test_leads_to_the_file_that_has_it(page):
+    named = [link for link in page.links if re.fullmatch(r"`test_\w+`|`Test\w+`", link.words)]
+    missing = [link.words for link in named if link.words.strip("`") not in names_in(link.path)]
+    assert missing == []
+
+
+def test_every_page_can_be_reached_from_the_index():
+    reached, waiting = set(), [INDEX]
+    while waiting:
+        path = waiting.pop()
+        if path not in reached and path in BY_PATH:
+            reached.add(path)
+            waiting += [link.path for link in BY_PATH[path].links]
+    pages = {page.path for page in PAGES if INDEX.parent in page.path.parents}
+    assert {str(path.relative_to(PROJECT)) for path in pages - reached} == set()
+
+
+def test_the_index_names_every_page_but_decisions_and_what_is_generated():
+    folders = {INDEX.parent, INDEX.parent / "operations", INDEX.parent / "reference"}
+    pages = {page.path for page in PAGES if page.path.parent in folders} - {INDEX}
+    linked = {link.path for link in BY_PATH[INDEX].links}
+    assert {str(path.relative_to(PROJECT)) for path in pages - linked} == set()
+
+
+class TestReading:
+    def page(self, folder, text):
+        path = folder / "page.md"
+        path.write_text(text, encoding="utf-8")
+        return Page(path)
+
+    def test_anchors_are_those_of_github(self, tmp_path):
+        page = self.page(
+            tmp_path,
+            "# A `b_c` & D!\n## Twice\n## Twice\n```sh\n# no heading\n```\n### [x](y.md) z\n",
+        )
+        assert page.anchors == {"a-b_c--d", "twice", "twice-1", "x-z"}
+
+    def test_links_in_code_are_none_and_code_in_links_is_kept(self, tmp_path):
+        page = self.page(tmp_path, "`[a](b)` [`test_x`](c.py) [d](#e) [f](https://g.h)\n")
+        assert [(link.words, link.path.name, link.anchor) for link in page.links] == [
+            ("`test_x`", "c.py", ""),
+            ("d", "page.md", "e"),
+        ]
+
+    def test_tests_are_found_in_files_and_folders(self):
+        folder = PROJECT / "tests" / "docs"
+        assert "test_tests_are_found_in_files_and_folders" in names_in(folder / "test_links.py")
+        assert "TestReading" in names_in(folder)

@@ -1,0 +1,54 @@
+"""``docs/agents.md``: its programs run, and what it names is there."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from types import SimpleNamespace
+
+import pytest
+
+from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID
+from tests.support.deployed import function_fixture  # noqa: F401 - a fixture
+from tests.support.local import PROJECT
+from tests.support.mcp_gateway import TOOL, McpGateway
+
+PAGE = (PROJECT / "docs" / "agents.md").read_text(encoding="utf-8")
+AGENTS, GATEWAY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+CITED = "[Source: runbooks/sqs-backlog.md, lines "
+
+
+@pytest.fixture
+def gateway(function, monkeypatch):
+    """A gateway in front of the real function, which knows the caller's signature."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    client = SimpleNamespace(custom={"bedrockAgentCoreToolName": TOOL})
+    context = SimpleNamespace(client_context=client)
+    with closing(McpGateway(lambda arguments: function(arguments, context))) as made:
+        yield made
+
+
+@pytest.mark.usefixtures("function")
+def test_the_page_s_programs_do_what_it_says(gateway, cli, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {"agent_id": AGENT_ID, "agent_alias_id": ALIAS_ID}
+    exec(AGENTS, names)
+    assert CITED in names["answer"]
+    (command,) = re.findall(r"^knowledge-rag (verify .*)$", PAGE, re.MULTILINE)
+    assert command.endswith(" events.json")
+    ran = cli(*command.split()[:-1], tmp_path / "events.json")
+    assert (ran.code, CITED in ran.out) == (0, True), ran.err
+    exec(GATEWAY, {"gateway_url": gateway.url})
+    status, *citations = capsys.readouterr().out.splitlines()
+    assert (status, len(citations)) == ("ok", 5)
+    assert citations[0].startswith(CITED)
+
+
+def test_the_outputs_and_the_tool_are_those_of_the_stack():
+    stack = (PROJECT / "infra" / "service_stack.py").read_text(encoding="utf-8")
+    named = re.findall(r"`([A-Z][a-z]+[A-Z]\w+|TryIt)`", PAGE.split("## Ask the agent")[0])
+    assert len(named) == 5
+    assert [name for name in [*named, "TryIt"] if f'_output("{name}",' not in stack] == []
+    assert f"`{TOOL}`" in PAGE
