@@ -8,7 +8,7 @@ and counted as such. Whoever has the documents can hold it against them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import InvalidCitation
 from knowledge_rag.core.metadata import (
@@ -20,6 +20,9 @@ from knowledge_rag.core.metadata import (
     shown_fields,
 )
 from knowledge_rag.core.outcome import DropReason, RetrievalResult
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 _PROOF: Final = frozenset({CONTENT_SHA256, CHUNK_ID})
 
@@ -51,7 +54,7 @@ def read_passage(text: object, metadata: object, score: object = None) -> Passag
     if not isinstance(metadata, dict) or _PROOF & metadata.keys():
         result = prove(text, metadata, score)
         return result if isinstance(result, DropReason) else Passage(result, proven=True)
-    if not isinstance(text, str) or not text:
+    if not _is_text(text):
         return DropReason.NOT_TEXT
     try:
         citation = citation_in(metadata)
@@ -61,3 +64,14 @@ def read_passage(text: object, metadata: object, score: object = None) -> Passag
         return DropReason.NOT_PROVEN
     shown = shown_fields(metadata)
     return Passage(RetrievalResult(text, citation, finite_score(score), shown), proven=False)
+
+
+def _is_text(value: object) -> TypeIs[str]:
+    """Whether it is text that a file can hold: a lone surrogate is nothing that bytes decode to."""
+    if not isinstance(value, str) or not value:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

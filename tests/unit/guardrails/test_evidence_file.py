@@ -120,6 +120,7 @@ def test_evidence_that_breaks_its_hashes_is_dropped():
         ({"source_file": "a.md", "start_line": 1.5, "end_line": 2}, "x", DropReason.NO_CITATION),
         ({"source_file": "a.md"}, "x", DropReason.NO_CITATION),
         ({"source_file": "a.md", "start_line": 1, "end_line": 1}, "", DropReason.NOT_TEXT),
+        ({"source_file": "a.md", "start_line": 1, "end_line": 1}, "\ud800", DropReason.NOT_TEXT),
         ({}, "x", DropReason.NO_CITATION),
     ],
 )  # fmt: skip
