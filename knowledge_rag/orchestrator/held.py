@@ -10,9 +10,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.metadata import SHOWN_FIELDS, finite_score, shown_fields
+from knowledge_rag.core.metadata import (
+    CONTEXT_LENGTH,
+    SHOWN_FIELDS,
+    finite_score,
+    shown_fields,
+)
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult
 from knowledge_rag.core.retrieval import degraded
+from knowledge_rag.guardrails.passages import Passage, read_passage
 from knowledge_rag.orchestrator.retrieval import MAX_BUDGET_SECONDS
 
 if TYPE_CHECKING:
@@ -94,7 +100,7 @@ def _told(result: RetrievalResult) -> RetrievalResult:
 
 
 def _is_exact(result: object) -> bool:
-    """Whether it is a result whose text has as many lines as its citation, and can be sent on."""
+    """Whether it is a result whose text is the cited lines, as far as it tells: its hashes, if any."""
     if not isinstance(result, RetrievalResult):
         return False
     citation: object = result.citation
@@ -104,15 +110,6 @@ def _is_exact(result: object) -> bool:
     score = result.relevance_score
     if score is not None and finite_score(score) is None:
         return False
-    cited = citation.end_line - citation.start_line
-    return _is_text(result.content) and result.content.count("\n") == cited
-
-
-def _is_text(value: object) -> bool:
-    if not isinstance(value, str) or not value:
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # a lone surrogate: it has no hash, and can't be shown
-        return False
-    return True
+    # a context prefix has been taken off long before
+    known = {name: it for name, it in metadata.items() if name != CONTEXT_LENGTH}
+    return isinstance(read_passage(result.content, {**known, **citation.to_dict()}), Passage)

@@ -8,6 +8,7 @@ import pytest
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator.held import HeldToItsWord
+from tests.support.evidence import passage
 from tests.support.retrievals import NOTHING, Answering, Waiting, found, result
 
 QUERY = Query("how do I restart quokka-db", 3)
@@ -90,6 +91,16 @@ def test_metadata_that_can_not_be_shown_are_left_out_and_unknown_ones_stay():
     odd = {"title": b"bytes", "page": 2.0, "incident_id": "a\nb", "tags": "rds", "team": {"of": 1}}
     (kept,) = ask(found(replace(result(), metadata=odd))).results
     assert kept.metadata == {"page": 2, "team": {"of": 1}}
+
+
+def test_evidence_that_carries_hashes_has_to_keep_to_them():
+    sound = passage("runbooks/rds.md")
+    assert ask(found(sound)).results == (sound,)
+    for altered in (
+        replace(sound, content=sound.content.replace("Promote", "Delete!")),
+        replace(sound, citation=replace(sound.citation, source_file="runbooks/other.md")),
+    ):
+        assert ask(found(altered)).reason is Reason.UNVERIFIABLE_RESULTS
 
 
 def test_who_never_answers_is_a_timeout():
