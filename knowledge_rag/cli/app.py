@@ -129,7 +129,7 @@ def _run() -> int:
 
 
 def _wrong_usage(error: typer.TyperException) -> int:
-    message = error.format_message()
+    message = error.format_message().replace("Value error, ", "")  # pydantic's, to programs
     if message.startswith("Usage:"):  # a group without a command: the message is its help
         sys.stderr.write(message + "\n")
         return ExitCode.BAD_INPUT

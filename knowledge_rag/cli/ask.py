@@ -82,6 +82,7 @@ def ask(
 
     way = Way(function, knowledge_base, search, region, stack, gateway)
     way.check_alone(kb=kb)
+    way.check_region("--advisor", asks_aws=advisor is not AdvisorName.EXTRACTIVE)
     asked = incident_of(question, incident)
     writer = Writer(advisor.value, model_id, agent, region)
     if json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_rag.cli.advisors import chosen_advisor
 from knowledge_rag.cli.incident_files import UNDERSTOOD, unwrapped
-from knowledge_rag.cli.input_files import read_input
+from knowledge_rag.cli.input_files import input_name, read_input
 from knowledge_rag.cli.knowledge_bases import opened
 from knowledge_rag.cli.ways import deployed
 from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
@@ -49,7 +49,8 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
         return Incident(title=one_line(asked) or "")
     incident = Incident.from_state(unwrapped(_read(path)))
     if incident.is_empty and not asked:
-        raise InvalidRequest(f"{path}: tells nothing that could be asked about; {UNDERSTOOD}")
+        name = input_name(str(path))
+        raise InvalidRequest(f"{name}: tells nothing that could be asked about; {UNDERSTOOD}")
     return (
         incident if incident.title or not asked else replace(incident, title=one_line(asked) or "")
     )
@@ -127,4 +128,4 @@ def _read(path: Path) -> object:
     try:
         return read_json(read_input(str(path)))
     except UnreadableResponse as error:
-        raise InvalidRequest(f"{path}: {error}") from error
+        raise InvalidRequest(f"{input_name(str(path))}: {error}") from error

@@ -92,8 +92,7 @@ def evaluate(
 
     settings = LocalSettings.from_environment()
     way = Way(function, knowledge_base, search, region, stack, gateway)
-    if way.is_local and region is not None:
-        raise InvalidRequest("--region goes with what is deployed, such as --stack")
+    way.check_region()
     evaluating.check_outputs(results, plot, settings)
     rows = evaluating.read_rows(datasets, limit, seed, with_alert=with_alert)
     documents = evaluating.read_documents(rows, docs, datasets)

@@ -28,7 +28,7 @@ def read_input(path: str) -> bytes:
             with Path(path).open("rb") as file:  # also of a pipe or a device, which may never end
                 data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise InvalidRequest(f"{path}: {error.strerror or error}") from error
+        raise InvalidRequest(f"{input_name(path)}: {error.strerror or error}") from error
     if len(data) > MAX_BYTES:
         raise InvalidRequest(f"{input_name(path)}: larger than {MAX_BYTES >> 20} MiB")
     return data

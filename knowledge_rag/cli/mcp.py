@@ -71,8 +71,7 @@ def mcp(
 
     way = Way(function, knowledge_base, search, region, stack, gateway)
     way.check_alone(kb=kb)
-    if way.is_local and region is not None:
-        raise InvalidRequest("--region goes with what is deployed, such as --stack")
+    way.check_region()
     log_to_standard_error()
     with until_told_to_stop(), _here(way, kb) if way.is_local else deployed(way) as asked:
         server = create_server(asked.retrieval, asked.documents, one_client=not http)

@@ -120,8 +120,7 @@ def serve(
     if not console:
         options.check_wanted()
     if way.is_local:
-        if region and not (model_id or agent):
-            raise InvalidRequest("--region goes with --stack and the like, --model-id or --agent")
+        way.check_region("--model-id", "--agent", asks_aws=bool(model_id or agent))
         _serve_local(kb, port, options if console else None, json=json)
     elif not console:
         raise InvalidRequest("--no-console leaves nothing to serve of what is deployed")

@@ -70,6 +70,8 @@ def verify(
         raise InvalidRequest(
             "--format sarif needs --answer FILE: its findings point into that file"
         )
+    if [answer, *evidence].count(STDIN) > 1:
+        raise InvalidRequest("standard input can be read once: name files in place of the other -")
     done = verification.run(answer, evidence, corpus, mark=mark)
     if json or form is Format.JSON:
         print_json(verification_output.as_json(done))

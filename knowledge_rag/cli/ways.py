@@ -114,6 +114,20 @@ class Way:
                 told = next(self._named())
                 raise InvalidRequest(f"--{option} is for a knowledge base here, {told} for another")
 
+    def check_region(self, *others: str, asks_aws: bool = False) -> None:
+        """Refuse a region where nothing in AWS is asked.
+
+        Args:
+            others: further options that a region goes with.
+            asks_aws: whether one of those was given.
+
+        Raises:
+            InvalidRequest: it was given, and nothing is.
+        """
+        if self.is_local and self.region is not None and not asks_aws:
+            wanted = " or ".join(("--stack and the like", *others))
+            raise InvalidRequest(f"--region goes with {wanted}")
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

@@ -75,7 +75,8 @@ def read_baseline(path: Path) -> Baseline:
     try:
         data = read_regular(path, MAX_BYTES)
     except OSError as error:
-        raise UnreadableDocument(str(path), error.strerror or str(error)) from error
+        hint = "; make it with --write-baseline" if isinstance(error, FileNotFoundError) else ""
+        raise UnreadableDocument(str(path), f"{error.strerror or error}{hint}") from error
     try:
         told = json.loads(decode(data, str(path)))
     except (ValueError, RecursionError) as error:

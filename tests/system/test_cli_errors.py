@@ -60,6 +60,15 @@ CASES = {
     "bench floor --on {}/missing": (2, "{}/missing: No such file or directory"),
     "bench floor --off {}/text.kb": (2, "{}/text.kb: line 1 is no JSON object with id and query"),
     "bench floor --on {}/one.jsonl --kb {}/good.kb": (2, "1 on-topic questions are too few"),
+    "verify --evidence {}/one.jsonl --answer - --evidence -": (
+        2,
+        "standard input can be read once",
+    ),
+    "ask x --region us-east-1": (2, "--region goes with --stack and the like or --advisor"),
+    "coverage --rules {} --docs {}/docs --format xml": (
+        2,
+        "Invalid value for '--format': 'xml' is",
+    ),
     "inquire x": (2, "No such command 'inquire'; see knowledge-rag --help"),
     "ingest": (2, "Missing argument 'DIR'; see knowledge-rag ingest --help"),
     "ingest {}/docs --fast": (2, "No such option: --fast"),
