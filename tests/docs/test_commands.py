@@ -141,6 +141,14 @@ class TestReading:
     def test_what_the_program_refuses_is_a_problem(self, words):
         assert problem(words.split())
 
+    @pytest.mark.parametrize("span", ["bench no", "ingest --urls a --no-such", "nothing"])
+    def test_what_a_sentence_makes_up_is_unknown(self, span):
+        assert unknown(span)
+
+    @pytest.mark.parametrize("span", ["bench all", "ingest --urls", f"{NAME} ask --stack NAME"])
+    def test_what_a_sentence_may_say_is_known(self, span):
+        assert not unknown(span)
+
     @pytest.mark.parametrize("words", ["--version", "retrieve q --json", "bench all --help"])
     def test_what_it_takes_is_none(self, words):
         assert problem(words.split()) == ""

@@ -20,6 +20,14 @@ def test_every_link_within_the_project_leads_somewhere(page):
 
 
 @EACH
+def test_every_picture_is_there_and_says_what_it_shows(page):
+    pictures = re.findall(r'(?:src|srcset)="([^"]+)"', page.prose)
+    assert [name for name in pictures if not (page.path.parent / name).exists()] == []
+    shown = re.findall(r"<img [^>]*>", page.prose) + re.findall(r"!\[[^\]]*\]", page.prose)
+    assert [each for each in shown if not re.search(r'alt="[^"]{20,}"|!\[.{20,}\]', each)] == []
+
+
+@EACH
 def test_every_link_to_a_heading_finds_it(page):
     to_headings = [link for link in page.links if link.anchor and link.path.suffix == ".md"]
     missing = [

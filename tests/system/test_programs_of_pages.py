@@ -1,10 +1,13 @@
-"""``docs/agents.md``: its programs run, and what it names is there."""
+"""Programs that pages show run: the README's, ``docs/agents.md``'s, ``docs/recommendation.md``'s."""
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import os
 import re
 from contextlib import closing
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 
 import pytest
 
@@ -12,9 +15,18 @@ from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID
 from tests.support.deployed import function_fixture  # noqa: F401 - a fixture
 from tests.support.local import PROJECT
 from tests.support.mcp_gateway import TOOL, McpGateway
+from tests.support.retrievals import NOTHING, Answering
+from tests.unit.orchestrator.schema import VALIDATOR
+
+
+def programs(page):
+    return re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+
 
 PAGE = (PROJECT / "docs" / "agents.md").read_text(encoding="utf-8")
-AGENTS, GATEWAY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+AGENTS, GATEWAY = programs(PAGE)
+(RETRIEVE,) = programs((PROJECT / "README.md").read_text(encoding="utf-8"))
+(RECOMMEND,) = programs((PROJECT / "docs" / "recommendation.md").read_text(encoding="utf-8"))
 CITED = "[Source: runbooks/sqs-backlog.md, lines "
 
 
@@ -44,6 +56,23 @@ def test_the_page_s_programs_do_what_it_says(gateway, cli, tmp_path, monkeypatch
     status, *citations = capsys.readouterr().out.splitlines()
     assert (status, len(citations)) == ("ok", 5)
     assert citations[0].startswith(CITED)
+
+
+@pytest.mark.usefixtures("function")
+def test_any_client_of_the_service_works_as_the_readme_says(monkeypatch):
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    names = {}
+    exec(RETRIEVE.replace("LOCALKB001", os.environ["KNOWLEDGE_BASE_ID"]), names)
+    assert len(names["answer"]["retrievalResults"]) == 5
+
+
+def test_a_recommendation_is_made_as_the_page_says():
+    state = {"incident": {"title": "RDS writer is down", "service": "rds"}}
+    names = {"state": state, "backend": Answering(NOTHING)}
+    code = compile(RECOMMEND, "recommendation.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    asyncio.run(FunctionType(code, names)())
+    VALIDATOR.validate(names["recommendation"])
+    assert names["recommendation"]["status"] == "no_match"
 
 
 def test_the_outputs_and_the_tool_are_those_of_the_stack():

@@ -1,0 +1,90 @@
+"""What the README promises is held by tests that exist, and its figures are those of the code."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+
+from knowledge_rag.core.alarms import retrieval_alarms
+from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS, RETRIEVAL_BUDGET_SECONDS
+from knowledge_rag.core.ingestion_alarms import ingestion_alarms
+from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
+from tests.adversarial import trial
+from tests.docs.reference.commands import NAME, commands, context
+from tests.docs.site import PAGES, Page
+from tests.docs.test_commands import IS_COMMAND, ROOT
+from tests.docs.test_links import names_in
+from tests.support.local import CORPUS, PROJECT
+
+README = Page(PROJECT / "README.md")
+TOLD = [README, Page(PROJECT / "CHANGELOG.md"), Page(PROJECT / "docs" / "operations" / "alarms.md")]
+EACH = pytest.mark.parametrize("page", PAGES, ids=str)
+FIGURES = {
+    r"(\d+) alarms": len([*retrieval_alarms(), *ingestion_alarms()]),
+    r"(\d+) faults": len(CATALOGUE),
+    r"(\d+) runbooks and \d+ postmortems": len(list((CORPUS / "runbooks").iterdir())),
+    r"\d+ runbooks and (\d+) postmortems": len(list((CORPUS / "postmortems").iterdir())),
+    r"(\d[\d,]*) hostile": 10_000,
+    r"(\d[\d,]*) honest": 10_000,
+    r"[Ww]ithin (\d) seconds": RETRIEVAL_BUDGET_SECONDS,
+    r"given up after ([\d.]+) s": DEFAULT_DEADLINE_SECONDS,
+}
+
+
+def promises():
+    table = README.text.partition("## What it promises\n")[2].partition("\n\nA line")[0]
+    return [row.strip("| ").split(" | ") for row in table.splitlines() if row.startswith("| ")][1:]
+
+
+@pytest.mark.parametrize("row", promises(), ids=lambda row: row[0][:40])
+def test_a_promise_has_something_to_see_and_a_test_that_holds_it(row, tmp_path):
+    promise, see, held_by = row
+    assert promise
+    assert re.search(r"`|exit codes", see)
+    page = Page(tmp_path / "row.md")
+    page.path.write_text(held_by.replace("](", f"]({PROJECT}/"), encoding="utf-8")
+    tests = [link.path for link in page.links if link.path.name.startswith("test_")]
+    assert tests
+    assert all(names_in(path) for path in tests)
+
+
+def test_there_are_promises():
+    assert len(promises()) == 7
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_of_the_code_is_the_code_s(figure):
+    found = [number for page in TOLD for number in re.findall(figure, page.text)]
+    assert found
+    assert {float(number.replace(",", "")) for number in found} == {FIGURES[figure]}
+
+
+def test_so_many_answers_are_tried_unless_somebody_asks_for_fewer():
+    source = (PROJECT / "tests" / "adversarial" / "trial.py").read_text(encoding="utf-8")
+    assert trial.ANSWERS > 0
+    assert 'os.environ.get("ADVERSARIAL_ANSWERS", "10000")' in source
+
+
+@EACH
+def test_an_extra_that_is_named_exists(page):
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = re.findall(r"knowledge-rag\[([\w,]+)\]", page.text)
+    assert {extra for names in named for extra in names.split(",")} <= {
+        *project["optional-dependencies"]
+    }
+
+
+def test_every_command_takes_json():
+    without = [
+        at.command_path
+        for at in commands(context(NAME, ROOT, None))
+        if not hasattr(at.command, "commands")
+        and not any("--json" in parameter.opts for parameter in at.command.params)
+    ]
+    assert without == []
+
+
+def test_what_the_readme_calls_a_command_is_one():
+    assert len([span for span in README.spans if IS_COMMAND.match(span)]) > 20
