@@ -68,7 +68,7 @@ def ask(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Get steps for a question or an incident, each with the lines that say so.
+    """Get steps for a question or an incident, each with its lines.
 
     Exits 1 if nothing is documented, 3 if that could not be found out.
     """

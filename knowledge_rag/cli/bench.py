@@ -10,12 +10,12 @@ import typer
 from knowledge_rag.cli.bench_output import show
 from knowledge_rag.cli.options import JsonOption, KbOption, Search
 
-bench = typer.Typer(help="Measure speed against peers, all in one run.", no_args_is_help=True)
+bench = typer.Typer(no_args_is_help=True)
 
 
 @bench.callback()
 def _group() -> None:
-    """Measure speed against peers, all in one run."""
+    """Measure speed and quality, beside others' where there are any."""
 
 
 @bench.command()
@@ -27,7 +27,7 @@ def chunking(
     rounds: Annotated[int, typer.Option(min=1, max=50, help="Rounds; the best counts.")] = 3,
     json: JsonOption = False,
 ) -> None:
-    """Chunk Markdown with this product and with its peers: speed, exactness, lines.
+    """Chunk Markdown, with peers: speed, exactness, lines.
 
     Exits 1 if whole sections are not cut 8 times as fast as by langchain's header splitter, 20 times
     as fast as by llama-index, and as fast as by langchain's recursive splitter.
@@ -74,9 +74,9 @@ def handler(
     calls: Annotated[int, typer.Option(min=10, max=100_000, help="Calls of each kind.")] = 1000,
     json: JsonOption = False,
 ) -> None:
-    """Time a call of the function beside a raw boto3 call, against the same local server.
+    """Time a call of the function beside a raw boto3 call.
 
-    Exits 1 if its median is over 1.05 of boto3's.
+    Both ask the same local server. Exits 1 if its median is over 1.05 of boto3's.
     """
     from knowledge_rag.evaluation.handler_bench import as_table, run_handler_bench
 
@@ -89,9 +89,9 @@ def coldstart(
     rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds; the best counts.")] = 7,
     json: JsonOption = False,
 ) -> None:
-    """Time the function's start in fresh processes beside `boto3 + client`.
+    """Time the function's start beside that of a boto3 client.
 
-    Exits 1 if it takes over 1.15 of boto3's processor time.
+    Each start is a fresh process. Exits 1 if it takes over 1.15 of boto3's processor time.
     """
     from knowledge_rag.evaluation.coldstart_bench import as_table, run_coldstart_bench
 
@@ -105,9 +105,9 @@ def load(
     threads: Annotated[int, typer.Option(min=1, max=64, help="Threads that share it.")] = 8,
     json: JsonOption = False,
 ) -> None:
-    """Put load on the function, one call in ten faulty, and look for mixed-up answers.
+    """Put load on the function and look for mixed-up answers.
 
-    Exits 1 if an answer was wrong or another question's, or a log line was broken.
+    One call in ten meets a fault. Exits 1 if an answer was wrong or another question's, or a log line was broken.
     """
     from knowledge_rag.evaluation.load_bench import LoadSettings, as_table, run_load_bench
 
@@ -129,9 +129,9 @@ def guardrails(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Measure whether the support checks tell guidance from guidance changed in one place.
+    """Measure how well the checks of support tell changed guidance.
 
-    Exits 1 if they find under 95 % of what was changed, or over 1 % of what is true.
+    Each claim is guidance, as it stands or changed in one place. Exits 1 if they find under 95 % of what was changed, or over 1 % of what is true.
     """
     from knowledge_rag.core.resources import shipped
     from knowledge_rag.evaluation.guardrails_bench import run_guardrails_bench
@@ -150,9 +150,9 @@ def dates(
     rounds: Annotated[int, typer.Option(min=1, max=50, help="Rounds; the best counts.")] = 3,
     json: JsonOption = False,
 ) -> None:
-    """Find the dates of labelled sentences, with the peers; time the source policy.
+    """Find dates, with peers; time the source policy.
 
-    Exits 1 if a date is made up, under 95 % are found, or the policy takes 2 ms.
+    The sentences are labelled with their dates. Exits 1 if a date is made up, under 95 % are found, or the policy takes 2 ms.
     """
     from knowledge_rag.evaluation.dates_bench import as_table, read_sentences, run_dates_bench
 

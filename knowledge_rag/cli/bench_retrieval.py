@@ -46,9 +46,9 @@ def retrieval(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Ask labelled questions in every way: what does each part of the search bring?
+    """Measure what each part of the search brings.
 
-    On the half of the questions that no setting was chosen on.
+    Asks labelled questions in every way; counted is the half that no setting was chosen on.
     """
     from knowledge_rag.evaluation.ablation import run_ablation
     from knowledge_rag.evaluation.ablation_table import as_tables
@@ -68,9 +68,9 @@ def peers(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Ask labelled questions of this product and of others', with the same embeddings.
+    """Ask labelled questions of this product and of others'.
 
-    Embeds all documents once for each way of cutting them, which takes minutes.
+    All use the same embeddings. Embeds all documents once for each way of cutting them, which takes minutes.
     """
     from knowledge_rag.evaluation.peers_bench import as_table, run_peers_bench
     from knowledge_rag.local.local_retrieval import local_retrieval

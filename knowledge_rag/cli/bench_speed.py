@@ -34,9 +34,9 @@ def search(
     plot: PlotOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Time a hybrid search over made-up chunks, beside others' and its limit.
+    """Time a hybrid search beside others' and its limit.
 
-    Exits 1 if it takes over 2.08 times as long as reading every vector once, from 10,000 chunks on.
+    It searches made-up chunks. Exits 1 if it takes over 2.08 times as long as reading every vector once, from 10,000 chunks on.
     """
     from knowledge_rag.evaluation.search_bench import as_table, run_search_bench
     from knowledge_rag.evaluation.search_plot import write_search_plot
@@ -52,9 +52,9 @@ def embedding(
     turns: Annotated[int, typer.Option(min=10, max=100_000, help="Of each.")] = 300,
     json: JsonOption = False,
 ) -> None:
-    """Time the embedding of a question beside the products of its matrices alone.
+    """Time a question's embedding beside its limit.
 
-    Exits 1 if it takes over 1.3 times as long.
+    That is the products of its matrices alone. Exits 1 if it takes over 1.3 times as long.
     """
     from knowledge_rag.evaluation.embedding_bench import as_table, run_embedding_bench
 
@@ -103,9 +103,9 @@ def everything(
     plot: PlotOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Run every benchmark once, with its defaults; takes some minutes.
+    """Run every benchmark once, with its defaults.
 
-    Prints one table, or all figures as JSON. Exits 1 if an aim was missed or a benchmark failed.
+    Takes some minutes. Prints one table, or all figures as JSON. Exits 1 if an aim was missed or a benchmark failed.
     """
     from knowledge_rag.evaluation.bench_summary import all_reached, as_dict, as_table, run_all
     from knowledge_rag.evaluation.search_plot import write_search_plot

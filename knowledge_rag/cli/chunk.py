@@ -35,7 +35,7 @@ def chunk(
     ] = False,
     json: JsonOption = False,  # noqa: ARG001 - the output is JSON either way
 ) -> None:
-    """Print the chunks of a document or a folder, one JSON object a line.
+    """Print the chunks of a document or a folder, as JSON Lines.
 
     Each has source_file (relative to the folder), start_line, end_line, section_header, for a PDF
     its page, and the lines' verbatim content. Exits 1 if a file of the folder could not be read.

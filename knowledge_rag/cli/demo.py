@@ -37,7 +37,10 @@ def demo(
     question: Annotated[str, typer.Argument(help="What to ask the sample runbooks.")] = QUESTION,
     json: JsonOption = False,
 ) -> None:
-    """Ask the sample runbooks a question, through every real part, with no AWS account."""
+    """Ask the sample runbooks, through every real part.
+
+    It needs no AWS account.
+    """
     from knowledge_rag.cli.evidence import exit_code_of, show_outcome
     from knowledge_rag.cli.ingest import as_json, show_report
     from knowledge_rag.cli.knowledge_bases import opened, sample_knowledge_base

@@ -73,9 +73,9 @@ def evaluate(
     compare: CompareOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Evaluate retrieval on labelled questions, through the real Lambda.
+    """Evaluate retrieval on labelled questions.
 
-    Exits 1 if a target is missed: latency p95 < 2 s, success > 95 %, all citations exact, hit@5 >
+    It asks through the real Lambda. Exits 1 if a target is missed: latency p95 < 2 s, success > 95 %, all citations exact, hit@5 >
     80 %, zero results < 20 %. --compare tells the difference of two runs, and whether it is more
     than chance.
     """

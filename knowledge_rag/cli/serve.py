@@ -101,9 +101,9 @@ def serve(
     region: RegionOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Serve a knowledge base on loopback until Ctrl-C: a web console, and Bedrock's own API.
+    """Serve a web console, and Bedrock's own API, until Ctrl-C.
 
-    The console answers questions in a browser, each step with its lines.
+    Both listen on this machine alone. The console answers questions in a browser, each step with its lines.
 
     The API speaks Retrieve (knowledge base LOCALKB001), InvokeAgent (agent LOCALAGENT, alias
     LOCALALIAS, which asks the real Lambda function) and Converse and ConverseStream (model

@@ -39,9 +39,9 @@ def smoke(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Try a deployment in AWS: its documents, its answers, and every citation byte for byte.
+    """Try a deployment in AWS: every citation, byte for byte.
 
-    Asks some forty questions, which costs cents. Exits 1 if a promise is broken, 3 if something was
+    Holds its documents and its answers to what is promised. Asks some forty questions, which costs cents. Exits 1 if a promise is broken, 3 if something was
     unavailable or could not be looked at.
     """
     from knowledge_rag.deployment.aws import Aws
