@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from knowledge_rag.guardrails.audit import audit, false_no_match
 from knowledge_rag.guardrails.backing import judge
+from knowledge_rag.guardrails.log import log_findings
 from knowledge_rag.guardrails.rules import Level, in_order
 from knowledge_rag.guardrails.support.report import SupportSettings
 from knowledge_rag.guardrails.verify import Settings, verify
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.guardrails.rules import Finding
     from knowledge_rag.guardrails.verify import Verified
-
-LOGGER: Final = logging.getLogger("knowledge_rag.guardrails")
-LOGGER.addHandler(logging.NullHandler())  # a library leaves it to the program where its log goes
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +78,5 @@ def review(
     verified = verify(answer, ledger, settings.verifying)
     backing = judge(verified, ledger, settings.support)
     findings = in_order((*audit(verified, backing, ledger), *false_no_match(answer, failed)))
-    for one in findings:
-        LOGGER.warning("rule=<%s>, start=<%d>, end=<%d> | finding", one.rule, one.start, one.end)
+    log_findings(findings)
     return Review(answer, ledger, verified, backing, findings)

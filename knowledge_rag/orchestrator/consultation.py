@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.guardrails.log import log_warnings
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.live import advise
@@ -101,6 +102,7 @@ async def _written(
     try:
         advice = await advise(advisor, incident, findings, followed)
         verified = verify(advice.text, advice.findings.ledger)
+        log_warnings(verified.warnings)
         given = compose(incident, verified, advice.findings, advice.advisor)
         return Consultation(given, advice.findings, advice, verified)
     except AdviceFailed as error:

@@ -118,6 +118,17 @@ def test_what_to_ask_may_be_given():
     assert (asked.query.text, len(asked.outcome.results)) == ("anything", 2)
 
 
+def test_what_the_checks_warn_of_is_logged_with_its_place_and_without_text(caplog):
+    text = "1. Undoubtedly the quokka-db is gone [99]."
+    given = ask(EVIDENCE, Writing(lambda findings: Advice(text, findings, "model")))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"kind=<{it.kind}>, start=<{it.start}>, end=<{it.end}> | warning"
+        for it in given.verified.warnings
+    ]
+    assert len(caplog.records) == 3
+    assert "quokka" not in caplog.text
+
+
 FAILING = {
     "says so": AdviceFailed("the model was busy"),
     "raises": RuntimeError("quokka-db"),
