@@ -1,5 +1,5 @@
 /** The view of a file: its lines, those that are cited marked. */
-import { RequestFailed, read } from "./api.js";
+import { read } from "./api.js";
 import { announce } from "./announcer.js";
 import { clamped, documentUrl, lineHash, linesText, parsedHash, referenceText } from "./citations.js";
 import { copyButton } from "./copying.js";
@@ -77,7 +77,7 @@ export class DocumentView {
       if (turn !== this.#turn) return;
       if (this.#document && error.status !== 404) return this.#unchecked(error.message);
       this.#document = null;
-      this.element.replaceChildren(...this.#backLink(), this.heading, missing(/** @type {RequestFailed} */ (error), () => this.#load(this.#path)));
+      this.element.replaceChildren(...this.#backLink(), this.heading, missing(/** @type {import("./api.js").RequestFailed} */ (error), () => this.#load(this.#path)));
     }
   }
 
@@ -176,16 +176,7 @@ function decoded(text) {
 }
 
 /** @param {string} path @param {Range | null} range */
-async function loaded(path, range) {
-  const address = `/api/document?source=${encodeURIComponent(path)}`;
-  if (!range) return read(address);
-  try {
-    return await read(`${address}&lines=${range.join("-")}`);
-  } catch (error) {
-    // lines that the file does not have are no reason not to show it
-    if (!(error instanceof RequestFailed && [400, 404].includes(error.status))) throw error;
-  }
-  const whole = await read(address);
-  const within = clamped(range, whole.lines.length);
-  return within && within[1] < range[1] ? read(`${address}&lines=${within.join("-")}`) : whole;
+function loaded(path, range) {
+  const lines = range ? `&lines=${range.join("-")}` : "";
+  return read(`/api/document?source=${encodeURIComponent(path)}${lines}`);
 }
