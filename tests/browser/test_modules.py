@@ -119,15 +119,17 @@ def test_a_citation_that_the_evidence_does_not_have_is_taken_out(run):
         "beyond": (1, "6-11"), "unknown": (2, "5-6"), "reversed": (1, "6-5"), "none": (1, "x"),
     }  # fmt: skip
     html = "".join(
-        f'<sup><a class="cite" data-number="{n}" data-lines="{at}" href="/doc/a.md">{name}</a></sup>'
+        f'<sup><a class="cite" data-number="{n}" data-lines="{at}" href="/doc/a.md#L{at.replace("-", "-L")}">'
+        f"{name}</a></sup>"
         for name, (n, at) in cites.items()
     )
-    html += '<a class="cite" data-number="1" data-lines="5-6" href="https://example.com/">away</a>'
+    for where in ("https://example.com/", "/doc/b.md#L5-L6", "/doc/a.md#L5-L7", "/doc/a.md"):
+        html += f'<a class="cite" data-number="1" data-lines="5-6" href="{where}">away</a>'
     html += '<b class="cite" data-number="1" data-lines="5-6">fat</b>'
     left = run(
         """async (html) => {
           const { parsedBlock } = await import("/static/js/trusted-html.js");
-          const source = { citation: { source_file: "a.md", start_line: 5, end_line: 10 } };
+          const source = { url: "/doc/a.md#L5-L10", citation: { source_file: "a.md", start_line: 5, end_line: 10 } };
           return [...parsedBlock(html, new Map([[1, source]])).querySelectorAll(".cite")].map((it) => it.textContent);
         }""",
         html,

@@ -29,17 +29,14 @@ export function parsedBlock(html, sources) {
  * @param {ReadonlyMap<number, Source>} sources
  */
 function isKnown(cite, sources) {
-  const citation = sources.get(Number(cite.getAttribute("data-number")))?.citation;
+  const source = sources.get(Number(cite.getAttribute("data-number")));
   const lines = citedLines(cite);
-  return (
-    cite.tagName === "A" &&
-    cite.getAttribute("href")?.startsWith("/doc/") === true &&
-    citation !== undefined &&
-    lines !== null &&
-    citation.start_line <= lines[0] &&
-    lines[0] <= lines[1] &&
-    lines[1] <= citation.end_line
-  );
+  if (cite.tagName !== "A" || !source || !lines) return false;
+  const { start_line: first, end_line: last } = source.citation;
+  // its link, its label and its preview tell of the same lines
+  const [path] = source.url.split("#");
+  const leads = cite.getAttribute("href") === `${path}#L${lines[0]}-L${lines[1]}`;
+  return leads && first <= lines[0] && lines[0] <= lines[1] && lines[1] <= last;
 }
 
 /**
