@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import pytest
 
@@ -33,6 +34,7 @@ ROLES = {
 }
 
 
+@lru_cache
 def source(*folders):
     files = (path for folder in folders for path in sorted((PROJECT / folder).rglob("*.py")))
     return "\n".join(path.read_text(encoding="utf-8") for path in files)
