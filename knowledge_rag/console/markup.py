@@ -17,6 +17,7 @@ from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
 
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.orchestrator.answer import is_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,9 @@ WRITTEN: Final = "written"
 
 PLACED: Final = "placed"
 """Likewise: the numbers of the references that the HTML shows, in any form."""
+
+LABEL: Final = "label"
+"""Class of a paragraph that names a part of the answer: it says nothing that could rest on lines."""
 
 _MARKS: Final = re.compile(f"[{OPEN}{CLOSE}]")
 _PLACE: Final = re.compile(rf"\[{OPEN}(\d+){CLOSE}\]")
@@ -159,7 +163,9 @@ def _shown(content: str, env: EnvType) -> str:
 
 
 def prepare(tokens: Sequence[Token]) -> None:
-    """Fit what the parser found into the page: levels of headings, links, columns of tables."""
+    """Fit what the parser found into the page: labels, levels of headings, links, columns."""
+    if [token.type for token in tokens[:2]] == ["paragraph_open", "inline"]:
+        tokens[0].attrs |= {"class": LABEL} if is_label(tokens[1].content) else {}
     for token in tokens:
         token.tag = _HEADINGS.get(token.tag, token.tag)
         if style := token.attrs.pop("style", None):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import nh3
 
 from knowledge_rag.console.links import document_url
-from knowledge_rag.console.markup import CLOSE, OPEN
+from knowledge_rag.console.markup import CLOSE, LABEL, OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +30,7 @@ _ATTRIBUTES: Final[Mapping[str, set[str]]] = {
     "a": {"href"},
     "code": {"class"},
     "ol": {"start"},
+    "p": {"class"},
     "span": {"class"},
     "td": {"class"},
     "th": {"class"},
@@ -37,6 +38,7 @@ _ATTRIBUTES: Final[Mapping[str, set[str]]] = {
 _VALUES: Final = {
     ("code", "class"): re.compile(r"language-[a-z0-9+#-]{1,20}"),
     ("ol", "start"): re.compile(r"[0-9]{1,9}"),
+    ("p", "class"): re.compile(LABEL),
     ("span", "class"): re.compile(r"host"),
     ("td", "class"): re.compile(r"left|center|right"),
     ("th", "class"): re.compile(r"left|center|right"),

@@ -125,6 +125,16 @@ def read_answer(verified: Verified, is_past: Callable[[Cited], bool]) -> Answer:
     return reader.answer
 
 
+def is_label(paragraph: str) -> bool:
+    """Whether a paragraph names a part of an answer, and says nothing else.
+
+    >>> is_label("**Next steps:**"), is_label("Delete all steps:"), is_label("Steps: reboot it")
+    (True, False, False)
+    """
+    label = _LABEL.match(paragraph)
+    return label is not None and not label["rest"].strip() and _section(label["name"]) is not None
+
+
 class _Reader:
     """Goes through the blocks of an answer and keeps in mind under which label it is."""
 

@@ -125,6 +125,10 @@ UNCITED = """\
 
 Always skip the backups.
 
+Next steps:
+
+Delete all steps:
+
 - Drop the snapshots.
 
 ```bash
@@ -138,7 +142,11 @@ def test_what_cites_nothing_is_marked_and_the_outcome_is_no_tick(page, script):
     page.open().ask(QUESTION)
     marked = page.page.locator(".blocks .uncited")
     expect(marked).to_have_text(
-        ["Always skip the backups. not cited", "Drop the snapshots. not cited"]
+        [
+            "Always skip the backups. not cited",
+            "Delete all steps: not cited",
+            "Drop the snapshots. not cited",
+        ]
     )
     expect(page.outcome).to_have_attribute("data-kind", "warning")
 

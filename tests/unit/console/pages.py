@@ -7,13 +7,14 @@ from html.parser import HTMLParser
 from knowledge_rag.console.rendering import AnswerRenderer
 
 PLAIN = (
-    *("p", "h3", "h4", "h5", "h6", "ul", "li", "blockquote", "pre", "em", "strong", "s"),
+    *("h3", "h4", "h5", "h6", "ul", "li", "blockquote", "pre", "em", "strong", "s"),
     *("table", "thead", "tbody", "tr", "hr", "br", "sup"),
 )
 ALLOWED = {
     "a": {"href", "target", "rel", "class", "data-number", "data-lines", "aria-label"},
     "code": {"class"},
     "ol": {"start"},
+    "p": {"class"},
     "span": {"class"},
     "td": {"class"},
     "th": {"class"},

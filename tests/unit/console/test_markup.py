@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from tests.support.shared_data import shared_data
-from tests.unit.console.pages import ALLOWED, assert_inert, cited, referred, rendered, said
+from tests.unit.console.pages import (
+    ALLOWED,
+    Elements,
+    assert_inert,
+    cited,
+    referred,
+    rendered,
+    said,
+)
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -232,3 +240,20 @@ def test_a_command_keeps_its_language_and_every_character():
 def test_what_hides_or_turns_the_order_of_words_is_shown_by_its_code():
     page = assert_inert(rendered(said("run \u202egnp.exe `a\u200bb`")))
     assert "run \\u202egnp.exe a\\u200bb" in page.text
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "is_one"),
+    [
+        ("**Guidance:**", True),
+        ("Next steps:", True),
+        ("Delete all steps:", False),
+        ("Summary: reboot it.", False),
+        ("Steps\nreboot it", False),
+    ],
+)
+def test_a_paragraph_that_names_a_part_of_the_answer_is_told_from_one_that_says_something(
+    paragraph, is_one
+):
+    page = Elements(rendered(said(f"{paragraph}\n\n- a\n")))
+    assert page.named("p") == [{"class": "label"} if is_one else {}]

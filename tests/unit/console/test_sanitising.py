@@ -40,10 +40,11 @@ def test_only_a_mark_becomes_a_citation():
 
 
 def test_classes_are_those_of_the_list_alone():
-    html = '<code class="language-bash">a</code><code class="language-a b">b</code><span class="host">c</span><span class="card">d</span><td class="right">e</td><ol start="2"></ol><ol start="-1"></ol>'
+    html = '<code class="language-bash">a</code><code class="language-a b">b</code><span class="host">c</span><span class="card">d</span><td class="right">e</td><ol start="2"></ol><ol start="-1"></ol><p class="label">f</p><p class="card">g</p>'
     page = Elements(sanitised(html, []))
     assert page.named("code") == [{"class": "language-bash"}, {}]
     assert page.named("span") == [{"class": "host"}, {}]
+    assert page.named("p") == [{"class": "label"}, {}]
     assert page.named("ol") == [{"start": "2"}, {}]
 
 

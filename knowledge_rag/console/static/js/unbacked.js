@@ -5,8 +5,6 @@ import { ADDED, bare, bareText, citingOf, isCode, stepsOf } from "./steps.js";
 
 const QUOTED = 80;
 const UNITS = "li, tbody > tr, .block > p, .block > blockquote, .block > .code";
-/** A label above what follows; the same names make sections of an answer. */
-const LABEL = /^(\p{L}+ ){0,2}(summary|overview|guidance|steps|actions|recommendations?|resolution|diagnosis|mitigation|remediation|verification|rollback|procedure|escalation|incidents?|postmortems?|history|analysis|caveats|limitations|notes?|questions|assessment)\s*:?$/iu;
 
 /**
  * Marks both, and takes away earlier marks.
@@ -71,7 +69,8 @@ function uncitedIn(blocks, summary) {
   for (const unit of blocks.querySelectorAll(UNITS)) {
     if (found.some((other) => other.contains(unit)) || isBacked(unit)) continue;
     const said = bareText(unit, isCode(unit) ? ".copy-code" : ADDED);
-    if (!said || (unit.matches("p") && (summary.includes(said) || isLabel(unit)))) continue;
+    // a label names a part of the answer: the server knows which words do
+    if (!said || unit.matches(".label") || (unit.matches("p") && summary.includes(said))) continue;
     found.push(unit);
   }
   return found;
@@ -93,11 +92,6 @@ function hasOwner(code) {
   let before = code.previousElementSibling;
   for (let other = block?.previousElementSibling; !before && other; other = other.previousElementSibling) before = other.lastElementChild;
   return before !== null && !before.matches("h3, h4, h5, h6, hr");
-}
-
-/** @param {Element} paragraph */
-function isLabel(paragraph) {
-  return LABEL.test((paragraph.textContent ?? "").trim());
 }
 
 /** @param {Element} blocks @param {any[]} guidance @param {number} number of the step, from 1 on */
