@@ -23,9 +23,9 @@ _BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]$")
 def commands_page() -> str:
     """Give the page: exit codes, what all commands share, then each command."""
     root = context(NAME, get_command(app), None)
-    sections = [_section(each) for each in commands(root)]
+    every = list(commands(root))
     about = "Every command, with each argument and option, its default and its bounds."
-    return page("Commands", about, _exit_codes(), *sections)
+    return page("Commands", about, _contents(every), _exit_codes(), *map(_section, every))
 
 
 def commands(at: Context) -> Iterator[Context]:
@@ -42,10 +42,23 @@ def context(name: str, command: Any, parent: Context | None) -> Context:
 
 def _section(at: Context) -> str:
     usage = " ".join([at.command_path, *at.command.collect_usage_pieces(at)])
-    parts = [f"## {at.command_path}", text(at.command.help or ""), f"```text\n{usage}\n```"]
+    parts = [f"## {at.command_path}", _prose(at.command.help), f"```text\n{usage}\n```"]
     if rows := list(_rows(at)):
         parts.append(table(["argument or option", "what it is", "default, bounds"], rows))
     return "\n\n".join(parts)
+
+
+def _contents(every: list[Context]) -> str:
+    """Give a line of links, one for each command."""
+    paths = [at.command_path for at in every[1:]]
+    links = [f"[{path.removeprefix(NAME)[1:]}](#{path.replace(' ', '-')})" for path in paths]
+    return " · ".join(links)
+
+
+def _prose(words: str | None) -> str:
+    """Give a help text by its paragraphs; where its lines end is chance."""
+    paragraphs = (words or "").split("\n\n")
+    return "\n\n".join(text(" ".join(paragraph.split())) for paragraph in paragraphs)
 
 
 def _rows(at: Context) -> Iterator[list[str]]:
