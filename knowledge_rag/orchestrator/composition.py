@@ -256,7 +256,7 @@ class _Composer:
         yield from _of_search(self._incident, self._findings)
         for part in self._answer.uncited:
             quoted = " ".join(part.text.split())[:_SHOWN_UNCITED]
-            yield Warned(Concern.UNCITED_STEPS, f'Left out, for it cites nothing: "{quoted}"')
+            yield Warned(Concern.UNCITED_STEPS, f'"{quoted}" cites nothing, so it is no step')
         yield from self._warnings
         for warned in self._verified.warnings:
             number = self._number_at(warned.start)

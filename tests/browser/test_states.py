@@ -156,7 +156,9 @@ def test_a_step_that_cites_nothing_is_called_not_cited(page, script):
     page.open().ask(QUESTION)
     expect(page.page.locator(".uncited")).to_have_text("Drop the database. not cited")
     page.outcome.locator("summary").first.click()
-    expect(page.outcome.locator(".warnings li")).to_have_text(['Not cited "Drop the database."'])
+    expect(page.outcome.locator(".warnings li")).to_have_text(
+        ['Not cited "Drop the database." cites nothing, so it is no step']
+    )
 
 
 def test_a_citation_that_is_only_words_is_not_counted(page, script):

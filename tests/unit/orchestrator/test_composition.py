@@ -73,7 +73,7 @@ def test_a_step_without_a_surviving_citation_is_left_out_and_told():
     result = composed(f"1. Verify replica health {A}\n2. Reboot [Source: x.md, lines 1-2]\n3. Pray")
     assert [step.action for step in result.guidance] == ["Verify replica health"]
     assert kinds(result) == ["uncited_steps", "uncited_steps", "non_existent_source"]
-    assert result.warnings[0].message == 'Left out, for it cites nothing: "Reboot"'
+    assert result.warnings[0].message == '"Reboot" cites nothing, so it is no step'
 
 
 def test_a_step_that_its_lines_do_not_hold_stays_and_is_told():

@@ -2,9 +2,6 @@
 import { counted } from "./dom.js";
 import { FAILURES, isOfAdvice, reasonText } from "./wording.js";
 
-/** So the recommendation says it, which such steps are no part of; the text on the page still has them. */
-const LEFT_OUT = /^Left out, for it cites nothing: /;
-
 /**
  * @typedef {import("./answer-state.js").AnswerState} AnswerState
  * @typedef {object} Outcome
@@ -81,8 +78,7 @@ export function warningsOf(state) {
   const all = state.warnings.length ? state.warnings : (state.recommendation?.warnings ?? []);
   const removed = state.removed.map(({ reference }) => reference);
   // what was removed is listed as such, with its reason
-  return all.filter(({ kind, message }) => kind !== "non_existent_source" || !removed.some((it) => message.startsWith(it)))
-    .map((one) => (one.kind === "uncited_steps" ? { ...one, message: one.message.replace(LEFT_OUT, "") } : one));
+  return all.filter(({ kind, message }) => kind !== "non_existent_source" || !removed.some((it) => message.startsWith(it)));
 }
 
 /** @param {string} message its first sentence weighs most */
