@@ -56,6 +56,39 @@ def test_a_link_that_names_a_test_leads_to_the_file_that_has_it(page):
     assert missing == []
 
 
+OF_THE_PROJECT = re.compile(
+    r"(?:knowledge_rag|lambdas|infra|tests|schemas|prompts|examples|requirements|knowledge-corpus)"
+    r"(?:/[\w.-]+)+/?"
+)
+
+
+@EACH
+def test_a_file_of_the_project_that_a_sentence_names_is_there(page):
+    named = [span for span in page.spans if OF_THE_PROJECT.fullmatch(span)]
+    assert [name for name in named if not (PROJECT / name).exists()] == []
+
+
+@EACH
+def test_a_module_that_a_sentence_names_can_be_found(page):
+    named = [span for span in page.spans if re.fullmatch(r"knowledge_rag(\.\w+)+", span)]
+    assert [name for name in named if not _is_module_or_member(name)] == []
+
+
+def _is_module_or_member(name):
+    parts = name.split(".")
+    as_module, as_member = PROJECT.joinpath(*parts), PROJECT.joinpath(*parts[:-1])
+    if as_module.is_dir() or as_module.with_suffix(".py").exists():
+        return True
+    source = as_member.with_suffix(".py")
+    return source.exists() and bool(
+        re.search(
+            rf"^(def|class) {parts[-1]}\b|^{parts[-1]}\b",
+            source.read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    )
+
+
 def test_every_page_can_be_reached_from_the_index():
     reached, waiting = set(), [INDEX]
     while waiting:
