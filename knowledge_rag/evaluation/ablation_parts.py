@@ -103,10 +103,12 @@ def parts_of(snapshot: Snapshot, embedder: Embedder | None = None) -> list[Part]
         added = _by(_sum(_bm25(weighed, _words), own))
         parts.append(Part("prefix's own vector", "weighted sum", "local", added))
     paired = _by(_sum(_product(snapshot), own))
+    floor = SHIPPED_FLOORS[SearchMethod().search_type]
     return [
         *parts,
         Part("pairs of words", parts[-1].name, "local", paired),
-        Part("evidence floor", "pairs of words", "local", _floored(snapshot)),
+        Part("best of each document", "pairs of words", "local", _search(snapshot, 0.0)),
+        Part("evidence floor", "best of each document", "local", _search(snapshot, floor)),
     ]
 
 
@@ -218,13 +220,11 @@ def _rrf(
     return rows
 
 
-def _floored(snapshot: Snapshot) -> Callable[[Asked], list[int]]:
-    """The product as it is: its own search, and what falls under its floor is not returned."""
-    method = SearchMethod()
-    floor = SHIPPED_FLOORS[method.search_type]
+def _search(snapshot: Snapshot, floor: float) -> Callable[[Asked], list[int]]:
+    """The product as it is: its own search, and what falls under a floor is not returned."""
 
     def rows(asked: Asked) -> list[int]:
-        found = rank(snapshot, asked.question, limit=DEPTH, method=method)
+        found = rank(snapshot, asked.question, limit=DEPTH)
         return [row for row, score in found if score >= floor]
 
     return rows

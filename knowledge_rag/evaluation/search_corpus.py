@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WORDS: Final = 20_000
 WORDS_OF_A_CHUNK: Final = 100
 WORDS_OF_A_QUESTION: Final = 12
+CHUNKS_OF_A_DOCUMENT: Final = 10
 _SEED: Final = 20_261_121
 
 
@@ -62,7 +63,9 @@ def as_snapshot(made: MadeUp) -> Snapshot:
     vocabulary: dict[str, int] = {}
     entries = [_entries(text, vocabulary) for text in made.texts]
     nothing = ("{}",) * len(made.texts)
-    return Snapshot("made-up", made.texts, nothing, made.vectors, KeywordIndex(vocabulary, entries))
+    documents = np.arange(len(made.texts)) // CHUNKS_OF_A_DOCUMENT
+    keywords = KeywordIndex(vocabulary, entries)
+    return Snapshot("made-up", made.texts, nothing, made.vectors, keywords, documents)
 
 
 def as_questions(made: MadeUp) -> Iterator[Question]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.columns import Mask
     from knowledge_rag.local.embeddings import Vector
     from knowledge_rag.local.keyword_index import Scores
-    from knowledge_rag.local.snapshot import Snapshot
+    from knowledge_rag.local.snapshot import Numbers, Snapshot
 
 VECTOR_WEIGHT: Final = 0.5
 KEYWORD_WEIGHT: Final = 1.0 - VECTOR_WEIGHT
@@ -27,6 +27,9 @@ SUPPORTING_SHARE: Final = 0.8
 """A question is supported once one chunk scores this share of its weight ..."""
 SUPPORTING_WORDS: Final = 3.5
 """... or as much as so many rare words: no chunk has most of the words of a pasted alert."""
+FOLLOWING_SHARE: Final = 0.9
+"""A chunk that is not the best of its document is ranked as if it scored so much of what it does: five
+pages are more likely to hold the answer than five parts of one."""
 RRF_CONSTANT: Final = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 
@@ -36,7 +39,7 @@ class Fusion(StrEnum):
 
     WEIGHTED = "weighted"
     """The weighted sum of cosine and keyword coverage, times the question's support: comparable
-    between questions."""
+    between questions. The best chunk of each document goes before the others of it."""
     RRF = "rrf"
     """Reciprocal ranks: what OpenSearch-like services do; says nothing about how good a hit is."""
 
@@ -88,18 +91,19 @@ def rank(
         mask: true for the chunks that may be found; ``None`` for all.
 
     Returns:
-        Row and score, best first; equal scores in the order of file and line, so the same state
-        and question always give the same list. Scores are 0..1.
+        Row and score, best first; what is equally good in the order of file and line, so the same
+        state and question always give the same list. Scores are 0..1 and never rise.
     """
     if method.search_type is SearchType.HYBRID and method.fusion is Fusion.RRF:
         return _best(_reciprocal_ranks(snapshot, question, mask), limit, mask)
     if method.search_type is SearchType.HYBRID:
         scores = hybrid_scores(snapshot, question)
+        found = _best_of_each_first(scores, snapshot.documents, limit, mask)
     else:
-        scores = cosines(snapshot, question)
+        found = _best(cosines(snapshot, question), limit, mask)
     support = keyword_support(snapshot, question, mask)
     # the order is that of the scores even where nothing is supported and all of them become 0
-    return [(row, support * score) for row, score in _best(scores, limit, mask)]
+    return [(row, support * score) for row, score in found]
 
 
 def cosines(snapshot: Snapshot, question: Question) -> Scores:
@@ -166,13 +170,38 @@ def _reciprocal_ranks(snapshot: Snapshot, question: Question, mask: Mask | None)
 
 
 def _best(scores: Scores, limit: int, mask: Mask | None) -> list[tuple[int, float]]:
-    rows: Any = np.arange(len(scores)) if mask is None else np.flatnonzero(mask)
+    rows, scores = _candidates(scores, limit, mask)
+    order = np.argsort(-scores, kind="stable")[:limit]
+    return [(int(rows[i]), float(scores[i])) for i in order]
+
+
+def _best_of_each_first(
+    scores: Scores, documents: Numbers, limit: int, mask: Mask | None
+) -> list[tuple[int, float]]:
+    """Rank with the best chunk of each document before the others of it.
+
+    Only the order is changed. A score says how much evidence a chunk is, which does not depend on
+    what else there is of its document; so that scores never rise, it is at most the one above it.
+    """
+    rows, scores = _candidates(scores, limit, mask, FOLLOWING_SHARE)
+    order = np.argsort(-scores, kind="stable")
+    _, first = np.unique(documents[rows[order]], return_index=True)
+    worth = np.float32(FOLLOWING_SHARE) * scores
+    worth[order[first]] = scores[order[first]]
+    ranked = np.argsort(-worth, kind="stable")[:limit]
+    falling = np.minimum.accumulate(scores[ranked])
+    return [(int(rows[i]), float(score)) for i, score in zip(ranked, falling, strict=True)]
+
+
+def _candidates(
+    scores: Scores, limit: int, mask: Mask | None, share: float = 1.0
+) -> tuple[Numbers, Scores]:
+    """Give the rows that may be found and score the last place's share or more, ties included."""
+    rows: Numbers = np.arange(len(scores)) if mask is None else np.flatnonzero(mask)
     if mask is not None:
         scores = scores[rows]
     if len(scores) > limit:
-        # everything that ties with the last place stays in until the order is settled
-        threshold = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        kept = np.flatnonzero(scores >= threshold)
+        last = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        kept = np.flatnonzero(scores >= np.float32(share) * last)
         rows, scores = rows[kept], scores[kept]
-    order = np.argsort(-scores, kind="stable")[:limit]
-    return [(int(rows[i]), float(scores[i])) for i in order]
+    return rows, scores

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import MetadataValue
     from knowledge_rag.local.embeddings import Matrix
 
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
 _VECTOR_BYTES: Final = 4 * DIMENSIONS
 _UNIT: Final = 1e-3
 """How far a vector's length may be from 1."""
@@ -41,6 +43,7 @@ class Snapshot:
         metadata_json: metadata of each chunk, as stored.
         vectors: shape (chunks, 384).
         keywords: the keyword index over the same chunks.
+        documents: shape (chunks,): a number for each, equal for the chunks of one document.
     """
 
     model: str
@@ -48,6 +51,7 @@ class Snapshot:
     metadata_json: tuple[str, ...] = field(repr=False)
     vectors: Matrix = field(repr=False)
     keywords: KeywordIndex = field(repr=False)
+    documents: Numbers = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -93,13 +97,15 @@ def load_snapshot(connection: sqlite3.Connection) -> Snapshot:
         raise Damage("chunks without vectors")
     if broken := unsound(documents, rows):
         raise Damage(f"{len(broken)} of {len(documents)} documents are not as they were stored")
-    *_, metadata, texts, vectors, terms = zip(*rows, strict=True) if rows else ((),) * 8
+    columns = tuple(zip(*rows, strict=True)) if rows else ((),) * 8
+    numbers, *_, metadata, texts, vectors, terms = columns
     return Snapshot(
         model,
         _all(str, texts),
         _all(str, metadata),
         _matrix(_all(bytes, vectors)),
         _keywords(words, _all(bytes, terms)),
+        np.array(_all(int, numbers), dtype=np.int64),
     )
 
 

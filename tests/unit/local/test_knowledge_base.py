@@ -37,6 +37,14 @@ def test_reciprocal_ranks_can_be_had_instead(corpus, kb_path, hashes):
         assert "rds" in sources(opened.search("RDS failover"))[0]
 
 
+def test_the_state_in_memory_knows_which_chunks_are_of_one_document(knowledge_base):
+    chunks = knowledge_base.snapshot
+    named = [chunks.metadata(row)["source_file"] for row in range(len(chunks))]
+    assert 1 < len(set(named)) < len(named)
+    pairs = set(zip(named, chunks.documents.tolist(), strict=True))
+    assert len(pairs) == len(set(named)) == len(set(chunks.documents.tolist()))
+
+
 def test_follows_an_ingest(corpus, kb_path, hashes):
     ingest(corpus, kb_path, embedder=hashes)
     with KnowledgeBase(kb_path, hashes) as opened:

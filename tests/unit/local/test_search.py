@@ -9,7 +9,14 @@ from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.floors import EVIDENCE_FLOOR_SEMANTIC
 from knowledge_rag.local.keyword_index import ENTRY, KeywordIndex
 from knowledge_rag.local.keywords import query_terms
-from knowledge_rag.local.search import Fusion, Question, SearchMethod, keyword_support, rank
+from knowledge_rag.local.search import (
+    FOLLOWING_SHARE,
+    Fusion,
+    Question,
+    SearchMethod,
+    keyword_support,
+    rank,
+)
 from knowledge_rag.local.snapshot import Snapshot
 
 METHODS = [
@@ -20,8 +27,11 @@ METHODS = [
 COSINES = st.lists(st.sampled_from([-0.5, 0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=30)
 
 
-def snapshot(cosines, terms=()):
-    """Make a snapshot whose chunks have these cosines to ``QUESTION``, and these terms."""
+def snapshot(cosines, terms=(), documents=None):
+    """Make a snapshot of chunks with these cosines to ``question()``, these terms and documents.
+
+    By default, each chunk is a document.
+    """
     vectors = np.zeros((len(cosines), 384), dtype=np.float32)
     vectors[:, 0] = cosines
     words = sorted({word for chunk in terms for word in chunk})
@@ -34,6 +44,7 @@ def snapshot(cosines, terms=()):
         ("{}",) * len(cosines),
         vectors,
         KeywordIndex(vocabulary, entries),
+        np.arange(len(cosines)) if documents is None else np.array(documents, dtype=np.int64),
     )
 
 
@@ -165,6 +176,63 @@ def test_hybrid_joins_half_a_cosine_and_half_the_coverage():
     assert (first, second) == (0, 1)
     assert other == pytest.approx(0.3)
     assert 0.3 < score < 0.8
+
+
+DOCUMENTS = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.5, 0.8, 0.88, 0.9, 1.0]), st.integers(0, 5), st.booleans()),
+    min_size=1,
+    max_size=40,
+)
+"""Chunks in any order: the cosine of each, its document, and whether it may be found."""
+
+
+def by_definition(cases, passing):
+    """Rank chunks by the definition, one at a time: rows, best first."""
+    rows = [row for row in range(len(cases)) if passing[row]]
+    by_score = sorted(rows, key=lambda row: (-cases[row][0], row))
+    leading = {}
+    for row in by_score:
+        leading.setdefault(cases[row][1], row)
+
+    def worth(row):
+        share = 1.0 if row in leading.values() else FOLLOWING_SHARE
+        return np.float32(share) * np.float32(0.5 * cases[row][0])
+
+    return sorted(rows, key=lambda row: (-worth(row), row))
+
+
+@given(DOCUMENTS, st.integers(1, 12))
+def test_the_best_chunk_of_a_document_goes_before_others_that_are_little_better(cases, limit):
+    cosines, documents, passing = zip(*cases, strict=True)
+    chunks = snapshot(cosines, [("disk",)] * len(cases), documents)
+    mask = np.array(passing)
+    found = rank(chunks, question(quark=1), limit=limit, mask=mask)
+    assert [row for row, _ in found] == by_definition(cases, passing)[:limit]
+    everything = rank(chunks, question(quark=1), limit=len(cases), mask=mask)
+    assert found == everything[:limit]
+
+
+@given(DOCUMENTS)
+def test_what_a_chunk_scores_is_its_own_evidence_or_less_and_never_rises(cases):
+    cosines, documents, _ = zip(*cases, strict=True)
+    terms = [("disk",)] * len(cases)
+    alone = dict(rank(snapshot(cosines, terms), question(disk=1), limit=len(cases)))
+    found = rank(snapshot(cosines, terms, documents), question(disk=1), limit=len(cases))
+    scores = [score for _, score in found]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == max(alone.values())  # so a question finds as much evidence as before
+    least = 1.0
+    for row, score in found:
+        least = min(least, alone[row])
+        assert score == least
+
+
+def test_parts_of_one_page_give_way_to_another_page_that_is_nearly_as_good():
+    cosines, pages = [0.9, 0.8, 0.78, 0.5], [1, 1, 2, 3]
+    asked = question(quark=1)
+    hybrid = [row for row, _ in rank(snapshot(cosines, FILLER * 4, pages), asked, limit=4)]
+    assert hybrid == [0, 2, 1, 3]
+    assert [row for row, _ in semantic(snapshot(cosines, FILLER * 4, pages), asked)] == [0, 1, 2, 3]
 
 
 def test_words_that_no_chunk_knows_lower_the_hybrid_score():
