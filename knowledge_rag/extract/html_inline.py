@@ -33,11 +33,28 @@ class Inline:
         self._code = 0  # how deep in code
         self._code_start = 0
 
+    def meet(self, node: LexborNode, selection: Selection) -> bool | None:
+        """Take a node that a walk comes to, if it belongs to running text.
+
+        Returns:
+            Whether what is below it is to be visited; ``None`` for an element that ends the line.
+        """
+        if node.is_text_node:
+            self.text(node.text_content or "")
+            return False
+        if not node.is_element_node or not selection.takes(node):
+            return False
+        tag = node.tag or ""
+        if tag not in INLINE:
+            return None
+        self._enter(tag)
+        return tag != "br"
+
     def text(self, text: str) -> None:
         """Add text as it stands in the page; its blanks count as one."""
         self._parts.append(_SPACE.sub(" ", text.replace(GLUE, "\ufffd")))
 
-    def enter(self, tag: str) -> None:
+    def _enter(self, tag: str) -> None:
         """Begin an element of running text."""
         if tag == "br":
             self._parts.append("\n")
@@ -87,14 +104,10 @@ def read_inline(root: LexborNode, selection: Selection) -> str:
     inline = Inline()
 
     def enter(node: LexborNode) -> bool:
-        if node.is_text_node:
-            inline.text(node.text_content or "")
-        if not node.is_element_node or not selection.takes(node):
-            return False
-        inline.enter(node.tag or "")
-        if node.tag not in INLINE:
+        met = inline.meet(node, selection)
+        if met is None:
             inline.text(" ")
-        return node.tag != "br"
+        return met is not False
 
     def leave(node: LexborNode) -> None:
         inline.leave(node.tag or "")

@@ -45,17 +45,11 @@ class _Renderer:
         self._lists: list[_List] = []
 
     def enter(self, node: LexborNode) -> bool:
-        if node.is_text_node:
-            self._inline.text(node.text_content or "")
-            return False
-        if not node.is_element_node or not self._selection.takes(node):
-            return False
-        tag = node.tag or ""
-        if tag in INLINE:
-            self._inline.enter(tag)
-            return tag != "br"
+        met = self._inline.meet(node, self._selection)
+        if met is not None:
+            return met
         self.flush()
-        return self._enter_block(node, tag)
+        return self._enter_block(node, node.tag or "")
 
     def leave(self, node: LexborNode) -> None:
         tag = node.tag or ""

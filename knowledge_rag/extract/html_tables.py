@@ -55,19 +55,13 @@ class _TableReader:
         self._inline = Inline()
 
     def enter(self, node: LexborNode) -> bool:
-        if node.is_text_node:
-            self._inline.text(node.text_content or "")
-            return False
-        if not node.is_element_node or not self._selection.takes(node):
-            return False
-        tag = node.tag or ""
-        if tag in _LAYOUT:
+        met = self._inline.meet(node, self._selection)
+        if met is not None:
+            return met
+        if node.tag in _LAYOUT:
             raise _LayoutFound
-        if tag in INLINE:
-            self._inline.enter(tag)
-            return tag != "br"
         self._inline.text(" ")
-        if tag == "tr":
+        if node.tag == "tr":
             self.rows.append([])
         return True
 
