@@ -24,7 +24,7 @@ def attribute_docs(owner: type | ModuleType) -> dict[str, str]:
 
 def argument_docs(owner: type) -> dict[str, str]:
     """Give what a docstring says under ``Args``: name -> words."""
-    section = inspect.getdoc(owner).partition("Args:\n")[2].partition("\n\n")[0]
+    section = (inspect.getdoc(owner) or "").partition("Args:\n")[2].partition("\n\n")[0]
     entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
     return {name: " ".join(words.split()) for name, words in entries}
 
@@ -62,13 +62,14 @@ def _body(owner: type | ModuleType) -> list[ast.stmt]:
 
 
 def _assigned(node: ast.stmt) -> str:
-    target = node.target if isinstance(node, ast.AnnAssign) else None
-    if isinstance(node, ast.Assign):
-        (target,) = node.targets
-    return target.id if isinstance(target, ast.Name) else ""
+    match node:
+        case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ""
 
 
 def _words(node: ast.stmt) -> str:
-    value = node.value if isinstance(node, ast.Expr) else None
-    said = isinstance(value, ast.Constant) and isinstance(value.value, str)
-    return " ".join(value.value.split()) if said else ""
+    match node:
+        case ast.Expr(value=ast.Constant(value=str(words))):
+            return " ".join(words.split())
+    return ""
