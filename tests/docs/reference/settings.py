@@ -10,12 +10,13 @@ from typer.main import get_command
 from infra.settings import SETTINGS, Preset
 from knowledge_rag.cli.app import app
 from knowledge_rag.cli.tokens import TOKEN_VARIABLE
+from knowledge_rag.local import action_group
 from knowledge_rag.local import settings as local
 from lambdas.chunk_documents import settings as chunking
 from lambdas.retrieve_knowledge import settings as retrieval
 from tests.docs.reference.code_docs import after_table, argument_docs, columns
 from tests.docs.reference.commands import NAME, commands, context
-from tests.docs.reference.markdown import cell, code, page, table, text
+from tests.docs.reference.markdown import cell, code, codes, page, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,8 +104,8 @@ def _command_line() -> str:
             "## Of the command line",
             (
                 "Variables of the environment. Region, profile and credentials are read as the AWS "
-                "command line reads them. The function that runs on this machine takes `SOURCE_POLICY`, "
-                "`SECONDARY_SCOPE` and `POLICY_TODAY` from it, too."
+                "command line reads them. Of its own variables above, the function that runs on this "
+                f"machine sees {codes(sorted(action_group._POLICY))} and no other."
             ),
             table(["variable", "value", "default"], rows),
         ]
