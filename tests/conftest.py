@@ -1,9 +1,36 @@
 """What all tests share."""
 
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    import pytest
 
 pytest_plugins = ("tests.support.fixtures",)
 
 # a busy machine is no failure: examples are bounded in number, the suite in time
 settings.register_profile("shared-machine", deadline=None)
 settings.load_profile("shared-machine")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the processes that tests start a temporary folder that goes with this run.
+
+    The library that synthesizes templates leaves a folder behind for each, a browser or a command that is
+    killed leaves its own.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return  # it has that of the process that started it
+    tempfile.gettempdir()  # is remembered: pytest's own folders stay where they are looked for
+    folder = Path(tempfile.mkdtemp(prefix="knowledge-rag-tests-"))
+    folder.chmod(0o755)  # some tests give up their privileges
+    os.environ["TMPDIR"] = str(folder)
+    config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))

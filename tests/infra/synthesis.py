@@ -1,21 +1,24 @@
-"""Synthesizes both stacks of a deployment, once a process for each choice of settings."""
+"""Synthesizes both stacks of a deployment, once a test run for each choice of settings."""
 
 from __future__ import annotations
 
-import atexit
+import fcntl
 import json
-import shutil
-import tempfile
+import os
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks
 
 from app import add_stacks
 from infra.settings import load_settings
+
+if TYPE_CHECKING:
+    from infra.settings import Settings
 
 PROJECT = Path(__file__).parents[2]
 
@@ -48,15 +51,23 @@ def synthesized(**settings: Any) -> Synthesized:
 def _synthesized(settings: str) -> Synthesized:
     context = json.loads((PROJECT / "cdk.json").read_text(encoding="utf-8"))["context"]
     context["knowledge-rag"] |= json.loads(settings)
-    folder = Path(tempfile.mkdtemp(prefix="cdk-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    app = cdk.App(context=context, outdir=str(folder), analytics_reporting=False)
     read = load_settings(context)
-    add_stacks(app, read)
-    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    app.synth()
+    folder = Path(os.environ["TMPDIR"]) / f"synthesized-{sha256(settings.encode()).hexdigest()}"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process of this run may be at it
+        if not folder.exists():
+            _synthesize(context, read, folder)
     templates = [
         json.loads((folder / f"{read.name}-{stack}.template.json").read_text(encoding="utf-8"))
         for stack in ("data", "service")
     ]
     return Synthesized(folder, *templates)
+
+
+def _synthesize(context: dict[str, Any], settings: Settings, folder: Path) -> None:
+    made = folder.with_suffix(".part")
+    app = cdk.App(context=context, outdir=str(made), analytics_reporting=False)
+    add_stacks(app, settings)
+    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    app.synth()
+    made.rename(folder)  # one with findings has raised

@@ -59,6 +59,7 @@ class Cli:
         self.data = data
         self._environment = {
             "PATH": os.environ["PATH"],
+            "TMPDIR": os.environ["TMPDIR"],
             "HOME": str(data),
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
