@@ -119,6 +119,8 @@ class _Worker:
         command = [sys.executable, "-m", _MODULE, target.value]
         self._command = [*command, OWN_NETWORK] if own_network else command
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
+        # a process that is killed clears nothing away, so it leaves its files where we do
+        self._folder = tempfile.TemporaryDirectory()
         self._process: subprocess.Popen[bytes] | None = None
         self._starting = threading.Lock()
         self._stopped = False
@@ -129,6 +131,7 @@ class _Worker:
     def __exit__(self, *_: object) -> None:
         self._end()
         self._errors.close()
+        self._folder.cleanup()
 
     def stop(self) -> None:
         """Kill the process, whatever it is doing; another thread may be waiting for it."""
@@ -170,6 +173,7 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
+                env=os.environ | {"TMPDIR": self._folder.name},
                 start_new_session=True,  # a terminal's Ctrl-C is this process's to hear
             )
             return self._process
