@@ -11,7 +11,7 @@ from sse_starlette.sse import EventSourceResponse
 from starlette.responses import Response
 
 from knowledge_rag.console.bodies import only, read_object, text_in, whole_in
-from knowledge_rag.console.document_view import read_ranges, view
+from knowledge_rag.console.document_view import read_ranges, view, without_known
 from knowledge_rag.console.errors import Refused
 from knowledge_rag.console.exports import to_json, to_markdown
 from knowledge_rag.console.limits import (
@@ -77,8 +77,9 @@ class Api:
     async def document(self, request: Request) -> Response:
         """Give a document, by the exact name that it was ingested under."""
         ranges = read_ranges(request.query_params.getlist("lines"))
-        source = request.query_params.get("source", "")
-        return Json(await asyncio.to_thread(self._view, source, ranges))
+        source, known = (request.query_params.get(name, "") for name in ("source", "known"))
+        shown = await asyncio.to_thread(self._view, source, ranges)
+        return Json(without_known(shown, known))
 
     def _view(self, source: str, ranges: Sequence[tuple[int, int]]) -> dict[str, Any]:
         documents = self.asker.documents

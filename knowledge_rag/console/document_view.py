@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from bisect import bisect_right
 from itertools import accumulate
@@ -40,6 +42,8 @@ _METADATA: Final = (
     "last_reviewed",
     "tags",
 )
+
+_OF_THE_LINES: Final = frozenset({"lines", "pages", "sections", "hidden"})
 
 Range = tuple[int, int]
 """First and last line, 1-based and inclusive."""
@@ -89,6 +93,7 @@ def view(
     if sum(map(len, lines)) > MAX_DOCUMENT_CHARACTERS:
         raise Refused(413, f"the document has more than {MAX_DOCUMENT_CHARACTERS} characters")
     shown: dict[str, Any] = {
+        "version": _version(document),
         "source": document.source_file,
         "title": document.metadata.get(TITLE, document.source_file),
         "url": document_url(document.source_file),
@@ -104,6 +109,19 @@ def view(
     if is_web_address(document.metadata.get(SOURCE_URL)):
         shown["sourceUrl"] = document.metadata[SOURCE_URL]
     return shown | _whole(document, corpus, repository)
+
+
+def without_known(shown: dict[str, Any], version: str) -> dict[str, Any]:
+    """Leave out the lines, and what follows from them, for a reader who has this version of them."""
+    if shown["version"] != version:
+        return shown
+    return {name: value for name, value in shown.items() if name not in _OF_THE_LINES}
+
+
+def _version(document: IngestedDocument) -> str:
+    """Give what two readings share exactly if they show the same lines of the same pages."""
+    shown = json.dumps([document.lines, document.pages])
+    return hashlib.sha256(shown.encode()).hexdigest()
 
 
 def _whole(

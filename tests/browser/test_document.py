@@ -169,6 +169,15 @@ def test_nothing_is_said_to_be_the_same_before_the_server_has_said_so(page):
     assert "same" not in page.page.locator(".notices").inner_text()
 
 
+def test_lines_that_are_shown_are_not_fetched_again(page):
+    opened(page, f"/doc/{EDITED}#L3")
+    with page.page.expect_response("**/api/document*") as answer:
+        number(page, 5).click()
+    assert "lines" not in answer.value.json()
+    expect(page.page.locator(".notices")).to_contain_text("Line 5 is still the same.")
+    assert page.marked() == [5]
+
+
 def test_lines_past_the_end_are_cut_off_and_copied_so(page):
     opened(page, f"/doc/{EDITED}#L4-L5000")
     assert page.marked() == [4, 5]

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from knowledge_rag.console.document_view import read_ranges, view
+from knowledge_rag.console.document_view import read_ranges, view, without_known
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.errors import Refused
 from knowledge_rag.console.hidden import hidden_in
@@ -196,6 +196,16 @@ def test_lines_that_were_not_kept_are_not_called_stale():
         Shelf(runbooks__failover=FRONT), Folder(runbooks__failover=FRONT + "More.\n")
     )
     assert "stale" not in shown(documents, (1, 4))["ranges"][0]
+
+
+def test_lines_that_a_reader_has_are_not_given_again_until_they_are_others():
+    documents = KeptDocuments(Shelf())
+    first = shown(documents)
+    again = without_known(shown(documents, (1, 1)), first["version"])
+    assert first.keys() - again.keys() == {"lines", "pages", "sections", "hidden"}
+    assert [one["start"] for one in again["ranges"]] == [1]
+    other = KeptDocuments(Shelf(runbooks__failover="# Failover\n\nWait.\n"))
+    assert "lines" in without_known(shown(other), first["version"])
 
 
 def test_what_hides_in_a_line_is_told_with_its_place_and_the_line_left_as_it_is():

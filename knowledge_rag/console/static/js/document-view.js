@@ -71,7 +71,7 @@ export class DocumentView {
     clearTimeout(this.#timer);
     const turn = ++this.#turn;
     try {
-      const document = await loaded(this.#path, this.#range);
+      const document = await loaded(this.#path, this.#range, this.#document?.version ?? "");
       if (turn === this.#turn) this.#take(document);
     } catch (error) {
       if (turn !== this.#turn) return;
@@ -89,9 +89,10 @@ export class DocumentView {
 
   /** @param {any} document */
   #take(document) {
-    const isOther = !isSame(this.#document, document);
-    this.#document = document;
-    if (isOther) this.#fill();
+    const { version, title, lines, pages, sections, hidden } = this.#document ?? {};
+    // what is here already is not sent again
+    this.#document = { lines, pages, sections, hidden, ...document };
+    if (document.version !== version || document.title !== title) this.#fill();
     else this.#tell();
   }
 
@@ -160,12 +161,6 @@ export class DocumentView {
   }
 }
 
-/** Whether two of the server's answers show the same lines. @param {any} before @param {any} now */
-function isSame(before, now) {
-  return before?.source === now.source && before.title === now.title && before.sha256 === now.sha256
-    && JSON.stringify(before.lines) === JSON.stringify(now.lines);
-}
-
 /** @param {string} text of an address, which anybody may have typed */
 function decoded(text) {
   try {
@@ -175,8 +170,9 @@ function decoded(text) {
   }
 }
 
-/** @param {string} path @param {Range | null} range */
-function loaded(path, range) {
-  const lines = range ? `&lines=${range.join("-")}` : "";
-  return read(`/api/document?source=${encodeURIComponent(path)}${lines}`);
+/** @param {string} path @param {Range | null} range @param {string} known version of the lines that are here already */
+function loaded(path, range, known) {
+  const wanted = new URLSearchParams({ source: path, known });
+  if (range) wanted.set("lines", range.join("-"));
+  return read(`/api/document?${wanted}`);
 }
