@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tests.docs.reference.commands import commands_page
 from tests.docs.reference.decisions import decisions_page
+from tests.docs.reference.mcp import mcp_page
 from tests.docs.reference.monitoring import monitoring_page
 from tests.docs.reference.outcomes import outcomes_page
 from tests.docs.reference.recommendation import recommendation_page
@@ -23,6 +24,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "reference/commands.md": commands_page,
     "reference/settings.md": settings_page,
     "reference/tool.md": tool_page,
+    "reference/mcp.md": mcp_page,
     "reference/recommendation.md": recommendation_page,
     "reference/monitoring.md": monitoring_page,
     "reference/outcomes.md": outcomes_page,

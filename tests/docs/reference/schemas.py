@@ -25,7 +25,7 @@ _LIMITS: Final = {
 }
 _UNDERSTOOD: Final = {
     *_LIMITS, "type", "description", "properties", "items", "required", "enum", "const", "pattern",
-    "additionalProperties", "$ref",
+    "additionalProperties", "propertyNames", "$ref",
 }  # fmt: skip
 """A keyword beside these would be left out of a page in silence, so it is an error."""
 
@@ -65,6 +65,8 @@ def _limits(schema: Schema, *first: str) -> str:
     said += [form.format(_number(schema[key])) for key, form in _LIMITS.items() if key in schema]
     if "enum" in schema:
         said.append(codes(schema["enum"]))
+    if "propertyNames" in schema:
+        said.append(f"keys: {codes(schema['propertyNames']['enum'])}")
     if "const" in schema:
         said.append(code(schema["const"]))
     if "pattern" in schema:
