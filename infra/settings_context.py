@@ -29,7 +29,7 @@ def given_values(
     if isinstance(file, str):  # -c knowledge-rag='{"preset": "prod"}'
         try:
             file = json.loads(file)
-        except ValueError:
+        except (ValueError, RecursionError):
             file = None
     if not isinstance(file, dict):
         problems.add(CONTEXT_KEY, MISSING, "an object of settings")

@@ -63,7 +63,7 @@ def metadata_filter(value: object) -> str:
             return ""
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ValueError(expected) from None
     if not isinstance(value, dict) or len(value) != 1:
         raise ValueError(expected)

@@ -140,9 +140,12 @@ def test_every_mistake_is_told_at_once():
     assert [line.split()[0] for line in lines] == ["entrypont", "preset", "network", "guardrail"]
 
 
-def test_settings_that_are_no_object_are_refused():
+@pytest.mark.parametrize("text", ["preset=prod", "[" * 100_000], ids=["words", "nested"])
+def test_settings_that_are_no_object_are_refused(text):
     with pytest.raises(SettingsError, match="an object of settings"):
-        load_settings({"knowledge-rag": "preset=prod"})
+        load_settings({"knowledge-rag": text})
+    (line,) = problems(secondary_scope=text)
+    assert "an object with one operator" in line
 
 
 def test_a_store_without_keywords_has_no_hybrid_search():
