@@ -24,6 +24,7 @@ from lambdas.retrieve_knowledge.arguments import (
 )
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD
 from tests.support.fixtures import invoke
+from tests.support.patience import patient_function
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "schemas/retrieve_knowledge.openapi.json").read_text())
@@ -34,6 +35,12 @@ RESPONSES = {
     for status, response in OPERATION["responses"].items()
 }
 MAX_INLINE_BYTES = 50_000  # well below what an action group takes in line
+
+
+@pytest.fixture(autouse=True)
+def _patient():
+    with patient_function():
+        yield
 
 
 def test_it_is_valid_openapi_3_0():

@@ -16,6 +16,7 @@ from lambdas.retrieve_knowledge import service
 from tests.support.cloudwatch import alarms_of, emitted, series
 from tests.support.fixtures import invoke
 from tests.support.monitoring import monitored, resources
+from tests.support.patience import patient_function
 
 DEPLOYMENT = "knowledge-rag-dev"
 ALARMS = alarms_of(monitored(), DEPLOYMENT)
@@ -60,6 +61,12 @@ SUMMED = [
     *(case for case in FIRING if case[0] != "timeouts"),  # which take their time
     *(case for case in QUIET if case[0] == "error-rate"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _patient():
+    with patient_function():
+        yield
 
 
 ASKED = {}

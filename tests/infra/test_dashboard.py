@@ -23,6 +23,7 @@ from lambdas.start_ingestion.jobs import Outcome
 from tests.infra.iam import render
 from tests.support.fixtures import invoke
 from tests.support.monitoring import COLLECTION, monitored, resources
+from tests.support.patience import patient_function
 from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "support/dashboard.schema.json").read_text())
@@ -39,6 +40,12 @@ BODIES = {
     "prod": {"preset": "prod"},
     "s3-vectors": {"collection": "", "vector_store": "s3-vectors", "search_type": "SEMANTIC"},
 }
+
+
+@pytest.fixture(autouse=True)
+def _patient():
+    with patient_function():
+        yield
 
 
 def body_of(**changed):

@@ -15,6 +15,12 @@ CALLS = {
 }
 
 
+def by_one_and_by_both(*values):
+    """What one shared function decides is tried on one handler, and that both ask it on both."""
+    pairs = [("retrieve_knowledge", value) for value in values]
+    return [*pairs, ("chunk_documents", values[0])]
+
+
 def told(function, **environ):
     path = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     code = f"from lambdas.{function} import handler\n{CALLS[function]}"
@@ -31,8 +37,9 @@ def told(function, **environ):
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("function", CALLS)
-@pytest.mark.parametrize("variable", ["LOG_LEVEL", "POWERTOOLS_LOG_LEVEL"])
+@pytest.mark.parametrize(
+    ("function", "variable"), by_one_and_by_both("LOG_LEVEL", "POWERTOOLS_LOG_LEVEL")
+)
 def test_one_that_does_not_exist_is_info_and_is_told_once(function, variable):
     records = told(function, **{variable: "bogus"})
     (problem,) = [record for record in records if record.get("message") == "log level is wrong"]
@@ -40,23 +47,21 @@ def test_one_that_does_not_exist_is_info_and_is_told_once(function, variable):
     assert problem["problems"] == f"{variable}='bogus' is no log level; INFO is used"
 
 
-@pytest.mark.parametrize("function", CALLS)
-@pytest.mark.parametrize("level", ["", "info", "CRITICAL"])
+@pytest.mark.parametrize(("function", "level"), by_one_and_by_both("CRITICAL", "", "info"))
 def test_of_one_that_exists_nothing_is_told(function, level):
     records = told(function, LOG_LEVEL=level)
     assert not [record for record in records if record.get("message") == "log level is wrong"]
     assert level != "CRITICAL" or not [record for record in records if "level" in record]
 
 
-@pytest.mark.parametrize("function", CALLS)
 @pytest.mark.parametrize(
-    "variable",
-    [
+    ("function", "variable"),
+    by_one_and_by_both(
         "POWERTOOLS_DEV",
         "POWERTOOLS_DEBUG",
         "POWERTOOLS_LOG_DEDUPLICATION_DISABLED",
         "POWERTOOLS_LOGGER_SAMPLE_RATE",
-    ],
+    ),
 )
 def test_a_switch_of_powertools_that_means_nothing_is_ignored_and_told_once(function, variable):
     records = told(function, **{variable: "maybe"})

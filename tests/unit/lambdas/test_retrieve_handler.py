@@ -16,10 +16,17 @@ from knowledge_rag.evaluation.faults.items import item, retrieved
 from knowledge_rag.evaluation.faults.scripts import answering, http
 from lambdas.retrieve_knowledge import handler, service
 from tests.support.fixtures import invoke
+from tests.support.patience import patient_function
 
 ROOT = Path(__file__).parents[3]
 OK = http(retrieved(item(), None, item(start=40)))
 QUERY = "how do we fail over SECRET-DB?"
+
+
+@pytest.fixture(autouse=True)
+def _patient():
+    with patient_function():
+        yield
 
 
 def agent_event(**change):
