@@ -41,6 +41,15 @@ def test_long_names_of_files_do_not_scroll_a_phone_sideways(watched):
     assert width(page) <= PHONE["width"]
 
 
+def test_a_long_command_is_whole_on_a_phone_and_copied_in_its_own_lines(watched, script):
+    command = "aws rds failover-db-cluster --db-cluster-identifier orders --region eu-west-1"
+    script.says = f"1. Fail over. [1]\n\n   ```bash\n   {command}\n   ```\n"
+    page = watched(viewport=PHONE).open().ask(QUESTION)
+    shown = page.page.locator(".code pre")
+    assert shown.inner_text().strip() == command
+    assert shown.evaluate("it => it.scrollWidth <= it.clientWidth")
+
+
 def test_a_very_long_question_is_folded_and_can_be_read_whole(page):
     page.open().ask("Pump? " * 600)
     title = page.page.locator("#asked")
