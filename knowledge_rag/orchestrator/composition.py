@@ -20,7 +20,7 @@ from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.advisors.passages import path_of
 from knowledge_rag.orchestrator.answer import read_answer
-from knowledge_rag.orchestrator.confidence import ground
+from knowledge_rag.orchestrator.confidence import ground, told_of
 from knowledge_rag.orchestrator.gaps import earlier_missing
 from knowledge_rag.orchestrator.recommendation import (
     MAX_STEPS,
@@ -33,6 +33,7 @@ from knowledge_rag.orchestrator.recommendation import (
     Step,
     Warned,
 )
+from knowledge_rag.orchestrator.relevance import documents_about
 from knowledge_rag.orchestrator.support import judge
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.incident import Incident
 
 INCIDENT_ID: Final = "incident_id"
+
+MAX_NAMED: Final = 3
+"""Documents that are about an incident and give no step: so many are named."""
 
 _SHOWN_UNCITED: Final = 60
 """Characters of a step that was left out that its warning quotes."""
@@ -172,7 +176,8 @@ class _Composer:
             )
         if self._findings.failures:
             return _degraded(self._findings, warnings, advisor)
-        told = f"{wording.counted(len(self._findings.ledger), 'passage')} came back; none of them holds enough of the words that tell of it."
+        about = documents_about(self._findings.ledger.results, told_of(self._incident))
+        told = wording.fruitless(len(self._findings.ledger), about[:MAX_NAMED])
         return Recommendation(
             Status.NO_MATCH, wording.NO_MATCH, told, warnings=warnings, advisor=advisor
         )

@@ -64,3 +64,22 @@ def told(steps: int, documents: list[str], incidents: list[str]) -> str:
         names = f": {listed(known)}" if known else ""
         sentences.append(f"{counted(len(incidents), 'similar incident')}{names}.")
     return " ".join(sentences)
+
+
+def fruitless(passages: int, about: list[str]) -> str:
+    """Say why nothing is advised though something was retrieved.
+
+    Args:
+        passages: how many.
+        about: the documents among them that hold enough of the incident's words.
+
+    >>> fruitless(1, [])
+    '1 passage came back; no document holds enough of the words that tell of the incident.'
+    >>> fruitless(4, ["runbooks/rds.md"])
+    '4 passages came back; those of runbooks/rds.md are about it, and none says what to do.'
+    """
+    if not about:
+        why = "no document holds enough of the words that tell of the incident"
+    else:
+        why = f"those of {listed(about)} are about it, and none says what to do"
+    return f"{counted(passages, 'passage')} came back; {why}."

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.orchestrator.answer_text import (
     MAX_DEPTH,
     Form,
@@ -119,7 +120,7 @@ def lifted_from(passage: Passage, told: set[str]) -> list[Lifted]:
     seen = _behind_comment(passage.lines)
     whole = list(blocks_of(seen))
     lifter = _Lifter(passage, told)
-    if _begins_with_heading(passage):
+    if _begins_outside_code(passage):
         return list(lifter.lift(whole))
     if _pairs_up(whole):
         return [] if _is_code(passage, whole) else list(lifter.lift(whole))
@@ -127,10 +128,12 @@ def lifted_from(passage: Passage, told: set[str]) -> list[Lifted]:
     return list(lifter.lift(rest)) if _pairs_up(rest) and not _is_torn(whole) else []
 
 
-def _begins_with_heading(passage: Passage) -> bool:
-    """Whether the passage begins where its section does, and so in no code block."""
-    first = _HEADING_MARK.sub("", passage.lines[0].text).strip(" #")
-    return first in passage.path
+def _begins_outside_code(passage: Passage) -> bool:
+    """Whether a passage begins where its document or section does, or has no code: plain text."""
+    first = passage.lines[0]
+    if first.number == 1 or passage.source_file.lower().endswith(PLAIN_SUFFIXES):
+        return True
+    return _HEADING_MARK.sub("", first.text).strip(" #") in passage.path
 
 
 def _is_code(passage: Passage, blocks: Sequence[Block]) -> bool:
@@ -195,16 +198,16 @@ def _nested(blocks: Sequence[Block], depth: int = 0) -> Iterator[Block]:
 
 
 def _is_heading(block: Block, following: Sequence[Block]) -> bool:
-    """Whether a block is a heading, or one that the rule right below it underlines."""
-    if block.form is Form.HEADING:
+    """Whether a block is a heading, one that the rule right below it underlines, or a page's title.
+
+    A title without marks is the page's first line, alone, and ends no sentence.
+    """
+    if block.form is not Form.PROSE or not following:
+        return block.form is Form.HEADING
+    below, last = following[0], block.lines[-1]
+    if below.form is Form.RULE and last.number + 1 == below.lines[0].number:
         return True
-    below = following[0] if following else None
-    return (
-        below is not None
-        and below.form is Form.RULE
-        and block.form is Form.PROSE
-        and block.lines[-1].number + 1 == below.lines[0].number
-    )
+    return last.number == 1 and not last.text.rstrip().endswith(_SENTENCE_ENDS)
 
 
 class _Lifter:

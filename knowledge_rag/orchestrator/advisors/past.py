@@ -11,7 +11,7 @@ from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.orchestrator.advisors.lifting import ROWS, Lifted, lifted_from
 from knowledge_rag.orchestrator.advisors.passages import passages_of
 from knowledge_rag.orchestrator.advisors.sections import Purpose
-from knowledge_rag.orchestrator.advisors.selection import shared_words
+from knowledge_rag.orchestrator.relevance import shared_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

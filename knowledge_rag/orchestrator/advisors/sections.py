@@ -20,7 +20,10 @@ class Purpose(IntEnum):
     VERIFICATION = 4
     ROLLBACK = 5
     ESCALATION = 6
-    BACKGROUND = 7
+    INTRODUCTION = 7
+    """Below the document's title, or below no heading: all there is of a page without sections, and
+    elsewhere what tells of the matter."""
+    BACKGROUND = 8
     """Tells about the matter and asks for nothing to be done."""
 
 
@@ -51,7 +54,7 @@ def purpose_of(path: Sequence[str], title: str = "") -> Purpose:
         title: of the document.
     """
     if not path or list(path) == [title]:
-        return Purpose.BACKGROUND  # what stands below the title introduces the document
+        return Purpose.INTRODUCTION
     for heading in path[1:] if len(path) > 1 else path:
         for purpose, words in _PATTERNS.items():
             if words.search(heading):

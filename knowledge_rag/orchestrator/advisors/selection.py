@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.metadata import DOCUMENT_TYPE, TITLE
-from knowledge_rag.orchestrator.advisors.lifting import ORDERED, lifted_from
+from knowledge_rag.core.metadata import DOCUMENT_TYPE
+from knowledge_rag.orchestrator.advisors.lifting import ORDERED, PARAGRAPH, lifted_from
 from knowledge_rag.orchestrator.advisors.passages import passages_of
 from knowledge_rag.orchestrator.advisors.sections import Purpose
 from knowledge_rag.orchestrator.confidence import words_of
+from knowledge_rag.orchestrator.relevance import documents_about
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.orchestrator.advisors.lifting import Lifted
+    from knowledge_rag.orchestrator.advisors.passages import Passage
     from knowledge_rag.orchestrator.findings import Findings
 
 MAX_GIVEN: Final = 8
@@ -31,6 +32,7 @@ SHARES: Final = {
     Purpose.VERIFICATION: (1, 3),
     Purpose.ROLLBACK: (1, 1),
     Purpose.ESCALATION: (1, 1),
+    Purpose.INTRODUCTION: (5, 6),
 }
 """Steps of each purpose at most, and as many as that if there is room left when all purposes had
 their turn; what has another purpose belongs to the background."""
@@ -46,11 +48,6 @@ FALLBACK_DOCUMENT: Final = 0.3
 """... or as this share where those before it give fewer steps than FEW: of the best document the search
 may have returned what describes the matter, and of the next one what to do."""
 
-MIN_WORDS: Final = 2
-MIN_SHARE: Final = 1 / 3
-"""Words, and share of the words that tell of the incident, that the retrieved lines of a document
-must hold, or it is about something else: search always finds what is least unlike."""
-
 _WORD_WORTH: Final = 0.15
 _WORDS_COUNTED: Final = 4
 _HEADING_WORTH: Final = 1.5
@@ -59,7 +56,7 @@ _TORN: Final = -0.4
 """What a step loses by being retrieved without the first one of its list."""
 _FIRST: Final = re.compile(r"[ \t]*1[.)][ \t]")
 _AFTERWARDS: Final = frozenset({Purpose.VERIFICATION, Purpose.ROLLBACK, Purpose.ESCALATION})
-_IN_TURN: Final = (Purpose.RESOLUTION, Purpose.OTHER)
+_IN_TURN: Final = (Purpose.RESOLUTION, Purpose.OTHER, Purpose.INTRODUCTION)
 """Purposes whose numbered steps are taken one after the other."""
 
 
@@ -84,12 +81,13 @@ def choose(findings: Findings, told: set[str]) -> list[Lifted]:
     """
     documents = _documents(findings, told)
     chunks = _chunk_worth(findings)
-    ranked: dict[str, list[Ranked]] = defaultdict(list)
+    passages: dict[str, list[Passage]] = defaultdict(list)
     for passage in passages_of(findings):
-        if passage.source_file in documents and passage.purpose in SHARES:
-            ranked[passage.source_file] += [
-                Ranked(step, _worth(step, chunks, told)) for step in lifted_from(passage, told)
-            ]
+        passages[passage.source_file].append(passage)
+    ranked = {
+        name: [Ranked(it, _worth(it, chunks, told)) for it in _steps_of(passages[name], told)]
+        for name in documents
+    }
     chosen: list[Lifted] = []
     for name, share in documents.items():
         if share < NEXT_DOCUMENT and len(chosen) >= FEW:
@@ -97,6 +95,25 @@ def choose(findings: Findings, told: set[str]) -> list[Lifted]:
         for turn in (0, 1):
             _choose_from(ranked[name], chosen, {it: most[turn] for it, most in SHARES.items()})
     return _in_order(chosen, list(documents), ranked)
+
+
+def _steps_of(passages: Sequence[Passage], told: set[str]) -> Iterator[Lifted]:
+    """Give the steps of one document.
+
+    What stands below its title counts where nothing else of it was found: it may have no sections.
+    """
+    whole = all(it.purpose is Purpose.INTRODUCTION for it in passages)
+    for passage in passages:
+        if passage.purpose is Purpose.INTRODUCTION:
+            yield from _behind_opening(lifted_from(passage, told)) if whole else ()
+        elif passage.purpose in SHARES:
+            yield from lifted_from(passage, told)
+
+
+def _behind_opening(steps: Sequence[Lifted]) -> Sequence[Lifted]:
+    """Leave out the paragraphs above the first list or command, if there is one: they introduce it."""
+    listed = (place for place, step in enumerate(steps) if step.kind is not PARAGRAPH)
+    return steps[next(listed, 0) :]
 
 
 def _in_order(
@@ -136,22 +153,11 @@ def _documents(findings: Findings, told: set[str]) -> dict[str, float]:
         for rank, result in enumerate(asked.outcome.results):
             if result.metadata.get(DOCUMENT_TYPE) != DocumentType.POSTMORTEM:
                 worth[result.citation.source_file] += _rank_worth(rank)
-    shared = shared_words(findings.ledger.results, told)
-    enough = max(min(MIN_WORDS, len(told)), MIN_SHARE * len(told))
+    about = set(documents_about(findings.ledger.results, told))
     best = sorted(worth, key=lambda name: -worth[name])
-    fitting = [name for name in best if len(shared[name]) >= enough]
+    fitting = [name for name in best if name in about]
     shares = {name: worth[name] / worth[fitting[0]] for name in fitting}
     return {name: share for name, share in shares.items() if share >= FALLBACK_DOCUMENT}
-
-
-def shared_words(results: Iterable[RetrievalResult], told: set[str]) -> dict[str, set[str]]:
-    """Give the words of the incident that each document's retrieved lines, title or name hold."""
-    shared: dict[str, set[str]] = defaultdict(set)
-    for result in results:
-        citation, title = result.citation, str(result.metadata.get(TITLE, ""))
-        texts = (result.content, title, citation.source_file, citation.section_header)
-        shared[citation.source_file] |= told & words_of(texts)
-    return shared
 
 
 def _chunk_worth(findings: Findings) -> dict[int, float]:

@@ -233,6 +233,32 @@ def test_background_is_no_guidance():
     given = advised(Incident(title="disk"), findings_of(results_of("runbooks/disk.md", text)))
     assert given.status is Status.NO_MATCH
     assert given.summary == NO_MATCH
+    assert given.reasoning == (
+        "2 passages came back; those of runbooks/disk.md are about it, and none says what to do."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "steps"),
+    [
+        ("disk.md", "# Disk\n\nIt is full.\n\n1. Find logs.\n2. Free them.", ["Find logs.", "Free them."]),
+        ("disk.md", "# Disk\n\nFree the disk with `rm`.", ["Free the disk with `rm`."]),
+        ("disk.md", "When the disk is full:\n\n- free it.", ["free it."]),
+        ("disk.md", "Disk is full\n\n```\nrm a\n```", ["Disk is full"]),
+        ("disk.txt", "The disk is full\n\nFind what: du -x\nFree it: rm", ["Find what: du -x\nFree it: rm"]),
+        ("disk.txt", "Free the disk", ["Free the disk"]),
+        ("disk.pdf", "DISK\n\nFree the disk:\n\n1. rm a\n2. rm b", ["rm a", "rm b"]),
+    ],
+)  # fmt: skip
+def test_a_page_without_sections_says_what_to_do_below_its_title(name, text, steps):
+    given = advised(Incident(title="disk"), findings_of(results_of(f"runbooks/{name}", text)))
+    assert [step.action for step in given.guidance] == steps
+
+
+def test_what_introduces_a_page_with_sections_is_no_guidance():
+    text = "# Disk\n\n- Free it.\n\n## Resolution\n\n- Free the disk.\n"
+    given = advised(Incident(title="disk"), findings_of(results_of("runbooks/disk.md", text)))
+    assert [step.action for step in given.guidance] == ["Free the disk."]
 
 
 def test_a_document_that_shares_few_words_with_the_incident_is_no_guidance():
@@ -307,8 +333,8 @@ def test_no_document_is_too_deep(hostile):
 @pytest.mark.parametrize(
     ("path", "purpose"),
     [
-        ((), Purpose.BACKGROUND),
-        (("Title",), Purpose.BACKGROUND),
+        ((), Purpose.INTRODUCTION),
+        (("Title",), Purpose.INTRODUCTION),
         (("Diagnosis",), Purpose.DIAGNOSIS),
         (("Title", "Symptoms"), Purpose.BACKGROUND),
         (("Title", "Diagnosis", "When to fail over"), Purpose.DIAGNOSIS),
