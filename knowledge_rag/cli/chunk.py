@@ -11,15 +11,15 @@ import typer
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import print_json, tell
-from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.metadata import PAGE
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.extract.documents import cut
-from knowledge_rag.local.corpus import CorpusFile, find_documents, read_extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from knowledge_rag.core.chunking import ChunkingSettings
+    from knowledge_rag.local.corpus import CorpusFile
 
 
 def chunk(
@@ -40,6 +40,8 @@ def chunk(
     Each has source_file (relative to the folder), start_line, end_line, section_header, for a PDF
     its page, and the lines' verbatim content. Exits 1 if a file of the folder could not be read.
     """
+    from knowledge_rag.core.chunking import ChunkingSettings
+
     settings = ChunkingSettings(max_tokens)
     if text:
         _print_text(path)
@@ -58,6 +60,8 @@ def chunk(
 
 
 def _files(path: Path) -> Iterator[CorpusFile]:
+    from knowledge_rag.local.corpus import CorpusFile, find_documents
+
     if path.is_dir():
         yield from find_documents(path)
     elif path.exists():
@@ -67,6 +71,9 @@ def _files(path: Path) -> Iterator[CorpusFile]:
 
 
 def _print_chunks(file: CorpusFile, settings: ChunkingSettings) -> None:
+    from knowledge_rag.extract.documents import cut
+    from knowledge_rag.local.corpus import read_extracted
+
     read = read_extracted(file)
     for note in read.notes:
         tell("warning", f"{file.source_file}: {note}")
@@ -76,6 +83,8 @@ def _print_chunks(file: CorpusFile, settings: ChunkingSettings) -> None:
 
 
 def _print_text(path: Path) -> None:
+    from knowledge_rag.local.corpus import read_extracted
+
     if path.is_dir():
         raise InvalidRequest(f"--text is of one document, and {path} is a folder")
     (file,) = _files(path)

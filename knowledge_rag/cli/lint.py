@@ -13,8 +13,6 @@ from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import err, out, print_json, tell
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.extract.lint.check import lint_text
-from knowledge_rag.local.corpus import find_documents, read_extracted
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -34,6 +32,9 @@ def lint(
     It looks as ingest does. Prints a line for each: path:line:column kind: message: excerpt, secrets masked. Reads files and
     changes nothing. Exits 1 if it found something or a file could not be read.
     """
+    from knowledge_rag.extract.lint.check import lint_text
+    from knowledge_rag.local.corpus import find_documents, read_extracted
+
     found: list[Finding] = []
     skipped: list[UnreadableDocument] = []
     notes: list[str] = []
