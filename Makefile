@@ -25,7 +25,7 @@ export NPM_CONFIG_UPDATE_NOTIFIER := false
 # jsii tells at each start that Node 20 is past its end of life; it works, and the README names 24
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help setup demo test test-fast check format nightly fuzz mutants bench screenshots dist sbom audit synth deploy deploy-local bundle lock clean
+.PHONY: help setup demo test test-fast check format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth deploy deploy-local bundle lock clean
 
 help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
@@ -122,6 +122,12 @@ bench: $(BENCH_READY) ## measure speed against peers and limits, in one run
 
 screenshots: $(READY) ## make the README's pictures of the console anew (needs chromium)
 	@$(BIN)/python -m tests.browser.screenshots
+
+reference: $(PROOF_READY) ## make docs/reference anew from the code
+	@$(BIN)/python -m tests.docs.reference
+
+notes: $(READY) ## print the changelog's notes of VERSION, by default that of pyproject.toml
+	@$(BIN)/python -m tests.docs.release_notes $(VERSION)
 
 dist: $(READY) ## build the wheel, install it in a new place, and run the demo from there
 	@rm -rf dist && $(UV) build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-COMMAND = "python -m tests.docs.reference"
+COMMAND = "make reference"
 """Makes the pages anew."""
 
 
