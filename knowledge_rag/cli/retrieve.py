@@ -54,6 +54,8 @@ def retrieve(
     from knowledge_rag.cli.knowledge_bases import asked, chosen
     from knowledge_rag.core.retrieval import SearchType
 
+    if policy is SourcePolicy.WEBSITE_FIRST and search is Search.SEMANTIC:
+        raise InvalidRequest(f"--policy {policy} goes with --search {Search.HYBRID}")
     event = {"query": query, "max_results": max_results, "explain": explain}
     event |= _arguments(filters or [])
     path = chosen(kb)

@@ -84,5 +84,6 @@ def listening_on(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
-        raise ServerFailed(f"can't listen on {host}:{port}: {reason}") from error
+        hint = "name another port, or 0 for a free one"
+        raise ServerFailed(f"can't listen on {host}:{port}: {reason}; {hint}") from error
     return listening

@@ -98,7 +98,7 @@ def test_an_order_of_dates_is_chosen_at_ingest(runs):
 @pytest.mark.parametrize(
     ("arguments", "variables", "problem"),
     [
-        ((*ON, "--search", "semantic"), {}, "SOURCE_POLICY=website-first goes with SEARCH_TYPE"),
+        ((*ON, "--search", "semantic"), {}, "--policy website-first goes with --search hybrid"),
         ((), {"SOURCE_POLICY": "pdf-first"}, "must be off or website-first"),
         (ON, {"SECONDARY_SCOPE": "x"}, "SECONDARY_SCOPE='x': must be a metadata filter in JSON"),
     ],

@@ -132,7 +132,9 @@ def test_a_taken_port_is_told_in_one_line(cli, kb):
         port = taken.getsockname()[1]
         ran = cli("serve", "--kb", kb, "--port", port)
     assert (ran.code, ran.out) == (4, "")
-    assert_one_line(ran.err, f"can't listen on 127.0.0.1:{port}: Address already in use")
+    assert_one_line(
+        ran.err, f"can't listen on 127.0.0.1:{port}: Address already in use; name another port"
+    )
 
 
 SERVED = ("serve", "--port", "0", "--console-port", "0", "--json")
