@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
-from knowledge_rag.core.lines import decode, split_lines
+from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.guidance_cases import Case
-from knowledge_rag.local.corpus import read_regular
+from knowledge_rag.evaluation.named_files import read_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,14 +22,10 @@ def load_claims(path: Path) -> list[Case]:
     ``evidence_lines``, a list of lines; other keys are ignored.
 
     Raises:
-        InvalidRequest: it can't be read, or a row is not of this form.
+        InvalidRequest: a row is not of this form, or there is none.
+        UnreadableDocument: it can't be read.
     """
-    try:
-        text = decode(read_regular(path, MAX_CLAIMS_BYTES), path.name)
-    except (OSError, UnreadableDocument) as error:
-        raise InvalidRequest(f"can't read {path}: {error}") from error
-    rows = enumerate(split_lines(text), start=1)
-    cases = [_case(path, number, row) for number, row in rows if row.strip()]
+    cases = [_case(path, number, row) for number, row in read_lines(path, MAX_CLAIMS_BYTES)]
     if not cases:
         raise InvalidRequest(f"no claims in {path}")
     return cases
@@ -40,7 +35,7 @@ def _case(path: Path, number: int, row: str) -> Case:
     wrong = f'{path}, line {number}: give {{"id", "claim", "supported", "evidence": [lines]}}'
     try:
         fields = json.loads(row)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidRequest(wrong) from error
     evidence = _evidence(fields)
     if evidence is None or not isinstance(fields["supported"], bool):

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
-from knowledge_rag.core.lines import decode
-from knowledge_rag.local.corpus import read_regular
+from knowledge_rag.evaluation.named_files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,12 +72,12 @@ def read_baseline(path: Path) -> Baseline:
         UnreadableDocument: the file can't be read.
     """
     try:
-        data = read_regular(path, MAX_BYTES)
-    except OSError as error:
-        hint = "; make it with --write-baseline" if isinstance(error, FileNotFoundError) else ""
-        raise UnreadableDocument(str(path), f"{error.strerror or error}{hint}") from error
+        text = read_text(path, MAX_BYTES)
+    except UnreadableDocument as error:
+        hint = "" if path.exists() else "; make it with --write-baseline"
+        raise UnreadableDocument(str(path), f"{error.reason}{hint}") from error
     try:
-        told = json.loads(decode(data, str(path)))
+        told = json.loads(text)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         raise InvalidRequest(f"{path}:{line}: no JSON; make it with --write-baseline") from error

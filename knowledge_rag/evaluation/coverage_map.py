@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
-from knowledge_rag.core.lines import decode
+from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.coverage_files import MAX_BYTES
 from knowledge_rag.evaluation.coverage_yaml import read_yaml
-from knowledge_rag.local.corpus import read_regular
+from knowledge_rag.evaluation.named_files import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,11 +20,7 @@ def read_map(path: Path) -> dict[str, str]:
         InvalidRequest: it is no mapping of names to files; the message names the line.
         UnreadableDocument: the file can't be read.
     """
-    try:
-        data = read_regular(path, MAX_BYTES)
-    except OSError as error:
-        raise UnreadableDocument(str(path), error.strerror or str(error)) from error
-    documents = read_yaml(decode(data, str(path)), str(path))
+    documents = read_yaml(read_text(path, MAX_BYTES), str(path))
     mapping: dict[str, str] = {}
     for document in documents:
         if document.kind != "mapping":

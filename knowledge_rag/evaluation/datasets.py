@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.citations import MAX_LINE, check_source_file
-from knowledge_rag.core.errors import InvalidCitation, InvalidRequest, UnreadableDocument
-from knowledge_rag.core.lines import decode, split_lines
+from knowledge_rag.core.errors import InvalidCitation, InvalidRequest
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
-from knowledge_rag.local.corpus import read_regular
+from knowledge_rag.evaluation.named_files import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -140,15 +139,8 @@ def docs_beside(paths: Sequence[Path]) -> Path:
 
 
 def _rows(path: Path) -> Iterable[tuple[int, Row]]:
-    try:
-        data = read_regular(path, MAX_DATASET_BYTES + 1)
-    except OSError as error:
-        raise UnreadableDocument(str(path), error.strerror or str(error)) from error
-    if len(data) > MAX_DATASET_BYTES:
-        raise UnreadableDocument(str(path), f"larger than {MAX_DATASET_BYTES >> 20} MiB")
-    for number, line in enumerate(split_lines(decode(data, str(path))), start=1):
-        if line.strip():
-            yield number, _row(f"{path}, line {number}", line, path.stem)
+    for number, line in read_lines(path, MAX_DATASET_BYTES):
+        yield number, _row(f"{path}, line {number}", line, path.stem)
 
 
 def _row(where: str, line: str, dataset: str) -> Row:

@@ -22,6 +22,7 @@ from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.core.policy import Candidate, arrange
 from knowledge_rag.core.policy_settings import PRIMARY_RESULTS
 from knowledge_rag.evaluation.dates_bench_peers import PEERS
+from knowledge_rag.evaluation.named_files import read_lines
 from knowledge_rag.extract.dates import DateOrder, find_dates
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ MIN_RECALL: Final = 0.95
 """Of the dates that the sentences hold; none that they do not hold may be found."""
 MAX_POLICY_MS: Final = 2.0
 """What putting the policy's order to a query's results may take."""
+
+MAX_SENTENCES_BYTES: Final = 64 * 1024 * 1024
 
 _QUESTION: Final = "When is the next parent-teacher conference?"
 _TURNS: Final = 200
@@ -126,14 +129,14 @@ def read_sentences(path: Path) -> list[Sentence]:
 
     Raises:
         InvalidRequest: a line is none, or there are no lines.
+        UnreadableDocument: the file can't be read.
     """
     sentences = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
-        if line.strip():
-            try:
-                sentences.append(_sentence(json.loads(line)))
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
-                raise InvalidRequest(f"{path}:{number}: no labelled sentence") from error
+    for number, line in read_lines(path, MAX_SENTENCES_BYTES):
+        try:
+            sentences.append(_sentence(json.loads(line)))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise InvalidRequest(f"{path}:{number}: no labelled sentence") from error
     if not sentences:
         raise InvalidRequest(f"{path}: no sentences")
     return sentences

@@ -6,11 +6,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
-from knowledge_rag.core.lines import decode, split_lines
+from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.evaluation.named_files import read_lines
 from knowledge_rag.evaluation.retrieval_metrics import MEASURES
-from knowledge_rag.local.corpus import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,12 +68,9 @@ def read_results(path: Path) -> Results:
         InvalidRequest: it is something else, or not whole.
         UnreadableDocument: it can't be read.
     """
+    lines = read_lines(path, MAX_RESULTS_BYTES)
     try:
-        data = read_regular(path, MAX_RESULTS_BYTES)
-    except OSError as error:
-        raise UnreadableDocument(str(path), error.strerror or str(error)) from error
-    try:
-        head, *rows = (json.loads(line) for line in split_lines(decode(data, str(path))))
+        head, *rows = (json.loads(line) for _, line in lines)
         if head["format"] != FORMAT:
             raise ValueError(head["format"])  # noqa: TRY301 - one message for all that it may be
         values = {str(row["id"]): _values(row) for row in rows}

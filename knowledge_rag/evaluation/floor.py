@@ -15,9 +15,9 @@ import numpy as np
 from rich.table import Table
 
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
-from knowledge_rag.core.lines import decode, split_lines
 from knowledge_rag.core.retrieval import SearchType
-from knowledge_rag.local.corpus import MAX_FILE_BYTES, read_regular
+from knowledge_rag.evaluation.named_files import read_lines
+from knowledge_rag.local.corpus import MAX_FILE_BYTES
 from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID, EVIDENCE_FLOOR_SEMANTIC
 
 if TYPE_CHECKING:
@@ -128,19 +128,14 @@ def load_questions(path: Path) -> list[Question]:
     Raises:
         UnreadableDocument: the file can't be read, or a line of it is no such question.
     """
-    try:
-        lines = split_lines(decode(read_regular(path, MAX_FILE_BYTES), str(path)))
-    except OSError as error:
-        raise UnreadableDocument(str(path), error.strerror or str(error)) from error
     questions = []
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-                questions.append(Question(str(row["id"]), str(row["query"])))
-            except (ValueError, TypeError, KeyError, RecursionError) as error:
-                reason = f"line {number} is no JSON object with id and query"
-                raise UnreadableDocument(str(path), reason) from error
+    for number, line in read_lines(path, MAX_FILE_BYTES):
+        try:
+            row = json.loads(line)
+            questions.append(Question(str(row["id"]), str(row["query"])))
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            reason = f"line {number} is no JSON object with id and query"
+            raise UnreadableDocument(str(path), reason) from error
     return questions
 
 

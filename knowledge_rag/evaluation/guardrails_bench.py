@@ -58,7 +58,8 @@ def run_guardrails_bench(folders: Sequence[Path], claims: Sequence[Path] = ()) -
 
     Raises:
         UnusableCorpus: a folder has no documents, or they hold no guidance for both halves.
-        InvalidRequest: a file of claims can't be read as such.
+        InvalidRequest: a row of a file of claims is none.
+        UnreadableDocument: such a file can't be read.
     """
     sets = {path.name: load_claims(path) for path in claims}
     documents = [document for folder in folders for document in _documents(folder)]

@@ -9,7 +9,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.core.lines import decode, split_lines
+from knowledge_rag.core.lines import split_lines
+from knowledge_rag.evaluation.named_files import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,8 +45,8 @@ class Question:
 
 def shipped_questions() -> list[Question]:
     """Give the questions about the sample corpus, and some that no runbook answers."""
-    data = (resources.files(__package__) / _SHIPPED).read_bytes()
-    return _parse(data, _SHIPPED)
+    text = (resources.files(__package__) / _SHIPPED).read_text(encoding="utf-8")
+    return _parse(text, _SHIPPED)
 
 
 def load_questions(path: Path) -> list[Question]:
@@ -57,12 +58,7 @@ def load_questions(path: Path) -> list[Question]:
     Raises:
         UnreadableDocument: the file can't be read, or a line of it is no such question.
     """
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise UnreadableDocument(str(path), f"more than {MAX_FILE_BYTES} bytes")
-        questions = _parse(path.read_bytes(), str(path))
-    except OSError as error:
-        raise UnreadableDocument(str(path), error.strerror or str(error)) from error
+    questions = _parse(read_text(path, MAX_FILE_BYTES), str(path))
     if not any(question.topic is Topic.ON for question in questions):
         raise UnreadableDocument(str(path), "no question of topic on")
     if not any(question.topic is Topic.OFF for question in questions):
@@ -70,9 +66,9 @@ def load_questions(path: Path) -> list[Question]:
     return questions
 
 
-def _parse(data: bytes, name: str) -> list[Question]:
+def _parse(text: str, name: str) -> list[Question]:
     questions = []
-    for number, line in enumerate(split_lines(decode(data, name)), start=1):
+    for number, line in enumerate(split_lines(text), start=1):
         if line.strip():
             try:
                 row = json.loads(line)

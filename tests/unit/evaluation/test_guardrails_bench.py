@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.resources import shipped
 from knowledge_rag.evaluation.guardrails_bench import run_guardrails_bench
 from knowledge_rag.evaluation.guardrails_report import CheckRow
@@ -72,7 +72,7 @@ def test_a_row_that_is_no_claim_is_named(tmp_path, row):
 
 
 def test_a_missing_file_of_claims_is_named(tmp_path):
-    with pytest.raises(InvalidRequest, match=r"gone\.jsonl"):
+    with pytest.raises(UnreadableDocument, match=r"gone\.jsonl"):
         run_guardrails_bench([shipped("knowledge-corpus")], [tmp_path / "gone.jsonl"])
 
 

@@ -1,0 +1,67 @@
+"""Files that people name for a measurement are read whole, or it is said why not."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from knowledge_rag.core.errors import KnowledgeRagError, UnreadableDocument
+from knowledge_rag.deployment.smoke import questions
+from knowledge_rag.evaluation import (
+    claim_sets,
+    coverage_baseline,
+    coverage_map,
+    datasets,
+    dates_bench,
+    evaluation_results,
+    floor,
+)
+from knowledge_rag.evaluation.named_files import read_lines, read_text
+
+READERS = {
+    "a dataset": (datasets, "MAX_DATASET_BYTES", lambda path: datasets.load_datasets([path])),
+    "claims": (claim_sets, "MAX_CLAIMS_BYTES", claim_sets.load_claims),
+    "questions": (floor, "MAX_FILE_BYTES", floor.load_questions),
+    "sentences": (dates_bench, "MAX_SENTENCES_BYTES", dates_bench.read_sentences),
+    "a baseline": (coverage_baseline, "MAX_BYTES", coverage_baseline.read_baseline),
+    "a map": (coverage_map, "MAX_BYTES", coverage_map.read_map),
+    "results": (evaluation_results, "MAX_RESULTS_BYTES", evaluation_results.read_results),
+    "a deployment's questions": (questions, "MAX_FILE_BYTES", questions.load_questions),
+}
+EACH = pytest.mark.parametrize("kind", READERS)
+
+
+@EACH
+def test_a_file_that_is_too_large_is_refused_and_not_cut_off(kind, tmp_path, monkeypatch):
+    module, most, read = READERS[kind]
+    monkeypatch.setattr(module, most, 4)
+    (tmp_path / "file").write_text("A: b\nC: d\n")
+    with pytest.raises(UnreadableDocument, match="file: larger than "):
+        read(tmp_path / "file")
+
+
+@EACH
+def test_what_is_no_text_file_is_told_in_a_line(kind, tmp_path):
+    _, _, read = READERS[kind]
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")  # nobody writes to it: who waits for it waits for ever
+    for name in ("binary", "folder", "pipe", "missing"):
+        with pytest.raises(UnreadableDocument, match=name):
+            read(tmp_path / name)
+
+
+@EACH
+def test_what_is_nested_without_end_is_told_in_a_line(kind, tmp_path):
+    _, _, read = READERS[kind]
+    (tmp_path / "deep").write_text("[" * 100_000)
+    with pytest.raises(KnowledgeRagError, match="deep"):
+        read(tmp_path / "deep")
+
+
+def test_a_file_as_large_as_is_allowed_is_read_and_blank_lines_keep_their_numbers(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"\xef\xbb\xbfa\n\n \nb")
+    assert read_text(path, path.stat().st_size) == "a\n\n \nb"
+    assert list(read_lines(path, 100)) == [(1, "a"), (4, "b")]
