@@ -26,46 +26,54 @@ class AdvisorName(StrEnum):
     AGENT = "agent"
 
 
-def ask(
-    question: Annotated[
-        str | None, typer.Argument(help="What you want to know; may be left out with --incident.")
-    ] = None,
-    incident: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help=(
-                "JSON of an incident: what you write yourself, a webhook of Alertmanager, or an "
-                "alarm of CloudWatch; - is standard input."
-            ),
+QuestionArgument = Annotated[
+    str | None, typer.Argument(help="What you want to know; may be left out with --incident.")
+]
+IncidentOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help=(
+            "JSON of an incident: what you write yourself, a webhook of Alertmanager, or an "
+            "alarm of CloudWatch; - is standard input."
         ),
-    ] = None,
+    ),
+]
+AdvisorOption = Annotated[
+    AdvisorName,
+    typer.Option(
+        help="Who writes: nobody (steps are lifted from the lines), a Bedrock model, or a Bedrock agent."
+    ),
+]
+ModelOption = Annotated[
+    str | None, typer.Option(metavar="ID", help="Bedrock model for --advisor converse.")
+]
+AgentOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID/ALIAS",
+        help="Bedrock agent and its alias for --advisor agent.  [default: that of --stack]",
+    ),
+]
+ExplainOption = Annotated[
+    bool, typer.Option("--explain", help="Show what was asked and the evidence, too.")
+]
+
+
+def ask(
+    question: QuestionArgument = None,
+    incident: IncidentOption = None,
     kb: KbOption = None,
     search: SearchOption = None,
     stack: StackOption = None,
     function: FunctionOption = None,
     knowledge_base: KnowledgeBaseOption = None,
     gateway: GatewayOption = None,
-    advisor: Annotated[
-        AdvisorName,
-        typer.Option(
-            help="Who writes: nobody (steps are lifted from the lines), a Bedrock model, or a Bedrock agent."
-        ),
-    ] = AdvisorName.EXTRACTIVE,
-    model_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="Bedrock model for --advisor converse.")
-    ] = None,
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID/ALIAS",
-            help="Bedrock agent and its alias for --advisor agent.  [default: that of --stack]",
-        ),
-    ] = None,
+    advisor: AdvisorOption = AdvisorName.EXTRACTIVE,
+    model_id: ModelOption = None,
+    agent: AgentOption = None,
     region: RegionOption = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show what was asked and the evidence, too.")
-    ] = False,
+    explain: ExplainOption = False,
     json: JsonOption = False,
 ) -> None:
     """Get steps for a question or an incident, each with its lines.

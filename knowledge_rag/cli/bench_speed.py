@@ -138,16 +138,14 @@ SPEED: Final[dict[str, Callable[..., None]]] = {
 
 
 def _benches(markdown: Path | None) -> dict[str, Bench]:
+    return {**_of_documents(markdown), **_of_the_function(), **_of_answers()}
+
+
+def _of_documents(markdown: Path | None) -> dict[str, Bench]:
     from knowledge_rag.core.resources import shipped
     from knowledge_rag.evaluation import (
         chunking_bench,
-        coldstart_bench,
-        console_bench,
-        dates_bench,
         embedding_bench,
-        guardrails_bench,
-        guardrails_tables,
-        handler_bench,
         ingest_bench,
         search_bench,
     )
@@ -183,6 +181,14 @@ def _benches(markdown: Path | None) -> dict[str, Bench]:
             f"at most {search_bench.REACH:.2f} from 10,000 on",
             "10,000 vectors fit into a processor's cache, which makes their limit a low one",
         ),
+    }  # fmt: skip
+
+
+def _of_the_function() -> dict[str, Bench]:
+    from knowledge_rag.evaluation import coldstart_bench, handler_bench
+    from knowledge_rag.evaluation.bench_summary import Bench
+
+    return {
         "handler": Bench(
             handler_bench.run_handler_bench,
             handler_bench.as_table,
@@ -195,6 +201,21 @@ def _benches(markdown: Path | None) -> dict[str, Bench]:
             lambda it: f"{next(r.ratio for r in it.rows if r.name in coldstart_bench.DECISIVE):.2f} of boto3 + client",
             f"at most {coldstart_bench.REACH:.2f}",
         ),
+    }  # fmt: skip
+
+
+def _of_answers() -> dict[str, Bench]:
+    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.evaluation import (
+        console_bench,
+        dates_bench,
+        guardrails_bench,
+        guardrails_tables,
+    )
+    from knowledge_rag.evaluation.bench_summary import Bench
+
+    docs = shipped("knowledge-corpus")
+    return {
         "guardrails": Bench(
             lambda: guardrails_bench.run_guardrails_bench([docs], []),
             guardrails_tables.as_tables,

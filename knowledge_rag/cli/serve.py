@@ -49,51 +49,60 @@ _PLACEHOLDERS: Final = {
 }
 
 
+PortOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        max=65535,
+        help=f"Port of Bedrock's API on 127.0.0.1; 0 takes a free one.  [default: {_DEFAULT_PORT}]",
+    ),
+]
+ConsoleOption = Annotated[
+    bool, typer.Option("--console/--no-console", help="Serve the web console, too.")
+]
+ConsolePortOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        max=65535,
+        help="Port of the console on 127.0.0.1; 0 takes a free one.  [default: 8320, or a free one]",
+    ),
+]
+CorpusOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Folder that was ingested: the console then tells what has changed since.",
+    ),
+]
+RepositoryOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Where the console leads to for changes, with {path}, {start} and {end}.",
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="Bedrock model that may write the console's answers."),
+]
+AgentOption = Annotated[
+    str | None,
+    typer.Option(metavar="ID/ALIAS", help="Bedrock agent that may write them, and its alias."),
+]
+
+
 def serve(
     kb: KbOption = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=0,
-            max=65535,
-            help=f"Port of Bedrock's API on 127.0.0.1; 0 takes a free one.  [default: {_DEFAULT_PORT}]",
-        ),
-    ] = None,
-    console: Annotated[
-        bool, typer.Option("--console/--no-console", help="Serve the web console, too.")
-    ] = True,
-    console_port: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=0,
-            max=65535,
-            help="Port of the console on 127.0.0.1; 0 takes a free one.  [default: 8320, or a free one]",
-        ),
-    ] = None,
-    corpus: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder that was ingested: the console then tells what has changed since.",
-        ),
-    ] = None,
-    repository_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Where the console leads to for changes, with {path}, {start} and {end}.",
-        ),
-    ] = None,
-    model_id: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="Bedrock model that may write the console's answers."),
-    ] = None,
-    agent: Annotated[
-        str | None,
-        typer.Option(metavar="ID/ALIAS", help="Bedrock agent that may write them, and its alias."),
-    ] = None,
+    port: PortOption = None,
+    console: ConsoleOption = True,
+    console_port: ConsolePortOption = None,
+    corpus: CorpusOption = None,
+    repository_url: RepositoryOption = None,
+    model_id: ModelOption = None,
+    agent: AgentOption = None,
     stack: StackOption = None,
     function: FunctionOption = None,
     knowledge_base: KnowledgeBaseOption = None,

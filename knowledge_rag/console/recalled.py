@@ -34,7 +34,7 @@ class RecalledPassages:
         self._answers = answers
 
     def passages(self, source_file: str) -> list[RetrievalResult]:
-        """Give what was retrieved of a document, of its last version; see ``documents.Passages``."""
+        """Give what was retrieved of a document, of its last version; see ``kept_documents.Passages``."""
         cards = self._answers.sources(source_file)
         last = [one for one in cards if one.get("documentSha256") == cards[0].get("documentSha256")]
         found = {_lines(one): _result(one) for one in last}

@@ -116,7 +116,7 @@ export class SourceCard {
  * @param {number} most
  * @returns {Range[]} the same up to so many lines
  */
-export function firstLines(ranges, most) {
+function firstLines(ranges, most) {
   /** @type {Range[]} */
   const kept = [];
   let left = most;
