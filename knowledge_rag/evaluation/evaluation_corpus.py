@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.local.corpus import CorpusFile
@@ -100,12 +101,14 @@ class CitationCheck:
 
     def is_exact(self, result: RetrievalResult) -> bool:
         """Whether the lines exist and are, byte for byte, what the result says."""
-        citation = result.citation
+        return self.lines(result.citation) == result.content.encode(errors="replace")
+
+    def lines(self, citation: Citation) -> bytes | None:
+        """Give the cited lines as they are; ``None`` where there are no such lines."""
         lines = self._read(citation.source_file)
         if citation.end_line > len(lines):
-            return False
-        cited = b"\n".join(lines[citation.start_line - 1 : citation.end_line])
-        return cited == result.content.encode(errors="replace")
+            return None
+        return b"\n".join(lines[citation.start_line - 1 : citation.end_line])
 
     def _read(self, source_file: str) -> list[bytes]:
         if source_file not in self._lines:
