@@ -149,8 +149,8 @@ class _Answer:
     @property
     def cited(self) -> list[CitedLines]:
         """All that it cites."""
-        parts = (*self.given.guidance, *self.given.similar_incidents)
-        return [cited for part in parts for cited in part.citations]
+        steps = [cited for step in self.given.guidance for cited in step.citations]
+        return steps + [it for past in self.given.similar_incidents for it in past.citations]
 
 
 async def _answers(
