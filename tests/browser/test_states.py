@@ -162,7 +162,8 @@ def test_a_step_that_cites_nothing_is_called_not_cited(page, script):
 
 
 def test_a_citation_that_is_only_words_is_not_counted(page, script):
-    script.says = 'Automatic failover running for less than data-number="3" minutes: wait. [4]\n'
+    script.says = 'Automatic failover running for less than data-number="3" minutes: wait. '
+    script.says += "[Source: runbooks/rds-failover.md, lines 67-75]\n"
     page.open().ask(QUESTION)
     expect(page.outcome.locator("strong").first).to_have_text("1 source cited.")
 
