@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.local.errors import NotInstalled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,6 +29,8 @@ _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _FORBIDDEN: Final = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 )
+_BREAKS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
+"""What ends a line in YAML and is a character of a text in JSON."""
 _PAIR: Final = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE
 )
@@ -91,12 +94,12 @@ def check_installed() -> None:
     """Say at once if what reads YAML is missing.
 
     Raises:
-        InvalidRequest: PyYAML is not installed.
+        NotInstalled: PyYAML is missing.
     """
     try:
         import yaml  # noqa: F401, PLC0415 - only here
     except ImportError as error:
-        raise InvalidRequest("reading rules needs PyYAML: `pip install pyyaml`") from error
+        raise NotInstalled("reading rules needs PyYAML: `pip install pyyaml`") from error
 
 
 def read_yaml(text: str, name: str) -> tuple[Node, ...]:
@@ -111,7 +114,7 @@ def read_yaml(text: str, name: str) -> tuple[Node, ...]:
             the message begins with ``name:line:``.
     """
     if text.lstrip()[:1] in ("{", "["):
-        text = _PAIR.sub(_joined, text.replace("\t", " "))
+        text = _PAIR.sub(_joined, text.replace("\t", " ").translate(_BREAKS))
     wrong = _FORBIDDEN.search(text)
     if wrong:
         line = text.count("\n", 0, wrong.start()) + 1

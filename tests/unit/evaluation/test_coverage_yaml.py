@@ -84,6 +84,12 @@ def test_what_is_as_deep_as_allowed_is_read():
     assert one("[" * MAX_DEPTH + "]" * MAX_DEPTH).kind == "sequence"
 
 
+@pytest.mark.parametrize("mark", ["\x85", "\u2028", "\u2029"])
+def test_what_ends_a_line_in_yaml_is_a_character_in_json(mark):
+    tree = {f"a{mark}b": f" {mark} c"}
+    assert values(one(json.dumps(tree, ensure_ascii=False))) == tree
+
+
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 TREES = st.recursive(
     TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=12
