@@ -22,8 +22,9 @@ from knowledge_rag.cli.ways import (
     Way,
     deployed,
 )
-from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
+from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.local.errors import NotInstalled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,7 +64,7 @@ def mcp(
     if not http and (port is not None or json):
         raise InvalidRequest("--port and --json go with --http: standard output is the protocol's")
     if find_spec("mcp") is None:
-        raise KnowledgeRagError(
+        raise NotInstalled(
             "the Model Context Protocol's SDK is missing: install knowledge-rag[mcp]"
         )
     from knowledge_rag.mcp_server.server import create_server

@@ -29,8 +29,9 @@ from knowledge_rag.cli.ways import (
     Way,
     deployed,
 )
-from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
+from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.local.errors import NotInstalled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,7 +181,7 @@ def _local_console(
 
 def _serve_deployed(way: Way, options: ConsoleOptions, *, json: bool) -> None:
     if not is_installed():
-        raise KnowledgeRagError(f"the web console is missing: {MISSING}")
+        raise NotInstalled(f"the web console is missing: {MISSING}")
     from knowledge_rag.console.app import create_console
     from knowledge_rag.console.documents import KeptDocuments
     from knowledge_rag.console.running import running

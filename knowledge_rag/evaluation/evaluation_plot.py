@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.evaluation_report import RELEVANCE_ABOVE
+from knowledge_rag.local.errors import NotInstalled
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ def check_plot(path: Path, cache_dir: Path) -> None:
         cache_dir: of the product; what matplotlib knows of the machine's fonts is kept there.
 
     Raises:
-        InvalidRequest: its name ends in something else than SUFFIXES, or matplotlib is missing.
+        InvalidRequest: its name ends in something else than SUFFIXES.
+        NotInstalled: matplotlib is missing.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidRequest(f"--plot {path}: its name ends in {' or '.join(SUFFIXES)}")
@@ -60,7 +62,7 @@ def check_plot(path: Path, cache_dir: Path) -> None:
     try:
         import matplotlib.figure  # noqa: F401, PLC0415 - an extra, and slow to load
     except ImportError as error:
-        raise InvalidRequest(
+        raise NotInstalled(
             f"{error.name} is not installed: drawing needs `pip install 'knowledge-rag[eval]'`"
         ) from error
 

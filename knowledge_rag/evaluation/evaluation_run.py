@@ -141,7 +141,7 @@ def judge(asked: Sequence[Asked], check: CitationCheck) -> tuple[Judged, ...]:
     """Measure every answer, and hold every citation against the file on disk.
 
     Raises:
-        InvalidRequest: the extra ``eval`` is not installed.
+        NotInstalled: the extra ``eval`` is missing.
     """
     rows = [each.row for each in asked]
     rankings = [[result.citation for result in each.outcome.results] for each in asked]

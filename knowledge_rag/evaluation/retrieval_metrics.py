@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.local.errors import NotInstalled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,12 +32,12 @@ def check_installed() -> None:
     """Say at once, before anything is ingested, if what measures is missing.
 
     Raises:
-        InvalidRequest: the extra ``eval`` is not installed.
+        NotInstalled: the extra ``eval`` is missing.
     """
     try:
         import ir_measures  # noqa: F401, PLC0415
     except ImportError as error:
-        raise InvalidRequest(
+        raise NotInstalled(
             f"{error.name} is not installed: evaluating needs `pip install 'knowledge-rag[eval]'`"
         ) from error
 
@@ -67,7 +67,7 @@ def measure(rows: Sequence[Row], rankings: Sequence[Sequence[Citation]]) -> list
         The measures of each question by their names in reports, 0..1.
 
     Raises:
-        InvalidRequest: the extra ``eval`` is not installed.
+        NotInstalled: the extra ``eval`` is missing.
     """
     check_installed()
     import ir_measures  # noqa: PLC0415 - an extra

@@ -8,6 +8,7 @@
     ├── KnowledgeBaseBusy         another ingest holds it
     ├── IngestFailed              could not be written (full disk, no permission); nothing changed
     ├── ModelUnavailable          the embedding model can't be had; says what is missing
+    ├── NotInstalled              what a command needs comes with an extra that is missing
     └── ServerFailed              the wire server could not start (port taken)
 
 ``Damage`` is what is wrong inside a knowledge base, before it is known which file that is; it
@@ -42,6 +43,10 @@ class IngestFailed(KnowledgeRagError):  # noqa: N818
 
 class ModelUnavailable(KnowledgeRagError):  # noqa: N818
     """The embedding model is missing or is not the published one."""
+
+
+class NotInstalled(KnowledgeRagError):  # noqa: N818
+    """A package that only some commands need is missing; says how to install it."""
 
 
 class ServerFailed(KnowledgeRagError):  # noqa: N818

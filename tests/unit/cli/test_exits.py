@@ -18,6 +18,7 @@ from knowledge_rag.local.errors import (
     IngestFailed,
     KnowledgeBaseBusy,
     ModelUnavailable,
+    NotInstalled,
     ServerFailed,
     UnusableCorpus,
     UnusableKnowledgeBase,
@@ -39,7 +40,15 @@ def test_what_the_caller_got_wrong_is_bad_input(error):
 
 
 @pytest.mark.parametrize(
-    "kind", [KnowledgeRagError, IngestFailed, KnowledgeBaseBusy, ModelUnavailable, ServerFailed]
+    "kind",
+    [
+        KnowledgeRagError,
+        IngestFailed,
+        KnowledgeBaseBusy,
+        ModelUnavailable,
+        NotInstalled,
+        ServerFailed,
+    ],
 )
 def test_what_the_surroundings_got_wrong_is_a_failure(kind):
     assert exit_code_for(kind("x")) == ExitCode.FAILED == 4

@@ -24,6 +24,7 @@ from knowledge_rag.evaluation.evaluation_plot import (
 from knowledge_rag.evaluation.evaluation_report import Setup, summarise
 from knowledge_rag.evaluation.evaluation_run import Asked, judge
 from knowledge_rag.evaluation.evaluation_table import as_tables
+from knowledge_rag.local.errors import NotInstalled
 
 SETUP = Setup("local", "hybrid", 5, with_alert=False, rows_sha256="r", docs_sha256="d")
 DEGRADED = RetrievalOutcome(Status.DEGRADED, reason=Reason.TIMEOUT)
@@ -198,5 +199,5 @@ def test_a_run_without_an_answer_can_be_drawn(tmp_path):
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(os.environ, "MPLCONFIGDIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(InvalidRequest, match=r"not installed: drawing needs .*\[eval\]'"):
+    with pytest.raises(NotInstalled, match=r"not installed: drawing needs .*\[eval\]'"):
         check_plot(tmp_path / "a.svg", tmp_path)

@@ -8,7 +8,6 @@ from math import log2
 import pytest
 
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.retrieval_metrics import (
     answer_rank,
@@ -17,6 +16,7 @@ from knowledge_rag.evaluation.retrieval_metrics import (
     measure,
     met_targets,
 )
+from knowledge_rag.local.errors import NotInstalled
 
 A, B = Target("a.md"), Target("b.md", (10, 20))
 
@@ -127,6 +127,6 @@ def test_the_rank_of_the_answer_itself_is_of_its_very_lines():
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ir_measures", None)
     with pytest.raises(
-        InvalidRequest, match=r"ir_measures is not installed: .*'knowledge-rag\[eval\]'"
+        NotInstalled, match=r"ir_measures is not installed: .*'knowledge-rag\[eval\]'"
     ):
         measure([row()], [[]])
