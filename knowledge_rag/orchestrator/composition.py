@@ -20,7 +20,7 @@ from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.advisors.passages import path_of
 from knowledge_rag.orchestrator.answer import read_answer
-from knowledge_rag.orchestrator.confidence import ground, told_of
+from knowledge_rag.orchestrator.confidence import ground
 from knowledge_rag.orchestrator.gaps import earlier_missing
 from knowledge_rag.orchestrator.recommendation import (
     MAX_STEPS,
@@ -176,7 +176,7 @@ class _Composer:
             )
         if self._findings.failures:
             return _degraded(self._findings, warnings, advisor)
-        about = documents_about(self._findings.ledger.results, told_of(self._incident))
+        about = documents_about(self._findings.ledger.results, self._incident)
         told = wording.fruitless(len(self._findings.ledger), about[:MAX_NAMED])
         return Recommendation(
             Status.NO_MATCH, wording.NO_MATCH, told, warnings=warnings, advisor=advisor

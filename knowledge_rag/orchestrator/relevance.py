@@ -6,12 +6,13 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.metadata import TITLE
-from knowledge_rag.orchestrator.confidence import words_of
+from knowledge_rag.orchestrator.confidence import told_of, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.orchestrator.incident import Incident
 
 MIN_WORDS: Final = 2
 MIN_SHARE: Final = 1 / 3
@@ -23,18 +24,34 @@ def shared_words(results: Iterable[RetrievalResult], told: set[str]) -> dict[str
     """Give the words of the incident that each document's retrieved lines, title or name hold."""
     shared: dict[str, set[str]] = defaultdict(set)
     for result in results:
-        citation, title = result.citation, str(result.metadata.get(TITLE, ""))
-        texts = (result.content, title, citation.source_file, citation.section_header)
-        shared[citation.source_file] |= told & words_of(texts)
+        texts = (result.content, result.citation.source_file, *_headings(result))
+        shared[result.citation.source_file] |= told & words_of(texts)
     return shared
 
 
-def documents_about(results: Iterable[RetrievalResult], told: set[str]) -> list[str]:
-    """Give the documents that hold enough of an incident's words, in the order of ``results``.
+def documents_about(results: Sequence[RetrievalResult], incident: Incident) -> list[str]:
+    """Give the documents that are about an incident, in the order of ``results``.
 
-    Args:
-        results: what was retrieved.
-        told: the words that tell of the incident, as :func:`words_of` gives them.
+    They hold enough of its words; or their own name, their title or a heading holds the name of its
+    alert, which may be told in many words that its runbook does without.
     """
+    told, name = told_of(incident), words_of([incident.alert_name])
     enough = max(min(MIN_WORDS, len(told)), MIN_SHARE * len(told))
-    return [name for name, words in shared_words(results, told).items() if len(words) >= enough]
+    named = _named(results, name) if len(name) >= MIN_WORDS else set()
+    shared = shared_words(results, told)
+    return [it for it, words in shared.items() if len(words) >= enough or it in named]
+
+
+def _named(results: Iterable[RetrievalResult], name: set[str]) -> set[str]:
+    """Give the documents that are named with all of these words."""
+    named = set()
+    for result in results:
+        document = result.citation.source_file
+        texts = (document.rpartition("/")[2], *_headings(result))
+        if any(name <= words_of([text]) for text in texts):
+            named.add(document)
+    return named
+
+
+def _headings(result: RetrievalResult) -> tuple[str, str]:
+    return str(result.metadata.get(TITLE, "")), result.citation.section_header

@@ -40,10 +40,9 @@ def write(incident: Incident, findings: Findings) -> str:
     """Give the answer's text: steps, then similar incidents; or that there is nothing."""
     if findings.status is not Status.OK:
         return UNREACHABLE if findings.failures else NO_MATCH
-    told = told_of(incident)
     writer = AnswerWriter(findings.ledger)
-    for step in choose(findings, told):
+    for step in choose(findings, incident):
         writer.add_step(step)
-    for name, resolution in past_of(findings, incident, told):
+    for name, resolution in past_of(findings, incident, told_of(incident)):
         writer.add_past(resolution, name)
     return writer.text.lstrip("\n") or NO_MATCH

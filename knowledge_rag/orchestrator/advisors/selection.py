@@ -12,7 +12,7 @@ from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.orchestrator.advisors.lifting import ORDERED, PARAGRAPH, lifted_from
 from knowledge_rag.orchestrator.advisors.passages import passages_of
 from knowledge_rag.orchestrator.advisors.sections import Purpose
-from knowledge_rag.orchestrator.confidence import words_of
+from knowledge_rag.orchestrator.confidence import told_of, words_of
 from knowledge_rag.orchestrator.relevance import documents_about
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.advisors.lifting import Lifted
     from knowledge_rag.orchestrator.advisors.passages import Passage
     from knowledge_rag.orchestrator.findings import Findings
+    from knowledge_rag.orchestrator.incident import Incident
 
 MAX_GIVEN: Final = 8
 """Steps at most."""
@@ -68,18 +69,19 @@ class Ranked:
     worth: float
 
 
-def choose(findings: Findings, told: set[str]) -> list[Lifted]:
+def choose(findings: Findings, incident: Incident) -> list[Lifted]:
     """Choose the steps for an incident, in the order in which to take them.
 
     Args:
         findings: what retrieval gave.
-        told: the words that tell of the incident, as :func:`words_of` gives them.
+        incident: what is known.
 
     Returns:
         At most MAX_GIVEN, of the best document and then of those nearly as good, by purpose and line;
-        verification, rollback and escalation last. Empty if no document has enough of the incident's words.
+        verification, rollback and escalation last. Empty if no document is about the incident.
     """
-    documents = _documents(findings, told)
+    told = told_of(incident)
+    documents = _documents(findings, incident)
     chunks = _chunk_worth(findings)
     passages: dict[str, list[Passage]] = defaultdict(list)
     for passage in passages_of(findings):
@@ -142,7 +144,7 @@ def _in_order(
     )
 
 
-def _documents(findings: Findings, told: set[str]) -> dict[str, float]:
+def _documents(findings: Findings, incident: Incident) -> dict[str, float]:
     """Give the documents that may be drawn on, the best first; reports of incidents are none.
 
     Returns:
@@ -153,7 +155,7 @@ def _documents(findings: Findings, told: set[str]) -> dict[str, float]:
         for rank, result in enumerate(asked.outcome.results):
             if result.metadata.get(DOCUMENT_TYPE) != DocumentType.POSTMORTEM:
                 worth[result.citation.source_file] += _rank_worth(rank)
-    about = set(documents_about(findings.ledger.results, told))
+    about = set(documents_about(findings.ledger.results, incident))
     best = sorted(worth, key=lambda name: -worth[name])
     fitting = [name for name in best if name in about]
     shares = {name: worth[name] / worth[fitting[0]] for name in fitting}

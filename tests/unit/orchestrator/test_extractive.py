@@ -261,6 +261,22 @@ def test_what_introduces_a_page_with_sections_is_no_guidance():
     assert [step.action for step in given.guidance] == ["Free the disk."]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("DiskIsFilling.md", "# Space\n\n## Resolution\n\n- Free it."),
+        ("space.md", "---\ntitle: Disk is filling\n---\n# Space\n\n## Resolution\n\n- Free it."),
+        ("space.md", "# Space\n\n## Disk filling\n\n- Free it."),
+    ],
+)
+def test_a_document_named_like_the_alert_is_about_it_however_much_the_alert_says(name, text):
+    long = "Partition of volume seven on host eleven predicted exhausted within hours, capacity dwindling."
+    findings = findings_of(results_of(f"runbooks/{name}", text))
+    (step,) = advised(Incident(alert_name="DiskFilling", description=long), findings).guidance
+    assert step.action == "Free it."
+    assert not advised(Incident(alert_name="DiskBroken", description=long), findings).guidance
+
+
 def test_a_document_that_shares_few_words_with_the_incident_is_no_guidance():
     other = Incident(title="Label printer of the writer prints blank pages in the warehouse")
     assert write(other, findings_of(RUNBOOK_RESULTS)) == NO_MATCH
