@@ -1,7 +1,8 @@
-"""Runs the installed ``knowledge-rag`` as a user does: a process of its own, a home of its own."""
+"""Runs ``knowledge-rag`` as a user does: a process of its own, a home of its own."""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import pty
@@ -12,11 +13,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.command_zygote import Zygote
 from tests.support.launch import CANNOT
 from tests.support.local import CORPUS, PROJECT
 
@@ -27,6 +30,8 @@ COMMAND = Path(sys.executable).parent / "knowledge-rag"
 LAUNCHER = Path(__file__).with_name("launch.py")
 SECONDS = 60
 """No command of a test may take longer."""
+FRESH = bool(os.environ.get("KNOWLEDGE_RAG_TEST_FRESH_COMMANDS"))
+"""Whether each command starts Python anew; by default those do that are started, on a terminal or restricted."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +80,16 @@ class Cli:
             restrict: what ``tests/support/launch.py`` shall take from the process.
             variables: of the environment.
         """
-        done = subprocess.run(
-            self._command(arguments, restrict),
+        command, environment = self._command(arguments, restrict), self._environment | variables
+        of_python = any(name.startswith("PYTHON") for name in environment)
+        done = None
+        if not restrict and not of_python and not FRESH:
+            done = _zygote().run(command, environment, str(PROJECT), SECONDS)
+        done = done or subprocess.run(
+            command,
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            env=self._environment | variables,
+            env=environment,
             cwd=PROJECT,
             timeout=SECONDS,
             check=False,
@@ -130,6 +140,13 @@ class Cli:
     def _command(self, arguments: Sequence[object], restrict: Sequence[str] = ()) -> list[str]:
         command = [str(COMMAND), *map(str, arguments)]
         return [sys.executable, str(LAUNCHER), *restrict, "--", *command] if restrict else command
+
+
+@cache
+def _zygote() -> Zygote:
+    made = Zygote()
+    atexit.register(made.close)
+    return made
 
 
 class Screen:
