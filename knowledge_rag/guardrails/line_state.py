@@ -28,6 +28,10 @@ _JOINING: Final = re.compile(
     r"(?:<\0[A-Za-z/!?]|&#?[0-9A-Za-z]{0,9}\0[#0-9A-Za-z;]|`\0`|~\0~|[\]\uff3d]\0[(:])\Z"
 )
 """What must not come to stand side by side; the NUL is where something is taken out."""
+_EXTENSION: Final = re.compile(
+    r"(?:(?:\A|\n)[ \t>]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+(?:!!!|\?\?\?|:)|\]:)[ \t]*+\Z"
+)
+"""Ends in what an extension's block begins with: there too, what comes next may begin code or HTML."""
 
 
 class LineState:
@@ -128,7 +132,7 @@ class LineState:
         if left and right and _JOINING.search(left + "\0" + right):
             return True
         if inline:
-            return False
+            return _EXTENSION.search(left) is not None
         if start < self._start and self._quotes:
             return True
         prefix = self.prefix(start)
@@ -153,10 +157,12 @@ class LineState:
         self._start -= count
 
     def _would_change(self, prefix: str, end: int) -> bool:
-        """Whether the line would be code, or make readings part, without what stands there."""
+        """Whether the line would be code or HTML, or make readings part, without what stands there."""
         line = prefix + self._outlet.text[end : end + HEAD].partition("\n")[0]
         kind, blocks = next_line(self._entered, line[:HEAD])
         if kind is _CODE or blocks.trusted != self._blocks.trusted:
+            return True
+        if blocks.in_html and not self._blocks.in_html:  # there, a backtick begins no code span
             return True
         if kind is not _BLANK:
             self._blocks = blocks

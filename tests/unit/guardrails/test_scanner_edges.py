@@ -226,3 +226,29 @@ def test_what_stands_before_a_bracket_is_seen_however_much_has_been_forgotten(ga
     for text in (f"{long}[9]", f"{long} [9]", f"> {long}\n    [9]", f"{long}\n\n    [9]\n", f"[9] {long}[9]", f"- [9] {long}\n\n      [9]"):  # fmt: skip
         for size in (1, 90, 700):
             assert streamed(text, size)[0] == verify(text, LEDGER)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("[98]<div>`[99]` a", f"{MARK}<div>`[99]` a"),
+        ("[98] [97]</p>`[99]` a", f" {MARK}</p>`[99]` a"),
+        ("x\n[98]<div>`[99]` a", f"x\n{MARK}<div>`[99]` a"),
+        ("> [98]<div>`[99]` a", f"> {MARK}<div>`[99]` a"),
+        ("- [98]<div>`[99]` a", f"- {MARK}<div>`[99]` a"),
+        ("<div>\n[98]<i>`[99]` a", f"<div>\n<i>`{MARK}` a"),
+        ("[^1]: [98]<div>`[99]`", f"[^1]: {MARK}<div>`[99]`"),
+        ("[^1]:[98]```\n```[99]", f"[^1]:{MARK}```\n```[99]"),
+        ("- [^a b]:[98]```\n```[99]", f"- [^a b]:{MARK}```\n```[99]"),
+        (": [98]<div>`[99]`", f": {MARK}<div>`[99]`"),
+        ("!!! [98]<div>`[99]`", f"!!! {MARK}<div>`[99]`"),
+        ("a: [98]<i>`[99]`", "a: <i>`[99]`"),
+        ("a\n[98]*b*", "a\n*b*"),
+    ],
+)
+def test_what_would_come_to_begin_html_or_code_has_a_mark_before_it(written, shown):
+    verified = verify(written, LEDGER)
+    assert verified.text == shown
+    assert verify(shown, LEDGER).text == shown
+    for size in (1, 2, 7):
+        assert streamed(written, size)[0] == verified
