@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tarfile
+from functools import partial
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -135,10 +136,11 @@ def test_all_that_is_wrong_with_the_settings_is_told_in_plain_lines(tmp_path):
     assert "one that us-east-1 offers" in rest[-1]
 
 
-def test_a_missing_corpus_is_told_in_a_plain_line(tmp_path):
-    ran = run(tmp_path, corpus="no-such-folder")
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert said(ran) == [
+def test_a_missing_corpus_is_told_in_a_plain_line(monkeypatch, capsys):
+    context = CONFIGURATION["context"] | {"knowledge-rag:corpus": "no-such-folder"}
+    monkeypatch.setattr(cdk, "App", partial(cdk.App, context=context))
+    assert app.main() == 2
+    assert capsys.readouterr().err.splitlines() == [
         "files are missing or wrong:",
         "  corpus: no-such-folder is no folder; set corpus to the one with your documents",
     ]
