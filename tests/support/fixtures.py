@@ -6,10 +6,13 @@ import contextlib
 import io
 import json
 import os
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
+from botocore.loaders import create_loader
 
 from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.evaluation.faults.server import RawServer
@@ -64,6 +67,20 @@ def invoke(event: Any, context: Any = None) -> Invocation:
     )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_reading() -> Iterator[None]:
+    """Have botocore read its descriptions of services once, and not for each session that is made."""
+    read: dict[str | None, dict[Any, Any]] = defaultdict(dict)
+
+    def loader(path: str | None = None) -> Any:
+        made = create_loader(path)
+        made._cache = read[path]
+        return made
+
+    with patch("botocore.session.create_loader", loader):
+        yield
+
+
 @pytest.fixture
 def aws_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """:data:`ENVIRONMENT`, and nothing of the machine's own settings."""
@@ -97,4 +114,5 @@ def knowledge_base(
             return server
 
         yield start
-        service.reset()
+    # the servers have hung up, so that a query which was given up closes its own connection
+    service.reset()

@@ -9,7 +9,7 @@ from unittest.mock import patch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PATIENT_SECONDS = 6.0
+PATIENT_SECONDS = 20.0
 
 
 @contextlib.contextmanager
