@@ -13,13 +13,13 @@ PATIENT_SECONDS = 20.0
 
 
 @contextlib.contextmanager
-def patient_function() -> Iterator[None]:
-    """Give a query of the function in this process ``PATIENT_SECONDS`` in place of its budget.
+def patient_function(seconds: float = PATIENT_SECONDS) -> Iterator[None]:
+    """Give a query of the function in this process so many seconds in place of its budget.
 
     What the budget itself promises is tested without this, in tests/faults and tests/system.
     """
     with (
-        patch("lambdas.retrieve_knowledge.handler.DEFAULT_DEADLINE_SECONDS", PATIENT_SECONDS),
-        patch("lambdas.retrieve_knowledge.settings.DEFAULT_DEADLINE_SECONDS", PATIENT_SECONDS),
+        patch("lambdas.retrieve_knowledge.handler.DEFAULT_DEADLINE_SECONDS", seconds),
+        patch("lambdas.retrieve_knowledge.settings.DEFAULT_DEADLINE_SECONDS", seconds),
     ):
         yield

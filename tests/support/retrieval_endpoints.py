@@ -110,7 +110,7 @@ class Endpoint:
 def endpoint(name: str, bedrock: LocalBedrock) -> Iterator[Endpoint]:
     """Serve one of WAYS while the block runs; the environment is put back afterwards."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(patient_function())
+        stack.enter_context(patient_function(6.0))  # some wait for a silence to end
         forwarding = Switch(_forwarded(bedrock.endpoint_url))
         stack.callback(forwarding.close)
         upstream = forwarding.url if name == "local" else bedrock.endpoint_url
