@@ -39,8 +39,8 @@ from knowledge_rag.cli.verify import verify
 from knowledge_rag.core.errors import KnowledgeRagError
 
 app = typer.Typer(
-    help="Runbook answers whose every citation points at exact lines of a real file.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 ok, 1 findings or nothing found, 2 bad input, 3 degraded, 4 other failure.",

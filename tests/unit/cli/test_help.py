@@ -18,3 +18,12 @@ def test_no_line_of_a_list_of_commands_is_cut_short(name):
     assert "Commands:" in shown
     assert "..." not in shown.partition("Commands:")[2]
     assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    "typed", [["-h"], ["bench", "-h"], ["ingest", "-h"], ["bench", "load", "-h"]]
+)
+def test_help_has_a_short_name_everywhere(typed, capsys):
+    assert get_command(app).main(typed, "knowledge-rag", standalone_mode=False) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"Usage: knowledge-rag{''.join(f' {word}' for word in typed[:-1])}")
