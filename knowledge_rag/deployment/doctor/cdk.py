@@ -50,7 +50,9 @@ def check_node(_: Patient) -> tuple[Finding, ...]:
     version = _version("node")
     action = f"Install Node.js {_OLDEST_NODE} or newer."
     if version is None:
-        return (_here(NODE, Status.PROBLEM, "not found on the path", action),)
+        found = shutil.which("node")
+        detail = f"{found} does not tell its version" if found else "not found on the path"
+        return (_here(NODE, Status.PROBLEM, detail, action),)
     old = int(version.split(".")[0]) < _OLDEST_NODE
     return (_here(NODE, Status.PROBLEM if old else Status.OK, version, action if old else ""),)
 

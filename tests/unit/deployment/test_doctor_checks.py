@@ -264,6 +264,14 @@ def tools(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_a_node_that_does_not_run_is_not_said_to_be_missing(patient, tools):
+    (tools / "node").write_text("#!/bin/sh\nexit 1\n")
+    (tools / "node").chmod(0o755)
+    found = only(cdk.check_node(patient()))
+    assert found.status is Status.PROBLEM
+    assert found.detail == f"{tools / 'node'} does not tell its version"
+
+
 @pytest.mark.usefixtures("tools")
 def test_a_machine_without_node_is_a_problem(patient):
     for check in (cdk.check_node, cdk.check_cli):
