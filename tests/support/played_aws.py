@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-import botocore.session
+from botocore.loaders import create_loader
+from botocore.model import ServiceModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,7 +162,8 @@ def _operation(service: str, method: str, path: str, headers: Any, body: bytes) 
 
 @lru_cache
 def _model(service: str) -> Any:
-    return botocore.session.get_session().get_service_model(service)
+    # read for itself: a client rewrites the paths of the description that it has
+    return ServiceModel(create_loader().load_service_model(service, "service-2"), service)
 
 
 @lru_cache
