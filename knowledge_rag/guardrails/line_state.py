@@ -13,6 +13,7 @@ from knowledge_rag.guardrails.markdown_blocks import (
     is_decided,
     may_go_on,
     next_line,
+    parted,
     plain_code_end,
     quotes_of,
 )
@@ -90,9 +91,15 @@ class LineState:
         prefix = self.prefix(end)
         if prefix is None or prefix.strip():
             return False
-        self._blocks = behind_blank(self._entered)
-        self.spans = True
+        if self._blocks.trusted:
+            self._blocks = behind_blank(self._entered)
+            self.spans = True
         return True
+
+    def part(self) -> None:
+        """Count what follows as text: at a lone carriage return, a line ends for most readers."""
+        self.kind, self.spans = _TEXT, False
+        self._blocks = parted(self._blocks)
 
     def goes_on(self) -> bool:
         """Whether to some reader the line goes on with the paragraph of the one before."""

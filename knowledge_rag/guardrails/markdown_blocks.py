@@ -136,7 +136,7 @@ def plain_code_end(blocks: Blocks, text: str, start: int) -> int:
 @lru_cache(maxsize=64)
 def _plain_code(mark: str, floor: int) -> re.Pattern[str]:
     """Give the pattern of lines in a fence that neither end it nor the list item that it is in."""
-    return re.compile(rf"(?:(?: {{{floor}}}[^{mark}\n]*+|[ \t\r]*+)\n)*+")
+    return re.compile(rf"(?:(?: {{{floor}}}[^{mark}\r\n]*+|[ \t]*+)\r?\n)*+")
 
 
 def behind_blank(blocks: Blocks) -> Blocks:
@@ -186,8 +186,13 @@ def _in_fence(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     return _CODE, blocks
 
 
+def parted(blocks: Blocks) -> Blocks:
+    """Give what is left open where readings part: nothing is code from there on."""
+    return blocks._replace(trusted=False, fence="", after_blank=False, in_code=False)
+
+
 def _parted(blocks: Blocks) -> tuple[Kind, Blocks]:
-    return _TEXT, blocks._replace(trusted=False, fence="", after_blank=False, in_code=False)
+    return _TEXT, parted(blocks)
 
 
 def _html(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
@@ -231,8 +236,8 @@ def _fenced(blocks: Blocks, body: str, indent: int, floor: int) -> tuple[Kind, B
     fence = _FENCE.match(body)
     if not fence or indent >= floor + 4:
         return None
-    if len(body) >= HEAD - 80 and fence[1]:  # its info may go on, and hold a backtick
-        return _parted(blocks)
+    if len(body) >= HEAD - 80 or "|" in body:  # its info may go on, and hold a backtick; or it is
+        return _parted(blocks)  # the head of a table to who looks for tables first
     marks = fence[1] or fence[2]
     list_offset = blocks.list_offset if floor else 0
     return _CODE, blocks._replace(

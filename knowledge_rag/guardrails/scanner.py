@@ -31,6 +31,8 @@ from knowledge_rag.guardrails.tokens import (
     begun_token,
     find_token,
     is_in_link,
+    lone_return,
+    may_grow,
     possible_bracket,
     span_end,
 )
@@ -96,15 +98,19 @@ class Scanner:
     def _step(self, *, final: bool) -> bool:
         """Go on to behind the next token; false at the text's end, or to wait for more of it."""
         if self._line.kind is _CODE:
-            return self._pass_code_lines()
+            return self._pass_code_lines(final=final)
         text = self._outlet.text
         token = find_token(text, self._at)
-        if not token:
+        if not token or (not final and may_grow(token, text)):
             self._at = len(text) if final else begun_token(text, self._at)
             return False
         kind, self._at, end = token
         if self._closed >= 0 and kind != "line":
             self._look_behind_bracket()
+        return self._pass(kind, end, final=final)
+
+    def _pass(self, kind: str, end: int, *, final: bool) -> bool:
+        """Pass the token that the scan has come to; false to wait for more of the text."""
         if kind == "ticks":
             return self._pass_ticks(end, final=final)
         if kind == "close":
@@ -113,6 +119,8 @@ class Scanner:
             return self._pass_tag(end, final=final)
         if kind == "open":
             self._open_bracket(end)
+        elif kind == "return":
+            self._line.part()
         elif self._line.end(self._at):
             self._break()
         self._at = end
@@ -127,13 +135,26 @@ class Scanner:
             self._break()
         return begun
 
-    def _pass_code_lines(self) -> bool:
+    def _pass_code_lines(self, *, final: bool) -> bool:
         start, text = self._at, self._outlet.text
         end = text.find("\n", start)
+        last = len(text) if end < 0 else end + 1
+        lone = lone_return(text, start, last)
+        if lone < last:
+            return self._leave_code(lone, final=final)
         self._line.begun = end < 0
-        self._at = len(text) if end < 0 else self._line.plain_code_end(end + 1)
+        self._at = last if end < 0 else self._line.plain_code_end(last)
         self._note_code(start, self._at)
         return end >= 0
+
+    def _leave_code(self, lone: int, *, final: bool) -> bool:
+        """Pass code up to a carriage return on its line, behind which some readers see none."""
+        self._note_code(self._at, lone)
+        self._at = lone
+        if not final and lone + 1 == len(self._outlet.text):
+            return False
+        self._line.part()
+        return True
 
     def _note_code(self, start: int, end: int) -> None:
         moved = self._outlet.moved

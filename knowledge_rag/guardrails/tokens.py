@@ -25,9 +25,13 @@ _TOKEN: Final = re.compile(
     rf"|(?P<tag><[A-Za-z/!?][^<>`\"'&\n{re.escape(OPENING + CLOSING)}]{{0,{LONG_RUN}}}+)"
     rf"|(?P<open>{OPENING_PATTERN})|(?P<close>{CLOSING_PATTERN})"
 )
-_ALONE: Final = {"\n": "line"} | dict.fromkeys(OPENING, "open") | dict.fromkeys(CLOSING, "close")
+_ALONE: Final = (
+    {"\n": "line", "\r": "return"}
+    | dict.fromkeys(OPENING, "open")
+    | dict.fromkeys(CLOSING, "close")
+)
 """Characters that are tokens whatever follows them."""
-_SPECIAL: Final = re.compile(rf"[\n`<&{re.escape(OPENING + CLOSING)}]")
+_SPECIAL: Final = re.compile(rf"\r(?!\n)|[\n`<&{re.escape(OPENING + CLOSING)}]")
 """What every token begins with: one class of characters is found faster than the tokens are."""
 _OPENING: Final = re.compile(rf"\\?(?:{OPENING_PATTERN})")
 _PARTIAL: Final = re.compile(r"\\?&#?[0-9A-Za-z]{0,9}\Z|\\\Z")
@@ -42,7 +46,9 @@ _LINK_BEGUN: Final = re.compile(
     re.DOTALL,
 )
 """What stands behind a link's text while its destination or title has not ended."""
-_TICKS_OR_LINE: Final = re.compile(r"`+|\n")
+_LONE_RETURN: Final = re.compile(r"\r(?!\n)")
+"""For Markdown it ends a line, too."""
+_TICKS_OR_LINE: Final = re.compile(r"`+|[\r\n]")
 
 
 def find_token(text: str, start: int) -> tuple[str, int, int] | None:
@@ -58,15 +64,37 @@ def find_token(text: str, start: int) -> tuple[str, int, int] | None:
     return None
 
 
+def may_grow(token: tuple[str, int, int], text: str) -> bool:
+    """Whether a token at the end of a text may be another one, or none, by what follows.
+
+    That is a carriage return, which may belong to a line's ending, and a bracket written as a character
+    reference without its semicolon, which may have further digits.
+    """
+    kind, _, end = token
+    if end < len(text):
+        return False
+    return kind == "return" or (kind in ("open", "close") and text[end - 1].isalnum())
+
+
+def lone_return(text: str, start: int, end: int) -> int:
+    """Find a carriage return between two indexes that no line feed follows before the second one.
+
+    Returns:
+        Its index; ``end`` if there is none.
+    """
+    found = _LONE_RETURN.search(text, start, end)
+    return found.start() if found else end
+
+
 def begun_token(text: str, start: int) -> int:
-    """Give where a token may have begun at the end of a text that holds none from ``start`` on.
+    """Give where a token may have begun at the end of a text that holds no whole one from ``start`` on.
 
     Returns:
         Its index, or the text's end.
     """
     start = max(start, len(text) - _ENTITY)
     partial = _PARTIAL.search(text, start)
-    return partial.start() if partial else len(text) - text.endswith("<", start)
+    return partial.start() if partial else len(text) - text.endswith(("<", "\r"), start)
 
 
 def possible_bracket(text: str, start: int) -> int:
@@ -88,7 +116,7 @@ def span_end(text: str, start: int, end: int, *, final: bool) -> int | None:
     """
     limit = end + MAX_SPAN
     for run in _TICKS_OR_LINE.finditer(text, end, limit):
-        if run[0] == "\n" or run.end() == limit:
+        if run[0] in "\r\n" or run.end() == limit:
             return 0
         if run.end() == len(text) and not final:
             return None

@@ -252,3 +252,46 @@ def test_what_would_come_to_begin_html_or_code_has_a_mark_before_it(written, sho
     assert verify(shown, LEDGER).text == shown
     for size in (1, 2, 7):
         assert streamed(written, size)[0] == verified
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("    \r[99] a", f"    \r{MARK} a"),
+        ("\t\r[Source: x.md, line 1]", f"\t\r{MARK}"),
+        ("\r```\n```\n[99] a", "\r```\n```\n a"),
+        ("```\na\r```\n[99] a", "```\na\r```\n a"),
+        ("```\na\nb\r```\nc\n[99] a", "```\na\nb\r```\nc\n a"),
+        ("a `\r\r[99]` b", "a `\r\r` b"),
+        ("x" * 200 + "\r```\n```\nb [99]", "x" * 200 + "\r```\n```\nb "),
+        ("a\r[98]\n\n    [99] b", "a\r\n\n     b"),
+        ("\r[98]\n\n    [99] b", f"\r{MARK}\n\n     b"),
+        ("~~~a|b\n-|-\n[99] a", "~~~a|b\n-|-\n a"),
+        ("- ```[98]|b\n-|-\n[99] a", "- ```|b\n-|-\n a"),
+        ("<p>&#91Source: x.md, line 1&#93", "<p>"),
+        ("<p>a &#x5b 99&#x5D b &#919; &#93", "<p>a  b &#919; &#93"),
+    ],
+)
+def test_where_a_reader_may_see_no_code_a_reference_is_looked_at(written, shown):
+    verified = verify(written, LEDGER)
+    assert verified.text == shown
+    for size in (1, 2, 7):
+        assert streamed(written, size)[0] == verified
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\r\n    b\r\n\r\n    [99]\r\n",
+        "```\r\n[99]\r\n```\r\na `[98]`\r\n",
+        "```\n\r\n[99]\r\n \r\n```",
+        "a `b`\r",
+        "    [99]\ra",
+        "```\n[99]\r",
+        "```a b\n[99]\n```",
+    ],
+)
+def test_a_carriage_return_that_ends_a_line_changes_nothing(text):
+    assert verify(text, LEDGER).text == text
+    for size in (1, 2, 7):
+        assert streamed(text, size)[0] == verify(text, LEDGER)
