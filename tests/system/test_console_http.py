@@ -182,7 +182,8 @@ def test_a_question_is_answered_and_each_citation_leads_to_its_lines(url, corpus
     cites = assert_every_citation_exact(events, corpus)
     assert cites
     text = "".join(data["text"] for data in only(events, "chunk"))
-    assert len(REFERENCE.findall(text)) == len(cites)
+    said = re.sub(r"`[^`]*`", "", text)  # brackets of a document's own are quoted as code
+    assert len(REFERENCE.findall(said)) == len(cites)
     for cite in cites:
         path, _, lines = cite["href"].removeprefix("/doc/").partition("#")
         shown = httpx.get(f"{url}api/document", params={"source": path, "lines": lines}).json()
