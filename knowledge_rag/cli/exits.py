@@ -30,7 +30,7 @@ class ExitCode(IntEnum):
     FAILED = 4
     """Any other failure."""
     INTERRUPTED = 130
-    """Ended by Ctrl-C: 128 + SIGINT, as shells have it."""
+    """Ended by Ctrl-C: 128 + SIGINT, as shells have it; other signals likewise, SIGTERM 143."""
 
 
 def exit_code_for(error: KnowledgeRagError) -> ExitCode:
