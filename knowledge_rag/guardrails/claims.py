@@ -109,7 +109,10 @@ def _uncited(units: Iterable[Unit], claims: Claims) -> Iterator[Span]:
             if end > unit.end:
                 break
             start, end = next(backed, _NOWHERE)
-        if behind < unit.end and unit.kind not in (UnitKind.HEADING, UnitKind.CODE):
+        apart = unit.kind is UnitKind.HEADING or (
+            unit.kind is UnitKind.CODE and behind == unit.start  # of which nothing is backed
+        )
+        if behind < unit.end and not apart:
             yield behind, unit.end
 
 

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from knowledge_rag.guardrails.claims import claims_of
@@ -99,6 +99,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+@example("- ```\nword [1]Do it. Do it. ")
 @settings(max_examples=300)
 def test_every_reference_backs_exactly_one_claim_and_no_text_backs_two(answer):
     verified = verify(answer, LEDGER)
