@@ -94,7 +94,10 @@ class Brackets:
             end: behind its closing bracket.
             bare: whether it is the keyword alone.
         """
-        following = self._outlet.text[end : end + _AHEAD]
+        text = self._outlet.text
+        if (text[opened.bracket], text[end - 1]) != ("[", "]"):
+            return False  # no other bracket makes a link or an index, whatever it looks like
+        following = text[end : end + _AHEAD]
         numeric = not _LETTER.search(_TAG.sub("", raw) if "<" in raw else raw)
         if (numeric or bare) and _destination(following):
             return True

@@ -295,3 +295,25 @@ def test_a_carriage_return_that_ends_a_line_changes_nothing(text):
     assert verify(text, LEDGER).text == text
     for size in (1, 2, 7):
         assert streamed(text, size)[0] == verify(text, LEDGER)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("failover\u301099\u3011 a", "failover a"),
+        ("a \u301099\u3011(https://e.example/x) b", "a  b"),
+        ("\uff3b99\uff3d: https://e.example/x", ": https://e.example/x"),
+        ("a x&#91;99&#93; b", "a x b"),
+        ("a [99](https://e.example/x) x[99] b", "a [99](https://e.example/x) x[99] b"),
+    ],
+)
+def test_only_markdowns_own_brackets_make_a_link_or_an_index(written, shown):
+    verified = verify(written, LEDGER)
+    assert verified.text == shown
+    for size in (1, 2, 7):
+        assert streamed(written, size)[0] == verified
+
+
+def test_a_citation_behind_a_word_is_one_in_the_brackets_that_nobody_indexes_with():
+    verified = verify("Promote the replica\u30101\u3011", LEDGER)
+    assert [cited.number for cited in verified.citations] == [1]
