@@ -190,4 +190,4 @@ def test_a_list_costs_one_look_a_value_however_long_it_is():
     columns = MetadataColumns(rows)
     started = time.process_time()
     assert columns.mask(wanted).sum() == 1000
-    assert time.process_time() - started < 0.5  # one by one it takes seconds
+    assert time.process_time() - started < 1.0  # one by one it takes seconds

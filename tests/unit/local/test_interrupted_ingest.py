@@ -67,7 +67,7 @@ def child(corpus, kb_path, *arguments):
         yield process
     finally:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def kill_at(stop, corpus, kb_path):

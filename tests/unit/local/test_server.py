@@ -53,14 +53,17 @@ def post(connection, body, path=PATH, **headers):
 def test_one_connection_serves_many_requests_without_delay(connection):
     post(connection, QUERY)
     first = connection.sock
-    started = time.monotonic()
-    for _ in range(20):
-        response, body = post(connection, QUERY)
-        assert response.status == 200
-        assert json.loads(body)["retrievalResults"]
+    rounds = []
+    while not rounds or (min(rounds) > 0.6 and len(rounds) < 20):
+        started = time.monotonic()
+        for _ in range(20):
+            response, body = post(connection, QUERY)
+            assert response.status == 200
+            assert json.loads(body)["retrievalResults"]
+        rounds.append(time.monotonic() - started)
     assert connection.sock is first
-    # with Nagle's algorithm on, each of the twenty waits 40 ms
-    assert time.monotonic() - started < 0.6
+    # with Nagle's algorithm on, each of the twenty waits 40 ms in every round; a busy machine in some
+    assert min(rounds) < 0.6
 
 
 def test_each_response_has_its_own_request_id(connection):
@@ -252,7 +255,7 @@ def test_half_a_request_is_not_waited_for_for_ever(connection, monkeypatch, capl
     monkeypatch.setattr(http_connection, "REQUEST_SECONDS", 0.2)
     started = time.monotonic()
     answer = raw(connection, part)
-    assert 0.1 < time.monotonic() - started < 3
+    assert 0.1 < time.monotonic() - started < 8
     if part:
         assert_service_error(answer, "RequestTimeoutException")
     assert caplog.records == []
