@@ -58,6 +58,7 @@ _MARKER: Final = re.compile(
     r"(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$)[ \t]*|\[\^[^\]]*\]:[ \t]*|(?:!!!|\?\?\?|:)[ \t]+"
 )
 _ITEM: Final = re.compile(r"[ \t]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+(?!\[\^|!!!|\?\?\?|:[ \t])")
+_LATER: Final = re.compile(r"[ \t]*+(?!0*1[.)])\d")
 _QUOTES: Final = re.compile(r"(?: {0,3}>[ \t]?)+")
 _FENCE: Final = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _FENCE_LIKE: Final = re.compile(r"[\s>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*(?:`{3}|~{3})")
@@ -213,14 +214,7 @@ def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
         return _quoted(blocks, line, quotes.end())
     position, offset = _past_markers(line)
     if offset:
-        blocks = blocks._replace(list_offset=offset, after_blank=False)
-        body = line[position:]
-        if body.startswith("<"):
-            return _html(blocks, body)
-        wide = "\t" in line[:position] or "     " in line[:position].lstrip()
-        if wide or not _ITEM.match(line):  # an extension's, in which not everybody sees a fence
-            return _parted(blocks) if _FENCE_LIKE.match(body) else (_BLOCK, blocks)
-        return _fenced(blocks, body, offset, offset) or (_BLOCK, blocks)
+        return _item(blocks, line, position, offset)
     if indent == 0 and blocks.after_blank:
         blocks = blocks._replace(list_offset=0)
     body = line.lstrip(" \t")
@@ -229,6 +223,20 @@ def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
         blocks, body, indent, blocks.list_offset if indent >= blocks.list_offset else 0
     )
     return fenced or (kind, blocks._replace(after_blank=False))
+
+
+def _item(blocks: Blocks, line: str, position: int, offset: int) -> tuple[Kind, Blocks]:
+    """Tell of a line that begins with list marks, whose content has this index and this column."""
+    # below a paragraph a numbered list begins with 1, or not at all
+    begins = blocks.after_blank or blocks.list_offset > 0 or not _LATER.match(line)
+    blocks = blocks._replace(list_offset=offset, after_blank=False)
+    body = line[position:]
+    if body.startswith("<"):
+        return _html(blocks, body)
+    wide = "\t" in line[:position] or "     " in line[:position].lstrip()
+    if wide or not begins or not _ITEM.match(line):  # an extension's: not everybody sees a fence
+        return _parted(blocks) if _FENCE_LIKE.match(body) else (_BLOCK, blocks)
+    return _fenced(blocks, body, offset, offset) or (_BLOCK, blocks)
 
 
 def _fenced(blocks: Blocks, body: str, indent: int, floor: int) -> tuple[Kind, Blocks] | None:

@@ -266,6 +266,7 @@ def test_what_would_come_to_begin_html_or_code_has_a_mark_before_it(written, sho
         ("x" * 200 + "\r```\n```\nb [99]", "x" * 200 + "\r```\n```\nb "),
         ("a\r[98]\n\n    [99] b", "a\r\n\n     b"),
         ("\r[98]\n\n    [99] b", f"\r{MARK}\n\n     b"),
+        ("a\n2. ~~~[98]\n[99] b", "a\n2. ~~~\n b"),
         ("~~~a|b\n-|-\n[99] a", "~~~a|b\n-|-\n a"),
         ("- ```[98]|b\n-|-\n[99] a", "- ```|b\n-|-\n a"),
         ("<p>&#91Source: x.md, line 1&#93", "<p>"),
@@ -289,9 +290,13 @@ def test_where_a_reader_may_see_no_code_a_reference_is_looked_at(written, shown)
         "    [99]\ra",
         "```\n[99]\r",
         "```a b\n[99]\n```",
+        "a\n1. ~~~\n   [99]\n   ~~~",
+        "a\n\n2. ~~~\n   [99]\n   ~~~",
+        "1. a\n2. ~~~\n   [99]\n   ~~~",
+        "a\n- ~~~\n  [99]\n  ~~~",
     ],
 )
-def test_a_carriage_return_that_ends_a_line_changes_nothing(text):
+def test_where_every_reader_sees_code_it_is_left_alone(text):
     assert verify(text, LEDGER).text == text
     for size in (1, 2, 7):
         assert streamed(text, size)[0] == verify(text, LEDGER)
