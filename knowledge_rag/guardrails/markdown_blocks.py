@@ -12,6 +12,8 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from knowledge_rag.core.lines import BLANK
+
 HEAD: Final = 160
 """Characters at the start of a line that decide what it is."""
 
@@ -39,6 +41,7 @@ class Blocks(NamedTuple):
         after_blank: whether indented code may begin on the next line.
         in_code: whether the last line was indented code.
         in_html: whether the last lines are an HTML block, which a blank line ends.
+        in_text: whether the last line may be a paragraph's.
     """
 
     trusted: bool = True
@@ -49,6 +52,7 @@ class Blocks(NamedTuple):
     after_blank: bool = True
     in_code: bool = False
     in_html: bool = False
+    in_text: bool = False
 
 
 _EARLY: Final = re.compile(
@@ -58,6 +62,7 @@ _MARKER: Final = re.compile(
     r"(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$)[ \t]*|\[\^[^\]]*\]:[ \t]*|(?:!!!|\?\?\?|:)[ \t]+"
 )
 _ITEM: Final = re.compile(r"[ \t]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+(?!\[\^|!!!|\?\?\?|:[ \t])")
+_HEADING: Final = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?$)")
 _LATER: Final = re.compile(r"[ \t]*+(?!0*1[.)])\d")
 _QUOTES: Final = re.compile(r"(?: {0,3}>[ \t]?)+")
 _FENCE: Final = re.compile(r"(`{3,})[^`]*$|(~{3,})")
@@ -103,7 +108,7 @@ def next_line(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
         return _in_fence(blocks, line)
     if blocks.trusted and not blocks.in_html and (plain := _PLAIN.match(line)):
         return _plain(blocks, plain)
-    if not line.strip():
+    if not line.strip(BLANK):
         return _BLANK, behind_blank(blocks)
     if not blocks.trusted:
         return _TEXT, blocks
@@ -149,21 +154,26 @@ def behind_blank(blocks: Blocks) -> Blocks:
 
 @lru_cache(maxsize=256)
 def _behind_blank(blocks: Blocks) -> Blocks:
-    return blocks._replace(after_blank=True, in_html=False)
+    return blocks._replace(after_blank=True, in_html=False, in_text=False)
 
 
 @lru_cache(maxsize=256)
 def _behind_text(list_offset: int) -> Blocks:
-    return Blocks(list_offset=list_offset, after_blank=False)
+    return Blocks(list_offset=list_offset, after_blank=False, in_text=True)
 
 
 def _plain(blocks: Blocks, found: re.Match[str]) -> tuple[Kind, Blocks]:
     """Tell of a line that begins as most do what :func:`_outside` would, only faster."""
     indent, marker, mark = found.groups()
     if marker:
+        if _may_be_no_item(blocks, marker):
+            return _parted(blocks)
         return _BLOCK, _behind_text(len(indent) + len(marker) + 1)
     list_offset = 0 if blocks.after_blank and not indent else blocks.list_offset
-    return _BLOCK if mark else _TEXT, _behind_text(list_offset)
+    behind = _behind_text(list_offset)
+    if mark and _HEADING.match(found.string):
+        return _BLOCK, behind._replace(in_text=False)
+    return _BLOCK if mark else _TEXT, behind
 
 
 def _in_fence(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
@@ -173,7 +183,7 @@ def _in_fence(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
         if not quote:
             return _parted(blocks)
         inner = inner[quote.end() :]
-    body = inner.strip()
+    body = inner.strip(BLANK)
     if not body:
         return _CODE, blocks
     indent = _columns(inner)
@@ -183,7 +193,7 @@ def _in_fence(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     if body.startswith(blocks.fence) and not body.strip(mark):
         if indent >= blocks.floor + 4 or len(line) >= HEAD:
             return _parted(blocks)
-        return _CODE, blocks._replace(fence="", after_blank=False, in_code=False)
+        return _CODE, blocks._replace(fence="", after_blank=False, in_code=False, in_text=False)
     return _CODE, blocks
 
 
@@ -201,13 +211,13 @@ def _html(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     closed = body.startswith("<!--") and "-->" in body[5:]
     if _FENCE_LIKE.match(line) or (_ENDLESS.search(body) and not closed):
         return _parted(blocks)
-    return _TEXT, blocks._replace(after_blank=False, in_code=False, in_html=True)
+    return _TEXT, blocks._replace(after_blank=False, in_code=False, in_html=True, in_text=False)
 
 
 def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     indent = _columns(line)
     if (blocks.after_blank or blocks.in_code) and indent >= blocks.list_offset + 4:
-        return _CODE, blocks._replace(after_blank=False, in_code=True)
+        return _CODE, blocks._replace(after_blank=False, in_code=True, in_text=False)
     if blocks.in_code:
         blocks = blocks._replace(in_code=False)
     if quotes := _QUOTES.match(line):
@@ -222,19 +232,25 @@ def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     fenced = _fenced(
         blocks, body, indent, blocks.list_offset if indent >= blocks.list_offset else 0
     )
-    return fenced or (kind, blocks._replace(after_blank=False))
+    return fenced or (kind, blocks._replace(after_blank=False, in_text=True))
+
+
+def _may_be_no_item(blocks: Blocks, line: str) -> bool:
+    """Whether a line with a list's number may go on with a paragraph: below one, lists begin with 1."""
+    outside = blocks.in_text and not blocks.after_blank and not blocks.list_offset
+    return outside and _LATER.match(line) is not None
 
 
 def _item(blocks: Blocks, line: str, position: int, offset: int) -> tuple[Kind, Blocks]:
     """Tell of a line that begins with list marks, whose content has this index and this column."""
-    # below a paragraph a numbered list begins with 1, or not at all
-    begins = blocks.after_blank or blocks.list_offset > 0 or not _LATER.match(line)
-    blocks = blocks._replace(list_offset=offset, after_blank=False)
     body = line[position:]
+    if _may_be_no_item(blocks, line):
+        return _parted(blocks)
+    blocks = blocks._replace(list_offset=offset, after_blank=False, in_text=True)
     if body.startswith("<"):
         return _html(blocks, body)
     wide = "\t" in line[:position] or "     " in line[:position].lstrip()
-    if wide or not begins or not _ITEM.match(line):  # an extension's: not everybody sees a fence
+    if wide or not _ITEM.match(line):  # an extension's, in which not everybody sees a fence
         return _parted(blocks) if _FENCE_LIKE.match(body) else (_BLOCK, blocks)
     return _fenced(blocks, body, offset, offset) or (_BLOCK, blocks)
 
@@ -254,7 +270,7 @@ def _fenced(blocks: Blocks, body: str, indent: int, floor: int) -> tuple[Kind, B
 
 
 def _quoted(blocks: Blocks, line: str, end: int) -> tuple[Kind, Blocks]:
-    blocks = blocks._replace(after_blank=False)
+    blocks = blocks._replace(after_blank=False, in_text=False)
     inner = line[end:]
     body = inner.lstrip(" ")
     if body.startswith("<") or ("<" in body and _MARKER.match(body)):
