@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _AHEAD: Final = 1_000
 """Characters behind a bracket that may tell what it is: a link's destination at most."""
 
-_IDENTIFIER: Final = re.compile(r"(?:[A-Za-z_$][\w.$]*|[@=/^$&])\Z", re.ASCII)
+_IDENTIFIER: Final = re.compile(r"(?:[A-Za-z_$](?:[\w.$]*[\w$])?|[@=/^$&])\Z", re.ASCII)
 _INDEX: Final = re.compile(r"\d+")
 _TAG: Final = re.compile(r"<[^<>]*>")
 _LETTER: Final = re.compile(r"[^\W\d_]")

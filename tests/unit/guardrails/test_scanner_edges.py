@@ -329,3 +329,9 @@ def test_only_markdowns_own_brackets_make_a_link_or_an_index(written, shown):
 def test_a_citation_behind_a_word_is_one_in_the_brackets_that_nobody_indexes_with():
     verified = verify("Promote the replica\u30101\u3011", LEDGER)
     assert [cited.number for cited in verified.citations] == [1]
+
+
+def test_a_number_right_behind_a_full_stop_is_a_reference_and_no_index():
+    verified = verify("Promote the replica.[1] Stop it.[99] See a.b[98] and x[97].", LEDGER)
+    assert [cited.number for cited in verified.citations] == [1]
+    assert verified.text == "Promote the replica.[1] Stop it. See a.b[98] and x[97]."
