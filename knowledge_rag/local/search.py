@@ -27,9 +27,11 @@ SUPPORTING_SHARE: Final = 0.8
 """A question is supported once one chunk scores this share of its weight ..."""
 SUPPORTING_WORDS: Final = 3.5
 """... or as much as so many rare words: no chunk has most of the words of a pasted alert."""
+BY_SCORE_ALONE: Final = 3
+"""First places that go to whatever scores best: what to do in an incident is several parts of one page."""
 FOLLOWING_SHARE: Final = 0.9
-"""A chunk that is not the best of its document is ranked as if it scored so much of what it does: five
-pages are more likely to hold the answer than five parts of one."""
+"""Behind them, a chunk that is not the best of its document is ranked as if it scored so much of what
+it does: five parts of one page are less likely to hold the answer than parts of several."""
 RRF_CONSTANT: Final = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 
@@ -39,7 +41,8 @@ class Fusion(StrEnum):
 
     WEIGHTED = "weighted"
     """The weighted sum of cosine and keyword coverage, times the question's support: comparable
-    between questions. The best chunk of each document goes before the others of it."""
+    between questions. Behind the first places, the best chunk of each document goes before the
+    others of it."""
     RRF = "rrf"
     """Reciprocal ranks: what OpenSearch-like services do; says nothing about how good a hit is."""
 
@@ -178,7 +181,7 @@ def _best(scores: Scores, limit: int, mask: Mask | None) -> list[tuple[int, floa
 def _best_of_each_first(
     scores: Scores, documents: Numbers, limit: int, mask: Mask | None
 ) -> list[tuple[int, float]]:
-    """Rank with the best chunk of each document before the others of it.
+    """Rank with the best chunk of each document before the others of it, behind the first places.
 
     Only the order is changed. A score says how much evidence a chunk is, which does not depend on
     what else there is of its document; so that scores never rise, it is at most the one above it.
@@ -188,6 +191,8 @@ def _best_of_each_first(
     _, first = np.unique(documents[rows[order]], return_index=True)
     worth = np.float32(FOLLOWING_SHARE) * scores
     worth[order[first]] = scores[order[first]]
+    leading = order[:BY_SCORE_ALONE]
+    worth[leading] = scores[leading]
     ranked = np.argsort(-worth, kind="stable")[:limit]
     falling = np.minimum.accumulate(scores[ranked])
     return [(int(rows[i]), float(score)) for i, score in zip(ranked, falling, strict=True)]

@@ -10,6 +10,7 @@ from knowledge_rag.local.floors import EVIDENCE_FLOOR_SEMANTIC
 from knowledge_rag.local.keyword_index import ENTRY, KeywordIndex
 from knowledge_rag.local.keywords import query_terms
 from knowledge_rag.local.search import (
+    BY_SCORE_ALONE,
     FOLLOWING_SHARE,
     Fusion,
     Question,
@@ -195,7 +196,8 @@ def by_definition(cases, passing):
         leading.setdefault(cases[row][1], row)
 
     def worth(row):
-        share = 1.0 if row in leading.values() else FOLLOWING_SHARE
+        best = row in leading.values() or row in by_score[:BY_SCORE_ALONE]
+        share = 1.0 if best else FOLLOWING_SHARE
         return np.float32(share) * np.float32(0.5 * cases[row][0])
 
     return sorted(rows, key=lambda row: (-worth(row), row))
@@ -228,11 +230,11 @@ def test_what_a_chunk_scores_is_its_own_evidence_or_less_and_never_rises(cases):
 
 
 def test_parts_of_one_page_give_way_to_another_page_that_is_nearly_as_good():
-    cosines, pages = [0.9, 0.8, 0.78, 0.5], [1, 1, 2, 3]
+    cosines, pages = [0.9, 0.85, 0.84, 0.8, 0.78, 0.5], [1, 1, 1, 1, 2, 3]
     asked = question(quark=1)
-    hybrid = [row for row, _ in rank(snapshot(cosines, FILLER * 4, pages), asked, limit=4)]
-    assert hybrid == [0, 2, 1, 3]
-    assert [row for row, _ in semantic(snapshot(cosines, FILLER * 4, pages), asked)] == [0, 1, 2, 3]
+    hybrid = [row for row, _ in rank(snapshot(cosines, FILLER * 6, pages), asked, limit=6)]
+    assert hybrid == [0, 1, 2, 4, 3, 5]
+    assert [row for row, _ in semantic(snapshot(cosines, FILLER * 6, pages), asked)] == [*range(6)]
 
 
 def test_words_that_no_chunk_knows_lower_the_hybrid_score():
