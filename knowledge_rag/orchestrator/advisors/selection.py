@@ -56,6 +56,8 @@ _HEADING_WORTH: Final = 1.5
 _TORN: Final = -0.4
 """What a step loses by being retrieved without the first one of its list."""
 _FIRST: Final = re.compile(r"[ \t]*1[.)][ \t]")
+_MARKS: Final = re.compile(r"[\W_]+")
+"""What names are written with beside letters and digits, one way here and another there."""
 _AFTERWARDS: Final = frozenset({Purpose.VERIFICATION, Purpose.ROLLBACK, Purpose.ESCALATION})
 _IN_TURN: Final = (Purpose.RESOLUTION, Purpose.OTHER, Purpose.INTRODUCTION)
 """Purposes whose numbered steps are taken one after the other."""
@@ -87,7 +89,10 @@ def choose(findings: Findings, incident: Incident) -> list[Lifted]:
     for passage in passages_of(findings):
         passages[passage.source_file].append(passage)
     ranked = {
-        name: [Ranked(it, _worth(it, chunks, told)) for it in _steps_of(passages[name], told)]
+        name: [
+            Ranked(it, _worth(it, chunks, told))
+            for it in _steps_for(passages[name], incident.alert_name, told)
+        ]
         for name in documents
     }
     chosen: list[Lifted] = []
@@ -97,6 +102,20 @@ def choose(findings: Findings, incident: Incident) -> list[Lifted]:
         for turn in (0, 1):
             _choose_from(ranked[name], chosen, {it: most[turn] for it, most in SHARES.items()})
     return _in_order(chosen, list(documents), ranked)
+
+
+def _steps_for(passages: Sequence[Passage], alert: str, told: set[str]) -> list[Lifted]:
+    """Give the steps of one document; of those below the alert's own name only, if there are any.
+
+    A page may have a section for each of many alerts, all told in much the same words.
+    """
+    name = _bare(alert)
+    named = [it for it in passages if name and name in map(_bare, it.path)]
+    return list(_steps_of(named, told)) or list(_steps_of(passages, told))
+
+
+def _bare(name: str) -> str:
+    return _MARKS.sub("", name).casefold()
 
 
 def _steps_of(passages: Sequence[Passage], told: set[str]) -> Iterator[Lifted]:

@@ -277,6 +277,19 @@ def test_a_document_named_like_the_alert_is_about_it_however_much_the_alert_says
     assert not advised(Incident(alert_name="DiskBroken", description=long), findings).guidance
 
 
+def test_of_a_page_with_a_section_for_each_alert_the_one_of_its_name_is_given():
+    text = "# Disk alerts\n\n## `DiskFilling`\n\n- Free the disk.\n\n## DiskFillingSlowly\n\n- Wait for the disk.\n"
+    findings = findings_of(results_of("runbooks/alerts.md", text))
+    for name, wanted in (
+        ("DiskFilling", ["Free the disk."]),
+        ("disk-filling-slowly", ["Wait for the disk."]),
+        ("DiskFillingFast", ["Free the disk.", "Wait for the disk."]),
+        ("", ["Free the disk.", "Wait for the disk."]),
+    ):
+        given = advised(Incident(alert_name=name, title="Disk filling"), findings)
+        assert [step.action for step in given.guidance] == wanted
+
+
 def test_a_document_that_shares_few_words_with_the_incident_is_no_guidance():
     other = Incident(title="Label printer of the writer prints blank pages in the warehouse")
     assert write(other, findings_of(RUNBOOK_RESULTS)) == NO_MATCH
