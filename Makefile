@@ -25,7 +25,7 @@ export NPM_CONFIG_UPDATE_NOTIFIER := false
 # jsii tells at each start that Node 20 is past its end of life; it works, and the README names 24
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help setup demo test test-fast check format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth deploy deploy-local bundle lock clean
+.PHONY: help setup demo test covered test-fast check format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth deploy deploy-local bundle lock clean
 
 help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
@@ -51,6 +51,9 @@ demo: $(READY) ## ask the sample runbooks a question, through the real Lambda
 	@$(BIN)/knowledge-rag demo
 
 test: $(PROOF_READY) ## run the whole test-suite
+	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder
+
+covered: $(PROOF_READY) ## run it and tell which lines no test reaches
 	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --cov --cov-report=term:skip-covered
 
 test-fast: $(READY) ## run the unit tests only
@@ -86,6 +89,7 @@ bundle: $(PROOF_READY) ## build what goes into the Lambdas' zips and tell the si
 
 nightly: $(PROOF_READY) $(FOREIGN)/.ready ## every combination of settings, synthesized and checked, and what else takes long
 	@$(BIN)/python -m pytest -q -m nightly tests/infra tests/unit/evaluation
+	@KNOWLEDGE_RAG_TEST_FRESH_COMMANDS=1 $(BIN)/python -m pytest -q tests/system
 	@KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON=$(CURDIR)/$(FOREIGN)/bin/python $(BIN)/python -m pytest -q -k langchain tests/system/test_mcp_http.py
 
 $(FOREIGN)/.ready: $(UV) requirements/foreign.txt

@@ -50,6 +50,7 @@ class DropReason(StrEnum):
     NOT_PROVEN = "not_proven"
     """The text, prefix taken off, is not what its sha256 says, or spans another number of lines."""
     DUPLICATE = "duplicate"
+    """The same lines as a better result."""
     BELOW_FLOOR = "below_floor"
     """Scored under the evidence floor: not evidence for this query."""
     OVER_LIMIT = "over_limit"
