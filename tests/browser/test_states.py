@@ -86,13 +86,16 @@ def test_a_step_that_its_lines_do_not_hold_is_marked_in_place(page, script):
     expect(step).to_contain_class("flashed")
 
 
+CITED = "[Source: runbooks/rds-failover.md, lines 67-75]"
+
+
 @pytest.mark.parametrize(
     "says",
     [
-        "1. Wait for it. [4]\n2. Delete the writer after 4711 seconds. [4]\n",
-        "- Wait for it. [4]\n- Delete the writer after 4711 seconds. [4]\n",
-        "Wait for it. [4]\n\nDelete the writer after 4711 seconds. [4]\n",
-        "1. Wait for it.\n2. Wait for it. [4]\n3. Delete the writer after 4711 seconds.\n\n[4]\n",
+        f"1. Wait for it. {CITED}\n2. Delete the writer after 4711 seconds. {CITED}\n",
+        f"- Wait for it. {CITED}\n- Delete the writer after 4711 seconds. {CITED}\n",
+        f"Wait for it. {CITED}\n\nDelete the writer after 4711 seconds. {CITED}\n",
+        f"1. Wait for it.\n2. Wait for it. {CITED}\n3. Delete the writer after 4711 seconds.\n\n{CITED}\n",
     ],
     ids=["numbered", "bullets", "paragraphs", "with one that cites nothing"],
 )
@@ -110,7 +113,7 @@ def test_of_steps_that_share_a_reference_the_one_in_doubt_is_marked(page, script
 
 
 def test_of_two_steps_in_one_paragraph_the_one_in_doubt_is_named(page, script):
-    script.says = "Wait for it [4]. Delete the writer after 4711 seconds [4].\n"
+    script.says = f"Wait for it {CITED}. Delete the writer after 4711 seconds {CITED}.\n"
     page.open().ask(QUESTION)
     expect(page.page.locator(".unbacked-note")).to_contain_text("“Delete the writer")
 

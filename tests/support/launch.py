@@ -18,8 +18,9 @@ CANNOT = 77
 
 
 def interruptible() -> None:
-    """Hear Ctrl-C even where the test run itself was started deaf, in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Hear Ctrl-C and a hang-up even where the test run was started deaf, in the background."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def unprivileged() -> None:
