@@ -78,11 +78,11 @@ def _side_by_side(
     rest = deque(fault for fault in longest_first if not fault.own_network)
     count = min(_WORKERS.get(target, _WORKERS_OF_OTHERS), len(rest))
     queues = [*([rest] * count), *([own] if own else [])]
-    workers: list[_Worker] = []
+    # made here: one that its own thread makes could miss being stopped
+    workers = [_Worker(target, own_network=queue is own) for queue in queues]
 
-    def work(queue: deque[Fault]) -> None:
-        with _Worker(target, own_network=queue is own) as worker:
-            workers.append(worker)
+    def work(worker: _Worker, queue: deque[Fault]) -> None:
+        with worker:
             while queue:
                 try:
                     fault = queue.popleft()
@@ -93,7 +93,7 @@ def _side_by_side(
 
     with ThreadPoolExecutor(max(len(queues), 1)) as pool:
         try:
-            for done in [pool.submit(work, queue) for queue in queues]:
+            for done in [pool.submit(work, *pair) for pair in zip(workers, queues, strict=True)]:
                 done.result()
         except BaseException:  # Ctrl-C above all: nobody is to wait for what is still queued
             for queue in queues:
