@@ -149,6 +149,8 @@ def _exchange(process: subprocess.Popen[bytes], line: bytes, seconds: float) -> 
             _there(process.stdin).write(line)
             _there(process.stdin).flush()
         answer = _there(process.stdout).readline()
+    except BrokenPipeError:  # it ended before it had read the line
+        return b""
     finally:
         timer.cancel()
     return answer if answer.endswith(b"\n") else b""
