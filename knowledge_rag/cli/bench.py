@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from knowledge_rag.cli.bench_output import show
-from knowledge_rag.cli.options import JsonOption, KbOption, Search
+from knowledge_rag.cli.options import JsonOption, KbOption, MarkdownOption, Search
 
 bench = typer.Typer(no_args_is_help=True)
 
@@ -20,10 +20,7 @@ def _group() -> None:
 
 @bench.command()
 def chunking(
-    docs: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Markdown to chunk.  [default: the sample runbooks]"),
-    ] = None,
+    docs: MarkdownOption = None,
     rounds: Annotated[int, typer.Option(min=1, max=50, help="Rounds; the best counts.")] = 3,
     json: JsonOption = False,
 ) -> None:

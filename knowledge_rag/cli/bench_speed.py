@@ -9,7 +9,7 @@ import typer
 
 from knowledge_rag.cli.bench_output import show
 from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.options import JsonOption, KbOption
+from knowledge_rag.cli.options import JsonOption, KbOption, MarkdownOption
 from knowledge_rag.cli.terminal import out, print_json, progress_bar
 
 if TYPE_CHECKING:
@@ -96,10 +96,7 @@ def console(
 
 
 def everything(
-    docs: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Markdown to chunk.  [default: the sample runbooks]"),
-    ] = None,
+    docs: MarkdownOption = None,
     plot: PlotOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, SearchOption
+from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, SearchOption, port_option
 from knowledge_rag.cli.stopping import until_told_to_stop
 from knowledge_rag.cli.terminal import err, out, print_json
 from knowledge_rag.cli.ways import (
@@ -44,15 +44,7 @@ def mcp(
     http: Annotated[
         bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1, not standard input and output.")
     ] = False,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=0,
-            max=65535,
-            help=f"Port of --http; 0 takes a free one.  [default: {_DEFAULT_PORT}]",
-        ),
-    ] = None,
+    port: Annotated[int | None, port_option("--http", str(_DEFAULT_PORT))] = None,
     json: JsonOption = False,
 ) -> None:
     """Serve the Model Context Protocol to agents and editors.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +14,17 @@ class Search(StrEnum):
 
     HYBRID = "hybrid"
     SEMANTIC = "semantic"
+
+
+def port_option(of: str, default: str) -> Any:  # noqa: ANN401 - as typer has it
+    """Give the option for a port on loopback.
+
+    Args:
+        of: what listens there.
+        default: what is taken without it.
+    """
+    told = f"Port of {of}; 0 takes a free one.  [default: {default}]"
+    return typer.Option(metavar="N", min=0, max=65535, help=told)
 
 
 JsonOption = Annotated[
@@ -26,6 +37,10 @@ KbOption = Annotated[
         metavar="PATH",
         help="Knowledge base file.  [default: your own, or the sample one until you have one]",
     ),
+]
+MarkdownOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Markdown to chunk.  [default: the sample runbooks]"),
 ]
 SearchOption = Annotated[
     Search | None,

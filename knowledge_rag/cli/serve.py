@@ -18,7 +18,7 @@ from knowledge_rag.cli.console_options import (
     log_to_standard_error,
 )
 from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption
+from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, port_option
 from knowledge_rag.cli.stopping import until_told_to_stop
 from knowledge_rag.cli.terminal import err, out, print_json, tell
 from knowledge_rag.cli.ways import (
@@ -50,26 +50,12 @@ _PLACEHOLDERS: Final = {
 }
 
 
-PortOption = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        min=0,
-        max=65535,
-        help=f"Port of Bedrock's API on 127.0.0.1; 0 takes a free one.  [default: {_DEFAULT_PORT}]",
-    ),
-]
+PortOption = Annotated[int | None, port_option("Bedrock's API on 127.0.0.1", str(_DEFAULT_PORT))]
 ConsoleOption = Annotated[
     bool, typer.Option("--console/--no-console", help="Serve the web console, too.")
 ]
 ConsolePortOption = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        min=0,
-        max=65535,
-        help="Port of the console on 127.0.0.1; 0 takes a free one.  [default: 8320, or a free one]",
-    ),
+    int | None, port_option("the console on 127.0.0.1", "8320, or a free one")
 ]
 CorpusOption = Annotated[
     Path | None,

@@ -76,16 +76,16 @@ def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings
     chunks = dated(cut(read, settings.chunking), read.text, settings.date_order)
     if is_extracted(source_file):
         storage.write_text(bucket, f"{EXTRACTED}/{read.document.sha256}.txt", read.text)
-    keys = [_output_key(file, number) for number, _ in enumerate(_parts(chunks))]
+    batches = {_output_key(file, number): part for number, part in enumerate(_parts(chunks))}
     try:
-        for batch, part in zip(keys, _parts(chunks), strict=True):
+        for batch, part in batches.items():
             storage.write_batch(bucket, batch, [_content(chunk, contents) for chunk in part])
     except UnicodeEncodeError as error:
         reason = "what the parser says of it holds half a character, a lone surrogate"
         raise UnreadableDocument(key, reason) from error
     return Transformed(
         source_file,
-        tuple(keys),
+        tuple(batches),
         len(chunks),
         tuple(chunk.start_line for chunk in chunks if chunk.oversized),
         _difference(read, "".join(str(item.get("contentBody", "")) for item in contents)),

@@ -206,13 +206,7 @@ def test_a_file_that_comes_too_late_names_no_tab(page):
     held = []
     page.open()
     page.page.route("**/api/document*", lambda route: held.append(route))  # noqa: PLW0108 - it wants a function
-    page.page.evaluate("""() => {
-      const link = document.createElement("a");
-      link.href = "/doc/runbooks/rds-failover.md";
-      document.body.append(link);
-      link.click();
-      link.remove();
-    }""")
+    page.follow("/doc/runbooks/rds-failover.md")
     expect(page.page.locator("#document-view")).to_contain_text("Opening")
     page.page.locator(".brand").click()
     with page.page.expect_response("**/api/document*"):

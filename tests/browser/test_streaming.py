@@ -137,13 +137,7 @@ def test_an_answer_that_ends_while_a_document_is_open_gets_its_address(page, scr
     try:
         page.open().begin(QUESTION)
         expect(page.outcome).to_contain_text("relevant sources")
-        page.page.evaluate("""() => {
-          const link = document.createElement("a");
-          link.href = "/doc/runbooks/rds-failover.md#L5";
-          document.body.append(link);
-          link.click();
-          link.remove();
-        }""")
+        page.follow("/doc/runbooks/rds-failover.md#L5")
         expect(page.page.locator(".line.marked")).to_have_count(1)
     finally:
         script.gate.set()

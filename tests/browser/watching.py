@@ -71,6 +71,19 @@ class Watched:
         self.page.locator("h1:visible").first.wait_for()
         return self
 
+    def follow(self, path: str) -> None:
+        """Follow a link to a path of the console, as if the page had one."""
+        self.page.evaluate(
+            """path => {
+              const link = document.createElement("a");
+              link.href = path;
+              document.body.append(link);
+              link.click();
+              link.remove();
+            }""",
+            path,
+        )
+
     def ask(self, question: str) -> Watched:
         """Ask as a person does, and wait for the end of the answer."""
         self.begin(question)

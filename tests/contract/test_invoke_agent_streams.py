@@ -16,26 +16,17 @@ from urllib3.exceptions import ProtocolError
 from urllib3.exceptions import ReadTimeoutError as StreamReadTimeout
 
 from knowledge_rag.local import answer_writers as writers
-from knowledge_rag.local import scripted_agents, stream_faults
+from knowledge_rag.local import scripted_agents
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.scripted_agents import QUOTING, SCRIPTED, Evidence
 from knowledge_rag.local.server import LocalBedrock
-from tests.support.invoke_agent import events, invoke, make_client, said
+from tests.support.invoke_agent import events, invoke, make_client, never_ending_until, said
 from tests.support.local import RUNBOOKS, minilm, write_files
 
 ERRORS = scripted_agents.stream_errors()
 FAILING = {f"FAILS{n:05}": scripted_agents.failing_in_stream(code) for n, code in enumerate(ERRORS)}
 LEFT = threading.Event()
-
-
-def never_ending_until_left(messages):
-    play = stream_faults.never_ending(0.01, most_seconds=60)(messages)
-    try:
-        yield from play
-    except GeneratorExit:
-        LEFT.set()
-        raise
 
 
 def broken_writer(_question, _outcomes):
@@ -44,7 +35,7 @@ def broken_writer(_question, _outcomes):
 
 OWN = {
     "LONGANSWER": replace(QUOTING, write=writers.saying("é💥" * 200_000)),
-    "ENDLESS000": replace(QUOTING, transmit=never_ending_until_left),
+    "ENDLESS000": replace(QUOTING, transmit=never_ending_until(LEFT)),
     "DEFECTIVE0": replace(QUOTING, write=broken_writer),
     "SURROGATE0": replace(QUOTING, write=writers.saying("a\ud800b")),
 }

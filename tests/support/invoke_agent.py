@@ -11,9 +11,24 @@ from botocore.config import Config
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.local import stream_faults
 from knowledge_rag.local.scripted_agents import ALIAS_ID, QUOTING_ID
 
 QUESTION = "How to handle RDS failover?"
+
+
+def never_ending_until(left):
+    """Give a way to send an answer that never ends, and that sets an event once nobody reads it."""
+
+    def send(messages):
+        play = stream_faults.never_ending(0.01, most_seconds=60)(messages)
+        try:
+            yield from play
+        except GeneratorExit:
+            left.set()
+            raise
+
+    return send
 
 
 def make_client(bedrock, service="bedrock-agent-runtime", **config):

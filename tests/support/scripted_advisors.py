@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from knowledge_rag.local import answer_writers as writers
-from knowledge_rag.local import scripted_agents, scripted_models, stream_faults
+from knowledge_rag.local import scripted_agents, scripted_models
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID, QUOTING, Evidence
@@ -27,6 +27,7 @@ from tests.adversarial.fabrications import FABRICATIONS
 from tests.adversarial.shelf import Shelf
 from tests.support.advisors import INCIDENT, cited_lines
 from tests.support.fixtures import ENVIRONMENT
+from tests.support.invoke_agent import never_ending_until
 from tests.support.local import CORPUS, RUNBOOKS, minilm, write_files
 from tests.unit.orchestrator.evidence import findings_of, results_of
 from tests.unit.orchestrator.schema import VALIDATOR
@@ -47,15 +48,6 @@ def fabricating(_question, outcomes):
     return written.answer
 
 
-def never_ending_until_left(messages):
-    play = stream_faults.never_ending(0.01, most_seconds=60)(messages)
-    try:
-        yield from play
-    except GeneratorExit:
-        LEFT.set()
-        raise
-
-
 FUNCTION = {"ASKSITS000": QUOTING, "CUTTRACES0": scripted_agents.SCRIPTED["CUTTRACES0"]}
 """Agents with the real function behind their action group; the others need none for their part."""
 AGENTS = {
@@ -69,7 +61,7 @@ AGENTS = {
             "FAILSDEPEN": scripted_agents.failing_in_stream("DependencyFailedException"),
             "REFUSES000": scripted_agents.refusing("AccessDeniedException"),
             "RANDOMFABR": replace(QUOTING, write=fabricating),
-            "ENDLESS000": replace(QUOTING, transmit=never_ending_until_left),
+            "ENDLESS000": replace(QUOTING, transmit=never_ending_until(LEFT)),
         }.items()
     },
     **FUNCTION,
