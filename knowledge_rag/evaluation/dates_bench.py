@@ -7,7 +7,6 @@ the source policy costs a query is timed here, too.
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
@@ -22,7 +21,7 @@ from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.core.policy import Candidate, arrange
 from knowledge_rag.core.policy_settings import PRIMARY_RESULTS
 from knowledge_rag.evaluation.dates_bench_peers import PEERS
-from knowledge_rag.evaluation.named_files import read_lines
+from knowledge_rag.evaluation.named_files import read_lines, read_rows
 from knowledge_rag.extract.dates import DateOrder, find_dates
 
 if TYPE_CHECKING:
@@ -131,18 +130,17 @@ def read_sentences(path: Path) -> list[Sentence]:
         InvalidRequest: a line is none, or there are no lines.
         UnreadableDocument: the file can't be read.
     """
-    sentences = []
-    for number, line in read_lines(path, MAX_SENTENCES_BYTES):
-        try:
-            sentences.append(_sentence(json.loads(line)))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise InvalidRequest(f"{path}:{number}: no labelled sentence") from error
+    sentences = read_rows(
+        read_lines(path, MAX_SENTENCES_BYTES),
+        _sentence,
+        lambda number: InvalidRequest(f"{path}:{number}: no labelled sentence"),
+    )
     if not sentences:
         raise InvalidRequest(f"{path}: no sentences")
     return sentences
 
 
-def _sentence(row: dict[str, Any]) -> Sentence:
+def _sentence(_: int, row: dict[str, Any]) -> Sentence:
     if not isinstance(row["sentence"], str):
         raise TypeError("sentence is text")
     order = row.get("order")

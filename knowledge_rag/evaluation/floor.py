@@ -7,7 +7,6 @@ one half of the labelled questions and reported on the other, which had no say i
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +15,7 @@ from rich.table import Table
 
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.retrieval import SearchType
-from knowledge_rag.evaluation.named_files import read_lines
+from knowledge_rag.evaluation.named_files import read_lines, read_rows
 from knowledge_rag.local.corpus import MAX_FILE_BYTES
 from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID, EVIDENCE_FLOOR_SEMANTIC
 
@@ -128,15 +127,12 @@ def load_questions(path: Path) -> list[Question]:
     Raises:
         UnreadableDocument: the file can't be read, or a line of it is no such question.
     """
-    questions = []
-    for number, line in read_lines(path, MAX_FILE_BYTES):
-        try:
-            row = json.loads(line)
-            questions.append(Question(str(row["id"]), str(row["query"])))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            reason = f"line {number} is no JSON object with id and query"
-            raise UnreadableDocument(str(path), reason) from error
-    return questions
+    reason = "is no JSON object with id and query"
+    return read_rows(
+        read_lines(path, MAX_FILE_BYTES),
+        lambda _, row: Question(str(row["id"]), str(row["query"])),
+        lambda number: UnreadableDocument(str(path), f"line {number} {reason}"),
+    )
 
 
 def measure_floor(

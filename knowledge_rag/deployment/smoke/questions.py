@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.core.lines import split_lines
-from knowledge_rag.evaluation.named_files import read_text
+from knowledge_rag.evaluation.named_files import numbered, read_rows, read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,18 +65,17 @@ def load_questions(path: Path) -> list[Question]:
 
 
 def _parse(text: str, name: str) -> list[Question]:
-    questions = []
-    for number, line in enumerate(split_lines(text), start=1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-                query, source = row["query"], row.get("source_file", "")
-                if not (isinstance(query, str) and query.strip() and isinstance(source, str)):
-                    raise ValueError("query and source_file are text")  # noqa: TRY301 - told below
-                topic = Topic(row.get("topic", "on"))
-                identity = str(row.get("id", f"line {number}"))
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-                reason = f"line {number} is no JSON object with query, and topic on or off where it is set"
-                raise UnreadableDocument(name, reason) from error
-            questions.append(Question(identity, query, topic, source))
-    return questions
+    reason = "is no JSON object with query, and topic on or off where it is set"
+    return read_rows(
+        numbered(text),
+        _question,
+        lambda number: UnreadableDocument(name, f"line {number} {reason}"),
+    )
+
+
+def _question(number: int, row: dict[str, Any]) -> Question:
+    query, source = row["query"], row.get("source_file", "")
+    if not (isinstance(query, str) and query.strip() and isinstance(source, str)):
+        raise ValueError("query and source_file are text")
+    identity = str(row.get("id", f"line {number}"))
+    return Question(identity, query, Topic(row.get("topic", "on")), source)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
 
-from knowledge_rag.core.errors import KnowledgeRagError, UnreadableDocument
+from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError, UnreadableDocument
 from knowledge_rag.deployment.smoke import questions
 from knowledge_rag.evaluation import (
     claim_sets,
@@ -28,6 +29,13 @@ READERS = {
     "a map": (coverage_map, "MAX_BYTES", coverage_map.read_map),
     "results": (evaluation_results, "MAX_RESULTS_BYTES", evaluation_results.read_results),
     "a deployment's questions": (questions, "MAX_FILE_BYTES", questions.load_questions),
+}
+ROWS = {
+    "a dataset": '{"id": "a", "query": "b", "relevant": [{"source_file": "c.md"}]}',
+    "claims": '{"id": "a", "claim": "b", "supported": true, "evidence": ["c"]}',
+    "questions": '{"id": "a", "query": "b"}',
+    "sentences": '{"sentence": "a", "dates": []}',
+    "a deployment's questions": '{"query": "a"}',
 }
 EACH = pytest.mark.parametrize("kind", READERS)
 
@@ -58,6 +66,28 @@ def test_what_is_nested_without_end_is_told_in_a_line(kind, tmp_path):
     (tmp_path / "deep").write_text("[" * 100_000)
     with pytest.raises(KnowledgeRagError, match="deep"):
         read(tmp_path / "deep")
+
+
+@pytest.mark.parametrize("line", ["{", "null", "3", '"text"', "[]", "[{}]", "{}", "[" * 9_999])
+@pytest.mark.parametrize("kind", ROWS)
+def test_the_first_line_that_is_no_row_is_named(kind, line, tmp_path):
+    _, _, read = READERS[kind]
+    (tmp_path / "rows").write_text(f"{ROWS[kind]}\n\n{line}\n{line}\n")
+    with pytest.raises(KnowledgeRagError, match=r"rows(:|, line |: line )3\b") as raised:
+        read(tmp_path / "rows")
+    assert len(str(raised.value).splitlines()) == 1
+    (tmp_path / "rows").write_text(f"\n{ROWS[kind]}\n")
+    assert read(tmp_path / "rows")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"supported": "yes"}, {"evidence": "a"}, {"evidence": ["a", 1]}, {"evidence_lines": None}],
+)
+def test_a_claim_has_lines_and_is_supported_or_not(change, tmp_path):
+    (tmp_path / "claims").write_text(json.dumps(json.loads(ROWS["claims"]) | change))
+    with pytest.raises(InvalidRequest, match=r'claims, line 1: give {"id", "claim"'):
+        claim_sets.load_claims(tmp_path / "claims")
 
 
 def test_a_file_as_large_as_is_allowed_is_read_and_blank_lines_keep_their_numbers(tmp_path):
