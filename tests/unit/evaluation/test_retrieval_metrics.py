@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from math import log2
 
@@ -10,6 +11,7 @@ import pytest
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.retrieval_metrics import (
+    MEASURES,
     answer_rank,
     first_hit,
     line_overlap,
@@ -122,6 +124,12 @@ def test_the_rank_of_the_answer_itself_is_of_its_very_lines():
     assert (first_hit(question, ranking), answer_rank(question, ranking)) == (1, 3)
     assert answer_rank(question, ranking[:2]) is None
     assert answer_rank(row(B), ranking) is None
+
+
+def test_it_measures_without_what_python_deprecates(monkeypatch):
+    for name in ("Num", "Str", "NameConstant"):
+        monkeypatch.delitem(vars(ast), name, raising=False)
+    assert measure([row(A)], [found("a.md")]) == [dict.fromkeys(MEASURES, 1.0)]
 
 
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
