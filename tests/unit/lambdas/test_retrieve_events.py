@@ -1,5 +1,6 @@
 import json
 import math
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -238,7 +239,9 @@ class TestDirect:
         outcome = found(*[item("ü" * 30_000, start=n) for n in range(1, 101)])
         fitted = call.fitted(outcome).outcome
         assert 0 < len(fitted.results) < 100
-        assert len(json.dumps(call.answer(fitted))) <= MAX_DIRECT_RESPONSE_BYTES
+        escaped = sys.version_info < (3, 12)  # as Lambda's runtime of that version writes it
+        written = json.dumps(call.answer(fitted), ensure_ascii=escaped).encode()
+        assert len(written) <= MAX_DIRECT_RESPONSE_BYTES
 
     def test_a_result_of_a_million_tags_does_not_take_the_others_with_it(self):
         tagged = item(start=1, tags=["abcd"] * 1_000_000)
