@@ -21,6 +21,7 @@ from knowledge_rag.local.search import (
     SearchMethod,
     keyword_coverage,
     rank,
+    word_scores,
 )
 
 if TYPE_CHECKING:
@@ -160,8 +161,8 @@ def _bm25(
     index: KeywordIndex, terms: Callable[[str], Mapping[str, int]]
 ) -> Callable[[Asked], Scores]:
     def scores(asked: Asked) -> Scores:
-        found, most = index.score(terms(asked.text))
-        return found / np.float32(most or 1.0)
+        wanted = terms(asked.text)
+        return index.score(wanted) / np.float32(index.most(wanted) or 1.0)
 
     return scores
 
@@ -175,7 +176,10 @@ def _cosine(vectors: Matrix) -> Callable[[Asked], Scores]:
 
 
 def _product(snapshot: Snapshot) -> Callable[[Asked], Scores]:
-    return lambda asked: keyword_coverage(snapshot, asked.question)
+    def scores(asked: Asked) -> Scores:
+        return keyword_coverage(snapshot, asked.question, word_scores(snapshot, asked.question))
+
+    return scores
 
 
 def _sum(

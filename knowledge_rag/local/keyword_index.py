@@ -83,29 +83,36 @@ class KeywordIndex:
         """Weight of a word that occurs in no chunk, > 0: no word weighs more."""
         return self._unknown_idf
 
-    def score(self, terms: Mapping[str, int]) -> tuple[Scores, float]:
-        """Score all chunks.
+    def score(self, terms: Mapping[str, int]) -> Scores:
+        """Give BM25 of each chunk, shape (chunks,), >= 0.
 
         Args:
             terms: the question's terms and how often each occurs in it.
-
-        Returns:
-            BM25 of each chunk, shape (chunks,), >= 0; and the most that any text could score for
-            this question, > 0 unless it has no terms. Terms that occur nowhere count in the most,
-            so the ratio of the two says how much of the question is covered.
         """
-        weighted = self._heaviest(terms)
         scores = np.zeros(self._chunks, dtype=np.float32)
-        for _, term, count in weighted:
+        for _, term, count in self._heaviest(terms):
             found = self._vocabulary.get(term)
             if found is not None:
                 span = slice(self._starts[found], self._starts[found + 1])
-                scores[self._rows[span]] += np.float32(count) * self._impacts[span]
-        return scores, (self._k1 + 1) * _total(weighted)
+                impacts = self._impacts[span]
+                # a third of what `scores[rows] += impacts` takes, which reads the scores out first
+                np.add.at(
+                    scores,
+                    self._rows[span],
+                    impacts if count == 1 else np.float32(count) * impacts,
+                )
+        return scores
+
+    def most(self, terms: Mapping[str, int]) -> float:
+        """Give the most that any text could score for a question, > 0 unless it has no terms.
+
+        Terms that occur nowhere count, so a score's share of it says how much of the question is covered.
+        """
+        return (self._k1 + 1) * self.weight(terms)
 
     def weight(self, terms: Mapping[str, int]) -> float:
         """Weigh a question: what a chunk of average length that has each term once scores."""
-        return _total(self._heaviest(terms))
+        return sum(weight for weight, _, _ in self._heaviest(terms))
 
     def known(self, terms: Mapping[str, int]) -> dict[str, int]:
         """Keep the terms that occur in some chunk."""
@@ -125,10 +132,6 @@ class KeywordIndex:
     def _question_weight(self, term: str, count: int) -> float:
         found = self._vocabulary.get(term)
         return count * (self._unknown_idf if found is None else float(self._idf[found]))
-
-
-def _total(weighted: Sequence[tuple[float, str, int]]) -> float:
-    return sum(weight for weight, _, _ in weighted)
 
 
 def _check(entries: Entries, terms: int) -> None:

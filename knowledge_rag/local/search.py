@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.local.keyword_index import MAX_QUERY_TERMS
 from knowledge_rag.local.keywords import pairs_of, words_of
 
 if TYPE_CHECKING:
@@ -73,6 +74,21 @@ class Question:
     terms: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class WordScores:
+    """What the words of a question score in each chunk, pairs aside.
+
+    Args:
+        words: with how often the question has each.
+        once: BM25 of the known ones, each counted once; shape (chunks,), >= 0.
+        counted: the same as often as each is said.
+    """
+
+    words: Mapping[str, int]
+    once: Scores
+    counted: Scores
+
+
 _DEFAULT_METHOD: Final = SearchMethod()
 
 
@@ -99,12 +115,13 @@ def rank(
     """
     if method.search_type is SearchType.HYBRID and method.fusion is Fusion.RRF:
         return _best(_reciprocal_ranks(snapshot, question, mask), limit, mask)
+    words = word_scores(snapshot, question)
     if method.search_type is SearchType.HYBRID:
-        scores = hybrid_scores(snapshot, question)
+        scores = _hybrid_scores(snapshot, question, words)
         found = _best_of_each_first(scores, snapshot.documents, limit, mask)
     else:
         found = _best(cosines(snapshot, question), limit, mask)
-    support = keyword_support(snapshot, question, mask)
+    support = keyword_support(snapshot, words, mask)
     # the order is that of the scores even where nothing is supported and all of them become 0
     return [(row, support * score) for row, score in found]
 
@@ -115,54 +132,63 @@ def cosines(snapshot: Snapshot, question: Question) -> Scores:
     return np.clip(cosine, 0.0, 1.0, out=cosine)
 
 
-def keyword_support(snapshot: Snapshot, question: Question, mask: Mask | None = None) -> float:
+def word_scores(snapshot: Snapshot, question: Question) -> WordScores:
+    """Score the words of a question, in one pass where it has no more than are looked at."""
+    index = snapshot.keywords
+    words = words_of(question.terms)
+    # by what is known alone: a pasted log has more strange words than are looked at
+    once = index.score(dict.fromkeys(index.known(words), 1))
+    if len(words) > MAX_QUERY_TERMS:
+        return WordScores(words, once, index.score(words))
+    said_again = {word: count - 1 for word, count in words.items() if count > 1}
+    return WordScores(words, once, once + index.score(said_again) if said_again else once)
+
+
+def keyword_support(snapshot: Snapshot, scored: WordScores, mask: Mask | None = None) -> float:
     """Say whether the knowledge base speaks of what a question's words name.
 
     A question about a product next door is near in meaning to much that is stored; its words tell
     it apart. One factor for the whole question lowers what a search scores and leaves its order as
-    it is.
+    it is. Each word counts once: a question that names one thing three times names one thing.
 
     Returns:
         1 where some chunk that may be found has enough of the words; else in proportion, down to 0
         where none has any, or the question has no words but stop words.
     """
     index = snapshot.keywords
-    # scored by what is known alone: a pasted log has more strange words than are looked at
-    # each word once: a question that names one thing three times names one thing
-    words = dict.fromkeys(words_of(question.terms), 1)
-    scores, _ = index.score(index.known(words))
-    if mask is not None:
-        scores = scores[mask]
-    weight = index.weight(words)
+    weight = index.weight(dict.fromkeys(scored.words, 1))
     enough = min(SUPPORTING_SHARE * weight, SUPPORTING_WORDS * index.unheard)
+    scores = scored.once if mask is None else scored.once[mask]
     return min(1.0, float(scores.max(initial=0.0)) / enough) if enough > 0 else 0.0
 
 
-def keyword_coverage(snapshot: Snapshot, question: Question) -> Scores:
+def keyword_coverage(snapshot: Snapshot, question: Question, scored: WordScores) -> Scores:
     """Give BM25 as a share, 0..1, of the most that any text could score for the question's words.
 
     Its pairs come on top: few texts repeat them, so to demand them would make every share small.
     """
-    scores, most = snapshot.keywords.score(words_of(question.terms))
-    if most > 0:
-        paired, _ = snapshot.keywords.score(pairs_of(question.terms))
-        scores += np.float32(PAIR_WEIGHT) * paired
-        scores /= np.float32(most)
-        np.minimum(scores, 1.0, out=scores)
-    return scores
+    most = snapshot.keywords.most(scored.words)
+    if not most:
+        return scored.counted
+    scores = snapshot.keywords.score(pairs_of(question.terms))
+    scores *= np.float32(PAIR_WEIGHT)
+    scores += scored.counted
+    scores /= np.float32(most)
+    return np.minimum(scores, 1.0, out=scores)
 
 
-def hybrid_scores(snapshot: Snapshot, question: Question) -> Scores:
+def _hybrid_scores(snapshot: Snapshot, question: Question, scored: WordScores) -> Scores:
     """Give the weighted sum of cosine and keyword coverage, 0..1."""
     scores = cosines(snapshot, question)
     scores *= np.float32(VECTOR_WEIGHT)
-    scores += np.float32(KEYWORD_WEIGHT) * keyword_coverage(snapshot, question)
+    scores += np.float32(KEYWORD_WEIGHT) * keyword_coverage(snapshot, question, scored)
     return scores
 
 
 def _reciprocal_ranks(snapshot: Snapshot, question: Question, mask: Mask | None) -> Scores:
     total = np.zeros(len(snapshot), dtype=np.float32)
-    for scores in (cosines(snapshot, question), keyword_coverage(snapshot, question)):
+    coverage = keyword_coverage(snapshot, question, word_scores(snapshot, question))
+    for scores in (cosines(snapshot, question), coverage):
         allowed = scores if mask is None else np.where(mask, scores, -1.0)
         order = np.argsort(-allowed, kind="stable")
         ranks = np.empty(len(order), dtype=np.float32)

@@ -44,7 +44,8 @@ def bm25(chunks, question):
 
 @given(chunks_of_terms, questions)
 def test_scores_are_bm25_to_the_letter(chunks, question):
-    scores, most = index_of(chunks).score(question)
+    index = index_of(chunks)
+    scores, most = index.score(question), index.most(question)
     expected, bound = bm25(chunks, question)
     assert scores.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-6)
     assert most == pytest.approx(bound)
@@ -60,17 +61,17 @@ def test_a_word_that_all_of_a_few_chunks_hold_still_weighs_most_of_what_an_unkno
 
 def test_an_unknown_word_lowers_the_share_that_is_covered():
     index = index_of([{"a": 1.0}, {"b": 1.0}])
-    scores, most = index.score({"a": 1})
-    same, more = index.score({"a": 1, "unheard": 1})
-    assert scores.tolist() == same.tolist()
-    assert more > most
+    known, asked = {"a": 1}, {"a": 1, "unheard": 1}
+    assert index.score(known).tolist() == index.score(asked).tolist()
+    assert index.most(asked) > index.most(known)
 
 
 def test_a_chunk_of_average_length_with_each_word_once_scores_their_weight():
     index = index_of([{"a": 1.0, "b": 1.0}, {"c": 1.0, "d": 1.0}])
-    scores, most = index.score({"a": 1, "b": 1})
-    assert scores[0] == pytest.approx(index.weight({"a": 1, "b": 1}))
-    assert most == pytest.approx((K1 + 1) * scores[0])
+    words = {"a": 1, "b": 1}
+    scores = index.score(words)
+    assert scores[0] == pytest.approx(index.weight(words))
+    assert index.most(words) == pytest.approx((K1 + 1) * scores[0])
 
 
 @given(chunks_of_terms, st.sampled_from("abcdefgxyz"))
@@ -85,14 +86,14 @@ def test_a_known_word_occurs_in_some_chunk():
 
 
 def test_an_empty_index_and_an_empty_question_score_nothing():
-    assert KeywordIndex({}, []).score({"a": 1})[0].shape == (0,)
-    scores, most = index_of([{"a": 1.0}]).score({})
-    assert (scores.tolist(), most) == ([0.0], 0)
+    assert KeywordIndex({}, []).score({"a": 1}).shape == (0,)
+    index = index_of([{"a": 1.0}])
+    assert (index.score({}).tolist(), index.most({})) == ([0.0], 0)
 
 
 def test_of_a_pasted_log_the_rarest_terms_count():
     index = index_of([{"a": 1.0}] * 9 + [{"b": 1.0}])
     pasted = {f"unknown-{n}": 1 for n in range(MAX_QUERY_TERMS - 1)}
-    scores, _ = index.score({"a": 1, "b": 1, **pasted})
+    scores = index.score({"a": 1, "b": 1, **pasted})
     assert scores[9] > 0
     assert scores[0] == 0

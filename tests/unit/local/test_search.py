@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.floors import EVIDENCE_FLOOR_SEMANTIC
-from knowledge_rag.local.keyword_index import ENTRY, KeywordIndex
+from knowledge_rag.local.keyword_index import ENTRY, MAX_QUERY_TERMS, KeywordIndex
 from knowledge_rag.local.keywords import query_terms
 from knowledge_rag.local.search import (
     BY_SCORE_ALONE,
@@ -17,6 +17,7 @@ from knowledge_rag.local.search import (
     SearchMethod,
     keyword_support,
     rank,
+    word_scores,
 )
 from knowledge_rag.local.snapshot import Snapshot
 
@@ -81,6 +82,10 @@ def test_a_mask_leaves_the_order_of_what_passes_as_it_is(case, method):
     assert [row for row, _ in masked] == [row for row, _ in everything if passing[row]]
 
 
+def support(chunks, asked):
+    return keyword_support(chunks, word_scores(chunks, asked))
+
+
 FILLER = [("filler",)]
 """Terms of a chunk that says something else: empty ones would make the others long."""
 
@@ -103,7 +108,7 @@ def test_words_change_no_semantic_order_only_all_scores_by_one_factor(cosines, w
     assert [row for row, _ in found] == sorted(
         range(len(cosines)), key=lambda r: (-max(cosines[r], 0), r)
     )
-    factor = keyword_support(chunks, question(**words))
+    factor = support(chunks, question(**words))
     assert [score for _, score in found] == pytest.approx(
         [factor * max(cosines[row], 0) for row, _ in found]
     )
@@ -113,21 +118,37 @@ def test_the_more_words_no_chunk_has_the_lower_the_semantic_scores():
     chunks = snapshot([0.6] * 20, [("disk",), *FILLER * 19])
     strange = {"quark": 1, "lepton": 1, "gluon": 1, "hadron": 1}
     supports = [
-        keyword_support(chunks, question(disk=1)),
-        keyword_support(chunks, question(disk=1, **strange)),
-        keyword_support(chunks, question(**strange)),
+        support(chunks, question(disk=1)),
+        support(chunks, question(disk=1, **strange)),
+        support(chunks, question(**strange)),
     ]
     assert supports[0] == 1.0
     assert 0.0 < supports[1] < 1.0
     assert supports[2] == 0.0
 
 
+@given(
+    st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1), min_size=1, max_size=20),
+    st.dictionaries(st.sampled_from("abcdefghxyz"), st.integers(1, 5)),
+    st.sampled_from([0, MAX_QUERY_TERMS]),
+)
+def test_words_score_once_and_as_often_as_they_are_said(chunks, words, strange):
+    words |= {f"strange-{n}": 1 for n in range(strange)}
+    made = snapshot([0.5] * len(chunks), chunks)
+    scored = word_scores(made, question(**words))
+    known = {word for chunk in chunks for word in chunk} & set(words)
+    once = made.keywords.score(dict.fromkeys(known, 1))
+    assert scored.once.tolist() == pytest.approx(once.tolist(), rel=1e-5)
+    counted = made.keywords.score(words)
+    assert scored.counted.tolist() == pytest.approx(counted.tolist(), rel=1e-5)
+
+
 def test_a_few_rare_words_support_a_question_however_long_it_is():
     known = {"disk": 1, "evicted": 1, "kubelet": 1, "node": 1, "taint": 1}
     chunks = snapshot([0.6] * 200, [tuple(known), *[tuple("abcde")] * 199])
     labels = {f"label-{n}": 1 for n in range(5_000)}
-    assert keyword_support(chunks, question(**known, **labels)) == 1.0
-    assert 0.0 < keyword_support(chunks, question(disk=1, evicted=1, **labels)) < 1.0
+    assert support(chunks, question(**known, **labels)) == 1.0
+    assert 0.0 < support(chunks, question(disk=1, evicted=1, **labels)) < 1.0
 
 
 def test_only_chunks_that_may_be_found_support_a_question():
