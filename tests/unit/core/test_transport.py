@@ -246,7 +246,7 @@ def test_what_has_no_end_is_not_read_for_long(transport, head, unit):
             sent.append(len(unit))
 
     with serving(endless) as server, pytest.raises(ResponseTooLarge):
-        send(transport, server, seconds=5.0)
+        send(transport, server, seconds=60.0)  # the size ends it, however busy the machine
     assert sum(sent) < 3 * MAX_RESPONSE_BYTES + 8_000_000  # what the kernel's buffers took
 
 
