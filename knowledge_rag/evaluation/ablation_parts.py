@@ -169,7 +169,7 @@ def _bm25(
 
 def _cosine(vectors: Matrix) -> Callable[[Asked], Scores]:
     def scores(asked: Asked) -> Scores:
-        cosine: Scores = np.clip(vectors @ asked.question.vector, 0.0, 1.0)
+        cosine: Scores = np.clip(np.vecdot(vectors, asked.question.vector), 0.0, 1.0)
         return cosine
 
     return scores

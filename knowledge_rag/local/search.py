@@ -127,8 +127,13 @@ def rank(
 
 
 def cosines(snapshot: Snapshot, question: Question) -> Scores:
-    """Give the cosine of each chunk, negative ones as 0."""
-    cosine: Scores = snapshot.vectors @ question.vector
+    """Give the cosine of each chunk, negative ones as 0.
+
+    By one thread and a row at a time. BLAS's product takes all processors, and where something else
+    runs on one of them it waits: 28 ms instead of 0.8 for 10,000 chunks. It also rounds a row by where
+    it stands, so that equal vectors would score differently.
+    """
+    cosine: Scores = np.vecdot(snapshot.vectors, question.vector)
     return np.clip(cosine, 0.0, 1.0, out=cosine)
 
 

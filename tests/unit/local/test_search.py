@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from knowledge_rag.local.search import (
     Fusion,
     Question,
     SearchMethod,
+    cosines,
     keyword_support,
     rank,
     word_scores,
@@ -84,6 +87,17 @@ def test_a_mask_leaves_the_order_of_what_passes_as_it_is(case, method):
 
 def support(chunks, asked):
     return keyword_support(chunks, word_scores(chunks, asked))
+
+
+def test_a_vector_scores_the_same_wherever_it_stands():
+    random = np.random.default_rng(7)
+    made = random.standard_normal((1_001, 384)).astype(np.float32)
+    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    asked = Question(made[0], {})
+    cosine = cosines(replace(snapshot([0.0] * len(made)), vectors=made), asked)
+    order = random.permutation(len(made))
+    moved = cosines(replace(snapshot([0.0] * len(made)), vectors=made[order]), asked)
+    assert moved.tolist() == cosine[order].tolist()
 
 
 FILLER = [("filler",)]
