@@ -6,6 +6,7 @@ import http.client
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -106,14 +107,20 @@ def _served(kb: Path | None) -> Iterator[str]:
     named = [] if kb is None else ["--kb", str(kb)]
     command = [sys.executable, "-m", "knowledge_rag", "serve", *named, "--json"]
     ports = ["--port", "0", "--console-port", "0"]
-    with subprocess.Popen(  # noqa: S603 - this product's own command
-        [*command, *ports], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
-    ) as process:
+    with (
+        tempfile.TemporaryFile() as log,  # a line for each warned answer is nothing to read here
+        subprocess.Popen(  # noqa: S603 - this product's own command
+            [*command, *ports], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+        ) as process,
+    ):
         try:
             line = process.stdout.readline() if process.stdout else b""
             url = json.loads(line or b"{}").get("console_url")
             if not url:
-                raise KnowledgeRagError("the console is not served: see what was said above")
+                process.wait(_STOP_SECONDS)
+                log.seek(0)
+                said = " ".join(log.read().decode(errors="replace").removeprefix("error: ").split())
+                raise KnowledgeRagError(f"the console is not served: {said or 'no reason given'}")
             yield url
         finally:
             process.terminate()
