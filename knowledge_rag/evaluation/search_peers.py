@@ -7,6 +7,7 @@ Python's SQLite loads no extension; LanceDB, whose packages take more than all o
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -51,6 +52,7 @@ def fts5_numpy(made: MadeUp) -> Ask:
             scores[row] = score
         return _fused(made.vectors @ vector, scores)
 
+    weakref.finalize(ask, database.close)  # Python 3.13 warns of one that is left to the collector
     return ask
 
 
