@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.guardrails.references import MAX_REFERENCE, unclosed_head
+
 if TYPE_CHECKING:
     from knowledge_rag.guardrails.line_state import LineState
     from knowledge_rag.guardrails.outlet import Outlet
@@ -24,6 +26,10 @@ _DESTINATION: Final = re.compile(
 _ADDRESS: Final = re.compile(
     r"\([ \t]*<?(?:[a-z][a-z0-9+.-]*:|[#/?]|[^\s()]*[./][^\s()])", re.IGNORECASE
 )
+_NUMBERS_BEGUN: Final = re.compile(r"[\s,;&\-\u2010-\u2015]*+\d[\d\s,;&\-\u2010-\u2015\\]*+\Z")
+_TICKS: Final = re.compile(r"\\*`")
+_GOES_ON: Final = re.compile(r"`++(?:[A-Za-z0-9]|[\s,;:*_]*+[(]?lines?[\W_]*+\d)", re.IGNORECASE)
+"""Goes on behind a code span with what it has begun."""
 _DEFINITION: Final = re.compile(
     r":[ \t]{0,8}<?(?:https?://|mailto:|www\.|[/#]|\.{1,2}/)", re.IGNORECASE
 )
@@ -39,6 +45,7 @@ class Opened:
         content: the index behind it.
         joins: whether the bracket before it might come to hold a reference.
         inline: whether ordinary text of its line goes out before it.
+        span_end: where the code span ends that it stands in; ``None`` in text.
     """
 
     start: int
@@ -46,12 +53,15 @@ class Opened:
     content: int
     joins: bool
     inline: bool
+    span_end: int | None = None
 
     def forget(self, count: int) -> None:
         """Follow the outlet in forgetting its first ``count`` characters."""
         self.start -= count
         self.bracket -= count
         self.content -= count
+        if self.span_end is not None:
+            self.span_end -= count
 
 
 class Brackets:
@@ -111,6 +121,26 @@ class Brackets:
             return True
         return self._is_label(opened, raw, following)
 
+    def head_end(self, opened: Opened, at: int, *, beside: bool = False) -> int:
+        """Give the index behind what is to go of a bracket that is never closed; 0 for nothing.
+
+        What is in one code span is code. Of what is not, only that goes which stands before
+        backticks, or they would be those of another span.
+
+        Args:
+            opened: the bracket.
+            at: where the scan has come to.
+            beside: whether another bracket opens in the same code span, and may reach out of it.
+        """
+        content = opened.content
+        last = min(at, content + MAX_REFERENCE)
+        text = self._outlet.text[content:last]
+        end = content + unclosed_head(text)
+        if end == content or (not beside and self._is_code(opened, end, last)):
+            return 0
+        ticks = _TICKS.search(text, 0, end - content)
+        return content + ticks.start() if ticks else end
+
     def past_destination(self, end: int) -> int:
         """Give the index behind the link's destination that follows ``end``; ``end`` without one."""
         destination = _destination(self._outlet.text[end : end + _AHEAD])
@@ -120,6 +150,12 @@ class Brackets:
         """Follow the outlet in forgetting its first ``count`` characters."""
         self._plain -= count
         self._index -= count
+
+    def _is_code(self, opened: Opened, end: int, last: int) -> bool:
+        """Whether what a bracket begins ends at ``end`` in the same code span, and stays in it."""
+        if opened.span_end is None or end > opened.span_end:
+            return False
+        return not _GOES_ON.match(self._outlet.text, opened.span_end, last)
 
     def _is_label(self, opened: Opened, raw: str, following: str) -> bool:
         """Whether a number is a link's label: where it is defined, or in [text][label]."""
@@ -131,3 +167,8 @@ class Brackets:
 
 def _destination(following: str) -> re.Match[str] | None:
     return _ADDRESS.match(following) and _DESTINATION.match(following)
+
+
+def has_begun_numbers(begun: str) -> bool:
+    """Whether nothing but numbers stands between an opening bracket and the next one."""
+    return len(begun) <= MAX_REFERENCE and _NUMBERS_BEGUN.match(begun) is not None

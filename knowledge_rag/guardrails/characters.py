@@ -65,15 +65,24 @@ _LOOK_ALIKE: Final = str.maketrans(
 """Letters of other scripts with the shape of the letters in "source" and "line"."""
 
 _TAG: Final = r"<[A-Za-z/!?][^<>]*+>?"
+_SPECIAL: Final = r"<\?.*?\?>|<!\[CDATA\[.*?\]\]>|<![A-Za-z][^>]*>"
+_TAG_WITH_VALUES: Final = r"<[A-Za-z/!?](?:\"[^\"]*+\"|'[^']*+'|[^<>])*+>?"
 _COMMENT: Final = r"<!--(?:-?>|.*?-->|.*)"
-_MARK: Final = r"[*_~]"
-_MARKUP: Final = re.compile(rf"{_COMMENT}|{_TAG}|[*_~`]", re.DOTALL)
+_MARK: Final = r"[*_~`]"
+_MARKUP: Final = re.compile(rf"{_COMMENT}|{_SPECIAL}|{_TAG}|{_MARK}", re.DOTALL)
 _MARKUP_WITH_VALUES: Final = re.compile(
-    rf"{_COMMENT}|<[A-Za-z/!?](?:\"[^\"]*+\"|'[^']*+'|[^<>])*+>?|[*_~`]", re.DOTALL
+    rf"{_COMMENT}|{_SPECIAL}|{_TAG_WITH_VALUES}|{_MARK}", re.DOTALL
 )
 """The same for readers to whom a value in quotes may hold what else ends a tag."""
-_NOT_AS_WRITTEN: Final = re.compile(r"[<&*_~\\]")
-_PIECE: Final = re.compile(rf"(?P<markup>{_COMMENT}|{_TAG}|{_MARK})|&#?\w{{1,31}};?|.", re.DOTALL)
+_MARKUP_AS_TAGS: Final = re.compile(rf"<[!?][^>]*>|{_TAG}|{_MARK}", re.DOTALL)
+"""The same for readers who know of no comments."""
+_NOT_AS_WRITTEN: Final = re.compile(r"[<&*_~`\\]")
+_PIECE: Final = re.compile(
+    rf"(?P<markup>{_COMMENT}|{_SPECIAL}|{_TAG}|{_MARK})|&#?\w{{1,31}};?|.", re.DOTALL
+)
+_PIECE_WITH_VALUES: Final = re.compile(
+    rf"(?P<markup>{_COMMENT}|{_SPECIAL}|{_TAG_WITH_VALUES}|{_MARK})|&#?\w{{1,31}};?|.", re.DOTALL
+)
 
 
 class Normalised(NamedTuple):
@@ -154,19 +163,26 @@ def without_markup(raw: str) -> Iterator[str]:
     yield _MARKUP.sub("", raw)
     yield _MARKUP_WITH_VALUES.sub("", raw)
     yield _MARKUP.sub(" ", raw)
+    yield _MARKUP_AS_TAGS.sub("", raw)
 
 
-def shown(raw: str) -> tuple[str, Sequence[int]]:
-    """Give how a page shows a text, marks of code aside.
+def shown(raw: str) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yield how a page shows a text: with values in tags, if that is another way, second.
 
-    Returns:
-        Its look, and for each character the index behind what it is written as in ``raw``.
+    Each way is its look, and for each character the index behind what it is written as in ``raw``.
     """
     if raw.isascii() and not _NOT_AS_WRITTEN.search(raw):
-        return raw, range(1, len(raw) + 1)
+        yield raw, range(1, len(raw) + 1)
+        return
+    yield _shown(raw, _PIECE)
+    if "<" in raw and ("'" in raw or '"' in raw):
+        yield _shown(raw, _PIECE_WITH_VALUES)
+
+
+def _shown(raw: str, pieces: re.Pattern[str]) -> tuple[str, Sequence[int]]:
     look: list[str] = []
     ends: list[int] = []
-    for piece in _PIECE.finditer(raw):
+    for piece in pieces.finditer(raw):
         if not piece["markup"]:
             read = normalise(piece[0]).look
             look.append(read)

@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.guardrails.code_spans import (
+    has_begun_delimiters,
+    has_delimiters_only,
+    is_below_head,
+)
 from knowledge_rag.guardrails.markdown_blocks import (
     HEAD,
     Blocks,
@@ -29,6 +34,8 @@ _JOINING: Final = re.compile(
     r"(?:<\0[A-Za-z/!?]|&#?[0-9A-Za-z]{0,9}\0[#0-9A-Za-z;]|`\0`|~\0~|[\]\uff3d]\0[(:])\Z"
 )
 """What must not come to stand side by side; the NUL is where something is taken out."""
+_DELIMITING: Final = "|:-> \t\r+*.)0123456789"
+"""What a line below a table's head is made of, what it may begin with included."""
 _EXTENSION: Final = re.compile(
     r"(?:(?:\A|\n)[ \t>]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+(?:!!!|\?\?\?|:)|\]:)[ \t]*+\Z"
 )
@@ -48,6 +55,13 @@ class LineState:
         """Whether code spans are recognised in this paragraph."""
         self.begun = False
         """Whether the line has begun; else what follows begins the next one."""
+        self.in_table = False
+        """Whether a line before, in this paragraph, may be the one below a table's head."""
+        self.piped = False
+        """Whether a code span of this line holds what would end a table's cell."""
+        self._separated = False  # the line holds what separates or aligns a table's columns
+        self._above_separated = False  # so does the one before
+        self._below_head = True  # nothing of the line so far keeps it from being below a head
         self._outlet = outlet
         self._start = 0  # where the line starts, or what follows the last cut in it
         self._before = ""  # the line as it goes out, up to there, while it is but a prefix
@@ -70,13 +84,15 @@ class LineState:
         self._entered, self.kind, self._blocks = entered, kind, blocks
         self._start, self._before = start, ""
         self.begun, self._prefix, self._cut = True, True, False
+        self.piped, self._separated = False, False
+        self._below_head = not head.lstrip(_DELIMITING)
         if kind is not _TEXT:
             self._head, self._quotes_before = head, self._quotes
             self._quotes = quotes_of(head) if kind is _BLOCK and ">" in head else 0
         if not blocks.trusted or blocks.in_html:
             self.spans = False
         elif kind is _BLANK or kind is _CODE:
-            self.spans = True
+            self.spans, self.in_table = True, False
         return True
 
     def plain_code_end(self, start: int) -> int:
@@ -86,6 +102,13 @@ class LineState:
     def end(self, end: int) -> bool:
         """End the line; whether nothing is left of it, so that its paragraph ends too."""
         self.begun = False
+        if self._below_head:
+            self._see_cells(end)
+        elif self._outlet.text.find("|", self._start, end) >= 0:
+            self._separated = True
+        if self._below_head and (self._separated or self._above_separated):
+            self.in_table = self.kind is not _BLANK
+        self._above_separated = self._separated
         if not self._cut:
             return False
         prefix = self.prefix(end)
@@ -124,7 +147,7 @@ class LineState:
         rest = self._outlet.text[end : end + HEAD]
         if prefix is None or not rest:
             return bool(rest)
-        return is_decided(self._entered, prefix + rest)
+        return is_decided(self._entered, prefix + rest) and not has_delimiters_only(prefix + rest)
 
     def needs_mark(self, start: int, end: int, *, inline: bool, whole: bool) -> bool:
         """Whether a mark must stand where something is taken out.
@@ -138,6 +161,8 @@ class LineState:
         left, right = self._outlet.before(start), self._outlet.text[end : end + 1]
         if left and right and _JOINING.search(left + "\0" + right):
             return True
+        if (inline or start < self._start) and has_begun_delimiters(left.rpartition("\n")[2]):
+            return True  # below a table's head, which would cut the code spans of the line above
         if inline:
             return _EXTENSION.search(left) is not None
         if start < self._start and self._quotes:
@@ -151,6 +176,8 @@ class LineState:
         """Note that ``mark`` goes out instead of a part of the text that ends on this line."""
         if start < self._start and "\n" not in self._outlet.text[start:end]:
             return
+        self._see_cells(start)
+        self._below_head &= not mark
         prefix = None if mark or start < self._start else self.prefix(start)
         self._prefix, self._before = prefix is not None, prefix or ""
         self._start, self._cut = end, True
@@ -158,14 +185,25 @@ class LineState:
     def forget(self, count: int) -> None:
         """Follow the outlet in forgetting its first ``count`` characters."""
         if self._start < count:
+            self._see_cells(count)
             prefix = self.prefix(count)
             self._prefix, self._before = prefix is not None, (prefix or "")[: CONTEXT + 1]
             self._start = count
         self._start -= count
 
+    def _see_cells(self, end: int) -> None:
+        """See what a table would make of the line, which goes out up to ``end``."""
+        part = self._outlet.text[self._start : end]
+        if "|" in part or (self._below_head and ":" in part):
+            self._separated = True
+        if self._below_head:
+            self._below_head = has_delimiters_only(part)
+
     def _would_change(self, prefix: str, end: int) -> bool:
-        """Whether the line would be code or HTML, or make readings part, without what stands there."""
+        """Whether the line would be another block, or make readings part, without what stands there."""
         line = prefix + self._outlet.text[end : end + HEAD].partition("\n")[0]
+        if is_below_head(line):
+            return True
         kind, blocks = next_line(self._entered, line[:HEAD])
         if kind is _CODE or blocks.trusted != self._blocks.trusted:
             return True

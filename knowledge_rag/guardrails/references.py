@@ -78,8 +78,8 @@ _CLASS: Final = re.compile(r"0-\d+$")
 _INDEX: Final = re.compile(r"\s*-\s*\d+\s*$")
 
 _HEAD: Final = re.compile(
-    rf"(?:[^\w`]|_)*+(?:sources?(?:[\s*_]*+{_COLON}|[\W_]*+\d++)"
-    rf"|[^\s`]*?\.\w{{1,8}}[\s,;:*_\"']++{_LINES_OF}(?:\s*+{_DASH}\s*+\d++)?+)",
+    rf"[\W_]*+(?:sources?(?:[\s*_]*+{_COLON}|[\W_]*+\d++)"
+    rf"|\S*?\.\w{{1,8}}[\s,;:*_\"']++{_LINES_OF}(?:\s*+{_DASH}\s*+\d++)?+)",
     re.IGNORECASE,
 )
 """What makes a reference of a bracket that is never closed."""
@@ -164,9 +164,10 @@ def unclosed_head(raw: str) -> int:
     That is the keyword with its colon or number, or a file with its lines; 0 if there is nothing
     of the kind.
     """
-    look, ends = shown(raw[:MAX_REFERENCE])
-    head = _HEAD.match(look)
-    return ends[head.end() - 1] if head else 0
+    for look, ends in shown(raw[:MAX_REFERENCE]):
+        if head := _HEAD.match(look):
+            return ends[head.end() - 1]
+    return 0
 
 
 def _common(raw: str) -> Reference | None:

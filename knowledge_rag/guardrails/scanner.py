@@ -9,11 +9,13 @@ reference would meet, two backticks, a line would begin a code block), a mark go
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.guardrails.brackets import Brackets, Opened
+from knowledge_rag.guardrails.brackets import Brackets, Opened, has_begun_numbers
+from knowledge_rag.guardrails.code_spans import REACHING, held_in, may_be_head
 from knowledge_rag.guardrails.findings import Findings, Kept, Taken
+from knowledge_rag.guardrails.hidden_tags import HiddenTags
 from knowledge_rag.guardrails.line_state import LineState
 from knowledge_rag.guardrails.markdown_blocks import Kind
 from knowledge_rag.guardrails.outlet import Outlet
@@ -22,7 +24,6 @@ from knowledge_rag.guardrails.references import (
     Unparsable,
     may_become,
     parse,
-    unclosed_head,
 )
 from knowledge_rag.guardrails.resolve import Why, resolve
 from knowledge_rag.guardrails.tokens import (
@@ -38,6 +39,8 @@ from knowledge_rag.guardrails.tokens import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.guardrails.references import Reference
 
@@ -47,7 +50,6 @@ MARK: Final = "[unverified]"
 _CODE = Kind.CODE
 _DEPTH: Final = 4
 """Brackets around one another that are kept in mind; a deeper one is nobody's reference."""
-_NUMBERS_BEGUN: Final = re.compile(r"[\s,;&\-\u2010-\u2015]*+\d[\d\s,;&\-\u2010-\u2015\\]*+\Z")
 
 
 class Scanner:
@@ -70,6 +72,9 @@ class Scanner:
         self._outer: list[Opened] = []  # brackets around it that may come to hold a reference
         self._waits_behind_bracket = False
         self._closed = -1  # behind the last closing bracket, while it may end a link's text
+        self._span_end: int | None = None  # of a code span whose brackets are looked at
+        self._hidden: HiddenTags | None = None
+        self._settled = 0  # behind the last reference that stays or was taken out
 
     def feed(self, piece: str) -> str:
         """Read more of the answer; give what can go out now."""
@@ -83,7 +88,7 @@ class Scanner:
         """Read the last of the answer; give what is left to go out."""
         self._outlet.add(piece)
         self._run(final=True)
-        self._break()
+        self._end_paragraph()
         self._outlet.send(len(self._outlet.text))
         return self._outlet.flush()
 
@@ -94,6 +99,7 @@ class Scanner:
             self._break()
         while self._outer and self._at - self._outer[0].content > MAX_REFERENCE:
             del self._outer[0]
+        self._give_up_hidden()
 
     def _step(self, *, final: bool) -> bool:
         """Go on to behind the next token; false at the text's end, or to wait for more of it."""
@@ -122,7 +128,7 @@ class Scanner:
         elif kind == "return":
             self._line.part()
         elif self._line.end(self._at):
-            self._break()
+            self._end_paragraph()
         self._at = end
         return True
 
@@ -130,10 +136,17 @@ class Scanner:
 
     def _begin_line(self, *, final: bool) -> bool:
         begun = self._line.begin(self._at, final=final)
-        if begun and (self._open or self._closed >= 0) and not self._line.goes_on():
+        waits = self._open or self._closed >= 0 or self._hidden
+        if begun and waits and not self._line.goes_on():
             self._closed = -1
-            self._break()
+            self._end_paragraph()
         return begun
+
+    def _end_paragraph(self) -> None:
+        self._break()
+        if self._hidden:
+            self._break_hidden(self._hidden.end())
+            self._hidden = None
 
     def _pass_code_lines(self, *, final: bool) -> bool:
         start, text = self._at, self._outlet.text
@@ -164,6 +177,9 @@ class Scanner:
         start, text = self._at, self._outlet.text
         if end == len(text) and not final and end - start < LONG_RUN:
             return False
+        if start == self._span_end:
+            self._span_end, self._at = None, end
+            return True
         if end - start == LONG_RUN or self._outlet.is_escaped(start):
             self._line.spans = False
         if self._line.spans:
@@ -171,11 +187,28 @@ class Scanner:
             if closed is None:
                 return False
             if closed:
-                self._note_code(start, closed)
-                end = closed
-            else:  # whatever this may begin elsewhere, the rest of the paragraph counts as text
-                self._line.spans = False
+                return self._pass_span(end, closed, final=final)
+            self._line.spans = False  # whatever this may begin elsewhere, the rest is text
         self._at = end
+        return True
+
+    def _pass_span(self, end: int, closed: int, *, final: bool) -> bool:
+        """Pass a code span, or only the backticks before ``end`` if what it holds has to be looked at."""
+        start, text = self._at, self._outlet.text
+        last = closed - (end - start)
+        unmatched = False
+        if REACHING.search(text, end, last):
+            unmatched, reference, pipe = held_in(text[end:last])
+            self._line.piped |= pipe
+            if reference and self._line.piped:
+                is_row = self._line.in_table or may_be_head(text, closed, final=final)
+                if is_row is None:
+                    return False
+                if is_row:  # its cells end where they end, and with them the code
+                    self._line.spans, self._at = False, end
+                    return True
+        self._note_code(start, closed)
+        self._span_end, self._at = (last, end) if unmatched else (None, closed)
         return True
 
     def _note_closed(self, end: int) -> None:
@@ -195,47 +228,56 @@ class Scanner:
             return False
         if text[end : end + 1] != ">":
             self._line.spans = False  # an attribute may hold backticks that begin no code span
+            opened = (one for one in (*self._outer, self._open) if one)
+            self._hidden = self._hidden or HiddenTags(self._at, opened)
         self._at = end
         return True
 
     # brackets
 
     def _open_bracket(self, end: int) -> None:
+        self._give_up_hidden()
         start, outer, around = self._at, self._open, self._outer
         begun = self._outlet.text[outer.content : start] if outer else ""
         joins = outer is not None and may_become(begun)
-        if outer and len(begun) <= MAX_REFERENCE and _NUMBERS_BEGUN.match(begun):
+        beside = outer is not None and outer.span_end == self._span_end is not None
+        if outer and not beside and has_begun_numbers(begun):
             self._open = None
             self._take_out(outer, start, Why.UNCLOSED)
             joins = False
-        elif self._break():
+        elif self._break(beside=beside):
             joins = False
         elif outer and joins:  # a link may stand in a reference; what is shown of it is its text
             self._outer = [*around, outer][-_DEPTH:]
         first = start - self._outlet.is_escaped(start)
         inline = self._line.prefix(first) is None
-        self._open = Opened(first, start, end, joins=joins, inline=inline)
+        self._open = Opened(first, start, end, joins=joins, inline=inline, span_end=self._span_end)
+        if self._hidden:
+            self._break_hidden(self._hidden.open(self._outlet.text, self._open))
 
-    def _break(self) -> bool:
+    def _break(self, *, beside: bool = False) -> bool:
         """Give up the open bracket; if it begins like a reference, take that beginning out."""
         opened, self._open = self._open, None
         self._outer = []
         if opened is None:
             return False
-        content = opened.content
-        head = unclosed_head(self._outlet.text[content : min(self._at, content + MAX_REFERENCE)])
-        if head:
-            self._take_out(opened, content + head, Why.UNCLOSED)
-        return bool(head)
+        head_end = self._brackets.head_end(opened, self._at, beside=beside)
+        if head_end:
+            self._take_out(opened, head_end, Why.UNCLOSED)
+        return bool(head_end)
 
     def _close_bracket(self, end: int, *, final: bool) -> bool:
+        self._give_up_hidden()
         opened = self._open
         if opened is None:
-            self._at = end
+            start, self._at = self._at, end
             self._note_closed(end)
+            self._close_hidden(start, None)
             return True
         raw = self._outlet.text[opened.content : self._at]
         reference = parse(raw)
+        if reference and opened.span_end != self._span_end:  # it reaches out of a code span
+            reference = Unparsable()
         if reference is None:
             if len(raw) > MAX_REFERENCE:
                 self._break()
@@ -246,12 +288,43 @@ class Scanner:
                 return False
         self._open, around = None, self._outer
         self._outer = []
-        self._at = end
+        start, self._at = self._at, end
         self._note_closed(end)
         is_none = reference is None or not self._judge(opened, raw, reference)
         if around and is_none:
             *self._outer, self._open = around
+        self._close_hidden(start, opened, is_none=is_none)
         return True
+
+    def _close_hidden(self, start: int, closed: Opened | None, *, is_none: bool = True) -> None:
+        """Read the bracket that closes at ``start``, and has been read, as those who show no tags."""
+        if not self._hidden:
+            return
+        text = self._outlet.text
+        for hidden in self._hidden.close(text, start, closed, is_none=is_none):
+            if parse(text[hidden.content : start]) is not None:
+                self._take_out_hidden(hidden, self._at)
+
+    def _give_up_hidden(self) -> None:
+        if self._hidden:
+            self._break_hidden(self._hidden.give_up(self._at - MAX_REFERENCE))
+
+    def _break_hidden(self, opened: Iterable[Opened]) -> None:
+        for hidden in opened:
+            if head_end := self._brackets.head_end(hidden, self._at):
+                self._take_out_hidden(hidden, head_end)
+
+    def _take_out_hidden(self, hidden: Opened, end: int) -> None:
+        """Take out what is a reference without its tags; if one of them holds another, what follows."""
+        start = hidden.start
+        if self._settled > start:
+            start = max(self._settled, self._outlet.text.find(">", self._settled, end) + 1)
+        if self._hidden:
+            self._hidden.give_up()
+        if start < end:
+            if end == self._at:
+                self._open, self._outer = None, []
+            self._take_out(replace(hidden, start=start, joins=True), end, Why.UNPARSABLE)
 
     def _judge(self, opened: Opened, raw: str, reference: Reference | Unparsable) -> bool:
         """Keep a reference or take it out; false if the bracket is none after all."""
@@ -266,6 +339,7 @@ class Scanner:
         else:
             start = opened.bracket + outlet.base
             self.found.kept.append(Kept(start, end + outlet.base, outlet.shift, evidence))
+            self._settled = end
         return True
 
     def _take_out(self, opened: Opened, end: int, why: Why) -> None:
@@ -277,20 +351,28 @@ class Scanner:
             or self._line.needs_mark(start, end, inline=opened.inline, whole=whole)
         )
         mark = MARK if must_mark else ""
+        if mark and outlet.text[end : end + 1] in ("(", "[", ":"):
+            mark += " "  # or the mark would be a link's text
         written = outlet.text[start:end]
         self.found.taken.append(Taken(start + outlet.base, end + outlet.base, written, why, mark))
         self.found.cut(start + outlet.moved, end + outlet.moved, len(mark))
         self._line.cut(start, end, mark)
         outlet.replace(start, end, mark)
         self._at = max(self._at, end)
+        self._settled = end
+        if opened.span_end != self._span_end:  # backticks of a span went, or their counterparts
+            self._line.spans, self._span_end = False, None
 
     # what goes out
 
     def _releasable(self) -> int:
         """Give the index up to which text can go out, whatever follows."""
         opened, text = self._open, self._outlet.text
-        if self._outer:
-            return self._outer[0].start
+        if self._outer or self._hidden:
+            starts = [one.start for one in (*self._outer, opened) if one]
+            starts += self._hidden.starts if self._hidden else ()
+            if starts:
+                return min(starts)
         if opened and (self._waits_behind_bracket or may_become(text[opened.content : self._at])):
             return opened.start
         return possible_bracket(text, self._at)
@@ -301,7 +383,8 @@ class Scanner:
         if 0 <= self._closed < self._at - MAX_LINK:
             self._look_behind_bracket()
         needed = self._at if self._closed < 0 else self._closed
-        count = self._outlet.forgettable(min([needed, *(one.start for one in opened)]))
+        hidden = self._hidden.starts if self._hidden else ()
+        count = self._outlet.forgettable(min([needed, *hidden, *(one.start for one in opened)]))
         if not count:
             return
         self._line.forget(count)
@@ -310,4 +393,8 @@ class Scanner:
             one.forget(count)
         self._at -= count
         self._closed = max(self._closed - count, -1)
+        self._settled = max(self._settled - count, 0)
+        self._span_end = self._span_end and self._span_end - count
+        if self._hidden:
+            self._hidden.forget(count)
         self._outlet.forget(count)

@@ -23,8 +23,9 @@ VIEWS = (
     MarkdownIt("commonmark", {"html": True}),
     MarkdownIt("commonmark", {"html": False}),
     MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]),
+    MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]),
 )
-"""The parsers an answer may be shown by: with HTML, without, with tables."""
+"""The parsers an answer may be shown by: with HTML, without, with tables and with either."""
 
 _DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d~\u301c\u2043"
 _ALIKE = dict(
@@ -84,7 +85,7 @@ class Bracket(NamedTuple):
 def _seen(character: str) -> str:
     """Give what a person sees for one character."""
     category = unicodedata.category(character)
-    if character in "\n\t\r":
+    if character in "\n\t\r\x7f":
         return character
     if category in ("Cf", "Cc", "Mn", "Me") or character in _BLANK_LETTERS or character == "\\":
         return ""
@@ -130,7 +131,8 @@ def opened(text: str) -> list[str]:
     """Find what begins a reference and does not end it."""
     folded, _ = fold(text)
     whole = {found.start() for found in _BRACKETS.finditer(folded)}
-    return [found[0] for found in _OPENED.finditer(folded) if found.start() not in whole]
+    begun = [found for found in _OPENED.finditer(folded) if found.start() not in whole]
+    return [found[0] for found in begun if "\x7f" not in found[0]]
 
 
 def _like(folded: str) -> str | None:
@@ -141,7 +143,7 @@ def _like(folded: str) -> str | None:
 
 def told(inner: str, shelf: Shelf) -> list[Told] | None:
     """Give the lines that a reference speaks of, ``None`` if any of it is not in the evidence."""
-    inner = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", inner)
+    inner = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", inner.replace("\x7f", ""))
     folded, origin = fold(inner)
     keyword = re.match(r"[\s*_`]*sources?(?![\w/.-])[\s*_`]*[:=]?[\s*_`\"'#]*", folded)
     at = keyword.end() if keyword else len(re.match(r"[\s*_`\"']*", folded)[0])  # type: ignore[index]
@@ -209,7 +211,24 @@ def _inline(part: object) -> str:
     if kind in ("softbreak", "hardbreak"):
         return "\n"
     if kind == "code_inline":
-        return "".join("\x7f" if _seen(one) in ("[", "]") else one for one in content)
+        return _code(content)
     if kind == "html_inline":
         return "\n" if content.lower().startswith("<br") else ""
     return content
+
+
+def _code(content: str) -> str:
+    """Give a code span without the brackets that are code: those that open and close in it.
+
+    One that begins a reference and is closed nowhere may be code, too; it gets a mark.
+    """
+    shown, opened = list(content), []
+    for at, one in enumerate(content):
+        if _seen(one) == "[":
+            opened.append(at)
+        elif _seen(one) == "]" and opened:
+            shown[opened.pop()] = shown[at] = "\x7f"
+    for at in opened:
+        if _OPENED.match(fold(content[at:])[0]):
+            shown[at] = "[\x7f"
+    return "".join(shown)

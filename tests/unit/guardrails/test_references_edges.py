@@ -120,7 +120,7 @@ def test_the_keyword_alone_may_be_a_links_text(raw, bare):
         ("So\u200burce: a", "So\u200burce:"), ("Ѕource: a", "Ѕource:"), ("Source a: b", ""), ("Source", ""), ("Sourced: a", ""), ("a Source: b", ""),
         ("", ""), ("-Source: a", "-Source:"), ("x", ""), (" " * 57 + "Source: a", " " * 57 + "Source:"), (" " * 58 + "Source: a", " " * 58 + "Source:"),
         ("_Source: a", "_Source:"), ("Source 99 a", "Source 99"), ("Source a", ""), ("Sour<b>ce: a", "Sour<b>ce:"), ("S<!-- a -->ource #9 b", "S<!-- a -->ource #"),
-        ("a.md, lines 1-2 b", "a.md, lines 1-2"), ("a.md line 1", "a.md line 1"), ("see a.md, lines 1-2", ""), ("`Source: a", ""), ("&#83;ource: a", "&#83;ource:"), ("So**ur**ce: a", "So**ur**ce:"),
+        ("a.md, lines 1-2 b", "a.md, lines 1-2"), ("a.md line 1", "a.md line 1"), ("see a.md, lines 1-2", ""), ("`Source: a", "`Source:"), ("`a.md`, lines 1-2 b", "`a.md`, lines 1-2"), ("&#83;ource: a", "&#83;ource:"), ("So**ur**ce: a", "So**ur**ce:"),
     ],
 )  # fmt: skip
 def test_the_beginning_that_makes_a_reference_is_measured(raw, head):

@@ -1,0 +1,48 @@
+"""What was once let through, each with its smallest answer: nothing here is retrieved."""
+
+import pytest
+
+from knowledge_rag.guardrails.stream import VerifiedStream
+from knowledge_rag.guardrails.verify import verify
+from tests.adversarial.oracle import judge
+from tests.adversarial.reading import VIEWS
+from tests.adversarial.shelf import Shelf
+
+EVIL = "[Source: evil.md, lines 1-2]"
+HALF = "Source: evil.md, lines 1-2"
+
+
+@pytest.mark.parametrize("view", range(len(VIEWS)))
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "x [9<!-- [ -->9] y", f"x [Sou<!-- ] -->rce{HALF[6:]}] y", f"x [Sou<b title=']'>rce{HALF[6:]}</b>] y", f"x [Sour<!-- [9] -->ce{HALF[6:]}] y",
+        f"x [Sour<?[ <b>?>ce{HALF[6:]}] y", f"x [Sour<!A [>ce{HALF[6:]}] y", f"x [Sour<b title='>['>ce{HALF[6:]}] y", f"x [Sou<b title=']'>rce{HALF[6:]}</b>",
+        f"| a | b |\n|---|---|\n| `x | {EVIL}` |\n", f"| `a | {EVIL}` |\n|---|---|\n", f"`a | {EVIL}` | b\n--|--\n", f"|`a| {EVIL}` |\n|---|---|\n".replace("\n", "\r\n"),
+        f"`a | {EVIL}` | b{EVIL.replace(' ', chr(10))}\n--|--\n", f"`a | {EVIL}` | b\n--|--{EVIL}\n", f"`a | {EVIL}` | b\n{EVIL}--|--\n", f"| a | b |\n|---|---|\nx\n`x \\\\| {EVIL}` |\n",
+        f"`a | b` `{EVIL} | c` |\n|-|-|-|\n", "`| ` `[9]` |\n|-|-|\n", f"- `x | {EVIL}` | b\n  --|--\n", f"> `x | {EVIL}` | b\n> --|--\n", f"|a|\n---\n`{EVIL}|`\n",
+        f"[`{HALF}` x", f"[`Source`{HALF[6:]}", "[Source `9` `[8]`", "[`evil.md`, lines 1-2", f"`[{HALF[:15]}`{HALF[15:]}]", f"`[Source:` {HALF[8:]}]", "[99`]` x", "x `[`99]", "`[`99`]`",
+        "[`9] x` `[8]`", f"`x [{HALF}] [9` 8]", f"`[Sou`rce{HALF[6:]}", "`[Source: evil.md`, lines 1-2", f"[[9](http://e.com/[)]{HALF}]",
+    ],
+)  # fmt: skip
+def test_a_reference_without_evidence_is_not_shown(answer, view, tmp_path):
+    shelf = Shelf(tmp_path, ())
+    verified = verify(answer, shelf.ledger)
+    assert not judge(verified, shelf, VIEWS[view]).violations
+    assert verified.removed
+    stream = VerifiedStream(shelf.ledger)
+    shown = "".join(map(stream.feed, answer))
+    rest, whole = stream.close()
+    assert (shown + rest, whole) == (verified.text, verified)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "`[Source:` begins a reference.", "`[Source: f, lines a-b]`, `[n]` and `a[1] | b`", "Run `if [ -f x` and `]`.", "`[` opens, `]` closes.", "`ps | grep '[9]'` it.\n", "`ps | grep [9]`\nx\n\n|-|\n",
+        "|cmd|what|\n|-|-|\n|`ps \\| grep [9]`|x|\n", "|cmd|what|\n|-|-|\n|`ps \\| jq .[]`|`a`|\n", "Heading\n---\n`ps | grep [9]`\n", "use `<b title=\"[\">` and [x]", '<a href="x?y[]=1">z</a> and [x]',
+        "List<T[]> [x] Map<K, V[]> [see] it", "a `x[` b `]` c", "|a|b|\n|-|-|\n|x|y|\n\n`ps | grep [9]`\n", "```\n|a|b|\n|-|-|\n`ps | grep [9]`\n```\n",
+    ],
+)  # fmt: skip
+def test_what_only_looks_alike_stays(answer, tmp_path):
+    assert verify(answer, Shelf(tmp_path, ()).ledger).text == answer
