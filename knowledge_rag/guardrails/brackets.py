@@ -3,9 +3,10 @@ r"""Which brackets that read like references are none: links, definitions, index
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.guardrails.characters import normalise
 from knowledge_rag.guardrails.references import MAX_REFERENCE, unclosed_head
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Opened:
         joins: whether the bracket before it might come to hold a reference.
         inline: whether ordinary text of its line goes out before it.
         span_end: where the code span ends that it stands in; ``None`` in text.
+        before: what was in it before a reference that has been read; ``start`` and ``content`` are
+            behind that.
     """
 
     start: int
@@ -54,6 +57,18 @@ class Opened:
     joins: bool
     inline: bool
     span_end: int | None = None
+    before: str | None = None
+
+    def behind(self, text: str, reference: Opened, end: int) -> Opened | None:
+        """Give what is left of it behind a reference in it; ``None`` if that makes none any more."""
+        before = self.held(text, reference.start)
+        if len(before) > MAX_REFERENCE:
+            return None
+        return replace(self, start=end, content=end, joins=True, inline=True, before=before)
+
+    def held(self, text: str, end: int) -> str:
+        """Give what stands in it up to ``end``, without references that have been read."""
+        return (self.before or "") + text[self.content : end]
 
     def forget(self, count: int) -> None:
         """Follow the outlet in forgetting its first ``count`` characters."""
@@ -171,4 +186,6 @@ def _destination(following: str) -> re.Match[str] | None:
 
 def has_begun_numbers(begun: str) -> bool:
     """Whether nothing but numbers stands between an opening bracket and the next one."""
-    return len(begun) <= MAX_REFERENCE and _NUMBERS_BEGUN.match(begun) is not None
+    if len(begun) > MAX_REFERENCE:
+        return False
+    return _NUMBERS_BEGUN.match(begun if begun.isascii() else normalise(begun).text) is not None

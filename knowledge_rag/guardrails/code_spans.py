@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _BRACKET: Final = re.compile(rf"(?P<open>{OPENING_PATTERN})|{CLOSING_PATTERN}")
 _LITERAL: Final = re.compile(rf"[{re.escape(OPENING + CLOSING)}]")
-REACHING: Final = re.compile(rf"[|&{re.escape(OPENING + CLOSING)}]")
+_REACHING: Final = re.compile(rf"[|&{re.escape(OPENING + CLOSING)}]")
 """What may matter of a code span: most hold nothing of the kind."""
 _PIPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
 """One that every reader takes for escaped has an odd number of backslashes before it."""
@@ -51,8 +51,14 @@ class Held(NamedTuple):
     pipe: bool
 
 
-def held_in(code: str) -> Held:
-    """Look at what stands between the backticks of a code span."""
+_NOTHING: Final = Held(unmatched=False, reference=False, pipe=False)
+
+
+def held_in(text: str, start: int, end: int) -> Held:
+    """Look at what stands from ``start`` to ``end``, between the backticks of a code span."""
+    if not _REACHING.search(text, start, end):
+        return _NOTHING
+    code = text[start:end]
     pipe = "|" in code and _PIPE.search(code) is not None
     return Held(_is_unmatched(code), _has_reference(code), pipe)
 

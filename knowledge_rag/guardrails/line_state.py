@@ -9,6 +9,7 @@ from knowledge_rag.guardrails.code_spans import (
     has_begun_delimiters,
     has_delimiters_only,
     is_below_head,
+    may_be_head,
 )
 from knowledge_rag.guardrails.markdown_blocks import (
     HEAD,
@@ -25,6 +26,7 @@ from knowledge_rag.guardrails.markdown_blocks import (
 from knowledge_rag.guardrails.outlet import CONTEXT
 
 if TYPE_CHECKING:
+    from knowledge_rag.guardrails.code_spans import Held
     from knowledge_rag.guardrails.outlet import Outlet
 
 _BLANK, _CODE, _BLOCK, _TEXT = Kind.BLANK, Kind.CODE, Kind.BLOCK, Kind.TEXT
@@ -55,10 +57,8 @@ class LineState:
         """Whether code spans are recognised in this paragraph."""
         self.begun = False
         """Whether the line has begun; else what follows begins the next one."""
-        self.in_table = False
-        """Whether a line before, in this paragraph, may be the one below a table's head."""
-        self.piped = False
-        """Whether a code span of this line holds what would end a table's cell."""
+        self._in_table = False  # a line before, in this paragraph, may be below a table's head
+        self._piped = False  # a code span of this line holds what would end a table's cell
         self._separated = False  # the line holds what separates or aligns a table's columns
         self._above_separated = False  # so does the one before
         self._below_head = True  # nothing of the line so far keeps it from being below a head
@@ -84,7 +84,7 @@ class LineState:
         self._entered, self.kind, self._blocks = entered, kind, blocks
         self._start, self._before = start, ""
         self.begun, self._prefix, self._cut = True, True, False
-        self.piped, self._separated = False, False
+        self._piped, self._separated = False, False
         self._below_head = not head.lstrip(_DELIMITING)
         if kind is not _TEXT:
             self._head, self._quotes_before = head, self._quotes
@@ -92,7 +92,7 @@ class LineState:
         if not blocks.trusted or blocks.in_html:
             self.spans = False
         elif kind is _BLANK or kind is _CODE:
-            self.spans, self.in_table = True, False
+            self.spans, self._in_table = True, False
         return True
 
     def plain_code_end(self, start: int) -> int:
@@ -107,7 +107,7 @@ class LineState:
         elif self._outlet.text.find("|", self._start, end) >= 0:
             self._separated = True
         if self._below_head and (self._separated or self._above_separated):
-            self.in_table = self.kind is not _BLANK
+            self._in_table = self.kind is not _BLANK
         self._above_separated = self._separated
         if not self._cut:
             return False
@@ -118,6 +118,19 @@ class LineState:
             self._blocks = behind_blank(self._entered)
             self.spans = True
         return True
+
+    def cuts_span(self, held: Held, end: int, *, final: bool) -> bool | None:
+        """Whether a table's cells may cut a code span in which somebody may then see a reference.
+
+        Args:
+            held: what the span holds.
+            end: behind it.
+            final: whether no more of the answer comes; else ``None`` may be given for "not yet".
+        """
+        self._piped |= held.pipe
+        if not (held.reference and self._piped):
+            return False
+        return self._in_table or may_be_head(self._outlet.text, end, final=final)
 
     def part(self) -> None:
         """Count what follows as text: at a lone carriage return, a line ends for most readers."""

@@ -13,12 +13,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.brackets import Brackets, Opened, has_begun_numbers
-from knowledge_rag.guardrails.code_spans import REACHING, held_in, may_be_head
+from knowledge_rag.guardrails.code_spans import held_in
 from knowledge_rag.guardrails.findings import Findings, Kept, Taken
-from knowledge_rag.guardrails.hidden_tags import HiddenTags
 from knowledge_rag.guardrails.line_state import LineState
 from knowledge_rag.guardrails.markdown_blocks import Kind
 from knowledge_rag.guardrails.outlet import Outlet
+from knowledge_rag.guardrails.readers import Readers
 from knowledge_rag.guardrails.references import (
     MAX_REFERENCE,
     Unparsable,
@@ -73,7 +73,7 @@ class Scanner:
         self._waits_behind_bracket = False
         self._closed = -1  # behind the last closing bracket, while it may end a link's text
         self._span_end: int | None = None  # of a code span whose brackets are looked at
-        self._hidden: HiddenTags | None = None
+        self._readers = Readers()  # who see fewer brackets
         self._settled = 0  # behind the last reference that stays or was taken out
 
     def feed(self, piece: str) -> str:
@@ -136,7 +136,7 @@ class Scanner:
 
     def _begin_line(self, *, final: bool) -> bool:
         begun = self._line.begin(self._at, final=final)
-        waits = self._open or self._closed >= 0 or self._hidden
+        waits = self._open or self._closed >= 0 or self._readers.active
         if begun and waits and not self._line.goes_on():
             self._closed = -1
             self._end_paragraph()
@@ -144,9 +144,7 @@ class Scanner:
 
     def _end_paragraph(self) -> None:
         self._break()
-        if self._hidden:
-            self._break_hidden(self._hidden.end())
-            self._hidden = None
+        self._break_hidden(self._readers.end())
 
     def _pass_code_lines(self, *, final: bool) -> bool:
         start, text = self._at, self._outlet.text
@@ -196,19 +194,18 @@ class Scanner:
         """Pass a code span, or only the backticks before ``end`` if what it holds has to be looked at."""
         start, text = self._at, self._outlet.text
         last = closed - (end - start)
-        unmatched = False
-        if REACHING.search(text, end, last):
-            unmatched, reference, pipe = held_in(text[end:last])
-            self._line.piped |= pipe
-            if reference and self._line.piped:
-                is_row = self._line.in_table or may_be_head(text, closed, final=final)
-                if is_row is None:
-                    return False
-                if is_row:  # its cells end where they end, and with them the code
-                    self._line.spans, self._at = False, end
-                    return True
+        held = held_in(text, end, last)
+        is_cut = self._line.cuts_span(held, closed, final=final)
+        if is_cut is None:
+            return False
+        if is_cut:  # its cells end where they end, and with them the code
+            self._line.spans, self._at = False, end
+            return True
         self._note_code(start, closed)
-        self._span_end, self._at = (last, end) if unmatched else (None, closed)
+        self._at = closed
+        if held.unmatched:
+            self._span_end, self._at = last, end
+            self._readers.see_code(self._opened())
         return True
 
     def _note_closed(self, end: int) -> None:
@@ -228,12 +225,14 @@ class Scanner:
             return False
         if text[end : end + 1] != ">":
             self._line.spans = False  # an attribute may hold backticks that begin no code span
-            opened = (one for one in (*self._outer, self._open) if one)
-            self._hidden = self._hidden or HiddenTags(self._at, opened)
+            self._readers.see_tag(self._at, self._opened())
         self._at = end
         return True
 
     # brackets
+
+    def _opened(self) -> list[Opened]:
+        return [*self._outer, self._open] if self._open else []
 
     def _open_bracket(self, end: int) -> None:
         self._give_up_hidden()
@@ -252,8 +251,7 @@ class Scanner:
         first = start - self._outlet.is_escaped(start)
         inline = self._line.prefix(first) is None
         self._open = Opened(first, start, end, joins=joins, inline=inline, span_end=self._span_end)
-        if self._hidden:
-            self._break_hidden(self._hidden.open(self._outlet.text, self._open))
+        self._break_hidden(self._readers.open(self._outlet.text, self._open))
 
     def _break(self, *, beside: bool = False) -> bool:
         """Give up the open bracket; if it begins like a reference, take that beginning out."""
@@ -274,10 +272,10 @@ class Scanner:
             self._note_closed(end)
             self._close_hidden(start, None)
             return True
-        raw = self._outlet.text[opened.content : self._at]
+        raw = opened.held(self._outlet.text, self._at)
         reference = parse(raw)
-        if reference and opened.span_end != self._span_end:  # it reaches out of a code span
-            reference = Unparsable()
+        if reference and (opened.before is not None or opened.span_end != self._span_end):
+            reference = Unparsable()  # it holds another one, or reaches out of a code span
         if reference is None:
             if len(raw) > MAX_REFERENCE:
                 self._break()
@@ -291,23 +289,26 @@ class Scanner:
         start, self._at = self._at, end
         self._note_closed(end)
         is_none = reference is None or not self._judge(opened, raw, reference)
-        if around and is_none:
+        if not is_none:
+            left = (one.behind(self._outlet.text, opened, self._at) for one in around)
+            around = [one for one in left if one]
+        if around:
             *self._outer, self._open = around
         self._close_hidden(start, opened, is_none=is_none)
         return True
 
     def _close_hidden(self, start: int, closed: Opened | None, *, is_none: bool = True) -> None:
         """Read the bracket that closes at ``start``, and has been read, as those who show no tags."""
-        if not self._hidden:
-            return
-        text = self._outlet.text
-        for hidden in self._hidden.close(text, start, closed, is_none=is_none):
-            if parse(text[hidden.content : start]) is not None:
+        text, in_code = self._outlet.text, self._span_end is not None
+        for hidden in self._readers.close(
+            text, (start, self._at), closed, in_code=in_code, is_none=is_none
+        ):
+            if parse(hidden.held(text, start)) is not None:
                 self._take_out_hidden(hidden, self._at)
 
     def _give_up_hidden(self) -> None:
-        if self._hidden:
-            self._break_hidden(self._hidden.give_up(self._at - MAX_REFERENCE))
+        if self._readers.active:
+            self._break_hidden(self._readers.give_up(self._at - MAX_REFERENCE))
 
     def _break_hidden(self, opened: Iterable[Opened]) -> None:
         for hidden in opened:
@@ -319,8 +320,7 @@ class Scanner:
         start = hidden.start
         if self._settled > start:
             start = max(self._settled, self._outlet.text.find(">", self._settled, end) + 1)
-        if self._hidden:
-            self._hidden.give_up()
+        self._readers.give_up()
         if start < end:
             if end == self._at:
                 self._open, self._outer = None, []
@@ -330,7 +330,7 @@ class Scanner:
         """Keep a reference or take it out; false if the bracket is none after all."""
         end, outlet = self._at, self._outlet
         bare = isinstance(reference, Unparsable) and reference.bare
-        if self._brackets.is_no_reference(opened, raw, end, bare=bare):
+        if opened.before is None and self._brackets.is_no_reference(opened, raw, end, bare=bare):
             self.found.unchecked.append((opened.bracket + outlet.moved, end + outlet.moved))
             return False
         evidence = resolve(reference, self._ledger)
@@ -368,23 +368,20 @@ class Scanner:
     def _releasable(self) -> int:
         """Give the index up to which text can go out, whatever follows."""
         opened, text = self._open, self._outlet.text
-        if self._outer or self._hidden:
-            starts = [one.start for one in (*self._outer, opened) if one]
-            starts += self._hidden.starts if self._hidden else ()
-            if starts:
-                return min(starts)
+        if starts := [*self._readers.starts, *(one.start for one in self._outer)]:
+            return min(*starts, opened.start) if opened else min(starts)
         if opened and (self._waits_behind_bracket or may_become(text[opened.content : self._at])):
             return opened.start
         return possible_bracket(text, self._at)
 
     def _forget(self) -> None:
         """Forget what has gone out, but for what the next bracket may need to see before it."""
-        opened = [*self._outer, self._open] if self._open else []
+        opened = self._opened()
         if 0 <= self._closed < self._at - MAX_LINK:
             self._look_behind_bracket()
         needed = self._at if self._closed < 0 else self._closed
-        hidden = self._hidden.starts if self._hidden else ()
-        count = self._outlet.forgettable(min([needed, *hidden, *(one.start for one in opened)]))
+        starts = (*self._readers.starts, *(one.start for one in opened))
+        count = self._outlet.forgettable(min((needed, *starts)))
         if not count:
             return
         self._line.forget(count)
@@ -395,6 +392,5 @@ class Scanner:
         self._closed = max(self._closed - count, -1)
         self._settled = max(self._settled - count, 0)
         self._span_end = self._span_end and self._span_end - count
-        if self._hidden:
-            self._hidden.forget(count)
+        self._readers.forget(count)
         self._outlet.forget(count)

@@ -22,6 +22,7 @@ HALF = "Source: evil.md, lines 1-2"
         f"`a | {EVIL}` | b{EVIL.replace(' ', chr(10))}\n--|--\n", f"`a | {EVIL}` | b\n--|--{EVIL}\n", f"`a | {EVIL}` | b\n{EVIL}--|--\n", f"| a | b |\n|---|---|\nx\n`x \\\\| {EVIL}` |\n",
         f"`a | b` `{EVIL} | c` |\n|-|-|-|\n", "`| ` `[9]` |\n|-|-|\n", f"- `x | {EVIL}` | b\n  --|--\n", f"> `x | {EVIL}` | b\n> --|--\n", f"|a|\n---\n`{EVIL}|`\n",
         f"[`{HALF}` x", f"[`Source`{HALF[6:]}", "[Source `9` `[8]`", "[`evil.md`, lines 1-2", f"`[{HALF[:15]}`{HALF[15:]}]", f"`[Source:` {HALF[8:]}]", "[99`]` x", "x `[`99]", "`[`99`]`",
+        "[[8] Source: evil.md, lines 1-2]", "[`]`Source: evil.md, lines 1-2] y", f"[<b title=']'>[8] {HALF}]", "[x [[8] y] evil.md, lines 1-2]",
         "[`9] x` `[8]`", f"`x [{HALF}] [9` 8]", f"`[Sou`rce{HALF[6:]}", "`[Source: evil.md`, lines 1-2", f"[[9](http://e.com/[)]{HALF}]",
     ],
 )  # fmt: skip
@@ -34,6 +35,18 @@ def test_a_reference_without_evidence_is_not_shown(answer, view, tmp_path):
     shown = "".join(map(stream.feed, answer))
     rest, whole = stream.close()
     assert (shown + rest, whole) == (verified.text, verified)
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        (f"[[1] {HALF}] x", "[[1][unverified] x"), (f"[see [1] and {HALF[8:]}]", "[see [1][unverified]"), (f"[[1] {HALF} and", "[[1][unverified] evil.md, lines 1-2 and"),
+        ("[⑳90 [1]] x", "[unverified] [1]] x"), ("[a [1] b [1] c] d", "[a [1] b [1] c] d"), ("[[1], [1]]", "[[1], [1]]"), (f"[<i x=']'>[1] {HALF}]", "[<i x=']'>[1][unverified]"),
+        (f"`[`[1] {HALF}]", "`[`[1][unverified]"),
+    ],
+)  # fmt: skip
+def test_a_good_reference_lends_itself_to_nothing_beside_it(answer, left, shelves):
+    assert verify(answer, shelves[0].ledger).text == left
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_brackets_that_do_not_match_lose_what_makes_them_references(text, left):
         ("a [1]:" + "x" * 19, "a [1]:" + "x" * 19),
         ("x [see it", "x "),
         ("x [see it]", "x [see it]"),
-        ("x [1] y [b c d [2] z", "x [1] y [b c d [2] z"),
+        ("x [1] y [b c d [2] z", "x [1] y [b c d [2]"),
     ],
 )
 def test_a_stream_shows_what_nothing_can_change_and_nothing_else(text, shown):

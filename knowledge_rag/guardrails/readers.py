@@ -1,8 +1,9 @@
-r"""What stands between brackets for a reader who shows no tags.
+r"""What stands between brackets for readers who see fewer of them.
 
 A tag's attribute or a comment may hold a bracket: ``[9<!-- [ -->9]`` is ``[9`` and ``[ -->9]`` to who
-takes it for text, and ``[99]`` on a page. The scanner reads the first way; here it is read the other
-way, from a paragraph's first tag that could hold a bracket on.
+takes it for text, and ``[99]`` on a page. So may a code span: to some ``[`]`9]`` ends at its first
+bracket, to some at its second. The scanner sees every bracket; here are those who don't, from a
+paragraph's first tag or code span on that could hold one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from knowledge_rag.guardrails.brackets import Opened
+    from knowledge_rag.guardrails.draft import Span
 
 _DEPTH: Final = 4
 """Open brackets that are kept in mind."""
@@ -35,55 +37,74 @@ _WAYS: Final = (
 where a comment and its like ends."""
 
 
-class HiddenTags:
-    """Reads a paragraph as those do who show no tags.
+class Readers:
+    """Reads a paragraph as those do who see no bracket in tags, and as those who see none in code."""
 
-    Args:
-        start: index of its first tag that could hold a bracket.
-        opened: the brackets that are open there, the outermost first.
-    """
+    def __init__(self) -> None:
+        self.active = False
+        """Whether there was anything in the paragraph that they see otherwise."""
+        self._tags: tuple[_TagReader, ...] = ()
+        self._code: tuple[_Reader, ...] = ()
 
-    def __init__(self, start: int, opened: Iterable[Opened]) -> None:
-        held = list(opened)
-        self._readers = tuple(_Reader(start, held, *way) for way in _WAYS)
+    def see_tag(self, start: int, opened: Iterable[Opened]) -> None:
+        """See a tag that could hold a bracket.
+
+        Args:
+            start: its index.
+            opened: the brackets that are open there, the outermost first.
+        """
+        self.active = True
+        if not self._tags:
+            held = list(opened)
+            self._tags = tuple(_TagReader(start, held, *way) for way in _WAYS)
+
+    def see_code(self, opened: Iterable[Opened]) -> None:
+        """See a code span with a bracket, and likewise those that are open there."""
+        self.active = True
+        self._code = self._code or (_Reader(opened),)
 
     def end(self) -> Iterator[Opened]:
         """End with the paragraph; give the brackets that nobody closes."""
-        for reader in self._readers:
+        readers, self._tags, self._code = (*self._tags, *self._code), (), ()
+        self.active = False
+        for reader in readers:
             yield from reversed(reader.opened)
 
     def open(self, text: str, opened: Opened) -> Iterator[Opened]:
         """Note a bracket that opens; give those that are open around it."""
-        for reader in self._readers:
-            if not reader.is_inside(text, opened.bracket):
+        for reader in (*self._tags, *self._code):
+            if not reader.hides(text, opened.bracket, in_code=opened.span_end is not None):
                 if reader.opened:
                     yield reader.opened[-1]
                 reader.opened = [*reader.opened, replace(opened)][-_DEPTH:]
 
     def close(
-        self, text: str, start: int, closed: Opened | None, *, is_none: bool
+        self, text: str, place: Span, closed: Opened | None, *, in_code: bool, is_none: bool
     ) -> Iterator[Opened]:
-        """Give the brackets that one closes to those who show no tags.
+        """Give the brackets that one closes to those who see it.
 
         Args:
             text: as the scan holds it.
-            start: of the closing bracket.
-            closed: what it closes to who shows tags; not given again.
+            place: of the closing bracket.
+            closed: what it closes to who sees all; not given again.
+            in_code: whether it is in a code span.
             is_none: whether that is no reference.
         """
-        for reader in self._readers:
-            if reader.is_inside(text, start) or not reader.opened:
+        start, end = place
+        for reader in (*self._tags, *self._code):
+            if reader.hides(text, start, in_code=in_code) or not reader.opened:
                 continue
             hidden = reader.opened.pop()
             if closed is None or hidden.bracket != closed.bracket:
                 yield hidden
             elif not is_none:
-                reader.opened = []
+                left = (one.behind(text, closed, end) for one in reader.opened)
+                reader.opened = [one for one in left if one]
 
     def give_up(self, before: int = sys.maxsize) -> Sequence[Opened]:
         """Give up the open brackets whose contents begin before an index, or all, and give them."""
         given = []
-        for reader in self._readers:
+        for reader in (*self._tags, *self._code):
             while reader.opened and reader.opened[0].content < before:
                 given.append(reader.opened.pop(0))
         return given
@@ -91,16 +112,37 @@ class HiddenTags:
     @property
     def starts(self) -> Sequence[int]:
         """Where the brackets start that are open."""
-        return [one.start for reader in self._readers for one in reader.opened]
+        return [one.start for reader in (*self._tags, *self._code) for one in reader.opened]
 
     def forget(self, count: int) -> None:
         """Follow the outlet in forgetting its first ``count`` characters."""
-        for reader in self._readers:
+        for reader in (*self._tags, *self._code):
             reader.forget(count)
 
 
 class _Reader:
-    """Follows a paragraph, and tells which of its brackets are in tags.
+    """Sees no bracket in code.
+
+    Args:
+        opened: the brackets that are open where it begins, the outermost first.
+    """
+
+    def __init__(self, opened: Iterable[Opened]) -> None:
+        self.opened = [replace(one) for one in opened][-_DEPTH:]
+
+    def hides(self, text: str, at: int, *, in_code: bool) -> bool:
+        """Whether a bracket at ``at`` is not seen; no call is for an earlier index."""
+        del text, at
+        return in_code
+
+    def forget(self, count: int) -> None:
+        """Follow the outlet in forgetting its first ``count`` characters."""
+        for one in self.opened:
+            one.forget(count)
+
+
+class _TagReader(_Reader):
+    """Sees no bracket in tags.
 
     Args:
         start: index of a tag.
@@ -118,14 +160,15 @@ class _Reader:
         counts: re.Pattern[str],
         ends: Mapping[str, str],
     ) -> None:
-        self.opened = [replace(one) for one in opened][-_DEPTH:]
+        super().__init__(opened)
         self._begins, self._counts, self._ends = begins, counts, ends
         self._at = start
         self._in_tag = False
         self._until = ""  # what ends the comment, or the value in quotes, that is open
 
-    def is_inside(self, text: str, at: int) -> bool:
+    def hides(self, text: str, at: int, *, in_code: bool) -> bool:
         """Whether what stands at ``at`` is in a tag; no call is for an earlier index."""
+        del in_code
         while self._at < at:
             if self._until:
                 self._find_end(text, at)
@@ -137,9 +180,8 @@ class _Reader:
 
     def forget(self, count: int) -> None:
         """Follow the outlet in forgetting its first ``count`` characters."""
+        super().forget(count)
         self._at -= count
-        for one in self.opened:
-            one.forget(count)
 
     def _begin(self, text: str, at: int) -> None:
         begun = self._begins.search(text, self._at, at)
