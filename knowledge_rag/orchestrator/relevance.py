@@ -18,6 +18,10 @@ MIN_WORDS: Final = 2
 MIN_SHARE: Final = 1 / 3
 """Words, and share of the words that tell of the incident, that the retrieved lines of a document
 must hold, or it is about something else."""
+HALF: Final = 1 / 2
+"""Share of the words of the alert's name that they must hold as well, unless they hold as much of all
+words: any alert may be high, failing or out of requests, and its name says what is. Not all of it,
+since names hold those of environments and products, too (``orders-db-commit-latency``)."""
 
 
 def shared_words(results: Iterable[RetrievalResult], told: set[str]) -> dict[str, set[str]]:
@@ -32,14 +36,19 @@ def shared_words(results: Iterable[RetrievalResult], told: set[str]) -> dict[str
 def documents_about(results: Sequence[RetrievalResult], incident: Incident) -> list[str]:
     """Give the documents that are about an incident, in the order of ``results``.
 
-    They hold enough of its words; or their own name, their title or a heading holds the name of its
-    alert, which may be told in many words that its runbook does without.
+    They hold enough of its words and of its alert's name; or their own name, their title or a heading
+    holds all of that name, which may be told in many words that its runbook does without.
     """
     told, name = told_of(incident), words_of([incident.alert_name])
-    enough = max(min(MIN_WORDS, len(told)), MIN_SHARE * len(told))
     named = _named(results, name) if len(name) >= MIN_WORDS else set()
     shared = shared_words(results, told)
-    return [it for it, words in shared.items() if len(words) >= enough or it in named]
+    return [it for it, words in shared.items() if it in named or _is_about(words, told, name)]
+
+
+def _is_about(words: set[str], told: set[str], name: set[str]) -> bool:
+    if len(words) < max(min(MIN_WORDS, len(told)), MIN_SHARE * len(told)):
+        return False
+    return len(words & name) >= HALF * len(name) or len(words) >= HALF * len(told)
 
 
 def _named(results: Iterable[RetrievalResult], name: set[str]) -> set[str]:
