@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import codecs
 import json
 import os
 import pty
@@ -149,6 +150,10 @@ def _zygote() -> Zygote:
     return made
 
 
+_HALF_SHOWN = codecs.getincrementaldecoder("utf-8")
+"""Leaves a last character alone of which a terminal has shown the first bytes only."""
+
+
 class Screen:
     """What a terminal has shown so far."""
 
@@ -160,7 +165,7 @@ class Screen:
         """Wait until something is shown."""
         while text.encode() not in self._shown:
             assert self._more(), f"the terminal never showed {text!r}, but {self._shown!r}"
-        return self._shown.decode()
+        return _HALF_SHOWN().decode(self._shown)
 
     def rest(self) -> str:
         """Wait until the other end is closed."""
