@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from knowledge_rag.core.errors import InvalidCitation
@@ -16,6 +17,8 @@ MAX_PATH = 1_024
 
 _UNPRINTABLE = re.compile(rf"[\t\n\\{STEERING}]")
 _IMITATION = re.compile(r"\[\s*source\b|,\s*lines?\s+\d", re.IGNORECASE)
+_BRACKETS = re.compile("SQUARE BRACKET|TORTOISE SHELL BRACKET|LENTICULAR BRACKET")
+"""In Unicode's names of what passes for the brackets of a citation."""
 
 
 def check_source_file(path: str) -> str:
@@ -24,7 +27,8 @@ def check_source_file(path: str) -> str:
     Raises:
         InvalidCitation: it is empty, over MAX_PATH characters, absolute, climbs out with ``..``,
             holds ``\\``, an empty or ``.`` segment, a control, invisible or direction character, or
-            reads like a citation.
+            reads like a citation: so does one with brackets that do not match, which would end the
+            citation of it and begin another.
     """
     if not 1 <= len(path) <= MAX_PATH:
         raise InvalidCitation(f"source_file has {len(path)} characters, allowed: 1 to {MAX_PATH}")
@@ -32,11 +36,25 @@ def check_source_file(path: str) -> str:
         raise InvalidCitation(
             f"source_file {path!r} holds a backslash, a control or an invisible character"
         )
-    if _IMITATION.search(path):
+    if _reads_like_citation(path if path.isascii() else unicodedata.normalize("NFKC", path)):
         raise InvalidCitation(f"source_file {path!r} reads like a citation")
     if any(part in ("", ".", "..") for part in path.split("/")):
         raise InvalidCitation(f"source_file {path!r} is not a plain path below the corpus root")
     return path
+
+
+def _reads_like_citation(path: str) -> bool:
+    depth = 0
+    for character in path if not path.isascii() or "[" in path or "]" in path else "":
+        if character in "[]" or (not character.isascii() and _is_bracket(character)):
+            depth += 1 if unicodedata.category(character) == "Ps" else -1
+            if depth < 0:
+                return True
+    return depth > 0 or _IMITATION.search(path) is not None
+
+
+def _is_bracket(character: str) -> bool:
+    return _BRACKETS.search(unicodedata.name(character, "")) is not None
 
 
 @dataclass(frozen=True, slots=True)

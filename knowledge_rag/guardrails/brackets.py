@@ -66,6 +66,10 @@ class Opened:
             return None
         return replace(self, start=end, content=end, joins=True, inline=True, before=before)
 
+    def is_odd(self, span_end: int | None) -> bool:
+        """Whether it holds a reference, or closes in another code span: no good one is like that."""
+        return self.before is not None or self.span_end != span_end
+
     def held(self, text: str, end: int) -> str:
         """Give what stands in it up to ``end``, without references that have been read."""
         return (self.before or "") + text[self.content : end]

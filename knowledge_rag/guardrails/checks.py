@@ -116,9 +116,7 @@ def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]
     """Warn of confident phrases without a reference close by."""
     reach = settings.confident_distance
     for found in phrases(settings.confident).find(draft.text, draft.folded):
-        if not draft.is_code(found.start()) and not draft.is_cited(
-            found.span(), before=reach, after=reach
-        ):
+        if not _is_backed(draft, found, before=reach, after=reach):
             message = f'"{found[0]}" stands without a citation within {reach} characters.'
             yield Warned(Kind.CONFIDENT_WORDING, message, *found.span())
 
@@ -127,9 +125,7 @@ def uncited_numbers(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
     """Warn of numbers without a reference close behind; not of numbers in code and identifiers."""
     reach = settings.number_distance
     for found in find_numbers(settings.numbers, draft.text, draft.folded):
-        if not draft.is_code(found.start()) and not draft.is_cited(
-            found.span(), before=0, after=reach
-        ):
+        if not _is_backed(draft, found, before=0, after=reach):
             message = f'"{found[0]}" stands without a citation within {reach} characters after it.'
             yield Warned(Kind.UNCITED_NUMBER, message, *found.span())
 
@@ -190,6 +186,12 @@ _WANTED: Final = re.compile(
     re.IGNORECASE,
 )
 _UNBRACKETED: Final = re.compile(r"\bsources?:\s?[^\s,\[\]]{1,200},\s?lines?\s\d+", re.IGNORECASE)
+
+
+def _is_backed(draft: Draft, found: re.Match[str], *, before: int, after: int) -> bool:
+    if draft.is_code(found.start()) or draft.is_cited(found.span(), before=before, after=after):
+        return True
+    return draft.is_quoted(found.start())
 
 
 def _unbracketed(draft: Draft) -> Iterator[re.Match[str]]:

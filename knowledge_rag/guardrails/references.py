@@ -41,14 +41,18 @@ _LINES: Final = re.compile(
 )
 _BETWEEN: Final = re.compile(rf"(?:{_AND})?(?:sources?\s*:\s*)?", re.IGNORECASE)
 
+_DOCUMENT: Final = r"\.(?:md|mdx|mkd|markdown|txt|text|rst|adoc|asciidoc|x?html?|pdf|docx?|odt|rtf)"
+_PLACE: Final = r"(?:lines?|ln?|pages?|pp?|rows?|sections?|sec|paragraphs?|\u00a7{1,2})"
+"""What numbers behind a document may count."""
 _COLON: Final = r"[:=#\u2116]"
 _LIKE_SOURCE: Final = re.compile(
     rf"[\W_]*+sources?(?:[\W_]*+$|[\s*_`]*+{_COLON}|[\W_]*+\d"
-    r"|\s++(?:no|id|nr|[nx])?[\W_]*+[\dnx]*+[\W_]*+$)",
+    r"|\s++(?:no|id|nr|[nx])?[\W_]*+[\dnx]*+[\W_]*+$"
+    rf"|[\W_]++\S*{_DOCUMENT}[\W_]*+$)",
     re.IGNORECASE,
 )
 _LIKE_KEYWORD: Final = re.compile(
-    r"[\W_]*+(?:refs?|references?|citations?|cite|docs?|documents?)[.:#\s_]*+\d++[\W_]*+$",
+    r"[\W_]*+(?:refs?|references?|citations?|cite|src|footnotes?|docs?|documents?)[.:#\s_]*+\d++[\W_]*+$",
     re.IGNORECASE,
 )
 _LIKE_NUMBERS: Final = re.compile(
@@ -63,10 +67,9 @@ _LIKE_LINES: Final = re.compile(
 _LIKE_DAGGER: Final = re.compile(r"[\W_]*+\d++(?::\d++)?\s*+\u2020")
 """How some models mark the sources of their own search."""
 _LIKE: Final = (_LIKE_KEYWORD, _LIKE_LINES, _LIKE_DAGGER)
-_DOCUMENT: Final = r"\.(?:md|mdx|mkd|markdown|txt|text|rst|adoc|asciidoc|x?html?|pdf|docx?|odt|rtf)"
 _LIKE_FILE: Final = re.compile(
-    rf"{_DOCUMENT}(?:\s*+[:#,;(@]|\s++(?=l(?:ines?|n)?[\W_]*+\d|\d++\s*+{_DASH}))"
-    rf"(?:(?:[\s:#,;.()@&*_`\"']|{_DASH}|to\b|and\b)*+(?:lines?|ln?)?[\s.:]*+\d++)++[\W_]*+$",
+    rf"{_DOCUMENT}(?:\s*+[:#,;(@]|\s++(?={_PLACE}[\W_]*+\d|\d++\s*+{_DASH}))"
+    rf"(?:(?:[\s:#,;.()@&*_`\"']|{_DASH}|to\b|and\b)*+{_PLACE}?[\s.:]*+\d++)++[\W_]*+$",
     re.IGNORECASE,
 )
 """A document and numbers behind it, which can only be those of its lines."""

@@ -74,6 +74,7 @@ class Scanner:
         self._closed = -1  # behind the last closing bracket, while it may end a link's text
         self._span_end: int | None = None  # of a code span whose brackets are looked at
         self._readers = Readers()  # who see fewer brackets
+        self._turned = False  # whether this is read from right to left
         self._settled = 0  # behind the last reference that stays or was taken out
 
     def feed(self, piece: str) -> str:
@@ -127,6 +128,8 @@ class Scanner:
             self._open_bracket(end)
         elif kind == "return":
             self._line.part()
+        elif kind == "turn":
+            self._turned = True
         elif self._line.end(self._at):
             self._end_paragraph()
         self._at = end
@@ -136,8 +139,8 @@ class Scanner:
 
     def _begin_line(self, *, final: bool) -> bool:
         begun = self._line.begin(self._at, final=final)
-        waits = self._open or self._closed >= 0 or self._readers.active
-        if begun and waits and not self._line.goes_on():
+        waits = self._open or self._closed >= 0 or self._readers.active or self._turned
+        if waits and begun and not self._line.goes_on():
             self._closed = -1
             self._end_paragraph()
         return begun
@@ -145,6 +148,7 @@ class Scanner:
     def _end_paragraph(self) -> None:
         self._break()
         self._break_hidden(self._readers.end())
+        self._turned = False
 
     def _pass_code_lines(self, *, final: bool) -> bool:
         start, text = self._at, self._outlet.text
@@ -223,6 +227,7 @@ class Scanner:
         text = self._outlet.text
         if end == len(text) and not final and end - self._at <= LONG_RUN + 2:
             return False
+        self._turned |= text[self._at : self._at + 4].lower() == "<bdo"
         if text[end : end + 1] != ">":
             self._line.spans = False  # an attribute may hold backticks that begin no code span
             self._readers.see_tag(self._at, self._opened())
@@ -259,8 +264,7 @@ class Scanner:
         self._outer = []
         if opened is None:
             return False
-        head_end = self._brackets.head_end(opened, self._at, beside=beside)
-        if head_end:
+        if head_end := self._brackets.head_end(opened, self._at, beside=beside):
             self._take_out(opened, head_end, Why.UNCLOSED)
         return bool(head_end)
 
@@ -273,9 +277,9 @@ class Scanner:
             self._close_hidden(start, None)
             return True
         raw = opened.held(self._outlet.text, self._at)
-        reference = parse(raw)
-        if reference and (opened.before is not None or opened.span_end != self._span_end):
-            reference = Unparsable()  # it holds another one, or reaches out of a code span
+        reference = parse(raw) or (parse(raw[::-1]) if self._turned else None)
+        if reference and (self._turned or opened.is_odd(self._span_end)):
+            reference = Unparsable()
         if reference is None:
             if len(raw) > MAX_REFERENCE:
                 self._break()
@@ -376,10 +380,10 @@ class Scanner:
 
     def _forget(self) -> None:
         """Forget what has gone out, but for what the next bracket may need to see before it."""
-        opened = self._opened()
         if 0 <= self._closed < self._at - MAX_LINK:
             self._look_behind_bracket()
         needed = self._at if self._closed < 0 else self._closed
+        opened = self._opened()
         starts = (*self._readers.starts, *(one.start for one in opened))
         count = self._outlet.forgettable(min((needed, *starts)))
         if not count:

@@ -20,18 +20,22 @@ MAX_SPAN: Final = 1_000
 LONG_RUN: Final = 200
 """No code span begins with so many backticks, nor is a harmless tag so long."""
 
+_OVERRIDE: Final = "\u202e"
+"""From here on, and up to the end of the paragraph at most, text is read from right to left."""
+
 _TOKEN: Final = re.compile(
     rf"(?P<ticks>`{{1,{LONG_RUN}}}+)"
     rf"|(?P<tag><[A-Za-z/!?][^<>`\"'&\n{re.escape(OPENING + CLOSING)}]{{0,{LONG_RUN}}}+)"
     rf"|(?P<open>{OPENING_PATTERN})|(?P<close>{CLOSING_PATTERN})"
+    r"|(?P<turn>&#(?:0{0,5}8238(?:;|(?!\d))|[xX]0{0,4}202[eE](?:;|(?![\da-fA-F]))))"
 )
 _ALONE: Final = (
-    {"\n": "line", "\r": "return"}
+    {"\n": "line", "\r": "return", _OVERRIDE: "turn"}
     | dict.fromkeys(OPENING, "open")
     | dict.fromkeys(CLOSING, "close")
 )
 """Characters that are tokens whatever follows them."""
-_SPECIAL: Final = re.compile(rf"\r(?!\n)|[\n`<&{re.escape(OPENING + CLOSING)}]")
+_SPECIAL: Final = re.compile(rf"\r(?!\n)|[\n`<&{_OVERRIDE}{re.escape(OPENING + CLOSING)}]")
 """What every token begins with: one class of characters is found faster than the tokens are."""
 _OPENING: Final = re.compile(rf"\\?(?:{OPENING_PATTERN})")
 _PARTIAL: Final = re.compile(r"\\?&#?[0-9A-Za-z]{0,9}\Z|\\\Z")
@@ -73,7 +77,7 @@ def may_grow(token: tuple[str, int, int], text: str) -> bool:
     kind, _, end = token
     if end < len(text):
         return False
-    return kind == "return" or (kind in ("open", "close") and text[end - 1].isalnum())
+    return kind == "return" or (kind in ("open", "close", "turn") and text[end - 1].isalnum())
 
 
 def lone_return(text: str, start: int, end: int) -> int:

@@ -102,6 +102,7 @@ def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> 
     draft = Draft(
         text,
         references=tuple((kept.start - kept.shift, kept.end - kept.shift) for kept in found.kept),
+        contents=tuple(tuple(it.content for it in kept.evidence) for kept in found.kept),
         unchecked=tuple(found.unchecked),
         code=tuple(found.code),
         removed=tuple(_where_removed(removed)),

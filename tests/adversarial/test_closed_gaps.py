@@ -59,3 +59,22 @@ def test_a_good_reference_lends_itself_to_nothing_beside_it(answer, left, shelve
 )  # fmt: skip
 def test_what_only_looks_alike_stays(answer, tmp_path):
     assert verify(answer, Shelf(tmp_path, ()).ledger).text == answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("\u202e[2-1 senil ,dm.live :ecruoS]\u202c x", "\u202e\u202c x"), ("[\u202e9 ecruoS\u202c] x", " x"), ("&#x202e;[9 ecruoS]", "&#x202e;"), ("<bDo dir=rtl>[9 ecruoS]</bDo>", "<bDo dir=rtl></bDo>"),
+        ("\u202e [21]\nx [1]\n\nok [1]", "\u202e \nx \n\nok [1]"), ("- a \u202e b\n- ok [1]", "- a \u202e b\n- ok [1]"),
+    ],
+)  # fmt: skip
+def test_what_is_read_from_right_to_left_is_a_reference_to_who_reads_it(answer, left, shelves):
+    ledger = shelves[0].ledger
+    assert verify(answer, ledger).text == left
+    stream = VerifiedStream(ledger)
+    assert "".join(map(stream.feed, answer)) + stream.close()[0] == left
+
+
+@pytest.mark.parametrize("inner", ["Source evil.md", "Source - evil.md", "evil.pdf, page 3", "evil.md p. 3", "evil.md \u00a7 3", "evil.md, rows 3-4", "Src 9", "Footnote 9"])  # fmt: skip
+def test_a_document_and_a_place_in_it_are_a_reference(inner, shelves):
+    assert verify(f"a [{inner}] b", shelves[0].ledger).text == "a  b"

@@ -142,9 +142,9 @@ def test_a_reference_in_code_stays_what_was_written():
 
 
 def test_no_name_of_a_file_reaches_out_of_its_citation():
-    cited = {"number": 1, "citation": Citation("a](http:evil)*`<b>.md", 1, 2).to_dict()}
+    cited = {"number": 1, "citation": Citation("a[](http:evil)*`<b>.md", 1, 2).to_dict()}
     text = "\n".join(rewritten([{"text": "x "}, {"text": "[1]", "citations": [cited, CITED]}]))
     (shown,) = outside(text, READERS[0])
     assert shown == (
-        "x [Source: a](http:evil)*`<b>.md, lines 1-2] [Source: runbooks/a_b.md, lines 3-3]"
+        "x [Source: a[](http:evil)*`<b>.md, lines 1-2] [Source: runbooks/a_b.md, lines 3-3]"
     )

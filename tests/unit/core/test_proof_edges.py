@@ -112,7 +112,7 @@ def test_of_front_matter_texts_are_stored_and_tags_as_a_list(front_matter, store
 
 
 def test_a_path_has_one_character_at_least_and_as_many_as_a_key_at_most():
-    for path in ("a", "a" * MAX_PATH):
+    for path in ("a", "a" * MAX_PATH, "draft [v2].md", "【重要】 [a].md", "a) b.md"):
         assert check_source_file(path) == path
     for path in ("", "a" * (MAX_PATH + 1)):
         with pytest.raises(InvalidCitation, match=rf"has {len(path)} characters, allowed: 1 to"):
@@ -124,6 +124,11 @@ def test_a_path_has_one_character_at_least_and_as_many_as_a_key_at_most():
     [
         ("a\\b", "holds a backslash, a control or an invisible character"),
         ("a, line 3", "reads like a citation"),
+        ("a, ｌｉｎｅ 3", "reads like a citation"),
+        ("a.md] [b.md", "reads like a citation"),
+        ("a.md］ ［Sоurce: b.md", "reads like a citation"),
+        ("a [2", "reads like a citation"),
+        ("a】.md", "reads like a citation"),
         ("a//b", "is not a plain path below the corpus root"),
     ],
 )

@@ -1,5 +1,7 @@
 """What an answer says without citing: each check on its own, with its thresholds."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,10 +10,11 @@ from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.guardrails import checks
 from knowledge_rag.guardrails.checks import ADMISSIONS, CONFIDENT, CheckSettings
 from knowledge_rag.guardrails.draft import Draft, Kind
+from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.metrics import summarise
 from knowledge_rag.guardrails.stated_numbers import NUMBERS
 from knowledge_rag.guardrails.verify import Settings, verify
-from tests.unit.guardrails.evidence import LEDGER
+from tests.unit.guardrails.evidence import LEDGER, result
 
 DEFAULTS = CheckSettings()
 PIECES = [
@@ -79,6 +82,63 @@ def test_a_number_needs_a_citation_within_a_hundred_characters_after_it(number):
     assert not found(checks.uncited_numbers, f"{number}{'.' * 100}[1]")
     assert found(checks.uncited_numbers, f"{number}{'.' * 101}[1]")
     assert found(checks.uncited_numbers, f"[1] {number} of it")
+
+
+FAR = "- wait and see\n" * 12
+QUOTED = "Scale to 24:\n1. wait 5 million years\n   - [ ] definitely restart  \nall"
+
+
+def quoting(text, *contents):
+    given = draft(text)
+    held = tuple((content,) for content in contents or [QUOTED] * len(given.references))
+    given = replace(given, contents=held)
+    each = (checks.uncited_numbers, checks.confident_wording)
+    return [given.text[it.start : it.end] for check in each for it in check(given, DEFAULTS)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Scale [1]\n{FAR}  2. wait 5 million years\n",
+        f"Scale [1] [1]\n{FAR}* definitely restart",
+        f"wait 5 million years{' ' * 101}[1]",
+        f"wait 5 million years\n{FAR}all [1]",
+        f"> wait 5 million years\n> {'and more ' * 20}[1]",
+    ],
+)
+def test_a_line_of_the_cited_ones_needs_no_citation_close_by(text):
+    assert quoting(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Scale [1]\n{FAR}2. wait 6 million years",
+        f"Scale [1]\n{FAR}2. wait 5 million years or so",
+        f"2. wait 5 million years\n\n{FAR}all [1]",
+        f"2. wait 5 million years\n{FAR * 12}all [1]",
+        f"wait 5 million years{' ' * 2_000}[1]",
+        f"{FAR}2. wait 5 million years",
+    ],
+)
+def test_what_only_resembles_the_cited_lines_or_stands_elsewhere_needs_one(text):
+    assert quoting(text)
+
+
+def test_only_the_lines_of_the_reference_next_to_it_count():
+    text = f"Scale [1]\nThen [1]\n{FAR}wait 5 million years"
+    assert quoting(text, QUOTED, "other") == ["5 million"]
+    assert quoting(text, "other", QUOTED) == []
+    assert quoting(text.replace("\nThen ", ""), QUOTED, "other") == []
+
+
+def test_a_lifted_step_with_inner_items_is_not_warned_of():
+    content = "1. Scale:\n" + "".join(f"   {n}. wait {n} million years\n" for n in range(2, 9))
+    ledger = Ledger.of([result("a.md", 1, content.rstrip("\n"))])
+    lifted = content.replace("Scale:", "Scale: [1]")
+    assert verify(lifted, ledger).warnings == ()
+    (warned,) = verify(lifted.replace("8 million", "80 million"), ledger).warnings
+    assert (warned.kind, warned.message[:12]) == (Kind.UNCITED_NUMBER, '"80 million"')
 
 
 @pytest.mark.parametrize("text", ["db-45%", "v1.45%", "http://x/45%", "path/5 million", "t=45%"])
