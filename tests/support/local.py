@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,24 @@ PROJECT = Path(__file__).parents[2]
 CORPUS = PROJECT / "knowledge-corpus"
 
 
-@lru_cache(maxsize=1)
+class _Remembering(MiniLm):
+    """The real model, which works out each text once: the same text gives the same bits."""
+
+    def __init__(self, settings: LocalSettings) -> None:
+        super().__init__(settings)
+        self._vectors: dict[str, Vector] = {}
+
+    def embed(self, text: str) -> Vector:
+        known = self._vectors.get(text)
+        if known is None:
+            known = self._vectors[text] = super().embed(text)
+        return known.copy()
+
+
+@cache
 def minilm() -> MiniLm:
-    """Give the real model, loaded once a test run."""
-    model = MiniLm(LocalSettings.from_environment())
+    """Give the real model, loaded once a test run; tests of the model itself make their own."""
+    model = _Remembering(LocalSettings.from_environment())
     model.load()
     return model
 

@@ -44,6 +44,12 @@ def model_folder() -> Path:
 
 
 @pytest.fixture(scope="module")
+def model():
+    """One that works out a text each time it is asked."""
+    return MiniLm(LocalSettings.from_environment())
+
+
+@pytest.fixture(scope="module")
 def reference(model_folder):
     return Reference(model_folder / model_files.WEIGHTS_FILE)
 
