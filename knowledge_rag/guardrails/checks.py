@@ -113,7 +113,7 @@ def unsourced_information(draft: Draft, settings: CheckSettings) -> Iterator[War
 
 
 def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
-    """Warn of confident phrases without a reference close by."""
+    """Warn of confident phrases without a reference close by; not in lines that are quoted."""
     reach = settings.confident_distance
     for found in phrases(settings.confident).find(draft.text, draft.folded):
         if not _is_backed(draft, found, before=reach, after=reach):
@@ -122,7 +122,7 @@ def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]
 
 
 def uncited_numbers(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
-    """Warn of numbers without a reference close behind; not of numbers in code and identifiers."""
+    """Warn of numbers without a reference close behind; not in code, identifiers and quoted lines."""
     reach = settings.number_distance
     for found in find_numbers(settings.numbers, draft.text, draft.folded):
         if not _is_backed(draft, found, before=0, after=reach):
