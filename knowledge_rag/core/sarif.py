@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+_LINK: Final = re.compile(r"(\\*)\](?=\()")
+"""What makes a link of words in a message, whose text may be an answer's; a backslash unmakes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ def _result(result: SarifResult, rule_index: int, level: str) -> dict[str, Any]:
         "ruleId": result.rule_id,
         "ruleIndex": rule_index,
         "level": level,
-        "message": {"text": result.message},
+        "message": {"text": _LINK.sub(r"\1\1\\]", result.message)},
         "locations": [_location(result.place)],
     }
 
