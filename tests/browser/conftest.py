@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.browser.consoles import Script, console, sample_files, shelf_of
+from tests.browser.readers import Readers
 from tests.browser.watching import Watched
 
 if TYPE_CHECKING:
@@ -64,21 +64,28 @@ def origin(browser: Browser, shelf: Shelf, _script: Script) -> Iterator[str]:  #
         yield address
 
 
+@pytest.fixture(scope="module")
+def readers(browser: Browser, origin: str) -> Readers:
+    """Whoever reads the module's console."""
+    return Readers(browser, origin)
+
+
 @pytest.fixture
-def watched(browser: Browser, origin: str) -> Iterator[Callable[..., Watched]]:
+def watched(readers: Readers, origin: str) -> Iterator[Callable[..., Watched]]:
     """Open pages, each a reader of its own, that must not go wrong in any way."""
     opened: list[Watched] = []
 
     def open_page(at: str = origin, **context: Any) -> Watched:
         context.setdefault("viewport", {"width": 1280, "height": 900})
-        page = browser.new_context(**context).new_page()
-        opened.append(Watched(page, at))
+        opened.append(Watched(readers.page(**context), at))
         return opened[-1]
 
     yield open_page
     for page in opened:
-        with closing(page):
-            pass
+        try:
+            page.close()
+        finally:
+            readers.leave(page.page, page.origin)
 
 
 @pytest.fixture

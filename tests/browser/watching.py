@@ -52,7 +52,7 @@ class Watched:
         self.page.on("pageerror", lambda it: self._fault(True, f"raised: {it}"))  # noqa: FBT003
         self.page.on("dialog", self._dialog)
         self.page.on("request", lambda it: self._fault(not self._is_own(it.url), f"asked {it.url}"))
-        self.page.context.on("page", lambda it: self._fault(True, f"opened {it.url}"))  # noqa: FBT003
+        self.page.context.on("page", self._opened)
 
     def _fault(self, wrong: bool, text: str) -> None:  # noqa: FBT001
         if wrong:
@@ -61,6 +61,9 @@ class Watched:
     def _dialog(self, dialog: Any) -> None:
         self.faults.append(f"dialog: {dialog.message}")
         dialog.dismiss()
+
+    def _opened(self, page: Page) -> None:
+        self.faults.append(f"opened {page.url}")
 
     def _is_own(self, url: str) -> bool:
         return url.startswith(self.origin) or urlsplit(url).scheme in {"data", "blob"}
@@ -125,9 +128,9 @@ class Watched:
         return [int(it.get_attribute("data-line") or 0) for it in lines.all()]
 
     def close(self) -> None:
-        """Hold what went wrong against what was expected."""
+        """Hold what went wrong against what was expected; the page stays, and is watched no longer."""
         violations = self.page.evaluate("() => window.watched?.violations ?? []")
         self.faults += [f"policy: {one}" for one in violations]
-        self.page.context.close()
+        self.page.context.remove_listener("page", self._opened)
         unexpected = [it for it in self.faults if not any(part in it for part in self.expected)]
         assert unexpected == []

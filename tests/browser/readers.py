@@ -1,0 +1,83 @@
+"""Readers of a browser, who know nothing of each other.
+
+Whoever has left may come again as somebody else: the browser keeps the console's own files, and the process that
+has compiled them, which is half of what a page costs; what a page or a test left behind is gone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
+
+INERT = "/static/favicon.svg"
+"""A path of the console's that runs nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where one reader after the other sits; a page that nobody sees keeps the browser's process alive."""
+
+    context: BrowserContext
+    options: str
+    session: CDPSession
+
+    def clear(self, origin: str) -> None:
+        """Have the browser forget what pages of an origin keep, and what a test allowed or took away."""
+        self.context.set_offline(False)
+        self.context.clear_permissions()
+        self.context.clear_cookies()
+        asked = {"origin": origin, "storageTypes": "all"}
+        self.session.send("Storage.clearDataForOrigin", asked)
+
+
+class Readers:
+    """Pages of one browser, no two of which share what they keep.
+
+    Args:
+        browser: the browser.
+        origin: the console that most of them read.
+    """
+
+    def __init__(self, browser: Browser, origin: str) -> None:
+        self._browser = browser
+        self._origin = origin
+        self._free: defaultdict[str, list[_Place]] = defaultdict(list)
+        self._taken: dict[Page, _Place] = {}
+
+    def page(self, **options: Any) -> Page:
+        """Give a new reader's page.
+
+        Args:
+            options: what ``Browser.new_context`` takes.
+        """
+        key = json.dumps(options, sort_keys=True)
+        place = self._free[key].pop() if self._free[key] else self._new(key, options)
+        page = place.context.new_page()
+        self._taken[page] = place
+        return page
+
+    def leave(self, page: Page, origin: str) -> None:
+        """Close a reader's page, and forget the reader.
+
+        Args:
+            page: what :meth:`page` gave.
+            origin: the console that was read.
+        """
+        place = self._taken.pop(page)
+        page.close()
+        if len(place.context.pages) > 1:  # more was opened than was asked for
+            place.context.close()
+            return
+        place.clear(origin)
+        self._free[place.options].append(place)
+
+    def _new(self, key: str, options: dict[str, Any]) -> _Place:
+        context = self._browser.new_context(**options)
+        page = context.new_page()
+        page.goto(self._origin + INERT)
+        return _Place(context, key, context.new_cdp_session(page))
