@@ -57,6 +57,8 @@ class LineState:
         """Whether code spans are recognised in this paragraph."""
         self.begun = False
         """Whether the line has begun; else what follows begins the next one."""
+        self.turned = 0
+        """Index behind where what is read from right to left begins, in this paragraph; else 0."""
         self._in_table = False  # a line before, in this paragraph, may be below a table's head
         self._piped = False  # a code span of this line holds what would end a table's cell
         self._separated = False  # the line holds what separates or aligns a table's columns
@@ -89,6 +91,8 @@ class LineState:
         if kind is not _TEXT:
             self._head, self._quotes_before = head, self._quotes
             self._quotes = quotes_of(head) if kind is _BLOCK and ">" in head else 0
+            if self._quotes_before > self._quotes and kind is _BLOCK and may_go_on(head):
+                self._quotes = self._quotes_before
         if not blocks.trusted or blocks.in_html:
             self.spans = False
         elif kind is _BLANK or kind is _CODE:
@@ -131,6 +135,10 @@ class LineState:
         if not (held.reference and self._piped):
             return False
         return self._in_table or may_be_head(self._outlet.text, end, final=final)
+
+    def turn(self, at: int) -> None:
+        """Note that from ``at`` on text is read from right to left."""
+        self.turned = self.turned or at + 1
 
     def part(self) -> None:
         """Count what follows as text: at a lone carriage return, a line ends for most readers."""
@@ -187,6 +195,8 @@ class LineState:
 
     def cut(self, start: int, end: int, mark: str) -> None:
         """Note that ``mark`` goes out instead of a part of the text that ends on this line."""
+        if start < self.turned <= end:
+            self.turned = 0
         if start < self._start and "\n" not in self._outlet.text[start:end]:
             return
         self._see_cells(start)
@@ -197,6 +207,7 @@ class LineState:
 
     def forget(self, count: int) -> None:
         """Follow the outlet in forgetting its first ``count`` characters."""
+        self.turned = max(self.turned - count, 1) if self.turned else 0
         if self._start < count:
             self._see_cells(count)
             prefix = self.prefix(count)

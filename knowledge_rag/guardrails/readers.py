@@ -9,7 +9,6 @@ paragraph's first tag or code span on that could hold one.
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -73,9 +72,9 @@ class Readers:
     def open(self, text: str, opened: Opened) -> Iterator[Opened]:
         """Note a bracket that opens; give those that are open around it."""
         for reader in (*self._tags, *self._code):
+            if reader.opened:
+                yield reader.opened[-1]
             if not reader.hides(text, opened.bracket, in_code=opened.span_end is not None):
-                if reader.opened:
-                    yield reader.opened[-1]
                 reader.opened = [*reader.opened, replace(opened)][-_DEPTH:]
 
     def close(
@@ -101,13 +100,20 @@ class Readers:
                 left = (one.behind(text, closed, end) for one in reader.opened)
                 reader.opened = [one for one in left if one]
 
-    def give_up(self, before: int = sys.maxsize) -> Sequence[Opened]:
-        """Give up the open brackets whose contents begin before an index, or all, and give them."""
+    def give_up(self, before: int) -> Sequence[Opened]:
+        """Give up the open brackets whose contents begin before an index, and give them."""
         given = []
         for reader in (*self._tags, *self._code):
             while reader.opened and reader.opened[0].content < before:
                 given.append(reader.opened.pop(0))
         return given
+
+    def drop(self, text: str, taken: Opened, end: int) -> None:
+        """Give up the brackets that open where something is taken out, up to ``end``."""
+        for reader in (*self._tags, *self._code):
+            around = [one for one in reader.opened if one.content <= taken.start]
+            left = (one.behind(text, taken, end) for one in around)
+            reader.opened = [one for one in left if one]
 
     @property
     def starts(self) -> Sequence[int]:

@@ -74,7 +74,6 @@ class Scanner:
         self._closed = -1  # behind the last closing bracket, while it may end a link's text
         self._span_end: int | None = None  # of a code span whose brackets are looked at
         self._readers = Readers()  # who see fewer brackets
-        self._turned = False  # whether this is read from right to left
         self._settled = 0  # behind the last reference that stays or was taken out
 
     def feed(self, piece: str) -> str:
@@ -129,7 +128,7 @@ class Scanner:
         elif kind == "return":
             self._line.part()
         elif kind == "turn":
-            self._turned = True
+            self._line.turn(self._at)
         elif self._line.end(self._at):
             self._end_paragraph()
         self._at = end
@@ -139,7 +138,7 @@ class Scanner:
 
     def _begin_line(self, *, final: bool) -> bool:
         begun = self._line.begin(self._at, final=final)
-        waits = self._open or self._closed >= 0 or self._readers.active or self._turned
+        waits = self._open or self._closed >= 0 or self._readers.active or self._line.turned
         if waits and begun and not self._line.goes_on():
             self._closed = -1
             self._end_paragraph()
@@ -148,7 +147,7 @@ class Scanner:
     def _end_paragraph(self) -> None:
         self._break()
         self._break_hidden(self._readers.end())
-        self._turned = False
+        self._line.turned = 0
 
     def _pass_code_lines(self, *, final: bool) -> bool:
         start, text = self._at, self._outlet.text
@@ -227,7 +226,8 @@ class Scanner:
         text = self._outlet.text
         if end == len(text) and not final and end - self._at <= LONG_RUN + 2:
             return False
-        self._turned |= text[self._at : self._at + 4].lower() == "<bdo"
+        if text[self._at : self._at + 4].lower() == "<bdo":
+            self._line.turn(self._at)
         if text[end : end + 1] != ">":
             self._line.spans = False  # an attribute may hold backticks that begin no code span
             self._readers.see_tag(self._at, self._opened())
@@ -276,9 +276,9 @@ class Scanner:
             self._note_closed(end)
             self._close_hidden(start, None)
             return True
-        raw = opened.held(self._outlet.text, self._at)
-        reference = parse(raw) or (parse(raw[::-1]) if self._turned else None)
-        if reference and (self._turned or opened.is_odd(self._span_end)):
+        raw, turned = opened.held(self._outlet.text, self._at), self._line.turned
+        reference = parse(raw) or (parse(raw[::-1]) if turned else None)
+        if reference and (turned or opened.is_odd(self._span_end)):
             reference = Unparsable()
         if reference is None:
             if len(raw) > MAX_REFERENCE:
@@ -304,9 +304,8 @@ class Scanner:
     def _close_hidden(self, start: int, closed: Opened | None, *, is_none: bool = True) -> None:
         """Read the bracket that closes at ``start``, and has been read, as those who show no tags."""
         text, in_code = self._outlet.text, self._span_end is not None
-        for hidden in self._readers.close(
-            text, (start, self._at), closed, in_code=in_code, is_none=is_none
-        ):
+        place = start, self._at
+        for hidden in self._readers.close(text, place, closed, in_code=in_code, is_none=is_none):
             if parse(hidden.held(text, start)) is not None:
                 self._take_out_hidden(hidden, self._at)
 
@@ -321,14 +320,15 @@ class Scanner:
 
     def _take_out_hidden(self, hidden: Opened, end: int) -> None:
         """Take out what is a reference without its tags; if one of them holds another, what follows."""
-        start = hidden.start
+        start, text = hidden.start, self._outlet.text
         if self._settled > start:
-            start = max(self._settled, self._outlet.text.find(">", self._settled, end) + 1)
-        self._readers.give_up()
+            start = max(self._settled, text.find(">", self._settled, end) + 1)
+        taken = replace(hidden, start=start, joins=True)
+        self._readers.drop(text, taken, end)
         if start < end:
             if end == self._at:
                 self._open, self._outer = None, []
-            self._take_out(replace(hidden, start=start, joins=True), end, Why.UNPARSABLE)
+            self._take_out(taken, end, Why.UNPARSABLE)
 
     def _judge(self, opened: Opened, raw: str, reference: Reference | Unparsable) -> bool:
         """Keep a reference or take it out; false if the bracket is none after all."""

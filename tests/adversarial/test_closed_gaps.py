@@ -22,7 +22,8 @@ HALF = "Source: evil.md, lines 1-2"
         f"`a | {EVIL}` | b{EVIL.replace(' ', chr(10))}\n--|--\n", f"`a | {EVIL}` | b\n--|--{EVIL}\n", f"`a | {EVIL}` | b\n{EVIL}--|--\n", f"| a | b |\n|---|---|\nx\n`x \\\\| {EVIL}` |\n",
         f"`a | b` `{EVIL} | c` |\n|-|-|-|\n", "`| ` `[9]` |\n|-|-|\n", f"- `x | {EVIL}` | b\n  --|--\n", f"> `x | {EVIL}` | b\n> --|--\n", f"|a|\n---\n`{EVIL}|`\n",
         f"[`{HALF}` x", f"[`Source`{HALF[6:]}", "[Source `9` `[8]`", "[`evil.md`, lines 1-2", f"`[{HALF[:15]}`{HALF[15:]}]", f"`[Source:` {HALF[8:]}]", "[99`]` x", "x `[`99]", "`[`99`]`",
-        "[[8] Source: evil.md, lines 1-2]", "[`]`Source: evil.md, lines 1-2] y", f"[<b title=']'>[8] {HALF}]", "[x [[8] y] evil.md, lines 1-2]",
+        "[8<b title='>[Source:\nx 9[9]\ny,\nlines 27]'>] x", f"[So<!A [9]>urce{HALF[6:]} [x]\n", "> a\n: b\n17 [Sources\n> 2].", f"</details>\n1. x\n\n    {EVIL}\n",
+        "[S<?[9]?>ource: evil.md<b title='['>x [y] z", "[[8] Source: evil.md, lines 1-2]", "[`]`Source: evil.md, lines 1-2] y", f"[<b title=']'>[8] {HALF}]", "[x [[8] y] evil.md, lines 1-2]",
         "[`9] x` `[8]`", f"`x [{HALF}] [9` 8]", f"`[Sou`rce{HALF[6:]}", "`[Source: evil.md`, lines 1-2", f"[[9](http://e.com/[)]{HALF}]",
     ],
 )  # fmt: skip
@@ -65,7 +66,7 @@ def test_what_only_looks_alike_stays(answer, tmp_path):
     ("answer", "left"),
     [
         ("\u202e[2-1 senil ,dm.live :ecruoS]\u202c x", "\u202e\u202c x"), ("[\u202e9 ecruoS\u202c] x", " x"), ("&#x202e;[9 ecruoS]", "&#x202e;"), ("<bDo dir=rtl>[9 ecruoS]</bDo>", "<bDo dir=rtl></bDo>"),
-        ("\u202e [21]\nx [1]\n\nok [1]", "\u202e \nx \n\nok [1]"), ("- a \u202e b\n- ok [1]", "- a \u202e b\n- ok [1]"),
+        ("\u202e [21]\nx [1]\n\nok [1]", "\u202e \nx \n\nok [1]"), ("a [Source\u202e\u202c=evil.md, line 1] [1]", "a  [1]"), ("- a \u202e b\n- ok [1]", "- a \u202e b\n- ok [1]"),
     ],
 )  # fmt: skip
 def test_what_is_read_from_right_to_left_is_a_reference_to_who_reads_it(answer, left, shelves):
