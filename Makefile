@@ -148,8 +148,10 @@ sbom: $(SUPPLY)/.ready ## write what each part consists of to dist/*.cdx.json (C
 	    -o dist/$$name.cdx.json requirements/$$name.txt 2>/dev/null; done; ls dist/*.cdx.json
 
 audit: $(SUPPLY)/.ready ## look every pinned dependency up among known vulnerabilities (needs the internet)
-	@for name in requirements/*.txt; do echo "$$name"; \
-	  $(SUPPLY)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r $$name; done
+	@failed=; for name in requirements/*.txt; do echo "$$name"; \
+	  $(SUPPLY)/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r $$name \
+	    || failed="$$failed $$name"; done; \
+	if [ -n "$$failed" ]; then echo "not clean, or not to be checked:$$failed" >&2; exit 1; fi
 
 $(SUPPLY)/.ready: $(UV) requirements/supply.txt
 	@echo "installing what looks after dependencies ..." >&2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from knowledge_rag.core.extras import how_to_install
+
 
 def main() -> None:
     """Run the command line, or say in one line which extra it needs."""
@@ -14,8 +16,8 @@ def main() -> None:
         if missing in ("", "knowledge_rag", "lambdas"):
             raise
         sys.stderr.write(
-            f"error: {missing} is not installed: the command line comes with an extra, "
-            "pip install 'knowledge-rag[local]'\n"
+            f"error: {missing} is not installed: the command line comes with an extra: "
+            f"{how_to_install('local')}\n"
         )
         sys.exit(4)
     run()

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.extras import how_to_install
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 REPORTS_FILE: Final = "wrong-citations.jsonl"
 """In the data folder: what the console's readers reported."""
 
-MISSING: Final = "install knowledge-rag[console]"
+MISSING: Final = how_to_install("console")
 
 _NEEDED: Final = ("markdown_it", "nh3", "sse_starlette")
 """What the console needs beyond the command line itself."""

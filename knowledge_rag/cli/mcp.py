@@ -23,6 +23,7 @@ from knowledge_rag.cli.ways import (
     deployed,
 )
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.extras import how_to_install
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.errors import NotInstalled
 
@@ -56,9 +57,7 @@ def mcp(
     if not http and (port is not None or json):
         raise InvalidRequest("--port and --json go with --http: standard output is the protocol's")
     if find_spec("mcp") is None:
-        raise NotInstalled(
-            "the Model Context Protocol's SDK is missing: install knowledge-rag[mcp]"
-        )
+        raise NotInstalled(f"the Model Context Protocol's SDK is missing: {how_to_install('mcp')}")
     from knowledge_rag.mcp_server.server import create_server
     from knowledge_rag.mcp_server.serving import log_to_standard_error, run_stdio, serve_http
 

@@ -20,4 +20,6 @@ def shipped(name: str) -> Path:
     ):
         if (root / name).exists():
             return root / name
-    raise KnowledgeRagError(f"{name} is missing from this installation: install knowledge-rag anew")
+    raise KnowledgeRagError(
+        f"{name} is missing from this installation: install it anew from its wheel or checkout"
+    )

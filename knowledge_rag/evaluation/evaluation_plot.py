@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.extras import how_to_install
 from knowledge_rag.evaluation.evaluation_report import RELEVANCE_ABOVE
 from knowledge_rag.local.errors import NotInstalled
 from knowledge_rag.orchestrator.wording import counted
@@ -63,7 +64,7 @@ def check_plot(path: Path, cache_dir: Path) -> None:
         import matplotlib.figure  # noqa: F401, PLC0415 - an extra, and slow to load
     except ImportError as error:
         raise NotInstalled(
-            f"{error.name} is not installed: drawing needs `pip install 'knowledge-rag[eval]'`"
+            f"{error.name} is not installed, which drawing needs: {how_to_install('eval')}"
         ) from error
 
 

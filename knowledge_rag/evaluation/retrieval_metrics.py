@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.extras import how_to_install
 from knowledge_rag.local.errors import NotInstalled
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def check_installed() -> None:
         import ir_measures  # noqa: F401, PLC0415
     except ImportError as error:
         raise NotInstalled(
-            f"{error.name} is not installed: evaluating needs `pip install 'knowledge-rag[eval]'`"
+            f"{error.name} is not installed, which evaluating needs: {how_to_install('eval')}"
         ) from error
 
 

@@ -15,6 +15,7 @@ import boto3
 import httpx
 import pytest
 
+from knowledge_rag.core.extras import how_to_install
 from knowledge_rag.orchestrator.advisors.calls import DEADLINE_SECONDS
 from tests.support.cli import SECONDS, assert_one_line, assert_verbatim, lines_of
 from tests.support.local import RUNBOOKS, write_files
@@ -223,7 +224,7 @@ def test_without_the_consoles_packages_the_api_is_served_and_that_is_said(cli, k
         assert ready["console_url"] is None
         assert httpx.get(ready["endpoint_url"]).status_code == 404
         said = process.stderr.readline().decode()
-        assert said == "no console: install knowledge-rag[console]\n"
+        assert said == f"no console: {how_to_install('console')}\n"
 
 
 def test_options_that_can_not_be_served_are_told_in_one_line(cli, kb):

@@ -134,7 +134,5 @@ def test_it_measures_without_what_python_deprecates(monkeypatch):
 
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ir_measures", None)
-    with pytest.raises(
-        NotInstalled, match=r"ir_measures is not installed: .*'knowledge-rag\[eval\]'"
-    ):
+    with pytest.raises(NotInstalled, match=r"ir_measures is not installed, .*'\.\[eval\]'"):
         measure([row()], [[]])
