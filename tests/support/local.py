@@ -25,7 +25,8 @@ class _Remembering(MiniLm):
     """The real model, which works out each text once: the same text gives the same bits."""
 
     def __init__(self, settings: LocalSettings) -> None:
-        super().__init__(settings)
+        # threads change no bit, and the processors are shared with other tests
+        super().__init__(settings, threads=1)
         self._vectors: dict[str, Vector] = {}
 
     def embed(self, text: str) -> Vector:
