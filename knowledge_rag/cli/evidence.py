@@ -10,6 +10,7 @@ from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.guardrails.headings import heading_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +60,8 @@ def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> No
     # on one line, whatever it holds: several could pass for a citation that was never returned
     where = metadata.get("section_path") or metadata.get("title") or citation.source_file
     score = f"{result['relevance_score']:.2f}" if "relevance_score" in result else "-"
-    _print(console, (f"{number}. {' '.join(where.split())}", "bold"), (f"  score {score}", "dim"))
+    where = heading_words(where) or citation.source_file
+    _print(console, (f"{number}. {where}", "bold"), (f"  score {score}", "dim"))
     _print(console, (f"   {citation}", "cyan"))
     width = len(str(citation.end_line))
     lines = result["content"].split("\n")

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def _print_sources(console: Console, cited: Sequence[CitedLines]) -> None:
     for one in cited:
         lines = one.citation
         last = f"-{lines.end_line}" if lines.end_line > lines.start_line else ""
-        section = f"  ({' '.join(lines.section_header.split())})" if lines.section_header else ""
+        heading = heading_words(lines.section_header)
+        section = f"  ({heading})" if heading else ""
         where = f"{_INDENT}{lines.source_file}:{lines.start_line}{last}"
         console.print(Text.assemble((neutralise(where), "cyan"), (neutralise(section), "dim")))
 

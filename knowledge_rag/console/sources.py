@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from knowledge_rag.console.freshness import stale_at_a_glance
 from knowledge_rag.console.links import citation_url
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.staleness import CitedLines
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _card(
         "citation": one["citation"],
         "reference": str(citation),
         "content": one["content"],
-        "section": citation.section_header,
+        "section": heading_words(citation.section_header),
     }
     card |= {name: one[key] for key, name in _KNOWN.items() if key in one}
     if is_web_address(one.get("source_url")):

@@ -211,8 +211,8 @@ def _html(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     closed = body.startswith("<!--") and "-->" in body[5:]
     if _FENCE_LIKE.match(line) or (_ENDLESS.search(body) and not closed):
         return _parted(blocks)
-    if blocks.in_html and _past_markers(line)[1]:  # an item, to who takes no HTML for what it is
-        return _parted(blocks)
+    if blocks.in_html and (offset := _past_markers(line)[1]):  # an item, to who takes HTML for text
+        blocks = blocks._replace(list_offset=offset)
     return _TEXT, blocks._replace(after_blank=False, in_code=False, in_html=True, in_text=False)
 
 

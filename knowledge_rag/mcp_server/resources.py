@@ -12,6 +12,7 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.lines import BLANKS
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
+from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.mcp_server.links import TEMPLATE, Link, mime_type, parse_link
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def listed(documents: Documents, cursor: str | None) -> types.ListResourcesResul
         types.Resource(
             uri=str(Link(one.source_file)),
             name=one.source_file,
-            title=one.title or None,
+            title=heading_words(one.title) or None,
             mime_type=mime_type(one.source_file),
         )
         for one in found[:PAGE]

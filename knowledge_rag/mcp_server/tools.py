@@ -12,6 +12,7 @@ from mcp import types
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.retrieval import fit
 from knowledge_rag.core.tool import MAX_TOOL_RESULTS, TOOL_NAMES
+from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.mcp_server.links import Link, mime_type
 from knowledge_rag.mcp_server.schemas import (
     VERIFICATION_INPUT,
@@ -160,6 +161,6 @@ def _link(citation: Citation) -> types.ResourceLink:
     return types.ResourceLink(
         uri=str(Link.to(citation)),
         name=f"{citation.source_file}, lines {citation.start_line}-{citation.end_line}",
-        title=citation.section_header or None,
+        title=heading_words(citation.section_header) or None,
         mime_type=mime_type(citation.source_file),
     )
