@@ -102,23 +102,27 @@ def everything(
 ) -> None:
     """Run every benchmark once, with its defaults.
 
-    Takes some minutes. Prints one table, or all figures as JSON. Exits 1 if an aim was missed or a benchmark failed.
+    Takes some minutes. Prints a table of each as it is done and one of all, or all figures as JSON. Exits 1 if an aim
+    was missed or a benchmark failed.
     """
-    from knowledge_rag.evaluation.bench_summary import all_reached, as_dict, as_table, run_all
+    from knowledge_rag.evaluation.bench_summary import all_reached, as_dict, as_table, run_one
     from knowledge_rag.evaluation.search_plot import write_search_plot
 
     _check_plot(plot)
-    with progress_bar() as progress:
-        done = list(run_all(_benches(docs), progress))
-    for each in done:
-        if plot is not None and each.name == "search" and each.report is not None:
+    benches = _benches(docs)
+    done = []
+    for number, (name, bench) in enumerate(benches.items()):
+        with progress_bar() as progress:
+            progress(number, len(benches), name)
+            each = run_one(name, bench)
+        done.append(each)
+        if each.report is not None and not json:
+            out().print(bench.as_table(each.report))
+        if each.report is not None and plot is not None and name == "search":
             write_search_plot(each.report, plot)
     if json:
         print_json(as_dict(done))
     else:
-        for each in done:
-            if each.report is not None:
-                out().print(each.bench.as_table(each.report))
         out().print(as_table(done))
     if not all_reached(done):
         raise typer.Exit(ExitCode.FINDINGS)

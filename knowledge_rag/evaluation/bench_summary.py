@@ -11,7 +11,7 @@ from rich.text import Text
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import RenderableType
 
@@ -66,17 +66,13 @@ class Done:
         return found
 
 
-def run_all(
-    benches: Mapping[str, Bench], progress: Callable[[int, int, str], None]
-) -> Iterator[Done]:
-    """Run benchmarks one after the other; one that fails costs no other one."""
-    for number, (name, bench) in enumerate(benches.items()):
-        progress(number, len(benches), name)
-        try:
-            yield Done(name, bench, bench.run())
-        except Exception as error:  # noqa: BLE001 - told in its line; hours of the others stay
-            problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            yield Done(name, bench, problem=" ".join(problem.split()))
+def run_one(name: str, bench: Bench) -> Done:
+    """Run a benchmark; one that fails costs no other one."""
+    try:
+        return Done(name, bench, bench.run())
+    except Exception as error:  # noqa: BLE001 - told in its line; minutes of the others stay
+        problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return Done(name, bench, problem=" ".join(problem.split()))
 
 
 def as_dict(done: Sequence[Done]) -> dict[str, Any]:

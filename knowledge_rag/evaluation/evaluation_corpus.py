@@ -110,6 +110,10 @@ class CitationCheck:
             return None
         return b"\n".join(lines[citation.start_line - 1 : citation.end_line])
 
+    def length(self, source_file: str) -> int:
+        """Give how many lines a document has; none where it can't be read."""
+        return len(self._read(source_file))
+
     def _read(self, source_file: str) -> list[bytes]:
         if source_file not in self._lines:
             self._lines[source_file] = self._split(source_file)
@@ -143,6 +147,16 @@ def doubts_about_labels(rows: tuple[Row, ...], documents: Documents) -> Iterator
     if changed:
         others = counted(len(changed), "document")
         yield f"the labels were made on other versions of {others}: {_some(changed)}"
+    reader = documents.reader()
+    past = {
+        f"{t.source_file} has {counted(have, 'line')}, labelled to {t.lines[1]}"
+        for t in targets
+        if t.lines
+        and t.source_file not in gone
+        and t.lines[1] > (have := reader.length(t.source_file))
+    }
+    if past:
+        yield f"lines are labelled that are not there: {_some(past)}"
 
 
 @contextmanager

@@ -146,6 +146,7 @@ def _draw_latency(axes: Axes, evaluation: Evaluation) -> None:
         axes.axvline(found.p95, color=GREY, linestyle="--", linewidth=1, label=label)
     axes.set(title="Latency", xlabel="time (ms)", ylabel="number of queries")
     axes.set_xlim(left=0)
+    axes.set_ylim(top=1.4 * axes.get_ylim()[1])  # room for the legend, which hides no bar then
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="upper right", edgecolor="none")
 

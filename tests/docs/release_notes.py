@@ -37,7 +37,9 @@ def notes(changelog: str, version: str) -> str:
     """
     found = sections(changelog)
     if not found.get(version):
-        raise KeyError(f"no notes of {version}; there are notes of {', '.join(found)}")
+        raise KeyError(
+            f"no notes of {version}; there are notes of {', '.join(found)}: make notes VERSION=..."
+        )
     return found[version]
 
 

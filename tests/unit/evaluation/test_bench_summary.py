@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from knowledge_rag.evaluation.bench_summary import Bench, all_reached, as_dict, as_table, run_all
+from knowledge_rag.evaluation.bench_summary import Bench, all_reached, as_dict, as_table, run_one
 from knowledge_rag.evaluation.embedding_bench import EmbeddingReport, run_embedding_bench
 from knowledge_rag.evaluation.embedding_bench import as_table as embedding_table
 from knowledge_rag.evaluation.ingest_bench import as_table as ingest_table
@@ -35,11 +35,7 @@ def bench(outcome):
 
 
 def done_with(**outcomes):
-    seen = []
-    benches = {name: bench(outcome) for name, outcome in outcomes.items()}
-    done = list(run_all(benches, lambda *progress: seen.append(progress)))
-    assert seen == [(n, len(outcomes), name) for n, name in enumerate(outcomes)]
-    return done
+    return [run_one(name, bench(outcome)) for name, outcome in outcomes.items()]
 
 
 def test_each_has_a_line_with_what_it_came_to():

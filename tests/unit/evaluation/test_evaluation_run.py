@@ -206,6 +206,12 @@ def test_labels_that_do_not_fit_the_documents_are_named(documents):
     )
     (one,) = doubts(changed)
     assert one == f"the labels were made on other versions of 1 document: {RDS}"
+    length = documents.reader().length(RDS)
+    assert doubts(Target(RDS, (length, length))) == []
+    (one,) = doubts(Target(RDS, (2, length + 1)), Target(RDS, (1, 2)))
+    assert one == (
+        f"lines are labelled that are not there: {RDS} has {length} lines, labelled to {length + 1}"
+    )
 
 
 def test_files_that_can_t_be_read_are_told_and_are_part_of_nothing(tmp_path):
