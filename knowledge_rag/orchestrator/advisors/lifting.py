@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.core.chunking import PLAIN_SUFFIXES
+from knowledge_rag.orchestrator.advisors.folded import shown
 from knowledge_rag.orchestrator.answer_text import (
     MAX_DEPTH,
     Form,
@@ -32,8 +33,6 @@ _MARKS: Final = {Form.PROSE: _QUOTE_MARK, Form.HEADING: _HEADING_MARK}
 _CHECKBOX: Final = re.compile(r"\A\[[ xX]\][ \t]+")
 _ORDERED: Final = re.compile(r"[ \t]*\d{1,9}[.)][ \t]")
 _FENCE: Final = re.compile(r" {0,3}(?:`{3,}|~{3,})[ \t]*[\w{]")
-_HTML: Final = re.compile(r" {0,3}<[A-Za-z/!?]")
-"""What begins a block that a reader of the rendered page may never see: a comment, say."""
 _ANY_FENCE: Final = re.compile(r"[ \t]*(?:`{3,}|~{3,})")
 _SENTENCE_ENDS: Final = (".", ":", "!", "?", ")", "*", '"', "|", "\u3002", "\uff1a")
 _POINTER: Final = re.compile(r"^\W*(?:related|see also|references?)\b", re.IGNORECASE)
@@ -118,14 +117,16 @@ def lifted_from(passage: Passage, told: set[str]) -> list[Lifted]:
         told: the words that tell of the incident: of a table only the rows that share some count.
     """
     seen = _behind_comment(passage.lines)
-    whole = list(blocks_of(seen))
-    lifter = _Lifter(passage, told)
-    if _begins_outside_code(passage):
-        return list(lifter.lift(whole))
-    if _pairs_up(whole):
-        return [] if _is_code(passage, whole) else list(lifter.lift(whole))
-    rest = list(blocks_of(_behind_first_fence(seen)))
-    return list(lifter.lift(rest)) if _pairs_up(rest) and not _is_torn(whole) else []
+    if not _begins_outside_code(passage):
+        whole = list(blocks_of(seen))
+        if not _pairs_up(whole):
+            seen = _behind_first_fence(seen)
+            if _is_torn(whole) or not _pairs_up(list(blocks_of(seen))):
+                return []
+        elif _is_code(passage, whole):
+            return []
+    blocks = list(blocks_of(shown(seen, passage.within)))
+    return list(_Lifter(passage, told).lift(blocks))
 
 
 def _begins_outside_code(passage: Passage) -> bool:
@@ -234,7 +235,7 @@ class _Lifter:
             elif block.form is Form.CODE:
                 yield from self._code(heading, [block, *blocks[position:behind]])
                 position = behind
-            elif block.form is not Form.RULE and not _HTML.match(block.lines[0].text):
+            elif block.form is not Form.RULE:
                 yield from self._words(block, blocks[position:behind])
                 position = behind
             heading = heading if block.form is Form.RULE else None

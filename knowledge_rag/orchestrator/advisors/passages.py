@@ -6,15 +6,16 @@ one, and each line remembers which entry of the ledger holds it, so that it can 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.metadata import SECTION_PATH, SECTION_SEPARATOR, TITLE
+from knowledge_rag.orchestrator.advisors.folded import still_open
 from knowledge_rag.orchestrator.advisors.sections import purpose_of
 from knowledge_rag.orchestrator.answer_text import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.orchestrator.advisors.sections import Purpose
@@ -35,6 +36,7 @@ class Passage:
         path: headings above the lines, outermost first.
         lines: with their numbers in the document, blank ones between chunks included.
         entries: from each line's number to the number of the ledger's entry that holds it.
+        within: elements of HTML that the lines right above leave open, as far as was retrieved.
     """
 
     source_file: str
@@ -42,6 +44,7 @@ class Passage:
     path: tuple[str, ...]
     lines: tuple[Line, ...]
     entries: dict[int, int]
+    within: tuple[str, ...] = ()
 
 
 def passages_of(findings: Findings) -> list[Passage]:
@@ -56,7 +59,24 @@ def passages_of(findings: Findings) -> list[Passage]:
             runs[-1].append((number, result))
         else:
             runs.append([(number, result)])
-    return [_passage(run) for run in runs]
+    return _with_what_is_open([_passage(run) for run in runs])
+
+
+def _with_what_is_open(passages: Sequence[Passage]) -> list[Passage]:
+    """Tell passages right below another of their document what that one leaves open."""
+    told: list[Passage] = []
+    for passage in passages:
+        before = told[-1] if told else None
+        if (
+            before is not None
+            and before.source_file == passage.source_file
+            and passage.lines[0].number - before.lines[-1].number - 1 <= _BLANK_BETWEEN
+        ):
+            within = still_open(before.lines, before.within)
+            told.append(replace(passage, within=within) if within else passage)
+        else:
+            told.append(passage)
+    return told
 
 
 def path_of(result: RetrievalResult) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
-from knowledge_rag.orchestrator.advisors.lifting import ORDERED, PARAGRAPH, lifted_from
+from knowledge_rag.orchestrator.advisors.lifting import ORDERED, PARAGRAPH, WARNING, lifted_from
 from knowledge_rag.orchestrator.advisors.passages import passages_of
 from knowledge_rag.orchestrator.advisors.sections import Purpose
 from knowledge_rag.orchestrator.confidence import told_of, words_of
@@ -31,7 +31,7 @@ SHARES: Final = {
     Purpose.OTHER: (4, 6),
     Purpose.RESOLUTION: (5, 6),
     Purpose.VERIFICATION: (1, 3),
-    Purpose.ROLLBACK: (1, 1),
+    Purpose.ROLLBACK: (3, 6),
     Purpose.ESCALATION: (1, 1),
     Purpose.INTRODUCTION: (5, 6),
 }
@@ -238,8 +238,12 @@ def _choose_from(
 def _with_those_before(step: Lifted, ranked: Sequence[Ranked]) -> list[Lifted]:
     """Give a step and, of a numbered list that resolves, the retrieved ones before it.
 
-    Who is told to skip a record has to be told to stop the consumers first.
+    Who is told to skip a record has to be told to stop the consumers first. What undoes something is
+    taken in turn however it is listed, and what its section warns of is told in any case.
     """
+    if step.purpose is Purpose.ROLLBACK:
+        section = [it.step for it in ranked if it.step.passage is step.passage]
+        return [it for it in section if it.kind is WARNING or it.numbers <= step.numbers]
     if step.kind is not ORDERED or step.purpose not in _IN_TURN:
         return [step]
     listed = [it.step for it in ranked if it.step.kind is ORDERED]
