@@ -101,7 +101,7 @@ def choose(findings: Findings, incident: Incident) -> list[Lifted]:
             break
         for turn in (0, 1):
             _choose_from(ranked[name], chosen, {it: most[turn] for it, most in SHARES.items()})
-    return _in_order(chosen, list(documents), ranked)
+    return _in_order(chosen, list(documents))
 
 
 def _steps_for(passages: Sequence[Passage], alert: str, told: set[str]) -> list[Lifted]:
@@ -137,27 +137,20 @@ def _behind_opening(steps: Sequence[Lifted]) -> Sequence[Lifted]:
     return steps[next(listed, 0) :]
 
 
-def _in_order(
-    chosen: list[Lifted], documents: Sequence[str], ranked: Mapping[str, Sequence[Ranked]]
-) -> list[Lifted]:
-    """Put steps in the order of documents, purposes, sections and lines.
+def _in_order(chosen: list[Lifted], documents: Sequence[str]) -> list[Lifted]:
+    """Put steps in the order of documents, purposes and lines.
 
     What is checked or undone when all is over comes after what another document resolves it with.
-    Sections of one purpose are ways to choose from, so the worthiest comes first; the steps of one
-    section follow each other.
+    Which sections of one purpose are drawn on follows what fits; their order is the author's, who may
+    have put what finds the cause before what is only safe behind it.
     """
     order = {name: place for place, name in enumerate(documents)}
-    sections: dict[tuple[str, tuple[str, ...]], float] = defaultdict(float)
-    for it in (it for name in documents for it in ranked[name]):
-        section = it.step.source_file, it.step.passage.path
-        sections[section] = max(sections[section], it.worth)
     return sorted(
         chosen,
         key=lambda it: (
             it.purpose in _AFTERWARDS,
             order[it.source_file],
             it.purpose,
-            -sections[it.source_file, it.passage.path],
             it.numbers,
         ),
     )
