@@ -37,6 +37,8 @@ A = Lines(("a.md",), 1, 2)
         ("Source: 1-2, Source: 3", (Numbers(1, 2), Numbers(3, 3))),
         ("Source #1", (Numbers(1, 1),)),
         ("Source: #1", Unparsable()),
+        ("Source X1", Unparsable()),
+        ("<b>Source</b>", Unparsable(bare=True)),
         ("`Source 1`", (Numbers(1, 1),)),
         ("1 & 2; 3", (Numbers(1, 1), Numbers(2, 2), Numbers(3, 3))),
         ("1~2", (Numbers(1, 2),)),
