@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.orchestrator.advisors.folded import shown
+from knowledge_rag.orchestrator.advisors.tables import is_of_steps, is_rest_of_steps, rows_of
 from knowledge_rag.orchestrator.answer_text import (
     MAX_DEPTH,
+    Block,
     Form,
     blocks_of,
     code_of,
@@ -18,14 +20,13 @@ from knowledge_rag.orchestrator.answer_text import (
     inside,
     is_closed,
 )
-from knowledge_rag.orchestrator.confidence import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from knowledge_rag.orchestrator.advisors.passages import Passage
     from knowledge_rag.orchestrator.advisors.sections import Purpose
-    from knowledge_rag.orchestrator.answer_text import Block, Line
+    from knowledge_rag.orchestrator.answer_text import Line
 
 _QUOTE_MARK: Final = re.compile(r" {0,3}>[ \t]?")
 _HEADING_MARK: Final = re.compile(r"^ {0,3}#{1,6}[ \t]+")
@@ -35,6 +36,7 @@ _ORDERED: Final = re.compile(r"[ \t]*\d{1,9}[.)][ \t]")
 _FENCE: Final = re.compile(r" {0,3}(?:`{3,}|~{3,})[ \t]*[\w{]")
 _ANY_FENCE: Final = re.compile(r"[ \t]*(?:`{3,}|~{3,})")
 _SENTENCE_ENDS: Final = (".", ":", "!", "?", ")", "*", '"', "|", "\u3002", "\uff1a")
+_UNDERLINE: Final = re.compile(r" {0,3}=+[ \t\r]*\Z")
 _POINTER: Final = re.compile(r"^\W*(?:related|see also|references?)\b", re.IGNORECASE)
 """Words that lead to another document and ask for nothing."""
 
@@ -67,12 +69,7 @@ INTRODUCED: Final = Kind("introduced code", 0.25)
 WARNING: Final = Kind("quote", 0.2)
 PARAGRAPH: Final = Kind("paragraph", -0.2)
 ROWS: Final = Kind("table", 0.1)
-
-MIN_ROW_WORDS: Final = 2
-"""Words that a row of a table shares with the incident at least to be given."""
-
-MAX_ROWS: Final = 3
-"""Rows of one table at most."""
+STEPS: Final = Kind("table of steps", 0.3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +115,33 @@ def lifted_from(passage: Passage, told: set[str]) -> list[Lifted]:
     """
     seen = _behind_comment(passage.lines)
     if not _begins_outside_code(passage):
-        whole = list(blocks_of(seen))
+        whole = list(_blocks(seen))
         if not _pairs_up(whole):
             seen = _behind_first_fence(seen)
-            if _is_torn(whole) or not _pairs_up(list(blocks_of(seen))):
+            if _is_torn(whole) or not _pairs_up(list(_blocks(seen))):
                 return []
         elif _is_code(passage, whole):
             return []
-    blocks = list(blocks_of(shown(seen, passage.within)))
+    blocks = list(_blocks(shown(seen, passage.within)))
     return list(_Lifter(passage, told).lift(blocks))
+
+
+def _blocks(lines: Sequence[Line]) -> Iterator[Block]:
+    """Give the blocks of lines; a paragraph underlined with ``=`` is a heading, what follows is none."""
+    for block in blocks_of(lines):
+        below = list(block.lines)
+        while block.form is Form.PROSE and (place := _underlined(below)):
+            yield Block(Form.HEADING, tuple(below[:place]))
+            below = below[place + 1 :]
+        if below:
+            yield Block(block.form, tuple(below))
+
+
+def _underlined(lines: Sequence[Line]) -> int:
+    """Give how many lines stand above the first one that underlines, 0 if none does."""
+    if not lines or _QUOTE_MARK.match(lines[0].text):
+        return 0
+    return next((it for it, line in enumerate(lines) if it and _UNDERLINE.match(line.text)), 0)
 
 
 def _begins_outside_code(passage: Passage) -> bool:
@@ -262,10 +277,10 @@ class _Lifter:
 
     def _words(self, head: Block, codes: Sequence[Block]) -> Iterator[Lifted]:
         if head.form is Form.TABLE:
-            yield from self._step([head], ROWS)
+            yield from self._step([head], STEPS if is_of_steps(head) else ROWS)
         elif _QUOTE_MARK.match(head.lines[0].text):
             yield from self._step([head, *codes], WARNING)
-        elif not _POINTER.match(head.lines[0].text):
+        elif not _POINTER.match(head.lines[0].text) and not is_rest_of_steps(head):
             yield from self._step([head, *codes], INTRODUCED if codes else PARAGRAPH)
 
     def _step(self, blocks: Sequence[Block], kind: Kind) -> Iterator[Lifted]:
@@ -283,7 +298,7 @@ class _Lifter:
                     commands.append(Command(language, code))
                     numbers |= {line.number for line in block.lines}
             else:
-                words += self._rows(block) if block.form is Form.TABLE else _plain(block)
+                words += rows_of(block, self._told) if block.form is Form.TABLE else _plain(block)
         action = _CHECKBOX.sub("", "\n".join(line.text for line in words).strip()).strip()
         leads = kind is PARAGRAPH or any(block.form is Form.TABLE for block in blocks)
         if _says_something(action) and (commands or not leads or action[-1] != ":"):
@@ -294,21 +309,9 @@ class _Lifter:
         """Whether all lines were retrieved: code is not put together over a line nobody has seen."""
         return all(line.number in self._passage.entries for line in block.lines)
 
-    def _rows(self, table: Block) -> list[Line]:
-        """Give the rows of a table that speak of the incident, below what its columns are."""
-        ranked = [(len(self._told & words_of([line.text])), line) for line in table.lines[2:]]
-        shared = sorted((it for it in ranked if it[0] >= MIN_ROW_WORDS), key=lambda it: -it[0])
-        chosen = sorted((line for _, line in shared[:MAX_ROWS]), key=lambda line: line.number)
-        return [_bare_row(line) for line in ([table.lines[0], *chosen] if chosen else [])]
-
 
 def _says_something(action: str) -> bool:
     return any(map(str.isalnum, action)) and not _NOTHING.match(action)
-
-
-def _bare_row(line: Line) -> Line:
-    text = line.text.strip().removeprefix("|").removesuffix("|").strip()
-    return line._replace(text=text)
 
 
 def _plain(block: Block) -> Iterator[Line]:
