@@ -38,6 +38,8 @@ ENOUGH_DOCUMENTS: Final = 2
 """Cited documents from which more add nothing."""
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
+_LONG_STEM: Final = 6
+"""Letters of a stem from which a last ``i`` says nothing: ``expiri``, but ``queri`` stays."""
 _COMMON: Final = frozenset({
     "a", "about", "above", "after", "all", "alarm", "alert", "also", "am", "an", "and", "any",
     "are", "as", "at", "be", "because", "been", "before", "below", "but", "by", "can", "did",
@@ -149,9 +151,16 @@ def told_of(incident: Incident) -> set[str]:
 
 
 def words_of(texts: Iterable[str]) -> set[str]:
-    """Give the stems of the words of texts that tell something, names taken apart."""
+    """Give the stems of the words of texts that tell something, names taken apart.
+
+    ``expiry`` and ``expires`` are one word here: of longer stems, a last ``i`` (a ``y`` once) is cut.
+    """
     words = (found[0].lower() for text in texts for found in _WORD.finditer(text))
-    return {stem(word) for word in words if word not in _COMMON and len(word) > 1}
+    return {_root(stem(word)) for word in words if word not in _COMMON and len(word) > 1}
+
+
+def _root(stemmed: str) -> str:
+    return stemmed[:-1] if len(stemmed) >= _LONG_STEM and stemmed[-1] == "i" else stemmed
 
 
 def _held(findings: Findings, cited: Sequence[Cited]) -> Iterator[str]:

@@ -125,3 +125,8 @@ def test_names_are_taken_apart_and_words_of_any_incident_left_out():
     assert words_of(["OrdersDbWriterUnavailable", "the alarm for orders-db"]) == {
         "order", "db", "writer", "unavail"
     }  # fmt: skip
+
+
+def test_words_that_differ_in_a_last_y_are_one():
+    assert words_of(["expiry"]) == words_of(["expires"]) == words_of(["expired", "EXPIRING"])
+    assert words_of(["query"]) != words_of(["quer"])
