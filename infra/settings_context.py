@@ -23,7 +23,7 @@ def given_values(
     Args:
         context: everything of ``cdk.json`` and the command line.
         known: names of settings, in the order in which people are told of them.
-        problems: takes names that are none of these.
+        problems: takes names that are none of these, and those that stand without the prefix.
     """
     file = context.get(CONTEXT_KEY, {})
     if isinstance(file, str):  # -c knowledge-rag='{"preset": "prod"}'
@@ -38,6 +38,8 @@ def given_values(
     for key, value in context.items():
         if key.startswith(CONTEXT_KEY + ":"):
             given[key.removeprefix(CONTEXT_KEY + ":")] = value
+    for key in sorted(set(context) & set(known)):  # preset=prod, which would be no one's
+        problems.add(key, context[key], f"{CONTEXT_KEY}:{key}, with its prefix")
     for key in sorted(set(given) - set(known)):
         problems.add(key, given.pop(key), f"one of {', '.join(known)}", unknown=True)
     return given

@@ -56,6 +56,14 @@ def test_the_command_line_wins_over_the_file():
     assert read.store.network is Network.PRIVATE
 
 
+def test_a_setting_without_its_prefix_is_not_passed_over():
+    with pytest.raises(SettingsError) as raised:
+        load_settings({"preset": "prod", "@aws-cdk/core:something": True})
+    assert str(raised.value).splitlines()[1:] == [
+        '  preset = "prod": allowed is knowledge-rag:preset, with its prefix'
+    ]
+
+
 def test_the_command_line_may_give_them_all_as_one_object():
     assert load_settings({"knowledge-rag": '{"preset": "prod"}'}) == settings(preset="prod")
 
