@@ -39,6 +39,9 @@ PLACED: Final = "placed"
 LABEL: Final = "label"
 """Class of a paragraph that names a part of the answer: it says nothing that could rest on lines."""
 
+HELD: Final = "held"
+"""Class of an inner list item whose lines stand in what an item around it cites."""
+
 _MARKS: Final = re.compile(f"[{OPEN}{CLOSE}]")
 _PLACE: Final = re.compile(rf"\[{OPEN}(\d+){CLOSE}\]")
 _LANGUAGE: Final = re.compile(r"[a-z0-9+#-]{1,20}")
@@ -65,6 +68,11 @@ def mark_of(number: int) -> str:
 def places_in(source: str) -> list[int]:
     """Give the numbers of the references in a piece of Markdown."""
     return [int(number) for number in _PLACE.findall(source)]
+
+
+def without_places(source: str) -> str:
+    """Give a piece of Markdown without its references."""
+    return _PLACE.sub("", source)
 
 
 def parser() -> MarkdownIt:

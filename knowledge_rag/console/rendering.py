@@ -11,6 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.console.held import Contents, mark_held
 from knowledge_rag.console.markup import (
     PLACED,
     WRITTEN,
@@ -55,10 +56,19 @@ class AnswerRenderer:
 
     def __init__(self) -> None:
         self._references: list[Reference] = []
+        self._contents = Contents()
         self._open = ""
         self._rendered = 0  # how long the open part was when it was rendered last
         self._closed = 0
         self._shown: list[str] = []
+
+    def know(self, sources: Iterable[Mapping[str, Any]]) -> None:
+        """Take the evidence that the answer refers to.
+
+        Args:
+            sources: its cards.
+        """
+        self._contents = Contents(sources)
 
     def feed(self, parts: Iterable[Mapping[str, Any]]) -> None:
         """Take the next parts of the verified answer, as the orchestrator tells them.
@@ -119,6 +129,7 @@ class AnswerRenderer:
             WRITTEN: {number: plain(self._references[number].text) for number in meant},
         }
         prepare(block.tokens)
+        mark_held(block.tokens, block.source, self._references, self._contents)
         html = _parser().renderer.render(block.tokens, _parser().options, env)
         lost = "".join(mark_of(number) for number in meant if number not in env[PLACED])
         return sanitised(f"{html}<p>{lost}</p>" if lost else html, self._references)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import nh3
 
 from knowledge_rag.console.links import document_url
-from knowledge_rag.console.markup import CLOSE, LABEL, OPEN
+from knowledge_rag.console.markup import CLOSE, HELD, LABEL, OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,6 +29,7 @@ _TAGS: Final = frozenset(
 _ATTRIBUTES: Final[Mapping[str, set[str]]] = {
     "a": {"href"},
     "code": {"class"},
+    "li": {"class"},
     "ol": {"start"},
     "p": {"class"},
     "span": {"class"},
@@ -37,6 +38,7 @@ _ATTRIBUTES: Final[Mapping[str, set[str]]] = {
 }
 _VALUES: Final = {
     ("code", "class"): re.compile(r"language-[a-z0-9+#-]{1,20}"),
+    ("li", "class"): re.compile(HELD),
     ("ol", "start"): re.compile(r"[0-9]{1,9}"),
     ("p", "class"): re.compile(LABEL),
     ("span", "class"): re.compile(r"host"),

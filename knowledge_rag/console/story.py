@@ -96,6 +96,7 @@ class Story:
                 yield "status", _found(event)
             case "evidence":
                 self.sources = cards(event["sources"], self.now, self.corpus)
+                self._renderer.know(self.sources)
                 yield "citations", {"sources": self.sources}
                 yield "status", {"stage": "writing", "message": "Writing the answer"}
             case "restarted":
@@ -128,6 +129,7 @@ class Story:
         self.text = self._untold = ""
         self.parts, self.blocks, self.cited = [], {}, set()
         self._renderer = AnswerRenderer()
+        self._renderer.know(self.sources)
 
 
 def removed_of(consultation: Consultation) -> list[dict[str, Any]]:

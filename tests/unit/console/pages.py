@@ -7,12 +7,13 @@ from html.parser import HTMLParser
 from knowledge_rag.console.rendering import AnswerRenderer
 
 PLAIN = (
-    *("h3", "h4", "h5", "h6", "ul", "li", "blockquote", "pre", "em", "strong", "s"),
+    *("h3", "h4", "h5", "h6", "ul", "blockquote", "pre", "em", "strong", "s"),
     *("table", "thead", "tbody", "tr", "hr", "br", "sup"),
 )
 ALLOWED = {
     "a": {"href", "target", "rel", "class", "data-number", "data-lines", "aria-label"},
     "code": {"class"},
+    "li": {"class"},
     "ol": {"start"},
     "p": {"class"},
     "span": {"class"},
@@ -98,6 +99,8 @@ def assert_inert(html, cites=0):
             assert attributes["rel"] == "noopener noreferrer"
     for attributes in page.named("span"):
         assert attributes == {"class": "host"}
+    for attributes in page.named("li"):
+        assert attributes in ({}, {"class": "held"})
     for attributes in page.named("code"):
         assert attributes.get("class", "language-x").startswith("language-")
     return page
