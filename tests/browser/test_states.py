@@ -26,7 +26,8 @@ def text_of(page):
 def test_nothing_documented_says_so_and_shows_no_text(page):
     page.open().ask(UNDOCUMENTED)
     expect(page.outcome).to_have_attribute("data-kind", "nothing")
-    assert "Nothing documented" in text_of(page)
+    assert "No documented steps found" in text_of(page)
+    assert "no steps could be made of them: look at them yourself" in text_of(page)
     assert page.page.locator(".block").count() == 0
     page.outcome.locator("summary").click()
     expect(page.outcome.locator(".queries li").first).to_have_text(UNDOCUMENTED)

@@ -35,10 +35,7 @@ function working(state) {
 /** @param {AnswerState} state @returns {Outcome} */
 function finished(state) {
   const { status, reason } = state.recommendation ?? {};
-  if (status === "no_match") return {
-    kind: "nothing", icon: "search", title: "Nothing documented",
-    text: "The knowledge base was searched, and none of its lines answers this. Other words may help: the service, the alert, what is failing.",
-  };
+  if (status === "no_match") return nothing(state.sources.length);
   if (status === "degraded") return degraded(reason);
   if (warningsOf(state).length || state.removed.length) return {
     kind: "warning", icon: "warning",
@@ -53,6 +50,19 @@ function finished(state) {
   return {
     kind: "ok", icon: "tick", title: cited ? `${counted(cited, "source")} cited.` : "Done.",
     text: state.recommendation?.recommendation?.summary ?? "",
+  };
+}
+
+const OTHER_WORDS = "Other words may help: the service, the alert, what is failing.";
+
+/** What came back may hold the answer all the same: only a person can tell. @param {number} passages @returns {Outcome} */
+function nothing(passages) {
+  const them = passages === 1 ? "it" : "them";
+  return {
+    kind: "nothing", icon: "search", title: passages ? "No documented steps found" : "Nothing documented",
+    text: passages
+      ? `${counted(passages, "passage")} came back, and no steps could be made of ${them}: look at ${them} yourself. ${OTHER_WORDS}`
+      : `The knowledge base was searched, and nothing came back that could answer this. ${OTHER_WORDS}`,
   };
 }
 
