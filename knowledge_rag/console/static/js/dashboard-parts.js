@@ -60,13 +60,13 @@ function counts(title, note, column, numbers, named) {
 /** @param {string} title @param {any} times @param {string} note */
 function histogram(title, times, note) {
   const rows = times.buckets.map(({ leMs, count }, index) => ({
-    label: leMs === null ? "more" : short(leMs), value: count,
+    label: leMs === null ? "more" : time(leMs), value: count,
     text: leMs === null ? `longer than ${time(times.buckets[index - 1].leMs)}` : `up to ${time(leMs)}`,
   }));
   const used = rows.map(({ value }, index) => (value ? index : -1)).filter((index) => index >= 0);
   const shown = rows.slice(Math.max(0, used[0] - 1), (used.at(-1) ?? 0) + 2);
   const middle = times.count ? `Half within ${time(times.p50Ms)}, 95 of 100 within ${time(times.p95Ms)}, all within ${time(times.maxMs)}.` : "";
-  const chart = used.length ? h("div", {}, columns(shown, title), h("p", { class: "axis", "aria-hidden": "true" }, "took up to … milliseconds")) : null;
+  const chart = used.length ? h("div", {}, columns(shown, title), h("p", { class: "axis", "aria-hidden": "true" }, "time, up to")) : null;
   return figure(title, `${note}. ${middle}`, chart, table(["Time", "Number"], rows.map(({ text, value }) => [text, value])));
 }
 
@@ -86,9 +86,4 @@ function percent(share) {
 function time(milliseconds) {
   if (milliseconds === null || milliseconds === undefined) return "–";
   return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${Number((milliseconds / 1000).toFixed(1))} s`;
-}
-
-/** @param {number} milliseconds */
-function short(milliseconds) {
-  return milliseconds < 1000 ? String(milliseconds) : `${milliseconds / 1000} s`;
 }
