@@ -10,6 +10,8 @@ import { lineText } from "./lines.js";
 /** @typedef {import("./lines.js").Range} Range */
 
 const GROUP = 50;
+/** Pixels below the edge under which lines are hidden: the uppermost line that can be read. */
+const BELOW = 16;
 
 export class DocumentLines {
   /** @type {HTMLElement[]} */
@@ -71,6 +73,18 @@ export class DocumentLines {
     const scroll = () => row.scrollIntoView({ block: "center" });
     scroll();
     requestAnimationFrame(scroll); // groups above may have got their real height
+  }
+
+  /**
+   * Gives the line that is looked at: the first marked one where it is in sight, else the uppermost.
+   * @param {number} top of what is in sight, in pixels
+   */
+  shownLine(top) {
+    const box = this.#range && this.#row(this.#range[0])?.getBoundingClientRect();
+    if (this.#range && box && box.bottom > top && box.top < window.innerHeight) return this.#range[0];
+    const { left, width } = this.element.getBoundingClientRect();
+    const row = document.elementFromPoint(left + width / 2, top + BELOW)?.closest(".document-lines .line");
+    return Number(row?.getAttribute("data-line") ?? 0) || 1;
   }
 
   /** @param {number} number */

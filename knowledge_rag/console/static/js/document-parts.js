@@ -67,15 +67,6 @@ function listed(numbers) {
   return numbers.slice(0, 12).join(", ") + (numbers.length > 12 ? " …" : "");
 }
 
-/** @param {{line: number, level: number, title: string}[]} sections */
-export function outline(sections) {
-  return [
-    h("h2", {}, "In this file"),
-    h("ol", {}, sections.map(({ line, level, title }) =>
-      h("li", { class: `level-${Math.min(level, 4)}` }, h("a", { href: lineHash(line, line) }, title)))),
-  ];
-}
-
 /** @param {import("./api.js").RequestFailed} error @param {() => void} retry */
 export function missing(error, retry) {
   const isUnknown = error.status === 404;

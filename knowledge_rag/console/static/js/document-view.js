@@ -4,7 +4,8 @@ import { announce } from "./announcer.js";
 import { clamped, documentUrl, lineHash, linesText, parsedHash, referenceText } from "./citations.js";
 import { copyButton } from "./copying.js";
 import { DocumentLines } from "./document-lines.js";
-import { documentHead, missing, notices, outline } from "./document-parts.js";
+import { DocumentOutline } from "./document-outline.js";
+import { documentHead, missing, notices } from "./document-parts.js";
 import { byId, counted, h } from "./dom.js";
 
 /** @typedef {import("./lines.js").Range} Range */
@@ -35,8 +36,8 @@ export class DocumentView {
     this.notices = h("div", { class: "notices" });
     this.head = h("div", { class: "document-head" });
     this.facts = h("div");
-    this.outline = h("nav", { class: "outline", "aria-label": "Headings of the file" });
-    this.body = h("div", { class: "document-body" }, this.lines.element, this.outline);
+    this.outline = new DocumentOutline(() => this.lines.shownLine(this.toolbar.getBoundingClientRect().bottom));
+    this.body = h("div", { class: "document-body" }, this.lines.element, this.outline.element);
   }
 
   /** Asks the server anew each time: the file may be another one by now. @param {URL} url */
@@ -103,8 +104,7 @@ export class DocumentView {
     this.heading.textContent = title;
     this.head.replaceChildren(...this.#backLink(), this.heading, this.facts);
     this.lines.fill(lines, pages);
-    this.outline.replaceChildren(...outline(sections));
-    this.outline.hidden = sections.length < 2;
+    this.outline.fill(sections);
     this.element.replaceChildren(this.head, this.notices, this.toolbar, this.body);
     this.#showRange(true);
     announce(`${title}, ${this.#range ? linesText(...this.#range) : "opened"}`);
@@ -122,6 +122,7 @@ export class DocumentView {
     this.chosen.replaceChildren(h("span", { class: "path" }, this.#path), " ",
       h("span", { class: "at" }, range ? linesText(...range) : counted(this.lines.count, "line")));
     this.#tell();
+    this.outline.follow();
     if (range && scroll) this.lines.scrollTo(range[0]);
     else if (scroll) scrollTo(0, 0);
   }
