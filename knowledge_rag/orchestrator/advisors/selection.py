@@ -235,12 +235,20 @@ def _with_those_before(step: Lifted, ranked: Sequence[Ranked]) -> list[Lifted]:
     taken in turn however it is listed, and what its section warns of is told in any case.
     """
     if step.purpose is Purpose.ROLLBACK:
-        section = [it.step for it in ranked if it.step.passage is step.passage]
-        return [it for it in section if it.kind is WARNING or it.numbers <= step.numbers]
+        steps = [it.step for it in ranked]
+        before = [it for it in steps if it.passage is step.passage and it.numbers <= step.numbers]
+        return [it for it in steps if it in before or _warns_of(it, step)]
     if step.kind is not ORDERED or step.purpose not in _IN_TURN:
         return [step]
     listed = [it.step for it in ranked if it.step.kind is ORDERED]
     return [it for it in listed if it.passage is step.passage and it.numbers <= step.numbers]
+
+
+def _warns_of(it: Lifted, step: Lifted) -> bool:
+    """Whether a quote stands in the section of a step, or in one around it."""
+    around = it.passage.path
+    same = it.source_file == step.source_file and it.purpose is step.purpose
+    return it.kind is WARNING and same and step.passage.path[: len(around)] == around
 
 
 def _repeats(step: Lifted, other: Lifted) -> bool:

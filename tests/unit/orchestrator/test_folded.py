@@ -37,6 +37,14 @@ def test_what_undoes_something_is_given_whole_with_its_warning_and_nothing_that_
     assert actions(HEAD + OLD_WAY + "\n" + listed + warned) == wanted
 
 
+def test_what_is_warned_of_above_several_ways_to_undo_something_is_told_with_each():
+    warned = "> **Warning**: this takes an hour.\n\n"
+    text = f"{HEAD}{warned}### The mail queue\n\n- Start the mail queue.\n\n### All\n\n- Burn it.\n"
+    assert actions(text)[:2] == ["**Warning**: this takes an hour.", "Start the mail queue."]
+    many = "".join(f"- Restart mail queue {number}.\n" for number in range(9))
+    assert actions(f"{HEAD}{many}\n{warned}")[-1] == "**Warning**: this takes an hour."
+
+
 def test_a_section_that_undoes_nothing_else_than_in_an_old_way_gives_no_step():
     assert actions(HEAD + OLD_WAY.replace("postsuper", "mail queue")) == []
 
