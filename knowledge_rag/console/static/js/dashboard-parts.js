@@ -60,7 +60,7 @@ function counts(title, note, column, numbers, named) {
 /** @param {string} title @param {any} times @param {string} note */
 function histogram(title, times, note) {
   const rows = times.buckets.map(({ leMs, count }, index) => ({
-    label: leMs === null ? "more" : time(leMs), value: count,
+    label: leMs === null ? "more" : time(leMs).replace(" ", "\n"), value: count,
     text: leMs === null ? `longer than ${time(times.buckets[index - 1].leMs)}` : `up to ${time(leMs)}`,
   }));
   const used = rows.map(({ value }, index) => (value ? index : -1)).filter((index) => index >= 0);
