@@ -82,9 +82,10 @@ export class DocumentLines {
   shownLine(top) {
     const box = this.#range && this.#row(this.#range[0])?.getBoundingClientRect();
     if (this.#range && box && box.bottom > top && box.top < window.innerHeight) return this.#range[0];
-    const { left, width } = this.element.getBoundingClientRect();
-    const row = document.elementFromPoint(left + width / 2, top + BELOW)?.closest(".document-lines .line");
-    return Number(row?.getAttribute("data-line") ?? 0) || 1;
+    // groups first: only that one has to be laid out
+    const group = lastAbove([...this.element.children], top + BELOW);
+    const row = group && lastAbove([...group.children], top + BELOW);
+    return Number(row?.getAttribute("data-line") ?? 1);
   }
 
   /** @param {number} number */
@@ -155,6 +156,17 @@ export class DocumentLines {
     this.#numberOf(next)?.focus({ preventScroll: true });
     this.#row(next)?.scrollIntoView({ block: "nearest" });
   }
+}
+
+/** @param {Element[]} elements one below the other @param {number} y @returns {Element | undefined} the last one that begins above */
+function lastAbove(elements, y) {
+  let [low, high] = [0, elements.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (elements[middle].getBoundingClientRect().top <= y) low = middle + 1;
+    else high = middle;
+  }
+  return elements[low - 1];
 }
 
 /** @param {Event} event */

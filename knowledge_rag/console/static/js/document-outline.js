@@ -13,7 +13,7 @@ export class DocumentOutline {
   #current;
   #drawing = 0;
 
-  /** @param {() => number} shownLine gives the line that is looked at, 0 for none */
+  /** @param {() => number} shownLine gives the line that is looked at */
   constructor(shownLine) {
     this.shownLine = shownLine;
     this.element = h("nav", { class: "outline", "aria-label": "Headings of the file" });
