@@ -65,13 +65,14 @@ class Story:
         """Tell what is to be known of the whole, but for where it is kept.
 
         Returns:
-            ``warnings``, where there are any.
+            What is left of the text, and ``warnings``, where there are any.
         """
+        rest = list(self._chunks(whole=True))
         warnings = [one.to_dict() for one in consultation.recommendation.warnings]
         removed = removed_of(consultation)
         if not warnings and not removed:
-            return []
-        return [("warnings", {"message": WARNING, "warnings": warnings, "removed": removed})]
+            return rest
+        return [*rest, ("warnings", {"message": WARNING, "warnings": warnings, "removed": removed})]
 
     def _retold(self, told: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
         for event in told:
@@ -122,8 +123,13 @@ class Story:
             return
         for block in self._renderer.render():
             self.blocks[block.number] = block.html
-            yield "chunk", {"text": self._untold, "block": block.number, "html": block.html}
-            self._untold = ""
+            yield self._chunk(block.number)
+        if whole and self._untold and self.blocks:  # a last line break changes no block
+            yield self._chunk(max(self.blocks))
+
+    def _chunk(self, number: int) -> Event:
+        text, self._untold = self._untold, ""
+        return "chunk", {"text": text, "block": number, "html": self.blocks[number]}
 
     def _start_over(self) -> None:
         self.text = self._untold = ""

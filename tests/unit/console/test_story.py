@@ -47,6 +47,15 @@ def test_pieces_that_come_together_are_rendered_together():
     assert data["html"].startswith("<p>One two.<sup><a ")
 
 
+def test_text_that_changes_no_block_is_told_with_the_last_one():
+    story = Story(None, "now")
+    told(story, text_of(said("One.\n\nTwo.")))
+    told(story, text_of(said("\n")))
+    (chunk, _status) = told(story, {"event": "found", "sources": 1, "status": "ok"})
+    assert chunk == ("chunk", {"text": "\n", "block": 1, "html": story.blocks[1]})
+    assert story.text == "One.\n\nTwo.\n"
+
+
 def test_what_follows_a_restart_begins_anew():
     story = Story(None, "now")
     told(story, text_of(said("Wrong.\n\nVery wrong."), referred()))
