@@ -28,7 +28,9 @@ _ELEMENTS: Final = (
 _TAG: Final = re.compile(
     rf"<(?P<close>/?)(?P<name>{_ELEMENTS})(?=[\s/>]|\Z)[^<>]*?(?P<empty>/?)(?:>|\Z)", re.IGNORECASE
 )
-_NO_TAGS: Final = re.compile(r"(?s:<!--.*?(?:-->|\Z))|(?P<marks>`+)[^`]+(?P=marks)")
+_NO_TAGS: Final = re.compile(
+    r"(?s:<!--.*?(?:-->|\Z))|(?<!`)(?P<marks>`++)(?:(?!(?<!`)(?P=marks)(?!`))[\s\S])++(?P=marks)"
+)
 """Comments and code in words: a tag in them is none."""
 _HTML: Final = re.compile(r" {0,3}<[A-Za-z/!?]")
 _REMARK: Final = re.compile(r"<!--.*?-->[ \t]*[^\s<]")

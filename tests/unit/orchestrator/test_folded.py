@@ -25,6 +25,14 @@ def left(text, within=()):
     return [line.text for line in shown(lines, within) if line.text.strip(" >")]
 
 
+def test_a_tag_in_code_folds_nothing_away_whatever_other_backticks_the_code_holds():
+    assert left("Write ``a ` b <details> c`` here.\n\n- Restart.") == [
+        "Write ``a ` b <details> c`` here.",
+        "- Restart.",
+    ]
+    assert left("It`s open: <details>\n\n- Restart.") == ["It`s open: <details>"]
+
+
 def test_what_undoes_something_is_given_whole_with_its_warning_and_nothing_that_is_folded_away():
     listed = "- [ ] Start the sender again.\n- [x] Tell the team that the mail queue is back.\n\n"
     warned = "> **Warning**: never delete the mail queue.\n\n"
