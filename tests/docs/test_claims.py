@@ -70,10 +70,11 @@ def test_so_many_answers_are_tried_unless_somebody_asks_for_fewer():
 @EACH
 def test_an_extra_that_is_named_exists(page):
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    named = re.findall(r"knowledge-rag\[([\w,]+)\]", page.text)
+    named = re.findall(r"pip install '\.\[([\w,]+)\]'", page.text)
     assert {extra for names in named for extra in names.split(",")} <= {
         *project["optional-dependencies"]
     }
+    assert named or page is not README
 
 
 def test_every_command_takes_json():

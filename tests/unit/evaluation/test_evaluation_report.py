@@ -199,5 +199,5 @@ def test_a_run_without_an_answer_can_be_drawn(tmp_path):
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(os.environ, "MPLCONFIGDIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(NotInstalled, match=r"not installed: drawing needs .*\[eval\]'"):
+    with pytest.raises(NotInstalled, match=r"not installed, which drawing needs: .*\[eval\]'"):
         check_plot(tmp_path / "a.svg", tmp_path)
