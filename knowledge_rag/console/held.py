@@ -113,12 +113,13 @@ def mark_held(
         references: of the answer, by the numbers of their places.
         contents: what they cite.
     """
-    first = (tokens[0].map or [0])[0] if tokens else 0
+    inner = [item for item in _items(tokens) if any(one.cited for one in item.around)]
+    if not inner:  # as of most blocks, each of which is rendered many times while it is written
+        return
+    first = (tokens[0].map or [0])[0]
     lines = [without_places(line).strip() for line in source.split("\n")]
-    for item in _items(tokens):
+    for item in inner:
         cited = [references[number] for one in item.around for number in one.cited]
-        if not cited:
-            continue
         runs = list(_runs(item, lines, first))
         if all(any(it.holds(run) for it in contents.of(cited)) for run in runs):
             item.token.attrs |= {"class": HELD}

@@ -81,12 +81,10 @@ class WordScores:
     Args:
         words: with how often the question has each.
         once: BM25 of the known ones, each counted once; shape (chunks,), >= 0.
-        counted: the same as often as each is said.
     """
 
     words: Mapping[str, int]
     once: Scores
-    counted: Scores
 
 
 _DEFAULT_METHOD: Final = SearchMethod()
@@ -138,15 +136,22 @@ def cosines(snapshot: Snapshot, question: Question) -> Scores:
 
 
 def word_scores(snapshot: Snapshot, question: Question) -> WordScores:
-    """Score the words of a question, in one pass where it has no more than are looked at."""
+    """Score the words of a question."""
     index = snapshot.keywords
     words = words_of(question.terms)
     # by what is known alone: a pasted log has more strange words than are looked at
-    once = index.score(dict.fromkeys(index.known(words), 1))
-    if len(words) > MAX_QUERY_TERMS:
-        return WordScores(words, once, index.score(words))
-    said_again = {word: count - 1 for word, count in words.items() if count > 1}
-    return WordScores(words, once, once + index.score(said_again) if said_again else once)
+    return WordScores(words, index.score(dict.fromkeys(index.known(words), 1)))
+
+
+def counted_scores(snapshot: Snapshot, scored: WordScores) -> Scores:
+    """Give BM25 with each word as often as it is said; only what is said again is added.
+
+    It may be ``scored.once`` itself.
+    """
+    if len(scored.words) > MAX_QUERY_TERMS:  # not the same words then
+        return snapshot.keywords.score(scored.words)
+    said_again = {word: count - 1 for word, count in scored.words.items() if count > 1}
+    return scored.once + snapshot.keywords.score(said_again) if said_again else scored.once
 
 
 def keyword_support(snapshot: Snapshot, scored: WordScores, mask: Mask | None = None) -> float:
@@ -173,11 +178,12 @@ def keyword_coverage(snapshot: Snapshot, question: Question, scored: WordScores)
     Its pairs come on top: few texts repeat them, so to demand them would make every share small.
     """
     most = snapshot.keywords.most(scored.words)
+    counted = counted_scores(snapshot, scored)
     if not most:
-        return scored.counted
+        return counted
     scores = snapshot.keywords.score(pairs_of(question.terms))
     scores *= np.float32(PAIR_WEIGHT)
-    scores += scored.counted
+    scores += counted
     scores /= np.float32(most)
     return np.minimum(scores, 1.0, out=scores)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from knowledge_rag.guardrails.verify import Cited, Verified
 
+QUOTE_MARK: Final = re.compile(r" {0,3}>[ \t]?")
+"""What a line of a quote begins with."""
 MAX_DEPTH: Final = 10
 """Lists in lists that are looked into; what is deeper is text."""
 

@@ -12,7 +12,14 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core import grammar
-from knowledge_rag.orchestrator.answer_text import MAX_DEPTH, Form, blocks_of, cut, inside
+from knowledge_rag.orchestrator.answer_text import (
+    MAX_DEPTH,
+    QUOTE_MARK,
+    Form,
+    blocks_of,
+    cut,
+    inside,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,11 +42,10 @@ _NO_TAGS: Final = re.compile(
 _HTML: Final = re.compile(r" {0,3}<[A-Za-z/!?]")
 _REMARK: Final = re.compile(r"<!--.*?-->[ \t]*[^\s<]")
 """A comment with words behind it, which a reader sees."""
-_QUOTE_MARK: Final = re.compile(r" {0,3}>[ \t]?")
 _DETAILS: Final = "details"
 
 
-def shown(lines: Sequence[Line], within: Iterable[str] = ()) -> list[Line]:
+def shown(lines: Sequence[Line], within: Sequence[str] = ()) -> list[Line]:
     """Give lines with those of HTML, and those within an element of it, made blank.
 
     Where an element is closed that these lines don't open, all above belongs to it.
@@ -48,6 +54,8 @@ def shown(lines: Sequence[Line], within: Iterable[str] = ()) -> list[Line]:
         lines: that follow each other.
         within: names of the elements that are open before them, the outermost first.
     """
+    if not within and not _may_have_tags(lines):
+        return list(lines)
     folds = _Folds(within)
     folds.read(lines)
     return [
@@ -58,16 +66,22 @@ def shown(lines: Sequence[Line], within: Iterable[str] = ()) -> list[Line]:
     ]
 
 
-def still_open(lines: Sequence[Line], within: Iterable[str] = ()) -> tuple[str, ...]:
+def still_open(lines: Sequence[Line], within: Sequence[str] = ()) -> tuple[str, ...]:
     """Give the names of the elements that are open behind lines, the outermost first.
 
     Args:
         lines: that follow each other.
         within: names of the elements that are open before them, likewise.
     """
+    if not _may_have_tags(lines):
+        return tuple(within)
     folds = _Folds(within)
     folds.read(lines)
     return tuple(folds.open)
+
+
+def _may_have_tags(lines: Iterable[Line]) -> bool:
+    return any("<" in line.text for line in lines)  # most passages have none
 
 
 class _Folds:
@@ -89,7 +103,7 @@ class _Folds:
                 self._hide(block)
             if block.form is Form.ITEM:
                 self._read_inner(inside(block), depth)
-            elif block.form is Form.PROSE and _QUOTE_MARK.match(block.lines[0].text):
+            elif block.form is Form.PROSE and QUOTE_MARK.match(block.lines[0].text):
                 self._read_inner([_unquoted(line) for line in block.lines], depth)
             elif block.form is Form.PROSE:
                 self._read_words(block, inner=depth > 0)
@@ -136,7 +150,7 @@ class _Folds:
 
 
 def _unquoted(line: Line) -> Line:
-    mark = _QUOTE_MARK.match(line.text)
+    mark = QUOTE_MARK.match(line.text)
     return cut(line, mark.end()) if mark else line
 
 

@@ -11,6 +11,7 @@ from knowledge_rag.orchestrator.advisors.folded import shown
 from knowledge_rag.orchestrator.advisors.tables import is_of_steps, is_rest_of_steps, rows_of
 from knowledge_rag.orchestrator.answer_text import (
     MAX_DEPTH,
+    QUOTE_MARK,
     Block,
     Form,
     blocks_of,
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.advisors.sections import Purpose
     from knowledge_rag.orchestrator.answer_text import Line
 
-_QUOTE_MARK: Final = re.compile(r" {0,3}>[ \t]?")
 _HEADING_MARK: Final = re.compile(r"^ {0,3}#{1,6}[ \t]+")
-_MARKS: Final = {Form.PROSE: _QUOTE_MARK, Form.HEADING: _HEADING_MARK}
+_MARKS: Final = {Form.PROSE: QUOTE_MARK, Form.HEADING: _HEADING_MARK}
 _CHECKBOX: Final = re.compile(r"\A\[[ xX]\][ \t]+")
 _ORDERED: Final = re.compile(r"[ \t]*\d{1,9}[.)][ \t]")
 _FENCE: Final = re.compile(r" {0,3}(?:`{3,}|~{3,})[ \t]*[\w{]")
@@ -139,7 +139,7 @@ def _blocks(lines: Sequence[Line]) -> Iterator[Block]:
 
 def _underlined(lines: Sequence[Line]) -> int:
     """Give how many lines stand above the first one that underlines, 0 if none does."""
-    if not lines or _QUOTE_MARK.match(lines[0].text):
+    if not lines or QUOTE_MARK.match(lines[0].text):
         return 0
     return next((it for it, line in enumerate(lines) if it and _UNDERLINE.match(line.text)), 0)
 
@@ -165,7 +165,7 @@ def _is_code(passage: Passage, blocks: Sequence[Block]) -> bool:
     first = blocks[0] if blocks else None
     if first is None or first.form is not Form.PROSE:
         return False
-    return _QUOTE_MARK.match(first.lines[0].text) is None and not first.lines[
+    return QUOTE_MARK.match(first.lines[0].text) is None and not first.lines[
         -1
     ].text.rstrip().endswith(_SENTENCE_ENDS)
 
@@ -278,7 +278,7 @@ class _Lifter:
     def _words(self, head: Block, codes: Sequence[Block]) -> Iterator[Lifted]:
         if head.form is Form.TABLE:
             yield from self._step([head], STEPS if is_of_steps(head) else ROWS)
-        elif _QUOTE_MARK.match(head.lines[0].text):
+        elif QUOTE_MARK.match(head.lines[0].text):
             yield from self._step([head, *codes], WARNING)
         elif not _POINTER.match(head.lines[0].text) and not is_rest_of_steps(head):
             yield from self._step([head, *codes], INTRODUCED if codes else PARAGRAPH)
