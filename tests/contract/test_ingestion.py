@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import boto3
 import pytest
@@ -13,7 +14,7 @@ from moto import mock_aws
 from knowledge_rag.core.metadata import prove
 from knowledge_rag.core.outcome import RetrievalResult
 from lambdas.chunk_documents import handler as chunker
-from lambdas.start_ingestion.handler import lambda_handler as start_ingestion
+from lambdas.start_ingestion import handler as starter
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, Ingestion, ended
 from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
 
@@ -23,13 +24,23 @@ FOLDER = Path(__file__).parents[2] / "knowledge-corpus"
 class Bedrock:
     """Runs an ingestion job as Bedrock does: parse each document, call the transformation, store.
 
+    The job runs behind the answer to its start, while the starter waits to look at it; no time passes.
+
     Attributes:
         stored: document -> the chunks that would be embedded.
+        job: what a look at the job tells.
     """
 
     def __init__(self, s3):
         self._s3 = s3
         self.stored = {}
+        self.job = {"status": "IN_PROGRESS"}
+
+    def clock(self):
+        """The starter's time."""
+        return SimpleNamespace(
+            monotonic=lambda: 0.0, sleep=lambda _: self.job.update(self.ingest())
+        )
 
     def ingest(self):
         job = IngestionJob(self._s3)
@@ -64,7 +75,13 @@ def s3(aws_environment, ingestion):
         chunker._service.cache_clear()
 
 
-def deploy(s3, ingestion, files):
+@pytest.fixture
+def deploy(s3, ingestion, monkeypatch):
+    """Deploy a corpus."""
+    return lambda files: _deploy(s3, ingestion, monkeypatch, files)
+
+
+def _deploy(s3, ingestion, monkeypatch, files):
     """Deploy a corpus; give what Bedrock stored and what the stack's output says."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
@@ -72,9 +89,10 @@ def deploy(s3, ingestion, files):
             archive.writestr(name, content)
     s3.put_object(Bucket="assets", Key="corpus.zip", Body=data.getvalue())
     bedrock = Bedrock(s3)
-    ingestion.on_start = bedrock.ingest
+    ingestion.scripts.append([bedrock.job])
+    monkeypatch.setattr(starter, "time", bedrock.clock())
     with contextlib.redirect_stdout(io.StringIO()):
-        start_ingestion(request(ingestion), None)
+        starter.lambda_handler(request(ingestion), None)
     answer = ingestion.answers.pop()
     assert answer["Status"] == "SUCCESS", answer
     return bedrock.stored, answer["Data"]["Summary"]
@@ -99,16 +117,14 @@ def request(ingestion):
     }
 
 
-def test_every_chunk_of_a_deployed_corpus_is_cited_with_its_path_and_lines_in_the_folder(
-    s3, ingestion
-):
+def test_every_chunk_of_a_deployed_corpus_is_cited_with_its_path_and_lines_in_the_folder(deploy):
     files = {
         str(path.relative_to(FOLDER)): path.read_bytes()
         for path in sorted(FOLDER.rglob("*"))
         if path.is_file()
     }
 
-    stored, summary = deploy(s3, ingestion, files)
+    stored, summary = deploy(files)
 
     assert summary == f"COMPLETE: {len(files)} documents indexed, 0 failed, 0 deleted"
     assert set(stored) == set(files)
@@ -122,9 +138,9 @@ def test_every_chunk_of_a_deployed_corpus_is_cited_with_its_path_and_lines_in_th
             assert proven.content == "\n".join(lines[citation.start_line - 1 : citation.end_line])
 
 
-def test_a_document_that_can_not_be_read_is_told_and_the_others_are_ingested(s3, ingestion):
+def test_a_document_that_can_not_be_read_is_told_and_the_others_are_ingested(deploy):
     stored, summary = deploy(
-        s3, ingestion, {"runbooks/good.md": b"# Good\n\ntext\n", "runbooks/bad.md": b"\xff\xfe\x00"}
+        {"runbooks/good.md": b"# Good\n\ntext\n", "runbooks/bad.md": b"\xff\xfe\x00"}
     )
 
     assert summary == "COMPLETE: 1 documents indexed, 1 failed, 0 deleted"

@@ -6,10 +6,7 @@ import json
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 KNOWLEDGE_BASE_ID = "KBKBKBKB01"
 DATA_SOURCE_ID = "DSDSDSDS01"
@@ -24,7 +21,6 @@ class Ingestion:
 
     Attributes:
         scripts: for each job that will be started, its states: a status, or a whole job as a map.
-        on_start: runs a job whole and gives its last state, in place of a script.
         refusals: ``(status, code, message)`` for the next starts, before any job is made.
         stop_refusals: the same for the next stops.
         get_refusals: the same for the next looks at a job.
@@ -39,7 +35,6 @@ class Ingestion:
 
     def __init__(self) -> None:
         self.scripts: list[list[Any]] = []
-        self.on_start: Callable[[], dict[str, Any]] | None = None
         self.refusals: list[tuple[int, str, str]] = []
         self.stop_refusals: list[tuple[int, str, str]] = []
         self.get_refusals: list[tuple[int, str, str]] = []
@@ -126,8 +121,7 @@ class Ingestion:
         if self.refusals:
             return _refused(self.refusals)
         job_id = f"JOB{len(self.jobs):07d}"
-        script = [self.on_start()] if self.on_start else self.scripts.pop(0)
-        self.jobs[job_id] = ["STARTING", *script]
+        self.jobs[job_id] = ["STARTING", *self.scripts.pop(0)]
         return 202, "", {"ingestionJob": self._job(job_id)}
 
     def _listed(self, request: dict[str, Any]) -> list[dict[str, Any]]:
