@@ -55,8 +55,14 @@ def purpose_of(path: Sequence[str], title: str = "") -> Purpose:
     """
     if not path or list(path) == [title]:
         return Purpose.INTRODUCTION
-    for heading in path[1:] if len(path) > 1 else path:
-        for purpose, words in _PATTERNS.items():
-            if words.search(heading):
-                return purpose
-    return Purpose.OTHER
+    purposes = map(_purpose_told, path[1:] if len(path) > 1 else path)
+    return next((it for it in purposes if it), Purpose.OTHER)
+
+
+def tells_purpose(heading: str) -> bool:
+    """Whether a heading says what its section is for, rather than which matter it is about."""
+    return _purpose_told(heading) is not None
+
+
+def _purpose_told(heading: str) -> Purpose | None:
+    return next((it for it, words in _PATTERNS.items() if words.search(heading)), None)

@@ -12,6 +12,7 @@ from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.orchestrator.advisors.lifting import ORDERED, PARAGRAPH, WARNING, lifted_from
 from knowledge_rag.orchestrator.advisors.passages import passages_of
 from knowledge_rag.orchestrator.advisors.sections import Purpose
+from knowledge_rag.orchestrator.advisors.subjects import fit, sections_of, sections_told_of
 from knowledge_rag.orchestrator.confidence import told_of, words_of
 from knowledge_rag.orchestrator.relevance import documents_about
 
@@ -56,8 +57,6 @@ _HEADING_WORTH: Final = 1.5
 _TORN: Final = -0.4
 """What a step loses by being retrieved without the first one of its list."""
 _FIRST: Final = re.compile(r"[ \t]*1[.)][ \t]")
-_MARKS: Final = re.compile(r"[\W_]+")
-"""What names are written with beside letters and digits, one way here and another there."""
 _AFTERWARDS: Final = frozenset({Purpose.VERIFICATION, Purpose.ROLLBACK, Purpose.ESCALATION})
 _IN_TURN: Final = (Purpose.RESOLUTION, Purpose.OTHER, Purpose.INTRODUCTION)
 """Purposes whose numbered steps are taken one after the other."""
@@ -101,21 +100,15 @@ def choose(findings: Findings, incident: Incident) -> list[Lifted]:
             break
         for turn in (0, 1):
             _choose_from(ranked[name], chosen, {it: most[turn] for it, most in SHARES.items()})
-    return _in_order(chosen, list(documents))
+    return _in_order(chosen, list(documents), told)
 
 
 def _steps_for(passages: Sequence[Passage], alert: str, told: set[str]) -> list[Lifted]:
-    """Give the steps of one document; of those below the alert's own name only, if there are any.
-
-    A page may have a section for each of many alerts, all told in much the same words.
-    """
-    name = _bare(alert)
-    named = [it for it in passages if name and name in map(_bare, it.path)]
-    return list(_steps_of(named, told)) or list(_steps_of(passages, told))
-
-
-def _bare(name: str) -> str:
-    return _MARKS.sub("", name).casefold()
+    """Give the steps of one document; of the sections that are the alert's own only, if these have any."""
+    for part in (sections_of(passages, alert), sections_told_of(passages, told), passages):
+        if steps := list(_steps_of(part, told)):
+            return steps
+    return []
 
 
 def _steps_of(passages: Sequence[Passage], told: set[str]) -> Iterator[Lifted]:
@@ -137,12 +130,13 @@ def _behind_opening(steps: Sequence[Lifted]) -> Sequence[Lifted]:
     return steps[next(listed, 0) :]
 
 
-def _in_order(chosen: list[Lifted], documents: Sequence[str]) -> list[Lifted]:
-    """Put steps in the order of documents, purposes and lines.
+def _in_order(chosen: list[Lifted], documents: Sequence[str], told: set[str]) -> list[Lifted]:
+    """Put steps in the order of documents, matters, purposes and lines.
 
     What is checked or undone when all is over comes after what another document resolves it with.
     Which sections of one purpose are drawn on follows what fits; their order is the author's, who may
-    have put what finds the cause before what is only safe behind it.
+    have put what finds the cause before what is only safe behind it. Where a page speaks of several
+    matters, the one whose heading says most of the incident goes first.
     """
     order = {name: place for place, name in enumerate(documents)}
     return sorted(
@@ -150,6 +144,7 @@ def _in_order(chosen: list[Lifted], documents: Sequence[str]) -> list[Lifted]:
         key=lambda it: (
             it.purpose in _AFTERWARDS,
             order[it.source_file],
+            -fit(it.passage, told),
             it.purpose,
             it.numbers,
         ),
