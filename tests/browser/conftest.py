@@ -7,11 +7,11 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.consoles import Script, console, sample_files, shelf_of
 from tests.browser.readers import Readers
-from tests.browser.watching import Watched
+from tests.browser.watching import SECONDS, Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from tests.browser.consoles import Shelf
+
+expect.set_options(timeout=SECONDS * 1000)
 
 BROWSERS = ("chromium-headless-shell", "chromium")
 """The first one found is taken: the shell is the same engine without a window's interface, at half the cost."""

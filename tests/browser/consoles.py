@@ -58,6 +58,7 @@ class Script:
         size: characters of such a piece.
         gate: holds back what is written until it is set.
         behind: the gate holds what comes after the first time of this.
+        end: holds back the end of what is all written until it is set.
     """
 
     says: str | None = None
@@ -67,6 +68,7 @@ class Script:
     size: int = 12
     gate: threading.Event | None = None
     behind: str = ""
+    end: threading.Event | None = None
 
 
 class ScriptedAdvisor:
@@ -84,7 +86,7 @@ class ScriptedAdvisor:
     async def advise_live(self, incident: Any, findings: Any, listener: Listener) -> Advice:
         """Write an answer, and tell the pieces of it, not verified, as a model does."""
         script, advice = self._script, await self.advise(incident, findings)
-        if script.pause is None and script.gate is None:
+        if script.pause is None and script.gate is None and script.end is None:
             return advice
         free = advice.text.index(script.behind) + len(script.behind)
         for piece in _pieces(advice.text, free, script.size):
@@ -93,8 +95,8 @@ class ScriptedAdvisor:
             listener.wrote(piece, findings)
             free -= len(piece)
             await asyncio.sleep(script.pause or 0)
-        if script.gate is not None:
-            await asyncio.to_thread(script.gate.wait, GATE_SECONDS)
+        for held in filter(None, (script.gate, script.end)):
+            await asyncio.to_thread(held.wait, GATE_SECONDS)
         return advice if script.comes_to is None else replace(advice, text=script.comes_to)
 
 

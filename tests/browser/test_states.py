@@ -79,9 +79,7 @@ def test_a_step_that_its_lines_do_not_hold_is_marked_in_place(page, script):
     script.says = "1. Set the timeout to 4711 seconds with `aws rds smash --all`. [1]\n"
     page.open().ask(QUESTION)
     step = page.page.locator(".blocks li").first
-    expect(step.locator(".unbacked-note")).to_have_text(
-        "Not in the cited lines: check it before you act on it."
-    )
+    expect(step.locator(".unbacked-note")).to_have_text("Not in the cited lines: check it first.")
     page.outcome.locator("summary").first.click()
     page.outcome.get_by_role("button", name="See step 1").first.click()
     expect(step).to_contain_class("flashed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
@@ -9,27 +10,33 @@ from playwright.sync_api import expect
 
 from tests.browser.consoles import QUESTION
 
-SMALL_SHIFT = 0.01
-"""Of the Layout Instability API's score; 0.1 is what it calls good."""
 OTHER = "Why is the SQS queue backing up?"
 SIZES = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 360, "height": 740}}
 WARNED = (
     "1. Promote the reader with the lower lag. [1]\n2. It definitely helps. [Source 99]\n\n"
     + ("Words of no consequence. " * 40)
 )
+LAST = {
+    None: "--target-db-instance-identifier orders-db-reader-2",
+    WARNED: "Words of no consequence.",
+}
+"""The end of what is written."""
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("says", [None, WARNED], ids=["honest", "warned"])
 def test_nothing_that_is_shown_moves_while_the_answer_comes(watched, script, size, says):
-    script.pause, script.size, script.says = 0.002, 40, says
+    script.pause, script.size, script.says, script.end = 0.002, 40, says, threading.Event()
     page = watched(viewport=SIZES[size]).open()
-    page.page.locator("#question").fill(QUESTION)
-    page.page.evaluate("() => { watched.shifts.length = 0; }")
-    page.page.locator("#question").press("Enter")
+    try:
+        page.begin(QUESTION)
+        expect(page.page.locator(".blocks")).to_contain_text(LAST[says])
+        page.drawn()  # what comes with the end can move it now
+    finally:
+        script.end.set()
     page.page.locator('#answer[aria-busy="false"]').wait_for()
     for shown in ("block", "outcome", "asked"):
-        assert page.shift(shown) < SMALL_SHIFT, page.page.evaluate("() => watched.shifts")
+        assert page.shift(shown) == 0, page.page.evaluate("() => watched.shifts")
 
 
 def test_stages_are_told_politely_and_pieces_of_text_are_not(page, script):
@@ -124,12 +131,12 @@ def test_going_back_while_an_answer_comes_leads_to_the_one_of_the_address(page, 
         expect(page.page.locator("#asked")).to_have_text(QUESTION)
         expect(page.outcome).to_have_attribute("data-kind", "ok")
         expect(page.page.locator("#stop")).to_be_hidden()
-        assert page.page.url == first
+        expect(page.page).to_have_url(first)
     finally:
         script.gate.set()
     page.page.reload()
     expect(page.page.locator("#asked")).to_have_text(QUESTION)
-    assert page.page.url == first
+    expect(page.page).to_have_url(first)
 
 
 def test_an_answer_that_ends_while_a_document_is_open_gets_its_address(page, script):
@@ -143,5 +150,6 @@ def test_an_answer_that_ends_while_a_document_is_open_gets_its_address(page, scr
         script.gate.set()
     expect(page.page.locator("#announcer")).to_contain_text("Answer complete")
     page.page.locator(".back-link").click()
+    expect(page.page).to_have_url(re.compile(re.escape(f"{page.origin}/?answer=")))
+    expect(page.page.locator("#ask-view")).to_be_visible()
     expect(page.outcome).to_have_attribute("data-kind", "ok")
-    assert page.page.url.startswith(f"{page.origin}/?answer=")

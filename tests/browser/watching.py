@@ -14,12 +14,16 @@ SECONDS = 20
 
 _INIT = """
 window.watched = { violations: [], shifts: [], labels: [] };
+// what was drawn has been measured two frames and a task later
+watched.drawn = () => new Promise((done) =>
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
 document.addEventListener("securitypolicyviolation", (event) =>
   watched.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
 new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) watched.shifts.push({
-    value: entry.value, recent: entry.hadRecentInput,
-    nodes: entry.sources.map(({ node }) => node?.className ?? node?.parentElement?.className ?? "") });
+    value: entry.value,
+    parts: entry.sources.map(({ node }) => (node?.matches ? node : node?.parentElement)
+      ?.closest(".block, .outcome, .asked")?.className ?? "") });
 }).observe({ type: "layout-shift", buffered: true });
 """
 
@@ -110,17 +114,19 @@ class Watched:
         """The banner above the answer."""
         return self.page.locator("#answer .outcome")
 
-    def shift(self, among: str = "") -> float:
-        """Give how much moved without the reader's doing: the sum of layout shifts.
+    def drawn(self) -> None:
+        """Wait until what the page holds by now was drawn, and its shifts are known."""
+        self.page.evaluate("() => watched.drawn()")
+
+    def shift(self, among: str) -> float:
+        """Give how much moved: the sum of layout shifts, of those too that follow a key.
 
         Args:
-            among: only of elements whose class holds this.
+            among: in what part of an answer: ``block``, ``outcome`` or ``asked``.
         """
+        self.drawn()
         shifts = self.page.evaluate("() => watched.shifts")
-        return sum(
-            one["value"] for one in shifts
-            if not one["recent"] and any(among in str(name) for name in one["nodes"])
-        )  # fmt: skip
+        return sum(one["value"] for one in shifts if among in one["parts"])
 
     def marked(self) -> list[int]:
         """Give the numbers of the lines that the document view marks."""

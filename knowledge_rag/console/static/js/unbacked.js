@@ -19,7 +19,7 @@ export function markDoubts(blocks, recommendation) {
   const uncited = uncitedIn(blocks, bare(summary));
   for (const element of uncited) {
     element.classList.add("uncited");
-    add(element, h("span", { class: "mark-note" }, " ",
+    placeOf(element).append(h("span", { class: "mark-note" }, " ",
       h("span", { class: "uncited-note", role: "note", "aria-label": "not cited: this rests on no source" }, "not cited")));
   }
   return uncited.length;
@@ -40,21 +40,13 @@ function markUnbacked(blocks, guidance) {
     const isAlone = steps.filter((other) => other === step).length === 1;
     const what = isAlone ? "Not" : `“${action.slice(0, QUOTED)}${action.length > QUOTED ? "…" : ""}” is not`;
     step.classList.add("unbacked");
-    placeOf(step).append(h("span", { class: "mark-note unbacked-note" }, `${what} in the cited lines: check it before you act on it.`));
+    placeOf(step).append(h("span", { class: `mark-note unbacked-note${isAlone ? "" : " quoting"}` }, `${what} in the cited lines: check it first.`));
   });
 }
 
 /** Where words can be added to an element. @param {Element} element */
 function placeOf(element) {
   return element.matches("tr") ? (element.lastElementChild ?? element) : element;
-}
-
-/** Adds a mark behind an element's own words, before code and lists below them. @param {Element} element @param {Element} note */
-function add(element, note) {
-  const place = placeOf(element);
-  const paragraph = place.querySelector(":scope > p");
-  if (paragraph) paragraph.append(note);
-  else place.insertBefore(note, place.querySelector(":scope > ul, :scope > ol, :scope > .code"));
 }
 
 /**
