@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from knowledge_rag.core.outcome import Reason
 from tests.browser.consoles import console, shelf_of
 
 PHONE = {"width": 360, "height": 740}
+WIDTHS = (320, 360, 390, 768)
 INCIDENT = "postmortems/INC_2024_001_orders_database_writer_stalled_for_more_than_an_hour.md"
 RUNBOOK = f"runbooks/{'averylongnamewithoutanybreak' * 4}.md"
 QUESTION = "How do we restart the zebra pump?"
+WIDE = f"notes/{'ostrich' * 12}.md"
+TITLE = f"Ostrich {'-feeding-machine' * 6} {'x' * 60}"
 STEPS = "".join(f"{n}. Turn the wheel of the zebra pump {n} times.\n" for n in range(1, 21))
 
 
@@ -19,14 +23,94 @@ def origin(browser, _script, tmp_path_factory):  # noqa: ARG001 - no console wit
     files = {
         INCIDENT: "# Zebra pump stalled\n\n## Resolution\n\n1. Restart the zebra pump.\n",
         RUNBOOK: f"# Zebra wheel\n\n## Resolution\n\n{STEPS}",
+        WIDE: f"---\nservice: {'s' * 60}\n---\n# {TITLE}\n\n1. Feed the ostrich.\n",
     }
     shelf = shelf_of(tmp_path_factory.mktemp("lengths"), files)
     with console(shelf, _script) as address:
         yield address
 
 
+WARNED = f"""\
+1. Restart the zebra pump, which certainly helps. [1]
+
+   ```bash
+   zebra restart --pump {"p" * 60} --target <pump>
+   ```
+   - At {"deep" * 20}
+     - it is marked as well.
+2. Set the wheel to 4711 turns. [2] [Source: runbooks/{"n" * 80}.md, lines 3-9]
+
+| Check | Value |
+|---|--:|
+| {"lag" * 30} | 12 |
+
+Nothing that is cited.
+"""
+
+
 def width(page):
     return page.page.evaluate("() => document.documentElement.scrollWidth")
+
+
+def _wide(page):
+    """Say where a page is wider than its window."""
+    found = []
+    for scheme in ("light", "dark"):
+        page.page.emulate_media(color_scheme=scheme)
+        for least in WIDTHS:
+            page.page.set_viewport_size({"width": least, "height": 800})
+            if width(page) > least:
+                found.append(f"{scheme} {least}: {width(page)} px")
+    return found
+
+
+def _unfold(page):
+    page.page.evaluate(
+        "() => document.querySelectorAll('details').forEach((it) => (it.open = true))"
+    )
+
+
+def _start(page, _script):
+    page.open()
+
+
+def _answered(page, _script):
+    page.open().ask(f"How do we feed the ostrich {'q' * 90}")
+    expect(page.page.locator(".card.cited h3").first).to_contain_text(TITLE)
+
+
+def _warned(page, script):
+    script.says = WARNED
+    page.open().ask(QUESTION)
+
+
+def _unavailable(page, script):
+    script.reason = Reason.TIMEOUT
+    page.open().ask(QUESTION)
+
+
+def _document(page, _script):
+    page.open(f"/doc/{WIDE}#L5")
+    page.page.locator(".line.marked").first.wait_for()
+
+
+def _dashboard(page, _script):
+    page.open().ask(QUESTION)
+    page.open("/dashboard")
+    page.page.locator(".figure").first.wait_for()
+
+
+VIEWS = (_start, _answered, _warned, _unavailable, _document, _dashboard)
+
+
+@pytest.mark.parametrize("letters", [16, 32], ids=["usual", "doubled"])
+@pytest.mark.parametrize("reach", VIEWS, ids=lambda it: it.__name__.strip("_"))
+def test_no_view_is_wider_than_its_window_in_letters_of_any_size(page, script, reach, letters):
+    session = page.page.context.new_cdp_session(page.page)
+    session.send("Page.setFontSizes", {"fontSizes": {"standard": letters, "fixed": letters}})
+    reach(page, script)
+    _unfold(page)
+    assert _wide(page) == []
 
 
 def test_long_names_of_files_do_not_scroll_a_phone_sideways(watched):
