@@ -18,6 +18,7 @@ from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.report import Verdict
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
+from knowledge_rag.orchestrator.advisors.noted import NotedFindings
 from knowledge_rag.orchestrator.advisors.passages import path_of
 from knowledge_rag.orchestrator.answer import read_answer
 from knowledge_rag.orchestrator.confidence import ground
@@ -177,7 +178,9 @@ class _Composer:
         if self._findings.failures:
             return _degraded(self._findings, warnings, advisor)
         about = documents_about(self._findings.ledger.results, self._incident)
-        told = wording.fruitless(len(self._findings.ledger), about[:MAX_NAMED])
+        # its notes tell of an answer that was cut off, or of an advisor in whose place another wrote
+        finished = not isinstance(self._findings, NotedFindings)
+        told = wording.fruitless(len(self._findings.ledger), about[:MAX_NAMED], finished=finished)
         return Recommendation(
             Status.NO_MATCH, wording.NO_MATCH, told, warnings=warnings, advisor=advisor
         )

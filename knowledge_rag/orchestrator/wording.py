@@ -21,6 +21,9 @@ NO_ADVICE: Final = "The knowledge base returned passages, but no advice could be
 """The summary where no advisor answered."""
 
 
+_UNFINISHED: Final = "but the advisor did not finish: read them yourself"
+
+
 def counted(number: int, noun: str) -> str:
     """Give a number with its noun, in the plural where it has to be.
 
@@ -66,20 +69,26 @@ def told(steps: int, documents: list[str], incidents: list[str]) -> str:
     return " ".join(sentences)
 
 
-def fruitless(passages: int, about: list[str]) -> str:
+def fruitless(passages: int, about: list[str], *, finished: bool = True) -> str:
     """Say why nothing is advised though something was retrieved.
 
     Args:
         passages: how many.
         about: the documents among them that hold enough of the incident's words.
+        finished: whether who was to write came to an end: what half an answer leaves out, or another
+            advisor's, says nothing of the documents.
 
     >>> fruitless(1, [])
     '1 passage came back; no document holds enough of the words that tell of the incident.'
     >>> fruitless(4, ["runbooks/rds.md"])
     '4 passages came back; those of runbooks/rds.md are about it, and none says what to do.'
+    >>> fruitless(4, ["runbooks/rds.md"], finished=False)
+    '4 passages came back; those of runbooks/rds.md are about it, but the advisor did not finish: read them yourself.'
     """
     if not about:
         why = "no document holds enough of the words that tell of the incident"
+        end = "" if finished else ", and the advisor did not finish"
     else:
-        why = f"those of {listed(about)} are about it, and none says what to do"
-    return f"{counted(passages, 'passage')} came back; {why}."
+        why = f"those of {listed(about)} are about it, "
+        end = "and none says what to do" if finished else _UNFINISHED
+    return f"{counted(passages, 'passage')} came back; {why}{end}."

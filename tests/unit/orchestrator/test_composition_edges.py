@@ -8,6 +8,7 @@ from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.guardrails.verify import Settings, verify
 from knowledge_rag.orchestrator.advisors.advisor import Advice
+from knowledge_rag.orchestrator.advisors.noted import noted
 from knowledge_rag.orchestrator.composition import recommend, without_advice
 from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
@@ -102,6 +103,17 @@ def test_no_answer_tells_how_many_passages_there_were_and_of_which_documents():
         "no document holds enough of the words that tell of the incident."
     )
     assert (result.advisor, kinds(result)) == ("test", ["unreadable_state"])
+
+
+def test_no_answer_of_an_advisor_that_did_not_finish_says_nothing_of_the_documents():
+    unfinished = noted(FINDINGS, "The model could not be reached (timeout).")
+    result = composed(NO_MATCH, unfinished)
+    assert result.reasoning == (
+        f"{len(FINDINGS.ledger)} passages came back; those of runbooks/rds-failover.md and "
+        "postmortems/2024-01-rds.md are about it, but the advisor did not finish: read them yourself."
+    )
+    result = composed(NO_MATCH, unfinished, UNREADABLE)
+    assert result.reasoning.endswith("of the incident, and the advisor did not finish.")
 
 
 # what is told of an answer
