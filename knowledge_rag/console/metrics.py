@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.console.histograms import Histogram
 from knowledge_rag.console.limits import MAX_COUNTED_SOURCES
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.orchestrator.recommendation import Shortfall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 SHOWN_SOURCES: Final = 20
 """Documents that are named, the most cited first."""
+
+NO_STEPS: Final = "no_steps"
+"""How a question ended of which passages came back, and no steps: perhaps it is documented."""
+NO_ADVICE: Final = "no_advice"
+"""How one ended of which passages came back, and nothing that was written could be proven: the knowledge base was
+there."""
 
 CITED: Final = "citations"
 CLICKED: Final = "clicks"
@@ -108,7 +115,7 @@ class ConsoleMetrics:
         """
         recommendation = consultation.recommendation
         with self._lock:
-            self._asks[recommendation.status.value] += 1
+            self._asks[_end_of(consultation)] += 1
             if recommendation.reason is not None:
                 self._reasons[recommendation.reason.value] += 1
             if first_text is not None and recommendation.status is not Status.DEGRADED:
@@ -199,6 +206,16 @@ class ConsoleMetrics:
             {"source": source, **{kind: counts[kind] for kind in kinds}}
             for source, counts in ranked[:SHOWN_SOURCES]
         ]
+
+
+def _end_of(consultation: Consultation) -> str:
+    """Name how a question ended: by its status, unless that says less than is known."""
+    recommendation = consultation.recommendation
+    if recommendation.status is Status.NO_MATCH and len(consultation.findings.ledger):
+        return NO_STEPS
+    if isinstance(recommendation.reason, Shortfall):
+        return NO_ADVICE
+    return recommendation.status.value
 
 
 def _share(part: float, whole: int) -> float | None:

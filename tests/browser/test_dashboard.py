@@ -28,6 +28,7 @@ def test_a_new_console_has_nothing_to_show_and_says_so(shelf, watched):
         page = watched(address).open("/dashboard")
         expect(tile(page, "Questions")).to_have_text("0")
         expect(tile(page, "Answered")).to_have_text("–")
+        expect(tile(page, "No documented steps")).to_have_text("–")
         assert page.page.get_by_text("Nothing yet").count() == 6
 
 
@@ -44,7 +45,8 @@ def test_the_figures_are_those_of_what_was_asked_and_clicked(page, script):
     page.page.get_by_role("link", name="Dashboard").click()
     expect(tile(page, "Questions")).to_have_text("4")
     expect(tile(page, "Answered")).to_have_text("50 %")
-    expect(tile(page, "Nothing documented")).to_have_text("25 %")
+    expect(tile(page, "No documented steps")).to_have_text("25 %")
+    expect(tile(page, "Nothing documented")).to_have_text("0 %")
     expect(tile(page, "Unavailable")).to_have_text("25 %")
     expect(tile(page, "Invalid references")).to_have_text("1")
     expect(tile(page, "Citation clicks")).to_have_text("1")

@@ -17,6 +17,7 @@ from knowledge_rag.console.questions import Question
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.errors import AdviceFailed
 from tests.support.evidence import passage
 from tests.support.retrievals import DOWN, NOTHING, Answering, Waiting
 from tests.unit.console.kept import Folder, Shelf
@@ -34,6 +35,13 @@ class Writing:
 
     async def advise(self, _incident, findings):
         return Advice(self.text, findings, "converse")
+
+
+class Failing:
+    """Comes to no answer."""
+
+    async def advise(self, _incident, _findings):
+        raise AdviceFailed("timeout")
 
 
 def asker_of(retrieval, advisor=None, documents=None, **more):
@@ -104,6 +112,21 @@ def test_nothing_found_and_nothing_reached_are_told_apart():
         text = "".join(data["text"] for data in only(events, "chunk"))
         assert text == done["recommendation"]["recommendation"]["summary"]
         assert asker.metrics.to_dict()["asks"]["outcomes"] == {status: 1}
+
+
+@pytest.mark.parametrize(
+    ("advisor", "how"),
+    [
+        (Writing("No documented guidance found for this scenario."), "no_steps"),
+        (Writing("1. Reboot."), "no_advice"),
+        (Failing(), "no_advice"),
+    ],
+)
+def test_what_came_back_and_led_to_nothing_counts_neither_as_undocumented_nor_as_out_of_reach(
+    advisor, how
+):
+    _, asker = asked(Answering(FOUND), advisor)
+    assert asker.metrics.to_dict()["asks"]["outcomes"] == {how: 1}
 
 
 def test_a_fabricated_reference_is_removed_and_told_with_its_reason():

@@ -6,22 +6,25 @@ import { kindText, plainName } from "./wording.js";
 
 /** @type {Record<string, string>} */
 const OUTCOMES = {
-  ok: "Answered", no_match: "Nothing documented", degraded: "Unavailable", left: "Stopped by the reader",
-  refused: "Refused", timeout: "Took too long", internal: "Failed",
+  ok: "Answered", no_steps: "No documented steps", no_match: "Nothing documented", no_advice: "No answer that could be proven",
+  degraded: "Knowledge base unavailable", left: "Stopped by the reader", refused: "Refused", timeout: "Took too long", internal: "Failed",
 };
 
 /** @param {any} metrics */
 export function tiles({ asks, retrieval, answers, clicks, visits, reports }) {
-  const share = (/** @type {string} */ how) => asks.total ? (asks.outcomes[how] ?? 0) / asks.total : null;
+  const ended = (/** @type {string} */ name, /** @type {string} */ how, /** @type {string} */ note) => {
+    const number = asks.outcomes[how] ?? 0;
+    return tile(name, percent(asks.total ? number / asks.total : null), asks.total ? `${number} of ${asks.total}${note}` : "no question yet");
+  };
   return h("dl", { class: "tiles" },
     tile("Questions", String(asks.total), asks.running ? `${asks.running} being answered` : "since the start"),
-    tile("Answered", percent(share("ok")), "of all questions"),
-    tile("Nothing documented", percent(share("no_match")), "of all questions"),
-    tile("Unavailable", percent(share("degraded")), "of all questions"),
+    ended("Answered", "ok", " questions"),
+    ended("No documented steps", "no_steps", "; passages came back"),
+    ended("Nothing documented", "no_match", "; nothing came back"),
+    ended("Unavailable", "degraded", "; it could not be searched"),
     tile("Search time", time(retrieval.latency.p95Ms), "95 of 100 are faster; aim 2 s"),
-    tile("Citation rate", percent(answers.citationRate), "of answers with sources"),
+    tile("Citation rate", percent(answers.citationRate), `of answers with sources${answers.density ? `; ${answers.density.toFixed(1)} citations in 100 words` : ""}`),
     tile("Source coverage", percent(answers.sourceCoverage), "of found sources are cited"),
-    tile("Density", answers.density === null ? "–" : answers.density.toFixed(1), "citations in 100 words"),
     tile("Warning rate", percent(answers.warningRate), "of answers"),
     tile("Invalid references", String(answers.invalidReferences), "removed before they were shown"),
     tile("Citation clicks", String(clicks), `${visits} source${visits === 1 ? "" : "s"} opened`),
