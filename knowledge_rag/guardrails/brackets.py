@@ -3,20 +3,29 @@ r"""Which brackets that read like references are none: links, definitions, index
 from __future__ import annotations
 
 import re
+import string
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.characters import normalise
-from knowledge_rag.guardrails.references import MAX_REFERENCE, unclosed_head
+from knowledge_rag.guardrails.references import (
+    MAX_REFERENCE,
+    Numbers,
+    common_reference,
+    unclosed_head,
+)
 
 if TYPE_CHECKING:
     from knowledge_rag.guardrails.line_state import LineState
     from knowledge_rag.guardrails.outlet import Outlet
+    from knowledge_rag.guardrails.references import Reference
 
 _AHEAD: Final = 1_000
 """Characters behind a bracket that may tell what it is: a link's destination at most."""
 
 _IDENTIFIER: Final = re.compile(r"(?:[A-Za-z_$](?:[\w.$]*[\w$])?|[@=/^$&])\Z", re.ASCII)
+_IDENTIFIES: Final = frozenset(string.ascii_letters + string.digits + "_$@=/^&")
+"""What such an identifier ends in."""
 _INDEX: Final = re.compile(r"\d+")
 _TAG: Final = re.compile(r"<[^<>]*>")
 _LETTER: Final = re.compile(r"[^\W\d_]")
@@ -31,6 +40,8 @@ _NUMBERS_BEGUN: Final = re.compile(r"[\s,;&\-\u2010-\u2015]*+\d[\d\s,;&\-\u2010-
 _TICKS: Final = re.compile(r"\\*`")
 _GOES_ON: Final = re.compile(r"`++(?:[A-Za-z0-9]|[\s,;:*_]*+[(]?lines?[\W_]*+\d)", re.IGNORECASE)
 """Goes on behind a code span with what it has begun."""
+_GOING_ON: Final = frozenset("(:")
+"""How a link's destination and a definition begin behind their brackets."""
 _DEFINITION: Final = re.compile(
     r":[ \t]{0,8}<?(?:https?://|mailto:|www\.|[/#]|\.{1,2}/)", re.IGNORECASE
 )
@@ -114,6 +125,32 @@ class Brackets:
         prefix = None if opened.inline else self._line.prefix(opened.start)
         return self._line.is_decided(prefix, self.past_destination(end))
 
+    def common(self, start: int, *, final: bool) -> tuple[Reference, int] | None:
+        """Read the bracket at ``start`` if it is as nearly all references are, and can be none else.
+
+        Args:
+            start: its index.
+            final: whether no more of the answer comes; else its line has to be there.
+
+        Returns:
+            What it refers to, and the index behind it.
+        """
+        text = self._outlet.text
+        found = common_reference(text, start)
+        if not found or not (final or text.find("\n", found[1], found[1] + _AHEAD) >= 0):
+            return None
+        is_number = isinstance(found[0][0], Numbers)
+        return None if is_number and self._may_be_other(start, found[1]) else found
+
+    def _may_be_other(self, start: int, end: int) -> bool:
+        """Whether a number in brackets could be a link, an index or a definition, by what is around it."""
+        return (
+            bool(self._defined)
+            or self._index == start
+            or self._outlet.text[end : end + 1] in _GOING_ON
+            or self._outlet.character_before(start) in _IDENTIFIES
+        )
+
     def is_no_reference(self, opened: Opened, raw: str, end: int, *, bare: bool) -> bool:
         """Whether a bracket that reads like a reference is a link, an index or a definition.
 
@@ -135,7 +172,8 @@ class Brackets:
         before = self._outlet.before(opened.bracket)
         if not _INDEX.fullmatch(raw):
             return before[-1:] in ("^", "\\") and following[:1] in ("+", "{")
-        if self._index == opened.bracket or _IDENTIFIER.search(before):
+        identified = before[-1:] in _IDENTIFIES and _IDENTIFIER.search(before)
+        if identified or self._index == opened.bracket:
             self._index = end
             return True
         return self._is_label(opened, raw, following)

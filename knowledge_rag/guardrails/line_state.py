@@ -24,6 +24,8 @@ from knowledge_rag.guardrails.markdown_blocks import (
     quotes_of,
 )
 from knowledge_rag.guardrails.outlet import CONTEXT
+from knowledge_rag.guardrails.plain_lines import pass_lines
+from knowledge_rag.guardrails.tokens import lone_return
 
 if TYPE_CHECKING:
     from knowledge_rag.guardrails.code_spans import Held
@@ -83,10 +85,7 @@ class LineState:
         if end < 0 and not final and not is_decided(entered, head):
             return False
         kind, blocks = next_line(entered, head)
-        self._entered, self.kind, self._blocks = entered, kind, blocks
-        self._start, self._before = start, ""
-        self.begun, self._prefix, self._cut = True, True, False
-        self._piped, self._separated = False, False
+        self._begin(start, kind, blocks)
         self._below_head = not head.lstrip(_DELIMITING)
         if kind is not _TEXT:
             self._head, self._quotes_before = head, self._quotes
@@ -99,9 +98,63 @@ class LineState:
             self.spans, self._in_table = True, False
         return True
 
-    def plain_code_end(self, start: int) -> int:
-        """Give the index behind whole lines of code from ``start`` on, behind one that is code."""
-        return plain_code_end(self._blocks, self._outlet.text, start)
+    def pass_plain(self, start: int, *, final: bool) -> int:
+        """Pass lines from ``start`` on, where one begins, on which nothing can happen.
+
+        Args:
+            start: of the first line.
+            final: whether no more of the answer comes.
+
+        Returns:
+            The index up to which nothing happens, where the next line may have begun.
+        """
+        blocks, text = self._blocks, self._outlet.text
+        if blocks.fence or blocks.in_html or blocks.in_code or not (self.spans and blocks.trusted):
+            return start
+        if self._quotes:
+            return start
+        end, self._blocks, blank, begun = pass_lines(blocks, text, start)
+        if end > start:
+            self._in_table = self._in_table and not blank
+            last = max(start, text.rfind("\n", start, end - 1) + 1)
+            self._above_separated = text.find("|", last, end) >= 0
+        if begun and (final or self._knows(end, begun[0])):
+            stop, kind, after = begun
+            self._begin(end, kind, after)
+            self._below_head = False
+            return stop
+        return end
+
+    def _knows(self, start: int, stop: int) -> bool:
+        """Whether enough has come of the line from ``start`` on to go on at ``stop``."""
+        text = self._outlet.text
+        if text.find("\n", stop, start + HEAD) >= 0:
+            return True
+        return stop < len(text) and is_decided(self._blocks, text[start : start + HEAD])
+
+    def _begin(self, start: int, kind: Kind, blocks: Blocks) -> None:
+        self._entered, self.kind, self._blocks = self._blocks, kind, blocks
+        self._start, self._before = start, ""
+        self.begun, self._prefix, self._cut = True, True, False
+        self._piped, self._separated = False, False
+
+    def pass_code(self, start: int, *, final: bool) -> tuple[int, bool]:
+        """Pass lines of code, or a line up to a carriage return behind which some readers see none.
+
+        Returns:
+            The index behind what is code, and whether to go on there: else more of the text has to come.
+        """
+        text = self._outlet.text
+        end = text.find("\n", start)
+        last = len(text) if end < 0 else end + 1
+        lone = lone_return(text, start, last)
+        if lone < last:
+            known = final or lone + 1 < len(text)
+            if known:
+                self.part()
+            return lone, known
+        self.begun = end < 0
+        return (last, False) if self.begun else (plain_code_end(self._blocks, text, last), True)
 
     def end(self, end: int) -> bool:
         """End the line; whether nothing is left of it, so that its paragraph ends too."""

@@ -158,22 +158,28 @@ def _behind_blank(blocks: Blocks) -> Blocks:
 
 
 @lru_cache(maxsize=256)
-def _behind_text(list_offset: int) -> Blocks:
+def behind_text(list_offset: int) -> Blocks:
+    """Give what is left open by a line of ordinary text, with the column of its list item's content."""
     return Blocks(list_offset=list_offset, after_blank=False, in_text=True)
+
+
+@lru_cache(maxsize=256)
+def behind_heading(list_offset: int) -> Blocks:
+    """Give what is left open by a heading, with the column of its list item's content."""
+    return Blocks(list_offset=list_offset, after_blank=False)
 
 
 def _plain(blocks: Blocks, found: re.Match[str]) -> tuple[Kind, Blocks]:
     """Tell of a line that begins as most do what :func:`_outside` would, only faster."""
     indent, marker, mark = found.groups()
     if marker:
-        if _may_be_no_item(blocks, marker):
+        if may_be_no_item(blocks, marker):
             return _parted(blocks)
-        return _BLOCK, _behind_text(len(indent) + len(marker) + 1)
+        return _BLOCK, behind_text(len(indent) + len(marker) + 1)
     list_offset = 0 if blocks.after_blank and not indent else blocks.list_offset
-    behind = _behind_text(list_offset)
     if mark and _HEADING.match(found.string):
-        return _BLOCK, behind._replace(in_text=False)
-    return _BLOCK if mark else _TEXT, behind
+        return _BLOCK, behind_heading(list_offset)
+    return _BLOCK if mark else _TEXT, behind_text(list_offset)
 
 
 def _in_fence(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
@@ -237,7 +243,7 @@ def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     return fenced or (kind, blocks._replace(after_blank=False, in_text=True))
 
 
-def _may_be_no_item(blocks: Blocks, line: str) -> bool:
+def may_be_no_item(blocks: Blocks, line: str) -> bool:
     """Whether a line with a list's number may go on with a paragraph: below one, lists begin with 1."""
     outside = blocks.in_text and not blocks.after_blank and not blocks.list_offset
     return outside and _LATER.match(line) is not None
@@ -246,7 +252,7 @@ def _may_be_no_item(blocks: Blocks, line: str) -> bool:
 def _item(blocks: Blocks, line: str, position: int, offset: int) -> tuple[Kind, Blocks]:
     """Tell of a line that begins with list marks, whose content has this index and this column."""
     body = line[position:]
-    if _may_be_no_item(blocks, line):
+    if may_be_no_item(blocks, line):
         return _parted(blocks)
     blocks = blocks._replace(list_offset=offset, after_blank=False, in_text=True)
     if body.startswith("<"):

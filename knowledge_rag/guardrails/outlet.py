@@ -43,6 +43,10 @@ class Outlet:
             return self.text[index - CONTEXT : index]
         return (self._tail + self.text[self._cut : index])[-CONTEXT:]
 
+    def character_before(self, index: int) -> str:
+        """Give the last character that goes out before ``index``; "" at the answer's beginning."""
+        return self.text[index - 1] if index > self._cut else self._tail[-1:]
+
     def is_escaped(self, index: int) -> bool:
         """Whether a backslash that goes out before ``index`` belongs to what stands there."""
         if index > self._cut and index > 0 and self.text[index - 1] != "\\":

@@ -128,11 +128,12 @@ Reference = tuple[Numbers | Lines, ...]
 
 
 _COMMON: Final = re.compile(
-    r"Source: (?P<file>(?!(?i:line))[A-Za-z](?:[\w./-]*[A-Za-z0-9])?)"
-    rf", lines? (?P<first>{_NUMBER})(?:-(?P<last>{_NUMBER}))?",
+    rf"\[(?:(?P<number>[1-9][0-9]{{0,{_MAX_DIGITS - 1}}})"
+    r"|Source: (?P<file>(?!(?i:line))[A-Za-z](?:[\w./-]*[A-Za-z0-9])?)"
+    rf", lines? (?P<first>{_NUMBER})(?:-(?P<last>{_NUMBER}))?)\]",
     re.ASCII,
 )
-"""How nearly all references to lines are written."""
+"""How nearly all references are written, brackets and all."""
 
 
 def parse(raw: str) -> Reference | Unparsable | None:
@@ -146,11 +147,29 @@ def parse(raw: str) -> Reference | Unparsable | None:
     """
     if len(raw) > MAX_REFERENCE:
         return None
-    if common := _common(raw):
-        return common
+    common = common_reference(f"[{raw}]", 0)
+    if common and common[1] == len(raw) + 2:
+        return common[0]
     if "\n" in raw and ">" in raw:
         raw = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), raw)
     return _read(raw) or _hidden(raw)
+
+
+def common_reference(text: str, start: int) -> tuple[Reference, int] | None:
+    """Read the two plainest notations as :func:`parse` does, only faster.
+
+    Returns:
+        What the bracket at ``start`` refers to, and the index behind it; ``None`` if it has to be read
+        by the whole grammar.
+    """
+    found = _COMMON.match(text, start)
+    if found is None:
+        return None
+    number, file, first, last = found.groups()
+    if number:
+        return (Numbers(int(number), int(number)),), found.end()
+    lines = Lines((file,), int(first), int(last or first))
+    return ((lines,), found.end()) if lines.first <= lines.last else None
 
 
 def may_become(raw: str) -> bool:
@@ -171,18 +190,6 @@ def unclosed_head(raw: str) -> int:
         if head := _HEAD.match(look):
             return ends[head.end() - 1]
     return 0
-
-
-def _common(raw: str) -> Reference | None:
-    """Read the two plainest notations as the grammar does, only faster."""
-    if raw.isdecimal() and raw.isascii() and raw[0] != "0" and len(raw) <= _MAX_DIGITS:
-        return (Numbers(int(raw), int(raw)),)
-    found = _COMMON.fullmatch(raw)
-    if found is None:
-        return None
-    file, first, last = found.groups()
-    lines = Lines((file,), int(first), int(last or first))
-    return (lines,) if lines.first <= lines.last else None
 
 
 def _read(raw: str) -> Reference | Unparsable | None:

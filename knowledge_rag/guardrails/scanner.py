@@ -16,23 +16,18 @@ from knowledge_rag.guardrails.brackets import Brackets, Opened, has_begun_number
 from knowledge_rag.guardrails.code_spans import held_in
 from knowledge_rag.guardrails.findings import Findings, Kept, Taken
 from knowledge_rag.guardrails.line_state import LineState
+from knowledge_rag.guardrails.link_text import LinkText
 from knowledge_rag.guardrails.markdown_blocks import Kind
 from knowledge_rag.guardrails.outlet import Outlet
+from knowledge_rag.guardrails.plain_lines import plain_code
 from knowledge_rag.guardrails.readers import Readers
-from knowledge_rag.guardrails.references import (
-    MAX_REFERENCE,
-    Unparsable,
-    may_become,
-    parse,
-)
+from knowledge_rag.guardrails.references import MAX_REFERENCE, Unparsable, may_become, parse
 from knowledge_rag.guardrails.resolve import Why, resolve
 from knowledge_rag.guardrails.tokens import (
     LONG_RUN,
     MAX_LINK,
     begun_token,
     find_token,
-    is_in_link,
-    lone_return,
     may_grow,
     possible_bracket,
     span_end,
@@ -41,7 +36,7 @@ from knowledge_rag.guardrails.tokens import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from knowledge_rag.guardrails.ledger import Ledger
+    from knowledge_rag.guardrails.ledger import Evidence, Ledger
     from knowledge_rag.guardrails.references import Reference
 
 MARK: Final = "[unverified]"
@@ -71,7 +66,7 @@ class Scanner:
         self._open: Opened | None = None
         self._outer: list[Opened] = []  # brackets around it that may come to hold a reference
         self._waits_behind_bracket = False
-        self._closed = -1  # behind the last closing bracket, while it may end a link's text
+        self._link = LinkText(self._outlet)
         self._span_end: int | None = None  # of a code span whose brackets are looked at
         self._readers = Readers()  # who see fewer brackets
         self._settled = 0  # behind the last reference that stays or was taken out
@@ -111,7 +106,7 @@ class Scanner:
             self._at = len(text) if final else begun_token(text, self._at)
             return False
         kind, self._at, end = token
-        if self._closed >= 0 and kind != "line":
+        if self._link.end >= 0 and kind != "line":
             self._look_behind_bracket()
         return self._pass(kind, end, final=final)
 
@@ -124,6 +119,8 @@ class Scanner:
         if kind == "tag":
             return self._pass_tag(end, final=final)
         if kind == "open":
+            if self._pass_common(final=final):
+                return True
             self._open_bracket(end)
         elif kind == "return":
             self._line.part()
@@ -137,12 +134,18 @@ class Scanner:
     # lines, code spans and tags
 
     def _begin_line(self, *, final: bool) -> bool:
-        begun = self._line.begin(self._at, final=final)
-        waits = self._open or self._closed >= 0 or self._readers.active or self._line.turned
-        if waits and begun and not self._line.goes_on():
-            self._closed = -1
-            self._end_paragraph()
-        return begun
+        if self._open or self._link.end >= 0 or self._readers.active or self._line.turned:
+            begun = self._line.begin(self._at, final=final)
+            if begun and not self._line.goes_on():
+                self._link.end = -1
+                self._end_paragraph()
+            return begun
+        start, text = self._at, self._outlet.text
+        self._at = end = self._line.pass_plain(start, final=final)
+        if text.find("`", start, end) >= 0:
+            for first, last in plain_code(text, start, end):
+                self._note_code(first, last)
+        return self._line.begun or self._line.begin(end, final=final)
 
     def _end_paragraph(self) -> None:
         self._break()
@@ -150,25 +153,10 @@ class Scanner:
         self._line.turned = 0
 
     def _pass_code_lines(self, *, final: bool) -> bool:
-        start, text = self._at, self._outlet.text
-        end = text.find("\n", start)
-        last = len(text) if end < 0 else end + 1
-        lone = lone_return(text, start, last)
-        if lone < last:
-            return self._leave_code(lone, final=final)
-        self._line.begun = end < 0
-        self._at = last if end < 0 else self._line.plain_code_end(last)
+        start = self._at
+        self._at, goes_on = self._line.pass_code(start, final=final)
         self._note_code(start, self._at)
-        return end >= 0
-
-    def _leave_code(self, lone: int, *, final: bool) -> bool:
-        """Pass code up to a carriage return on its line, behind which some readers see none."""
-        self._note_code(self._at, lone)
-        self._at = lone
-        if not final and lone + 1 == len(self._outlet.text):
-            return False
-        self._line.part()
-        return True
+        return goes_on
 
     def _note_code(self, start: int, end: int) -> None:
         moved = self._outlet.moved
@@ -211,16 +199,10 @@ class Scanner:
             self._readers.see_code(self._opened())
         return True
 
-    def _note_closed(self, end: int) -> None:
-        following = self._outlet.text[end : end + 1]
-        self._closed = end if not following or following == "(" else -1
-
     def _look_behind_bracket(self) -> None:
         """See whether this is in a link's destination: there, a backtick begins no code span."""
-        if self._at > self._closed:
-            if is_in_link(self._outlet.text, self._closed, self._at):
-                self._line.spans = False
-            self._closed = -1
+        if self._link.is_open(self._at):
+            self._line.spans = False
 
     def _pass_tag(self, end: int, *, final: bool) -> bool:
         text = self._outlet.text
@@ -235,6 +217,19 @@ class Scanner:
         return True
 
     # brackets
+
+    def _pass_common(self, *, final: bool) -> bool:
+        """Keep what begins here if it is a reference as nearly all are, and good; else leave it."""
+        if self._open or self._link.end >= 0 or self._readers.active or self._line.turned:
+            return False
+        start, common = self._at, self._brackets.common(self._at, final=final)
+        evidence = resolve(common[0], self._ledger) if common else Why.UNPARSABLE
+        if not common or isinstance(evidence, Why):
+            return False
+        self._at, self._waits_behind_bracket = common[1], False
+        self._link.note(self._at)
+        self._keep(start, evidence)
+        return True
 
     def _opened(self) -> list[Opened]:
         return [*self._outer, self._open] if self._open else []
@@ -273,7 +268,7 @@ class Scanner:
         opened = self._open
         if opened is None:
             start, self._at = self._at, end
-            self._note_closed(end)
+            self._link.note(end)
             self._close_hidden(start, None)
             return True
         raw, turned = opened.held(self._outlet.text, self._at), self._line.turned
@@ -291,7 +286,7 @@ class Scanner:
         self._open, around = None, self._outer
         self._outer = []
         start, self._at = self._at, end
-        self._note_closed(end)
+        self._link.note(end)
         is_none = reference is None or not self._judge(opened, raw, reference)
         if not is_none:
             left = (one.behind(self._outlet.text, opened, self._at) for one in around)
@@ -341,10 +336,14 @@ class Scanner:
         if isinstance(evidence, Why):
             self._take_out(opened, self._brackets.past_destination(end), evidence)
         else:
-            start = opened.bracket + outlet.base
-            self.found.kept.append(Kept(start, end + outlet.base, outlet.shift, evidence))
-            self._settled = end
+            self._keep(opened.bracket, evidence)
         return True
+
+    def _keep(self, start: int, evidence: tuple[Evidence, ...]) -> None:
+        outlet = self._outlet
+        kept = Kept(start + outlet.base, self._at + outlet.base, outlet.shift, evidence)
+        self.found.kept.append(kept)
+        self._settled = self._at
 
     def _take_out(self, opened: Opened, end: int, why: Why) -> None:
         start, outlet = opened.start, self._outlet
@@ -380,9 +379,9 @@ class Scanner:
 
     def _forget(self) -> None:
         """Forget what has gone out, but for what the next bracket may need to see before it."""
-        if 0 <= self._closed < self._at - MAX_LINK:
+        if 0 <= self._link.end < self._at - MAX_LINK:
             self._look_behind_bracket()
-        needed = self._at if self._closed < 0 else self._closed
+        needed = self._at if self._link.end < 0 else self._link.end
         opened = self._opened()
         starts = (*self._readers.starts, *(one.start for one in opened))
         count = self._outlet.forgettable(min((needed, *starts)))
@@ -393,7 +392,7 @@ class Scanner:
         for one in opened:
             one.forget(count)
         self._at -= count
-        self._closed = max(self._closed - count, -1)
+        self._link.forget(count)
         self._settled = max(self._settled - count, 0)
         self._span_end = self._span_end and self._span_end - count
         self._readers.forget(count)
