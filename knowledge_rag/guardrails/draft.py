@@ -131,7 +131,7 @@ class Draft:
     def _contents_by(self, start: int, end: int) -> Iterator[str]:
         first = bisect_left(self.references, (start, start))
         yield from self._side_by_side(first - 1, -1)
-        if first == len(self.contents):
+        if first >= len(self.contents):
             return
         between = end, self.references[first][0]
         if between[1] - end <= _LONG and not _BLANK.search(self.text, *between):
@@ -168,6 +168,9 @@ def _bare_lines(content: str) -> frozenset[str]:
 
 
 _ENDS_SENTENCE: Final = frozenset(".,;:!?)")
+_SPACES: Final = "".join(map(chr, (*range(9, 14), *range(28, 33))))
+"""The ASCII characters that :meth:`str.split` takes for white space."""
+_SHAPES: Final = bytes(ord(" " if chr(code) in _SPACES else "w") for code in range(256))
 
 
 def _count_words(text: str, references: Iterable[Span]) -> int:
@@ -175,4 +178,7 @@ def _count_words(text: str, references: Iterable[Span]) -> int:
     for start, end in references:
         parts.append(text[behind:start])
         behind = end + (text[end : end + 1] in _ENDS_SENTENCE)
-    return len(" ".join([*parts, text[behind:]]).split())
+    words = " ".join(["", *parts, text[behind:]])
+    if words.isascii():  # counting where words begin is faster than making a list of them
+        return words.encode().translate(_SHAPES).count(b" w")
+    return len(words.split())

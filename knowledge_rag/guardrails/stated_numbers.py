@@ -31,6 +31,8 @@ _UNITS: Final = (
 
 Whoever adds to NUMBERS adds here what the new ones hold.
 """
+_BETWEEN: Final = frozenset(" \u00a0")
+"""What may stand between digits and their unit."""
 _SYMBOLS: Final = re.compile("[\u20ac\u00a3]")
 """Those that a folded text does not hold."""
 
@@ -56,12 +58,29 @@ def find_numbers(
 
 def _begins(text: str, folded: bytes) -> Iterator[int]:
     """Give where one of NUMBERS may begin: close before each of the units."""
-    units = [place for unit in _UNITS if unit in folded for place in places(unit, folded)]
+    units = [
+        place
+        for unit in _UNITS
+        if unit in folded
+        for place in places(unit, folded)
+        if _is_next_to_digit(text, place, unit)
+    ]
     if not text.isascii():
         units.extend(found.start() for found in _SYMBOLS.finditer(text))
     for start, end in _stretches(sorted(units)):
         for begun in _BEGINS.finditer(text, start, end):
             yield begun.start()
+
+
+def _is_next_to_digit(text: str, place: int, unit: bytes) -> bool:
+    """Whether a digit stands where the number of a unit has one: before it, or behind a symbol."""
+    if unit == b"$":
+        digit = text[place + 1 : place + 2]
+        return (text[place + 2 : place + 3] if digit in _BETWEEN else digit).isdecimal()
+    if unit == b"illion":  # of m, b and tr
+        place -= 2 if text[place - 1 : place] in "rR" else 1
+    digit = text[place - 1 : place]
+    return (text[place - 2 : place - 1] if digit in _BETWEEN else digit).isdecimal()
 
 
 def _stretches(units: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from knowledge_rag.guardrails.scanner import Scanner
-from knowledge_rag.guardrails.verify import Settings, conclude
+from knowledge_rag.guardrails.verify import DEFAULTS, conclude
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knowledge_rag.guardrails.findings import Kept
     from knowledge_rag.guardrails.ledger import Ledger
-    from knowledge_rag.guardrails.verify import Verified
+    from knowledge_rag.guardrails.verify import Settings, Verified
 
 
 class VerifiedStream:
@@ -29,7 +29,7 @@ class VerifiedStream:
 
     def __init__(self, ledger: Ledger, settings: Settings | None = None) -> None:
         self._ledger = ledger
-        self._settings = settings or Settings()
+        self._settings = settings or DEFAULTS
         self._scanner = Scanner(ledger, mark=self._settings.mark)
         self._sent: list[str] = []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.checks import CheckSettings, check
 from knowledge_rag.guardrails.draft import Draft
@@ -32,6 +32,9 @@ class Settings:
 
     mark: bool = False
     checks: CheckSettings = field(default_factory=CheckSettings)
+
+
+DEFAULTS: Final = Settings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ def verify(answer: str, ledger: Ledger, settings: Settings | None = None) -> Ver
         ledger: all that retrieval returned for this request.
         settings: what to do with what is wrong.
     """
-    settings = settings or Settings()
+    settings = settings or DEFAULTS
     scanner = Scanner(ledger, mark=settings.mark)
     return conclude(scanner.close(answer), scanner.found, ledger, settings)
 

@@ -167,6 +167,27 @@ def test_what_is_looked_for_in_likely_places_is_found_as_if_looked_for_everywher
     assert found(checks.unchecked, text) == found(checks.unchecked, f"{text} ı")
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["5%", "5 %", "5\u00a0%", "\u0665%", "5 percent", "5per cent", "5 million", "5Billion", "5 TRILLION",
+     "5\u00a0trillion", "US$5", "$ 5", "$\u00a05", "\u20ac5", "5 usd", "5EUR", "1,2.3 dollars"],
+)  # fmt: skip
+def test_numbers_are_found_beside_their_units(text):
+    assert found(checks.uncited_numbers, f"a {text} b") == [text]
+    assert found(checks.uncited_numbers, text) == [text]
+
+
+@pytest.mark.parametrize("text", ["a %", "5  %", "a percent", "million", " 5 illion", "rillion", "$a", "$", "$ ", "5-usd", "neural 5"])  # fmt: skip
+def test_units_alone_are_no_numbers(text):
+    assert not found(checks.uncited_numbers, text)
+
+
+def test_a_quoted_line_is_looked_for_only_where_the_lines_are_known():
+    bare = draft("[1]\n1%")
+    assert bare.references
+    assert not bare.is_quoted(4)
+
+
 @pytest.mark.parametrize("text", ["obviouſly", "UNDOUBTEDLY", "wıthout a doubt"])
 def test_letters_that_are_the_same_where_case_is_ignored_hide_no_phrase(text):
     assert found(checks.confident_wording, text) == [text]
@@ -205,3 +226,14 @@ def test_figures_of_many_answers():
     assert (summary.coverage, summary.density) == (0.25, 50.0)
     assert summary.warnings == {Kind.MISSING_CITATIONS: 1}
     assert summarise([]).citation_rate == 0.0
+
+
+@given(st.text(st.characters(max_codepoint=0x3000), max_size=30))
+@settings(max_examples=300)
+def test_words_are_what_white_space_parts(text):
+    assert Draft(text).words == len(text.split())
+
+
+@pytest.mark.parametrize("code", range(128))
+def test_every_ascii_character_parts_words_or_is_of_one(code):
+    assert Draft(f"a{chr(code)}b").words == len(f"a{chr(code)}b".split())
