@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from knowledge_rag.cli.options import JsonOption
+from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
 
 
 class Format(StrEnum):
@@ -47,6 +48,12 @@ def coverage(
             help="Share of alerts that has to be covered.  [default: 1; 0 with --baseline]",
         ),
     ] = None,
+    steps: Annotated[
+        StepsCheck,
+        typer.Option(
+            help="Where the runbook is found and `ask` gives no step of it: warn, fail, or don't look."
+        ),
+    ] = StepsCheck.WARN,
     baseline: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Gaps that are known: only others fail."),
@@ -65,15 +72,18 @@ def coverage(
     """Check that each alert rule finds its own runbook.
 
     For each alert, what an agent would ask when it fires goes through the real Lambda, and lines of
-    the alert's own runbook have to be among the results. Exits 1 if they are not, 3 if that could
-    not be found out.
+    the alert's own runbook have to be among the results. Exits 1 if they are not, 2 if a file of
+    rules can't be read, 3 if that could not be found out.
     """
     from knowledge_rag.cli import coverage_output, coverage_work
     from knowledge_rag.cli.exits import ExitCode
 
-    work = coverage_work.Work(tuple(rules), docs, mapping, top, threshold, baseline, write_baseline)
+    wanted = Wanted(top, threshold, steps)
+    work = coverage_work.Work(tuple(rules), docs, mapping, wanted, baseline, write_baseline)
     done = coverage_work.run(work)
     coverage_output.write("json" if json else form.value, done, explain=explain)
+    if done.broken:
+        raise typer.Exit(ExitCode.BAD_INPUT)
     if done.unknown:
         raise typer.Exit(ExitCode.DEGRADED)
     if write_baseline and baseline is not None:

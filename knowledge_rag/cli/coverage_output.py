@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from knowledge_rag.cli.coverage_junit import as_junit
+from knowledge_rag.cli.coverage_junit import as_junit, steps_unknown
 from knowledge_rag.cli.terminal import out, print_json, tell
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
 from knowledge_rag.evaluation.coverage_runbooks import Gap
+from knowledge_rag.evaluation.coverage_wanted import StepsCheck
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from knowledge_rag.evaluation.coverage_report import Coverage
     from knowledge_rag.evaluation.coverage_run import Checked
+
+UNREADABLE: Final = "rules-unreadable"
+"""The rule of a file of which nothing was checked."""
 
 
 def write(form: str, done: Coverage, *, explain: bool = False) -> None:
@@ -45,24 +49,40 @@ def write(form: str, done: Coverage, *, explain: bool = False) -> None:
 
 
 def as_sarif(done: Coverage) -> dict[str, Any]:
-    """Give the new findings as SARIF, at the names of their alerts."""
-    rules = [SarifRule(gap.value, gap.description, "error") for gap in Gap]
-    results = [
-        SarifResult(each.gap.value, neutralise(each.message), _region(each))
-        for each in done.new
-        if each.gap is not None
+    """Give the new findings as SARIF, at the names of their alerts, and the files not checked."""
+    optional = Gap.NO_STEPS if done.wanted.steps is not StepsCheck.REQUIRE else None
+    rules = [
+        SarifRule(gap.value, gap.description, "warning" if gap is optional else "error")
+        for gap in Gap
     ]
+    rules.append(
+        SarifRule(UNREADABLE, "A file of rules can't be read: nothing of it was checked.", "error")
+    )
+    results = [
+        SarifResult(each.finding.value, neutralise(each.message), _region(each))
+        for each in done.new
+        if each.finding is not None
+    ]
+    for file in done.broken:
+        line = file.line or 1
+        place = Region(_as_text(file.file), line, line, 1, 1)
+        results.append(SarifResult(UNREADABLE, neutralise(file.message), place))
     return sarif_log(version("knowledge-rag"), rules, results)
 
 
 def show(console: Console, done: Coverage) -> None:
     """Show the gaps, each in a line that editors open, then one line that sums them up."""
-    for each in done.new:
-        _line(console, each, "error", "red", each.message, str(each.gap))
+    for each in done.gaps:
+        _line(console, each, "error", "red", each.message, str(each.finding))
+    for each in done.warnings:
+        _line(console, each, "warning", "yellow", each.message, str(each.finding))
     for each in done.known:
-        _line(console, each, "known", "dim", each.message, str(each.gap))
+        _line(console, each, "known", "dim", each.message, str(each.finding))
     for each in done.unknown:
         message = f"alert {each.alert.name} could not be checked: {each.reason}"
+        _line(console, each, "degraded", "yellow", message, "degraded")
+    for each in done.steps_unknown:
+        message = steps_unknown(each)
         _line(console, each, "degraded", "yellow", message, "degraded")
     console.print(Text(_summary(done), style="green" if done.passed else "red"))
 
@@ -79,6 +99,8 @@ def show_evidence(console: Console, done: Coverage) -> None:
         if each.hit is not None and each.runbook is not None:
             rank, by = each.hit.rank, each.runbook.by.value
             console.print(f"  its runbook by {by}: result {rank} of the last query")
+        if each.steps is not None:
+            console.print(f"  its runbook gives {counted(each.steps.own, 'step')}")
     console.print()
 
 
@@ -103,15 +125,22 @@ def _on_one_line(text: str) -> str:
 
 def _summary(done: Coverage) -> str:
     parts = [f"{done.covered} of {counted(len(done.checked), 'alert')} covered"]
-    parts += [f"{len(done.new)} new"] if done.has_baseline else []
+    parts += [f"{done.without_steps} of them without steps"] if done.without_steps else []
+    parts += [f"{len(done.gaps)} new"] if done.wanted.baseline is not None else []
     parts += [f"{len(done.known)} known"] if done.known else []
     parts += [f"{len(done.unknown)} could not be checked"] if done.unknown else []
-    if done.share < done.threshold:
-        parts.append(f"wanted: {done.threshold * 100:g}%")
+    parts += [f"{counted(len(done.broken), 'file')} not checked"] if done.broken else []
+    if done.share < done.wanted.share:
+        parts.append(f"wanted: {done.wanted.share * 100:g}%")
     return ("Covered: " if done.passed else "Not covered: ") + ", ".join(parts) + "."
 
 
 def _region(each: Checked) -> Region:
     place = each.alert.place
-    path = each.alert.file.encode(errors="replace").decode()  # bytes of a name that are no text
+    path = _as_text(each.alert.file)
     return Region(path, place.line, place.end_line, place.column, place.end_column)
+
+
+def _as_text(path: str) -> str:
+    """Replace bytes of a name that are no text."""
+    return path.encode(errors="replace").decode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from knowledge_rag.cli.terminal import progress_bar, tell
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.coverage_report import Coverage
     from knowledge_rag.evaluation.coverage_run import Checked
     from knowledge_rag.evaluation.coverage_runbooks import Runbooks
+    from knowledge_rag.evaluation.coverage_wanted import Wanted
     from knowledge_rag.evaluation.evaluation_corpus import Documents
 
 SHOWN = 3
@@ -30,8 +31,7 @@ class Work:
         rules: files, folders and patterns.
         docs: folder of the runbooks.
         mapping: file that says which alert has which runbook.
-        top: among how many results of a query a runbook has to be, 1..5.
-        threshold: share that has to be covered, 0..1; ``None`` for the default.
+        wanted: what has to be found, and how much of it; without the baseline.
         baseline: file of known gaps.
         writes: whether the baseline is written instead of read.
 
@@ -42,8 +42,7 @@ class Work:
     rules: tuple[str, ...]
     docs: Path
     mapping: Path | None
-    top: int
-    threshold: float | None
+    wanted: Wanted
     baseline: Path | None
     writes: bool
 
@@ -59,15 +58,15 @@ class Work:
 
 
 def run(work: Work) -> Coverage:
-    """Check every alert.
+    """Check every alert of the files that can be read, and tell at once which can't.
 
     Raises:
-        InvalidRequest: a file holds no rules, or is wrong; the message names file and line.
-        UnreadableDocument: a file can't be read.
+        NoAlerts: there is no alert to check.
+        InvalidRequest: another file is wrong, or the baseline would lack the gaps of a file.
+        UnreadableDocument: another file can't be read.
         UnusableCorpus: there are no documents.
     """
     from knowledge_rag.evaluation.coverage_baseline import read_baseline
-    from knowledge_rag.evaluation.coverage_files import read_rules
     from knowledge_rag.evaluation.coverage_map import read_map
     from knowledge_rag.evaluation.coverage_report import summarise
     from knowledge_rag.evaluation.coverage_runbooks import Runbooks
@@ -78,12 +77,13 @@ def run(work: Work) -> Coverage:
     known: Baseline | None = None
     if work.baseline is not None and not work.writes:
         known = read_baseline(work.baseline)
-    rules = read_rules(work.rules)
+    rules = _rules(work)
     mapping = read_map(work.mapping) if work.mapping is not None else {}
     documents = Documents.of(work.docs)
     _tell_oddities(rules, documents, mapping)
-    checked = _check(rules, Runbooks(documents, mapping), documents, work.top)
-    return summarise(checked, rules.files, top=work.top, threshold=work.threshold, baseline=known)
+    wanted = replace(work.wanted, baseline=known)
+    checked = _check(rules, Runbooks(documents, mapping), documents, wanted)
+    return summarise(checked, rules, wanted)
 
 
 def write(baseline: Path, done: Coverage) -> None:
@@ -95,12 +95,32 @@ def write(baseline: Path, done: Coverage) -> None:
     from knowledge_rag.evaluation.coverage_baseline import write_baseline
     from knowledge_rag.orchestrator.wording import counted
 
-    write_baseline(baseline, done.new)
-    tell("wrote", f"{counted(len(done.new), 'known gap')} to {baseline}")
+    write_baseline(baseline, done.gaps)
+    tell("wrote", f"{counted(len(done.gaps), 'known gap')} to {baseline}")
+
+
+def _rules(work: Work) -> RuleFiles:
+    from knowledge_rag.evaluation.coverage_files import NoAlerts, read_rules
+    from knowledge_rag.orchestrator.wording import counted
+
+    try:
+        rules = read_rules(work.rules)
+    except NoAlerts as error:
+        for each in error.broken[:-1]:
+            tell("error:", each.message)
+        raise  # it has the words of the last one
+    for each in rules.broken:
+        tell("error:", each.message)
+    if work.writes and rules.broken:
+        files = counted(len(rules.broken), "file")
+        raise InvalidRequest(
+            f"--write-baseline: the gaps of {files} that can't be read are unknown"
+        )
+    return rules
 
 
 def _check(
-    rules: RuleFiles, runbooks: Runbooks, documents: Documents, top: int
+    rules: RuleFiles, runbooks: Runbooks, documents: Documents, wanted: Wanted
 ) -> tuple[Checked, ...]:
     from knowledge_rag.evaluation.coverage_run import check_all
     from knowledge_rag.evaluation.evaluation_corpus import ingested
@@ -115,7 +135,7 @@ def _check(
         ingested(documents, settings.cache_dir, embedder, progress) as opened,
         local_retrieval(opened) as retrieval,
     ):
-        return check_all(rules.alerts, runbooks, retrieval, top=top, progress=progress)
+        return check_all(rules.alerts, runbooks, retrieval, wanted, progress=progress)
 
 
 def _tell_oddities(rules: RuleFiles, documents: Documents, mapping: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.evaluation.coverage_runbooks import Gap
 from knowledge_rag.evaluation.named_files import read_text
 
 if TYPE_CHECKING:
@@ -33,9 +34,11 @@ class Baseline:
 
     Args:
         known: how many of each key.
+        of_steps: those of which some are runbooks without steps, which not every run looks for.
     """
 
     known: Mapping[Key, int] = field(default_factory=dict)
+    of_steps: frozenset[Key] = frozenset()
 
     def split(self, gaps: Sequence[Checked]) -> tuple[tuple[Checked, ...], tuple[Checked, ...]]:
         """Give the gaps that are new, and those that are known, each in their order."""
@@ -48,19 +51,24 @@ class Baseline:
             left[key] -= 1
         return tuple(new), tuple(known)
 
-    def mended(self, gaps: Sequence[Checked], files: Iterable[str]) -> tuple[Key, ...]:
+    def mended(
+        self, gaps: Sequence[Checked], files: Iterable[str], *, knows_steps: bool = True
+    ) -> tuple[Key, ...]:
         """Give the entries that are gaps no more, or less often than they say.
 
         Args:
             gaps: all of this run.
             files: that were read; of others nothing is known, unless they are gone.
+            knows_steps: whether this run looked for steps.
         """
         found = Counter(map(_key, gaps))
         read = frozenset(files)
         return tuple(
             key
             for key, number in sorted(self.known.items())
-            if found[key] < number and (key[1] in read or not Path(key[1]).exists())
+            if found[key] < number
+            and (knows_steps or key not in self.of_steps)
+            and (key[1] in read or not Path(key[1]).exists())
         )
 
 
@@ -84,10 +92,13 @@ def read_baseline(path: Path) -> Baseline:
     match told:
         case {"version": 1, "known": [*entries]}:
             known: Counter[Key] = Counter()
+            of_steps = set()
             for entry in entries:
                 key, count = _entry(path, entry)
                 known[key] += count
-            return Baseline(known)
+                if entry.get("gap") == Gap.NO_STEPS:
+                    of_steps.add(key)
+            return Baseline(known, frozenset(of_steps))
     raise InvalidRequest(
         f"{path}:1: no baseline of version {VERSION}; make it with --write-baseline"
     )

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.coverage_alerts import RUNBOOK_KEYS, Alert, cloudwatch_incident, fold
+from knowledge_rag.evaluation.coverage_yaml import WrongRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,8 +42,7 @@ def cloudwatch_alarms(document: Node, file: str) -> Iterator[Alert]:
     """Give the alarms of a template, composite ones included.
 
     Raises:
-        InvalidRequest: an alarm's properties are no mapping; the message begins with
-            ``file:line:``.
+        WrongRules: an alarm's properties are no mapping.
     """
     resources = document.get("Resources")
     for logical_id, resource in resources.entries.items() if resources is not None else ():
@@ -51,9 +50,8 @@ def cloudwatch_alarms(document: Node, file: str) -> Iterator[Alert]:
             continue
         properties = resource.get("Properties")
         if properties is None or properties.kind != "mapping":
-            raise InvalidRequest(
-                f"{file}:{resource.place.line}: alarm {logical_id[:80]!r} has no properties"
-            )
+            why = f"alarm {logical_id[:80]!r} has no properties"
+            raise WrongRules(file, resource.place.line, why)
         name = literal(properties.get("AlarmName")).strip(_ENDS) or logical_id
         description = literal(properties.get("AlarmDescription"))
         place = resources.keys[logical_id].place if resources is not None else resource.place

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.coverage_alerts import (
     RUNBOOK_KEYS,
     Alert,
@@ -12,6 +11,7 @@ from knowledge_rag.evaluation.coverage_alerts import (
     prometheus_incident,
     without_templates,
 )
+from knowledge_rag.evaluation.coverage_yaml import WrongRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +30,7 @@ def prometheus_alerts(document: Node, file: str) -> Iterator[Alert]:
     """Give the alerts of a document; recording rules are none.
 
     Raises:
-        InvalidRequest: a group or a rule has not the form that Prometheus wants; the message begins
-            with ``file:line:``.
+        WrongRules: a group or a rule has not the form that Prometheus wants.
     """
     groups = document.get("groups")
     if groups is not None:
@@ -100,5 +99,5 @@ def _sequence(node: Node, file: str, name: str) -> tuple[Node, ...]:
     return node.items
 
 
-def _wrong(node: Node, file: str, why: str) -> InvalidRequest:
-    return InvalidRequest(f"{file}:{node.place.line}: {why}")
+def _wrong(node: Node, file: str, why: str) -> WrongRules:
+    return WrongRules(file, node.place.line, why)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from knowledge_rag.evaluation.coverage_wanted import StepsCheck
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from knowledge_rag.evaluation.coverage_baseline import Baseline, Key
+    from knowledge_rag.evaluation.coverage_baseline import Key
+    from knowledge_rag.evaluation.coverage_files import BrokenFile, RuleFiles
     from knowledge_rag.evaluation.coverage_run import Checked
-
-THRESHOLD: Final = 1.0
-"""Share of alerts that have to be covered where nobody says anything else."""
+    from knowledge_rag.evaluation.coverage_wanted import Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +22,29 @@ class Coverage:
 
     Args:
         checked: each alert, in the order of the files; at least one.
-        new: gaps that no baseline knows.
-        known: gaps of the baseline.
+        new: findings that no baseline knows, those that are told and are no gaps among them.
+        known: findings of the baseline.
         mended: entries of the baseline that are gaps no more.
-        threshold: share of alerts that have to be covered, 0..1.
-        has_baseline: whether there is one; then no gap may be new, whatever the share.
-        top: among how many results of a query a runbook had to be.
+        broken: files of rules of which nothing was checked.
+        wanted: what makes a build pass.
     """
 
     checked: tuple[Checked, ...]
     new: tuple[Checked, ...]
     known: tuple[Checked, ...]
     mended: tuple[Key, ...]
-    threshold: float
-    has_baseline: bool
-    top: int
+    broken: tuple[BrokenFile, ...]
+    wanted: Wanted
+
+    @property
+    def gaps(self) -> tuple[Checked, ...]:
+        """Give the findings that no baseline knows, and that leave an alert uncovered."""
+        return tuple(each for each in self.new if each.gap is not None)
+
+    @property
+    def warnings(self) -> tuple[Checked, ...]:
+        """Give the other findings that no baseline knows: covered, and no step to take."""
+        return tuple(each for each in self.new if each.gap is None)
 
     @property
     def unknown(self) -> tuple[Checked, ...]:
@@ -43,71 +52,75 @@ class Coverage:
         return tuple(each for each in self.checked if each.reason is not None)
 
     @property
+    def steps_unknown(self) -> tuple[Checked, ...]:
+        """Give the covered alerts of which nobody knows whether there are steps."""
+        return tuple(each for each in self.checked if each.steps_unknown is not None)
+
+    @property
     def covered(self) -> int:
-        """Give how many alerts find their own runbook."""
-        return sum(each.hit is not None for each in self.checked)
+        """Give how many alerts find their own runbook, and steps in it where they have to."""
+        return sum(each.covered for each in self.checked)
+
+    @property
+    def without_steps(self) -> int:
+        """Give how many of the covered alerts find no step in their runbook."""
+        return sum(each.covered and each.finding is not None for each in self.checked)
 
     @property
     def share(self) -> float:
-        """Give the share of alerts that find their own runbook; known gaps do not."""
+        """Give the share of alerts that are covered; known gaps are not."""
         return self.covered / len(self.checked)
 
     @property
     def passed(self) -> bool:
-        """Whether a build may pass; not while it is unknown of an alert."""
-        if self.unknown or (self.has_baseline and self.new):
+        """Whether a build may pass; not while anything is unknown of an alert or a file."""
+        if self.broken or self.unknown or (self.wanted.baseline is not None and self.gaps):
             return False
-        return self.share >= self.threshold
+        return self.share >= self.wanted.share
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as JSON has it."""
         return {
             "alerts": len(self.checked),
             "covered": self.covered,
+            "without_steps": self.without_steps,
             "share": round(self.share, 6),
-            "threshold": self.threshold,
-            "top": self.top,
+            "threshold": self.wanted.share,
+            "top": self.wanted.top,
             "passed": self.passed,
-            "findings": [_finding(gap) for gap in self.new],
-            "known": [_finding(gap) for gap in self.known],
+            "findings": [_finding(gap) for gap in self.gaps],
+            "warnings": [_finding(each) for each in self.warnings],
+            "known": [_finding(each) for each in self.known],
             "mended": [{"alert": alert, "file": file} for alert, file in self.mended],
             "degraded": [
                 _rule(each) | {"reason": each.reason.value} for each in self.unknown if each.reason
             ],
+            "unreadable": [each.to_dict() for each in self.broken],
             "details": [_detail(each) for each in self.checked],
         }
 
 
-def summarise(
-    checked: Sequence[Checked],
-    files: Sequence[str],
-    *,
-    top: int,
-    threshold: float | None = None,
-    baseline: Baseline | None = None,
-) -> Coverage:
+def summarise(checked: Sequence[Checked], rules: RuleFiles, wanted: Wanted) -> Coverage:
     """Sum up what was found.
 
     Args:
         checked: each alert, at least one.
-        files: of rules that were read.
-        top: among how many results of a query a runbook had to be.
-        threshold: share that has to be covered, 0..1; left out, it is THRESHOLD, or 0 where a
-            baseline says which gaps may be.
-        baseline: known gaps.
+        rules: the files that they are from.
+        wanted: what makes a build pass.
     """
-    gaps = [each for each in checked if each.gap is not None]
-    new, known = baseline.split(gaps) if baseline else (tuple(gaps), ())
-    unsure = [each for each in checked if each.gap is not None or each.reason is not None]
-    return Coverage(
-        checked=tuple(checked),
-        new=new,
-        known=known,
-        mended=baseline.mended(unsure, files) if baseline else (),
-        threshold=threshold if threshold is not None else (0.0 if baseline else THRESHOLD),
-        has_baseline=baseline is not None,
-        top=top,
-    )
+    strict = wanted.steps is StepsCheck.REQUIRE
+    judged = tuple(each.needing_steps() if strict else each for each in checked)
+    # gaps first, so that what a baseline knows is not used up by what does not fail
+    found = [each for each in judged if each.gap is not None]
+    found += [each for each in judged if each.gap is None and each.finding is not None]
+    baseline = wanted.baseline
+    new, known = baseline.split(found) if baseline else (tuple(found), ())
+    unsure = [each for each in judged if each.reason is not None or each.steps_unknown is not None]
+    mended: tuple[Key, ...] = ()
+    if baseline:
+        knows_steps = wanted.steps is not StepsCheck.OFF
+        mended = baseline.mended([*found, *unsure], rules.files, knows_steps=knows_steps)
+    return Coverage(judged, new, known, mended, rules.broken, wanted)
 
 
 def _rule(each: Checked) -> dict[str, Any]:
@@ -115,15 +128,25 @@ def _rule(each: Checked) -> dict[str, Any]:
 
 
 def _finding(each: Checked) -> dict[str, Any]:
-    gap = each.gap.value if each.gap else None
-    return {"kind": gap, "message": each.message, **_rule(each)}
+    kind = each.finding.value if each.finding else None
+    return {"kind": kind, "message": each.message, **_rule(each)}
+
+
+def _state(each: Checked) -> str:
+    if each.reason is not None:
+        return "degraded"
+    if each.gap is not None:
+        return "missing"
+    return "covered" if each.finding is None else "covered_without_steps"
 
 
 def _detail(each: Checked) -> dict[str, Any]:
     detail = _rule(each) | {
-        "covered": each.hit is not None,
+        "covered": each.covered,
+        "state": _state(each),
         "runbook": None,
         "hit": None,
+        "steps": None,
         "queries": list(each.queries),
         "instead": [citation.to_dict() for citation in each.instead],
     }
@@ -141,4 +164,6 @@ def _detail(each: Checked) -> dict[str, Any]:
     if each.hit is not None:
         found = each.hit
         detail["hit"] = {"query": found.query, "rank": found.rank, **found.citation.to_dict()}
+    if each.steps is not None:
+        detail["steps"] = each.steps.to_dict()
     return detail

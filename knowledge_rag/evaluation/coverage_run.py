@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.evaluation.coverage_runbooks import Gap, NoRunbook
+from knowledge_rag.evaluation.coverage_steps import named, steps_of, without_steps
+from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
 from knowledge_rag.orchestrator.queries import RESULTS, build_queries
 
 if TYPE_CHECKING:
@@ -18,14 +20,15 @@ if TYPE_CHECKING:
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.evaluation.coverage_alerts import Alert
     from knowledge_rag.evaluation.coverage_runbooks import Runbook, Runbooks
+    from knowledge_rag.evaluation.coverage_steps import Steps
     from knowledge_rag.local.ingest import Progress
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
+RUNBOOKS_ALONE: Final = Wanted(RESULTS, steps=StepsCheck.OFF)
+"""Whether each alert finds its runbook, and nothing else."""
+
 TRIES: Final = 2
 """A query that could not be searched is asked once more: a busy machine is no gap."""
-
-INSTEAD: Final = 3
-"""Citations that a message names of what was found in place of the runbook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +55,11 @@ class Checked:
         runbook: its own, if it has one.
         hit: where it was found.
         gap: why the alert is not covered.
-        message: of the gap, for people.
+        message: of the finding, for people.
         reason: why it could not be found out.
         queries: what was asked.
         instead: what was found before the runbook, or in its place, in order.
+        steps: what there is to do; ``None`` where that was not asked, or the runbook not found.
     """
 
     alert: Alert
@@ -66,14 +70,37 @@ class Checked:
     reason: Reason | None = None
     queries: tuple[str, ...] = ()
     instead: tuple[Citation, ...] = ()
+    steps: Steps | None = None
+
+    @property
+    def covered(self) -> bool:
+        """Whether it is known that the alert finds what it has to find."""
+        return self.hit is not None and self.gap is None and self.reason is None
+
+    @property
+    def finding(self) -> Gap | None:
+        """Give what there is to say of it, be it a gap or not."""
+        lacks_steps = self.covered and self.steps is not None and self.steps.are_missing
+        return Gap.NO_STEPS if lacks_steps else self.gap
+
+    @property
+    def steps_unknown(self) -> Reason | None:
+        """Give why nobody knows whether its runbook, which is found, gives steps."""
+        if not self.covered or self.steps is None or self.steps.own:
+            return None
+        return self.steps.reason
+
+    def needing_steps(self) -> Checked:
+        """Give it as it is where a runbook without steps is a gap."""
+        return replace(self, gap=self.finding, reason=self.reason or self.steps_unknown)
 
 
 def check_all(
     alerts: Sequence[Alert],
     runbooks: Runbooks,
     retrieval: Retrieval,
+    wanted: Wanted = RUNBOOKS_ALONE,
     *,
-    top: int = RESULTS,
     progress: Progress | None = None,
 ) -> tuple[Checked, ...]:
     """Check every alert, in order; a query that several have in common is asked once.
@@ -82,40 +109,47 @@ def check_all(
         alerts: at least one.
         runbooks: the documents.
         retrieval: whom to ask.
-        top: among how many results of a query the runbook has to be, 1..RESULTS.
+        wanted: among how many results the runbook has to be, and whether to look for steps, too.
         progress: called before each alert.
     """
 
     async def run() -> tuple[Checked, ...]:
-        asking = _Asking(retrieval, top)
+        asking = _Asking(retrieval)
+        looks_for_steps = wanted.steps is not StepsCheck.OFF
         checked = []
         for done, alert in enumerate(alerts):
             if progress is not None:
                 progress(done, len(alerts), "asking")
-            checked.append(await _checked(alert, runbooks.own(alert), asking))
+            found = await _checked(alert, runbooks.own(alert), asking, wanted.top)
+            checked.append(await _with_steps(found, asking) if looks_for_steps else found)
         return tuple(checked)
 
     return asyncio.run(run())
 
 
 class _Asking:
-    def __init__(self, retrieval: Retrieval, top: int) -> None:
+    """A way to the knowledge base that asks each query once, and once more where that failed.
+
+    For as many results as an agent asks for, however few of them count: the first ones are the same.
+    """
+
+    def __init__(self, retrieval: Retrieval) -> None:
         self._retrieval = retrieval
-        self._top = top
         self._known: dict[tuple[str, tuple[tuple[str, str], ...]], RetrievalOutcome] = {}
 
-    async def outcome(self, query: Query) -> RetrievalOutcome:
+    async def retrieve(self, query: Query) -> RetrievalOutcome:
+        """Ask one question; see the interface."""
         key = (query.text, tuple(sorted(query.filters.items())))
         if key not in self._known:
             for _ in range(TRIES):
-                outcome = await self._retrieval.retrieve(replace(query, max_results=self._top))
+                outcome = await self._retrieval.retrieve(replace(query, max_results=RESULTS))
                 self._known[key] = outcome
                 if outcome.status is not Status.DEGRADED:
                     break
         return self._known[key]
 
 
-async def _checked(alert: Alert, own: Runbook | NoRunbook, asking: _Asking) -> Checked:
+async def _checked(alert: Alert, own: Runbook | NoRunbook, asking: _Asking, top: int) -> Checked:
     if isinstance(own, NoRunbook):
         return Checked(alert, gap=own.gap, message=own.message)
     asked: list[str] = []
@@ -123,28 +157,25 @@ async def _checked(alert: Alert, own: Runbook | NoRunbook, asking: _Asking) -> C
     reason: Reason | None = None
     for query in build_queries(alert.incident):
         asked.append(query.text)
-        outcome = await asking.outcome(query)
+        outcome = await asking.retrieve(query)
         reason = reason or outcome.reason
-        for rank, result in enumerate(outcome.results, start=1):
-            if any(target.reached_by(result.citation) for target in own.targets):
+        for rank, result in enumerate(outcome.results[:top], start=1):
+            if own.is_reached_by(result.citation):
                 hit = Hit(query.text, rank, result.citation)
                 return Checked(alert, own, hit, queries=tuple(asked), instead=tuple(found))
             found.setdefault(result.citation)
     instead = tuple(found)
     if reason is not None:  # nobody knows what that query would have found
         return Checked(alert, own, reason=reason, queries=tuple(asked), instead=instead)
-    message = f"alert {alert.name} does not find {_wanted(own)}; {_instead(instead)}"
+    others = f"found instead: {named(instead)}" if instead else "nothing at all was found"
+    message = f"alert {alert.name} does not find {own.named}; {others}"
     return Checked(alert, own, None, Gap.NOT_FOUND, message, None, tuple(asked), instead)
 
 
-def _wanted(own: Runbook) -> str:
-    first = own.targets[0]
-    lines = f", lines {first.lines[0]}-{first.lines[1]}" if first.lines else ""
-    return f"{first.source_file}{lines}" + (" or the like" if len(own.targets) > 1 else "")
-
-
-def _instead(citations: Sequence[Citation]) -> str:
-    if not citations:
-        return "nothing at all was found"
-    named = [f"{c.source_file} lines {c.start_line}-{c.end_line}" for c in citations[:INSTEAD]]
-    return f"found instead: {', '.join(named)}"
+async def _with_steps(checked: Checked, asking: _Asking) -> Checked:
+    alert, runbook = checked.alert, checked.runbook
+    if runbook is None or checked.hit is None:
+        return checked
+    steps = await steps_of(alert.incident, runbook, asking)
+    message = without_steps(alert.name, runbook, steps) if steps.are_missing else ""
+    return replace(checked, steps=steps, message=message)

@@ -16,11 +16,13 @@ from knowledge_rag.evaluation.coverage_links import INDEXES, Link, contradicts, 
 from knowledge_rag.evaluation.coverage_sections import sections_of
 from knowledge_rag.evaluation.datasets import Target
 from knowledge_rag.local.corpus import read_extracted
+from knowledge_rag.orchestrator.advisors.sections import tells_purpose
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from knowledge_rag.core.chunks import Document
+    from knowledge_rag.core.citations import Citation
     from knowledge_rag.evaluation.coverage_alerts import Alert
     from knowledge_rag.evaluation.coverage_sections import Section
     from knowledge_rag.evaluation.evaluation_corpus import Documents
@@ -37,6 +39,7 @@ class Gap(StrEnum):
     MISSING = "runbook-missing"
     AMBIGUOUS = "runbook-ambiguous"
     NOT_FOUND = "runbook-not-found"
+    NO_STEPS = "runbook-without-steps"
 
     @property
     def description(self) -> str:
@@ -49,6 +52,7 @@ _DESCRIPTIONS: Final = {
     Gap.MISSING: "The runbook that an alert names is not among the documents.",
     Gap.AMBIGUOUS: "The runbook that an alert names may be one of several documents.",
     Gap.NOT_FOUND: "What an agent would ask when the alert fires does not find its runbook.",
+    Gap.NO_STEPS: "An agent finds the runbook of an alert, and no step to take in it.",
 }
 
 
@@ -67,10 +71,27 @@ class Runbook:
     Args:
         targets: the lines, or whole files, of which one has to be found.
         by: how it was found out.
+        around: where its steps may stand; left out, in the same lines.
     """
 
     targets: tuple[Target, ...]
     by: NamedBy
+    around: tuple[Target, ...] = ()
+
+    @property
+    def named(self) -> str:
+        """Name it to people."""
+        first = self.targets[0]
+        lines = f", lines {first.lines[0]}-{first.lines[1]}" if first.lines else ""
+        return f"{first.source_file}{lines}" + (" or the like" if len(self.targets) > 1 else "")
+
+    def is_reached_by(self, citation: Citation) -> bool:
+        """Whether a citation is of its lines."""
+        return any(target.reached_by(citation) for target in self.targets)
+
+    def may_say(self, citation: Citation) -> bool:
+        """Whether a step with this citation is one of it."""
+        return any(target.reached_by(citation) for target in self.around or self.targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +173,8 @@ class Runbooks:
             return NoRunbook(
                 Gap.AMBIGUOUS, f"{named}, which may be {which}; tell which one with --map"
             )
-        return Runbook(targets, by)
+        around = tuple(self._around(target, alert.name) for target in targets)
+        return Runbook(targets, by, () if around == targets else around)
 
     def _why_none(self, link: Link) -> str:
         candidates = self._by_stem.get(link.stem, ()) if link.parts else ()
@@ -180,6 +202,24 @@ class Runbooks:
         found = [section for section in sections if section.is_at(anchor)][:1]
         found = found or [section for section in sections if fold(anchor) in section.names]
         return [Target(name, section.lines) for section in found]
+
+    def _around(self, target: Target, alert_name: str) -> Target:
+        """Give what a link means that leads to a part which every runbook has, such as Symptoms.
+
+        That is the section around it, or the document; of other sections it is their own lines, since
+        those beside it are for other alerts.
+        """
+        if target.lines is None:
+            return target
+        first, last = target.lines
+        sections = self._page(target.source_file)[1]
+        above = [it for it in sections if it.lines[0] <= first and it.lines[1] >= last]
+        if fold(alert_name) in fold(above[-1].heading):
+            return target
+        # of the headings above, the first one is the title, which tells nothing of the kind
+        titles = sections[:1] if len(above) > 1 else ()
+        around = [it for it in above if it in titles or not tells_purpose(it.heading)]
+        return Target(target.source_file, around[-1].lines if around else None)
 
     def _anchored(self, anchor: str, alert_name: str) -> tuple[Target, ...]:
         """Give the sections that an anchor means, wherever they are, if it says the alert's name."""

@@ -36,6 +36,20 @@ _PAIR: Final = re.compile(
 )
 
 
+class WrongRules(InvalidRequest):
+    """An error in a file, at a line.
+
+    Args:
+        file: as people are told of it.
+        line: 1-based.
+        why: what is wrong there, in one clause.
+    """
+
+    def __init__(self, file: str, line: int, why: str) -> None:
+        super().__init__(f"{file}:{line}: {why}")
+        self.line = line
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where something stands in a file; lines and columns are 1-based, columns in characters.
@@ -110,15 +124,14 @@ def read_yaml(text: str, name: str) -> tuple[Node, ...]:
         name: of the file, for messages.
 
     Raises:
-        InvalidRequest: it is neither YAML nor JSON, has a key twice, or is too deep or too large;
-            the message begins with ``name:line:``.
+        WrongRules: it is neither YAML nor JSON, has a key twice, or is too deep or too large.
     """
     if text.lstrip()[:1] in ("{", "["):
         text = _PAIR.sub(_joined, text.replace("\t", " ").translate(_BREAKS))
     wrong = _FORBIDDEN.search(text)
     if wrong:
         line = text.count("\n", 0, wrong.start()) + 1
-        raise InvalidRequest(f"{name}:{line}: character U+{ord(wrong[0]):04X} can't stand in YAML")
+        raise WrongRules(name, line, f"character U+{ord(wrong[0]):04X} can't stand in YAML")
     return tuple(_Builder(text, name).documents())
 
 
@@ -150,11 +163,9 @@ class _Builder:
             mark = error.problem_mark or error.context_mark
             line = self._position(mark.index)[0] if mark else 1
             problem = " ".join(filter(None, (error.context, error.problem)))
-            raise InvalidRequest(
-                f"{self._name}:{line}: neither YAML nor JSON: {problem}"
-            ) from error
+            raise WrongRules(self._name, line, f"neither YAML nor JSON: {problem}") from error
         except yaml.YAMLError as error:
-            raise InvalidRequest(f"{self._name}:1: neither YAML nor JSON: {error}") from error
+            raise WrongRules(self._name, 1, f"neither YAML nor JSON: {error}") from error
 
     def _node(self, event: Any, depth: int) -> Node:  # noqa: ANN401 - any of the parser's events
         kind = _kind(event)
@@ -225,8 +236,8 @@ class _Builder:
         if self._size > MAX_NODES:
             raise self._refused(event, f"more than {MAX_NODES:,} values, aliases followed")
 
-    def _refused(self, event: Any, why: str) -> InvalidRequest:  # noqa: ANN401 - likewise
-        return InvalidRequest(f"{self._name}:{self._position(event.start_mark.index)[0]}: {why}")
+    def _refused(self, event: Any, why: str) -> WrongRules:  # noqa: ANN401 - likewise
+        return WrongRules(self._name, self._position(event.start_mark.index)[0], why)
 
     def _place(self, first: Any, last: Any) -> Place:  # noqa: ANN401 - likewise
         start, end = first.start_mark.index, last.end_mark.index

@@ -64,7 +64,9 @@ def test_with_its_runbook_it_is_green(settled, red, place):
     assert red.code == 1
     ran = settled("coverage", "--rules", place / "*.yaml", "--rules", place / "after.yaml",
                   "--docs", place / "complete")  # fmt: skip
-    assert ran.code == 2  # one of those files is broken, which is no gap
+    assert ran.code == 2  # one of those files is broken, which is no gap, and hides none
+    assert_one_line(ran.err, "broken.yaml:12: neither YAML nor JSON")
+    assert ran.out == "Not covered: 5 of 5 alerts covered, 1 file not checked.\n"
     ran = settled(
         "coverage", "--rules", place / "after.yaml", "--docs", place / "complete", "--json"
     )
@@ -94,6 +96,51 @@ def test_known_gaps_pass_and_mended_ones_are_told(settled, red, place):
     assert ran["mended"].code == 0
     assert ran["mended"].json["runs"][0]["results"] == []
     assert ran["mended"].err.startswith("mended QueueStuck in ")
+
+
+def test_a_runbook_without_steps_is_told_or_fails(settled, place):
+    docs = place / "vague"
+    write_files(
+        docs,
+        dict(RUNBOOKS) | {"runbooks/queue-stuck.md": "# Queue stuck\n\n## Resolution\n\nTODO\n"},
+    )
+    common = ("coverage", "--rules", place / "after.yaml", "--docs", docs)
+    told = settled(*common)
+    assert told.code == 0
+    line = (
+        f"{place}/after.yaml:12:16: {{}}: alert QueueStuck finds runbooks/queue-stuck.md, and no step "
+        "to take in it; `knowledge-rag ask` gives none at all [runbook-without-steps]\n"
+    )
+    assert (
+        told.out
+        == line.format("warning") + "Covered: 3 of 3 alerts covered, 1 of them without steps.\n"
+    )
+    required = settled(*common, "--steps", "require")
+    assert required.code == 1
+    assert (
+        required.out == line.format("error") + "Not covered: 2 of 3 alerts covered, wanted: 100%.\n"
+    )
+    off = settled(*common, "--steps", "off", "--json")
+    assert (off.code, off.json["without_steps"], off.json["details"][2]["steps"]) == (0, 0, None)
+
+
+def test_all_files_that_can_t_be_read_are_told_and_no_baseline_is_written(settled, place):
+    write_files(place, {"also.yaml": "groups: 7\n"})
+    known = place / "no.json"
+    rules = [
+        part for name in ("broken", "also", "gone") for part in ("--rules", place / f"{name}.yaml")
+    ]
+    ran = settled("coverage", *rules, "--docs", place / "docs")
+    assert (ran.code, ran.out) == (2, "")
+    assert [line.split(": ")[1] for line in ran.err.splitlines()] == [
+        f"{place}/broken.yaml:12", f"{place}/also.yaml:1", f"{place}/gone.yaml",
+    ]  # fmt: skip
+    ran = settled("coverage", *rules, "--rules", place / "before.yaml", "--docs", place / "docs",
+                  "--baseline", known, "--write-baseline")  # fmt: skip
+    assert (ran.code, ran.out, known.exists()) == (2, "", False)
+    assert ran.err.splitlines()[3:] == [
+        "error: --write-baseline: the gaps of 3 files that can't be read are unknown"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.core.outcome import Reason
 from knowledge_rag.evaluation.coverage_alerts import Alert, cloudwatch_incident
 from knowledge_rag.evaluation.coverage_baseline import Baseline, read_baseline, write_baseline
+from knowledge_rag.evaluation.coverage_files import BrokenFile, RuleFiles
 from knowledge_rag.evaluation.coverage_map import read_map
 from knowledge_rag.evaluation.coverage_report import summarise
 from knowledge_rag.evaluation.coverage_run import Checked, Hit
 from knowledge_rag.evaluation.coverage_runbooks import Gap
+from knowledge_rag.evaluation.coverage_steps import Steps
+from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
 from knowledge_rag.evaluation.coverage_yaml import Place
 
 
 def checked(name, file="a.yaml", line=1, gap=Gap.NO_RUNBOOK):
     alert = Alert(name, file, Place(line, 1, line, 2), cloudwatch_incident(name, ""))
-    hit = None if gap else Hit("q", 1, None)
+    hit = None if gap else Hit("q", 1, Citation("a.md", 1, 2))
     return Checked(alert, hit=hit, gap=gap, message=f"{name} is bad" if gap else "")
 
 
@@ -78,7 +84,61 @@ def test_entries_that_are_gaps_no_more_are_told(tmp_path, monkeypatch):
     ],
 )
 def test_a_build_passes_by_share_or_by_baseline(gaps, options, passes):
-    assert summarise([COVERED, *gaps], ["a.yaml"], top=5, **options).passed is passes
+    wanted = Wanted(5, **options)
+    assert summarise([COVERED, *gaps], RuleFiles((), ("a.yaml",)), wanted).passed is passes
+
+
+VAGUE = replace(COVERED, steps=Steps(0))
+
+
+@pytest.mark.parametrize(
+    ("steps", "known", "passes", "figures"),
+    [
+        (StepsCheck.WARN, {}, True, (2, 0, 1)),
+        (StepsCheck.REQUIRE, {}, False, (1, 1, 0)),
+        (StepsCheck.WARN, {("Fine", "a.yaml"): 1}, True, (2, 0, 0)),
+        (StepsCheck.REQUIRE, {("Fine", "a.yaml"): 1}, True, (1, 0, 0)),
+    ],
+)
+def test_a_runbook_without_steps_fails_where_steps_are_required(steps, known, passes, figures):
+    wanted = Wanted(5, steps=steps, baseline=Baseline(known) if known else None)
+    done = summarise([VAGUE, replace(COVERED, steps=Steps(2))], RuleFiles((), ("a.yaml",)), wanted)
+    assert (done.passed, len(done.known), done.mended) == (passes, len(known), ())
+    assert (done.covered, len(done.gaps), len(done.warnings)) == figures
+
+
+def test_what_a_baseline_knows_is_used_up_by_gaps_before_warnings():
+    twice = [replace(VAGUE, alert=A.alert), A2]
+    wanted = Wanted(5, baseline=Baseline({("A", "a.yaml"): 1}))
+    done = summarise(twice, RuleFiles((), ("a.yaml",)), wanted)
+    assert ([each.gap for each in done.known], done.gaps) == ([Gap.NOT_FOUND], ())
+    assert [each.alert.name for each in done.warnings] == ["A"]
+
+
+def test_a_run_that_looks_for_no_steps_calls_no_entry_of_steps_mended(tmp_path):
+    path = tmp_path / "known.json"
+    write_baseline(path, [VAGUE.needing_steps(), B])
+    assert [entry["gap"] for entry in json.loads(path.read_text())["known"]] == [
+        "alert-without-runbook", "runbook-without-steps",
+    ]  # fmt: skip
+    baseline, files = read_baseline(path), RuleFiles((), ("a.yaml",))
+    for steps, check in ((None, StepsCheck.OFF), (Steps(0), StepsCheck.WARN)):
+        now = replace(COVERED, steps=steps)
+        done = summarise([now], files, Wanted(5, steps=check, baseline=baseline))
+        assert done.mended == (("B", "a.yaml"),)
+    unsure = replace(COVERED, steps=Steps(0, reason=Reason.TIMEOUT))
+    assert summarise([unsure], files, Wanted(5, baseline=baseline)).mended == (("B", "a.yaml"),)
+    done = summarise([replace(COVERED, steps=Steps(1))], files, Wanted(5, baseline=baseline))
+    assert done.mended == (("B", "a.yaml"), ("Fine", "a.yaml"))
+
+
+def test_files_that_can_t_be_read_let_no_build_pass():
+    rules = RuleFiles((), ("a.yaml",), broken=(BrokenFile("b.yaml", "b.yaml:7: odd", 7),))
+    done = summarise([COVERED], rules, Wanted(5, threshold=0))
+    assert (done.passed, done.covered, done.share) == (False, 1, 1.0)
+    assert done.to_dict()["unreadable"] == [
+        {"file": "b.yaml", "line": 7, "message": "b.yaml:7: odd"}
+    ]
 
 
 @pytest.mark.parametrize(

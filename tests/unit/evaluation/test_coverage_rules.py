@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from knowledge_rag.cli.incident_files import unwrapped
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.evaluation.coverage_alerts import prometheus_incident, without_templates
 from knowledge_rag.evaluation.coverage_cloudformation import links_in
-from knowledge_rag.evaluation.coverage_files import MAX_BYTES, read_rules
+from knowledge_rag.evaluation.coverage_files import MAX_BYTES, NoAlerts, read_rules
 from knowledge_rag.evaluation.coverage_yaml import read_yaml
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.queries import build_queries
@@ -160,12 +161,15 @@ def test_folders_and_patterns_leave_out_what_holds_no_rules(tmp_path, monkeypatc
         "r/asset.1/d.json": rule,
     }  # fmt: skip
     write_files(tmp_path, files)
-    with pytest.raises(InvalidRequest, match=r"^r/of\.json:1: neither YAML nor JSON"):
-        read_rules(["r"])  # it has the looks of rules, so it is no file that lies about
+    found = read_rules(["r"])  # it has the looks of rules, so it is no file that lies about
+    (broken,) = found.broken
+    assert (broken.file, broken.line) == ("r/of.json", 1)
+    assert broken.message.startswith("r/of.json:1: neither YAML nor JSON")
+    assert found.files == ("r/a.yml", "r/deep/b.yaml")
     (tmp_path / "r/of.json").write_text("{}")
     found = read_rules(["r"])
     assert found.files == ("r/a.yml", "r/deep/b.yaml")
-    assert found.skipped == ("r/of.json", "r/values.yaml")
+    assert (found.skipped, found.broken) == (("r/of.json", "r/values.yaml"), ())
     assert read_rules([str(tmp_path / "r/**/b.*"), "r/a.yml", "r/*.yml"]).files == (
         "r/deep/b.yaml", "r/a.yml",
     )  # fmt: skip
@@ -186,6 +190,46 @@ def test_what_can_t_be_read_is_an_error_and_no_green_light(tmp_path, monkeypatch
         with pytest.raises((InvalidRequest, UnreadableDocument)) as raised:
             read_rules([path])
         assert str(raised.value).startswith(problem)
+
+
+def test_all_that_can_t_be_read_is_named_and_none_of_its_alerts_is_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    half = GROUP + "  - alert: B\n  - alert: C\n  - expr: x\n"
+    files = {
+        "a.yaml": GROUP + "  - alert: A\n", "half.yaml": half, "text.yaml": "no\n",
+        "latin.yaml": b"a: \xe9\n", "tab.yaml": GROUP + "\t- alert: D\n",
+    }  # fmt: skip
+    write_files(tmp_path, files)
+    named = ["half.yaml", "gone.yaml", "a.yaml", "text.yaml", "latin.yaml", "tab.yaml", "*.no"]
+    found = read_rules(named)
+    assert ([alert.name for alert in found.alerts], found.files) == (["A"], ("a.yaml",))
+    assert [(each.file, each.line) for each in found.broken] == [
+        ("*.no", None), ("half.yaml", 6), ("gone.yaml", None), ("text.yaml", 1), ("latin.yaml", None),
+        ("tab.yaml", 4),
+    ]  # fmt: skip
+    assert [each.message.split(":")[0] for each in found.broken[1:]] == [
+        each.file for each in found.broken[1:]
+    ]
+    with pytest.raises(NoAlerts, match=r"^tab\.yaml:4: neither") as raised:
+        read_rules(["half.yaml", "tab.yaml"])
+    assert [each.file for each in raised.value.broken] == ["half.yaml", "tab.yaml"]
+
+
+def test_a_folder_that_can_t_be_entered_was_not_checked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path, {"r/a.yaml": GROUP + "  - alert: A\n", "r/shut/b.yaml": GROUP})
+
+    def scandir(path, real=os.scandir):
+        if str(path).endswith("shut"):  # whoever runs the tests may be allowed everything
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr("os.scandir", scandir)
+    found = read_rules(["r"])
+    assert [each.message for each in found.broken] == ["r/shut: Permission denied"]
+    with pytest.raises(NoAlerts, match=r"^r/shut: Permission denied$") as raised:
+        read_rules(["r/shut"])
+    assert len(raised.value.broken) == 1
 
 
 @settings(max_examples=40)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.evaluation.coverage_alerts import Alert, prometheus_incident
+from knowledge_rag.evaluation.coverage_files import RuleFiles
 from knowledge_rag.evaluation.coverage_report import summarise
 from knowledge_rag.evaluation.coverage_run import check_all
 from knowledge_rag.evaluation.coverage_runbooks import Gap, Runbooks
+from knowledge_rag.evaluation.coverage_steps import Steps
+from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
 from knowledge_rag.evaluation.coverage_yaml import Place
 from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
 from knowledge_rag.local.local_retrieval import local_retrieval
+from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import Budget
 from tests.support.local import RUNBOOKS, WordHashes, write_files
@@ -38,6 +44,8 @@ def runbooks(documents):
     return Runbooks(documents)
 
 
+FILES = RuleFiles((), ("rules.yaml",))
+WITH_STEPS = Wanted(5)
 FAILOVER = alert("RdsFailover", "Promote the replica with aws rds failover-db-cluster")
 SECTION = alert("WriterGone", "The writer is gone and connections are refused", f"{RDS}#diagnosis")
 NONE = alert("Unheard", "Raise the reserved concurrency")
@@ -68,7 +76,7 @@ def test_each_alert_asks_what_an_agent_would_and_has_to_find_its_own_lines(
     assert section.hit.citation.start_line <= 10
     assert section.hit.citation.end_line >= 8
     assert (none.gap, none.queries) == (Gap.NO_RUNBOOK, ())
-    report = summarise((failover, section, none), ["rules.yaml"], top=5)
+    report = summarise((failover, section, none), FILES, Wanted(5))
     assert (report.covered, report.passed) == (2, False)
     assert [each["covered"] for each in report.to_dict()["details"]] == [True, True, False]
 
@@ -105,7 +113,7 @@ def test_where_a_search_fails_nobody_says_that_there_is_a_gap(runbooks):
     (checked,) = check_all([FAILOVER], runbooks, way)
     assert (checked.gap, checked.reason, checked.hit) == (None, Reason.TIMEOUT, None)
     assert len(way.asked) == 4
-    report = summarise([checked], ["rules.yaml"], top=5, threshold=0)
+    report = summarise([checked], FILES, Wanted(5, threshold=0))
     assert (report.passed, len(report.unknown)) == (False, 1)
     assert report.to_dict()["degraded"] == [
         {"alert": "RdsFailover", "file": "rules.yaml", "line": 1, "reason": "timeout"}
@@ -134,10 +142,13 @@ def test_lines_of_another_section_are_not_the_runbook(runbooks):
     )
 
 
-def test_only_as_many_results_are_asked_for_as_count(runbooks):
-    way = Scripted()
-    check_all([FAILOVER], runbooks, way, top=2)
-    assert {query.max_results for query in way.asked} == {2}
+def test_only_the_first_results_count(runbooks):
+    results = found("else.md"), found("else.md", 3, 4), found(RDS)
+    for top, gap in ((2, Gap.NOT_FOUND), (3, None)):
+        way = Scripted(default=ok(*results))
+        (checked,) = check_all([FAILOVER], runbooks, way, Wanted(top, steps=StepsCheck.OFF))
+        assert (checked.gap, checked.steps) == (gap, None)
+        assert {query.max_results for query in way.asked} == {5}  # what an agent asks for
 
 
 def test_what_alerts_have_in_common_is_asked_once(runbooks):
@@ -146,3 +157,73 @@ def test_what_alerts_have_in_common_is_asked_once(runbooks):
     first, second = check_all(twins, runbooks, way)
     assert len(way.asked) == len(first.queries) == 3
     assert first.queries == second.queries
+
+
+PROSE = "runbooks/queue-age.md"
+PROSE_TEXT = (
+    "# Queue age\n\n## Meaning\n\nThe age of the oldest message is how long nobody has taken it.\n"
+)
+QUEUE = alert("QueueAge", "The oldest message is how long nobody has taken it", PROSE)
+
+
+def consulted(incident, way):
+    return asyncio.run(consult(incident, way)).recommendation
+
+
+def test_whether_there_are_steps_is_what_an_agent_would_be_told(tmp_path):
+    docs = Documents.of(write_files(tmp_path / "docs", {**RUNBOOKS, PROSE: PROSE_TEXT}))
+    with (
+        patient_function(),
+        ingested(docs, tmp_path, WordHashes()) as opened,
+        local_retrieval(opened, budget=Budget(PATIENT_SECONDS)) as way,
+    ):
+        failover, queue = check_all([FAILOVER, QUEUE], Runbooks(docs), way, WITH_STEPS)
+        advised = [consulted(each.incident, way) for each in (FAILOVER, QUEUE)]
+    assert failover.steps.own == len(advised[0].guidance) > 0
+    assert (failover.finding, failover.message) == (None, "")
+    assert (queue.hit.citation.source_file, queue.gap) == (PROSE, None)
+    assert queue.steps == Steps(0)
+    assert [advised[1].guidance, queue.finding] == [(), Gap.NO_STEPS]
+    assert queue.message == (
+        f"alert QueueAge finds {PROSE}, and no step to take in it; `knowledge-rag ask` gives none at all"
+    )
+
+
+TITLE = RetrievalResult("# RDS\n", Citation(RDS, 1, 2), 1.0)
+STEP = RetrievalResult(
+    "## Resolution\n\n1. Promote the replica.\n2. Check the replica.",
+    Citation("runbooks/other.md", 1, 4, "Resolution"),
+    1.0,
+    {
+        "title": "RDS failover",
+        "document_type": "runbook",
+        "section_path": "RDS failover > Resolution",
+    },
+)
+
+
+def test_steps_of_another_document_are_not_the_runbook_s(runbooks):
+    way = Scripted(default=ok(STEP, TITLE))
+    (checked,) = check_all([FAILOVER], runbooks, way, WITH_STEPS)
+    assert consulted(FAILOVER.incident, way).guidance
+    assert (checked.steps.own, checked.finding, checked.covered) == (0, Gap.NO_STEPS, True)
+    assert {citation.source_file for citation in checked.steps.elsewhere} == {"runbooks/other.md"}
+    assert "gives those of runbooks/other.md line" in checked.message
+
+
+def test_where_a_search_for_steps_fails_nobody_says_that_there_are_none(runbooks):
+    way = Scripted(ok(TITLE), default=DEGRADED)
+    (checked,) = check_all([FAILOVER], runbooks, way, WITH_STEPS)
+    assert (checked.covered, checked.finding, checked.message) == (True, None, "")
+    assert checked.steps_unknown is Reason.TIMEOUT
+    strict = checked.needing_steps()
+    assert (strict.covered, strict.gap, strict.reason) == (False, None, Reason.TIMEOUT)
+
+
+def test_what_has_no_runbook_or_does_not_find_it_is_not_asked_for_steps(runbooks):
+    way = Scripted()
+    lost, none = check_all([FAILOVER, NONE], runbooks, way, WITH_STEPS)
+    assert (lost.gap, lost.steps, none.gap, none.steps) == (
+        Gap.NOT_FOUND, None, Gap.NO_RUNBOOK, None,
+    )  # fmt: skip
+    assert len(way.asked) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_rag.core.citations import Citation
 from knowledge_rag.evaluation.coverage_alerts import Alert, cloudwatch_incident, fold
 from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbook, Runbooks
 from knowledge_rag.evaluation.coverage_sections import sections_of
@@ -21,6 +22,8 @@ FILES = {
     "copies/dns-down.md": "# DNS\n",
     "copies/old/dns-down.md": "# DNS\n",
     "mixin.md": '# Mixin\n\n##### Alert Name: "KubeNodeNotReady"\n\n+ *Severity*: warning\n',
+    "queue-recovery.md": "# Queue recovery\n\n## Symptoms\n\na\n\n## Resolution\n\n### Restore\n\nb\n\n## QueueRestoreFails\n\nc\n\n## Both\n\n### Impact\n\nd\n",
+    "untitled.md": "## Symptoms\n\na\n\n## Fix\n\nb\n",
     "postmortems/2026-01-etcd.md": "# EtcdNoLeader\n",
     "wiki/4711.md": "---\nsource_url: https://wiki.example/view?pageId=4711\n---\n# Old disk\n",
     "wiki/4712.html": "<title>T</title><h1>New disk</h1><p>Swap it.</p><h2>After</h2><p>Rejoice.</p>",
@@ -42,6 +45,29 @@ def own(documents, name, *links, mapping=None):
 def targets(found):
     assert isinstance(found, Runbook), found
     return {(target.source_file, target.lines) for target in found.targets}
+
+
+@pytest.mark.parametrize(
+    ("link", "lines", "around"),
+    [
+        ("queue-recovery.md", None, ()),
+        ("queue-recovery.md#symptoms", (3, 6), (("queue-recovery.md", (1, 21)),)),
+        ("queue-recovery.md#restore", (9, 12), (("queue-recovery.md", (1, 21)),)),
+        ("queue-recovery.md#impact", (19, 21), (("queue-recovery.md", (17, 21)),)),
+        ("queue-recovery.md#both", (17, 21), ()),
+        ("queue-recovery.md#queuerestorefails", (13, 16), ()),
+        ("untitled.md#symptoms", (1, 4), (("untitled.md", None),)),
+    ],
+)
+def test_the_steps_of_a_part_that_every_runbook_has_stand_around_it(documents, link, lines, around):
+    found = own(documents, "QueueRestoreFails", link)
+    (target,) = found.targets
+    assert target.lines == lines
+    assert tuple((each.source_file, each.lines) for each in found.around) == around
+    last = Citation(target.source_file, 21, 21)
+    assert found.may_say(last) is (
+        lines is None or 21 in range(lines[0], lines[1] + 1) or bool(around)
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from knowledge_rag.evaluation.coverage_map import read_map
 from knowledge_rag.evaluation.coverage_report import summarise
 from knowledge_rag.evaluation.coverage_run import check_all
 from knowledge_rag.evaluation.coverage_runbooks import NamedBy, Runbooks
+from knowledge_rag.evaluation.coverage_wanted import Wanted
 from knowledge_rag.evaluation.evaluation_corpus import Documents
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
@@ -21,6 +22,7 @@ from tests.support.local import CORPUS, PROJECT, minilm
 from tests.support.patience import PATIENT_SECONDS, patient_function
 from tests.support.sample import sample_copy
 
+WANTED = Wanted(5)
 RULES = PROJECT / "tests/data/rules"
 INSTEAD = re.compile(r"; (?:found instead: .*|nothing at all was found)(?= \[)")
 
@@ -38,15 +40,16 @@ def check(tmp_path_factory):
 
         def run(folder, mapping=None):
             rules = read_rules([str(RULES / folder)])
-            checked = check_all(rules.alerts, Runbooks(documents, mapping), way)
-            return summarise(checked, rules.files, top=5)
+            checked = check_all(rules.alerts, Runbooks(documents, mapping), way, WANTED)
+            return summarise(checked, rules, WANTED)
 
         yield run
 
 
 def test_rules_of_every_kind_find_their_runbooks(check):
     report = check("green")
-    assert [each.message for each in report.new] == []
+    assert [each.message for each in report.gaps] == []
+    assert sum(each.steps.own > 0 for each in report.checked) >= len(report.checked) - 1
     assert (report.covered, len(report.checked), report.passed) == (10, 10, True)
     assert {each.runbook.by for each in report.checked} == {NamedBy.LINK, NamedBy.NAME}
 

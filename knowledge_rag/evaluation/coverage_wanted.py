@@ -1,0 +1,46 @@
+"""What coverage is looked for, and what makes a build pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from knowledge_rag.evaluation.coverage_baseline import Baseline
+
+THRESHOLD: Final = 1.0
+"""Share of alerts that have to be covered where nobody says anything else."""
+
+
+class StepsCheck(StrEnum):
+    """What to do about a runbook that is found and gives no step."""
+
+    OFF = "off"
+    WARN = "warn"
+    REQUIRE = "require"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What makes a build pass.
+
+    Args:
+        top: among how many results of a query a runbook has to be, 1..5.
+        threshold: share of alerts that has to be covered, 0..1; left out, it is THRESHOLD, or 0
+            where a baseline says which gaps may be.
+        steps: whether a runbook without steps is a gap, just told, or not looked for.
+        baseline: known gaps.
+    """
+
+    top: int
+    threshold: float | None = None
+    steps: StepsCheck = StepsCheck.WARN
+    baseline: Baseline | None = None
+
+    @property
+    def share(self) -> float:
+        """Give the share of alerts that has to be covered, 0..1."""
+        if self.threshold is not None:
+            return self.threshold
+        return THRESHOLD if self.baseline is None else 0.0
