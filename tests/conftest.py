@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Generator
 
 pytest_plugins = ("tests.support.fixtures",)
 
@@ -34,3 +36,18 @@ def pytest_configure(config: pytest.Config) -> None:
     folder.chmod(0o755)  # some tests give up their privileges
     os.environ["TMPDIR"] = str(folder)
     config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Look for garbage in what the tests make, and not again and again in all that they are made of.
+
+    Collecting imports half a gigabyte that stays: a third of its time went into looking through that.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
