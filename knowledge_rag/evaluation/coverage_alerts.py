@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from knowledge_rag.evaluation.coverage_yaml import Place
 
-RUNBOOK_KEYS: Final = frozenset({"runbook", "runbookurl", "runbooklink", "playbook", "playbookurl"})
-"""What an annotation or a tag that links a runbook is called, folded."""
-
 _TEMPLATE: Final = re.compile(r"([\"'`])\{\{[^{}]*\}\}\1|\{\{.*?\}\}", re.DOTALL)
 _HOLLOW: Final = re.compile(r"\(\s*\)|\[\s*\]")
 
@@ -42,15 +39,6 @@ class Alert:
     def where(self) -> str:
         """Give ``file:line``, which editors open."""
         return f"{self.file}:{self.place.line}"
-
-
-def fold(text: str) -> str:
-    """Give the letters and digits of a name, so that camel, kebab and title case are one.
-
-    >>> fold("KubePodCrashLooping") == fold("kube-pod crash_looping")
-    True
-    """
-    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def without_templates(text: str) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.evaluation.coverage_alerts import RUNBOOK_KEYS, Alert, cloudwatch_incident, fold
+from knowledge_rag.evaluation.coverage_alerts import Alert, cloudwatch_incident
 from knowledge_rag.evaluation.coverage_yaml import WrongRules
+from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, links_in
+from knowledge_rag.orchestrator.names import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,13 +23,6 @@ ALARMS: Final = frozenset({"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Composite
 
 _VARIABLE: Final = re.compile(r"\$\{(!?)([^}]*)\}")
 _ENDS: Final = " -_./:"
-_LINK: Final = re.compile(
-    r"(?P<said>\b(?:run|play)book(?:\s*[:=]\s*|\s+))?(?P<link>https?://[^\s<>\"')\]]+|[\w./~-]+\.(?:md|markdown|txt)\b(?:\#[\w.-]+)?)",
-    re.IGNORECASE,
-)
-_DOCUMENT: Final = re.compile(
-    r"\.(?:md|markdown|txt)(?:$|[#?])|(?:run|play)-?_?book", re.IGNORECASE
-)
 
 
 def is_template(document: Node) -> bool:
@@ -94,20 +89,6 @@ def _filled(text: str, known: Mapping[str, Node]) -> str:
         return literal(known.get(variable[2].strip()))
 
     return _VARIABLE.sub(value, text)
-
-
-def links_in(text: str) -> tuple[str, ...]:
-    """Give the links to runbooks in a description: documents, and what is called a runbook there.
-
-    >>> links_in("Look at https://grafana.example/d/1 and docs/alarms.md#outage.")
-    ('docs/alarms.md#outage',)
-    """
-    links = []
-    for match in _LINK.finditer(text):
-        link = match["link"].rstrip(".,;:!?")
-        if match["said"] or _DOCUMENT.search(link):
-            links.append(link)
-    return tuple(links)
 
 
 def _tagged(tags: Node | None) -> Iterator[str]:

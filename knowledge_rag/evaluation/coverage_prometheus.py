@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.evaluation.coverage_alerts import (
-    RUNBOOK_KEYS,
     Alert,
-    fold,
     prometheus_incident,
     without_templates,
 )
 from knowledge_rag.evaluation.coverage_yaml import WrongRules
+from knowledge_rag.orchestrator.links import RUNBOOK_KEYS
+from knowledge_rag.orchestrator.names import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

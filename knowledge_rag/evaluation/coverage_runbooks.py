@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import SOURCE_URL
-from knowledge_rag.evaluation.coverage_alerts import fold
-from knowledge_rag.evaluation.coverage_links import INDEXES, Link, contradicts, fit, folded_parts
 from knowledge_rag.evaluation.coverage_sections import sections_of
 from knowledge_rag.evaluation.datasets import Target
 from knowledge_rag.local.corpus import read_extracted
 from knowledge_rag.orchestrator.advisors.sections import tells_purpose
+from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit, folded_parts
+from knowledge_rag.orchestrator.names import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.front_matter import parse_front_matter
 from knowledge_rag.core.markdown import find_headings
-from knowledge_rag.evaluation.coverage_alerts import fold
+from knowledge_rag.orchestrator.names import fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

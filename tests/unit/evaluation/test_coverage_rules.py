@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from knowledge_rag.cli.incident_files import unwrapped
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.evaluation.coverage_alerts import prometheus_incident, without_templates
-from knowledge_rag.evaluation.coverage_cloudformation import links_in
 from knowledge_rag.evaluation.coverage_files import MAX_BYTES, NoAlerts, read_rules
 from knowledge_rag.evaluation.coverage_yaml import read_yaml
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.links import links_in
 from knowledge_rag.orchestrator.queries import build_queries
 from tests.support.local import PROJECT, write_files
 

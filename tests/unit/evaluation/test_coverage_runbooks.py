@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.evaluation.coverage_alerts import Alert, cloudwatch_incident, fold
+from knowledge_rag.evaluation.coverage_alerts import Alert, cloudwatch_incident
 from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbook, Runbooks
 from knowledge_rag.evaluation.coverage_sections import sections_of
 from knowledge_rag.evaluation.coverage_yaml import Place
 from knowledge_rag.evaluation.datasets import Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents
+from knowledge_rag.orchestrator.names import fold
 from tests.support.local import write_files
 
 KUBELET = "# Kubelet\n\nIntro.\n\n## KubeletDown\n\nRestart it.\n\n### More\n\nx\n\n## Steps\n\ny\n"

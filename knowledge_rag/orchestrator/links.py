@@ -1,4 +1,4 @@
-"""How well a document fits a link: by the end of its path, whatever site or branch is before that."""
+"""Links to runbooks, and how well a document fits one: by the end of its path, whatever is before that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from knowledge_rag.evaluation.coverage_alerts import fold
+from knowledge_rag.orchestrator.names import fold
+
+RUNBOOK_KEYS: Final = frozenset({"runbook", "runbookurl", "runbooklink", "playbook", "playbookurl"})
+"""What an annotation, a label or a tag that links a runbook is called, folded."""
 
 INDEXES: Final = frozenset({"readme", "index"})
 """Folded names of the file that a link to a folder means."""
@@ -16,6 +19,12 @@ _TEMPLATE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _DOCUMENT: Final = re.compile(r"\.(?:md|markdown|txt)$", re.IGNORECASE)
 _PAGE: Final = re.compile(r"\.(?:md|markdown|txt|html?|pdf)$", re.IGNORECASE)
 _LIKE_A_LINK: Final = re.compile(r"[/#]|\.(?:md|markdown|txt|html?|pdf)\b", re.IGNORECASE)
+
+_MENTIONED: Final = re.compile(
+    r"(?P<said>\b(?:run|play)book(?:\s*[:=]\s*|\s+))?(?P<link>https?://[^\s<>\"')\]]+|[\w./~-]+\.(?:md|markdown|txt)\b(?:\#[\w.-]+)?)",
+    re.IGNORECASE,
+)
+_RUNBOOK: Final = re.compile(r"\.(?:md|markdown|txt)(?:$|[#?])|(?:run|play)-?_?book", re.IGNORECASE)
 
 Fit = tuple[int, bool, bool, int]
 """Parts of the path that agree, from the end; whether that is all of the document's path; whether it
@@ -66,6 +75,20 @@ class Link:
     def stem(self) -> str:
         """Give the folded name of the page; a link to an index is to its folder's page, too."""
         return fold(_PAGE.sub("", self.parts[-1]))
+
+
+def links_in(text: str) -> tuple[str, ...]:
+    """Give the links to runbooks in a description: documents, and what is called a runbook there.
+
+    >>> links_in("Look at https://grafana.example/d/1 and docs/alarms.md#outage.")
+    ('docs/alarms.md#outage',)
+    """
+    links = []
+    for match in _MENTIONED.finditer(text):
+        link = match["link"].rstrip(".,;:!?")
+        if match["said"] or _RUNBOOK.search(link):
+            links.append(link)
+    return tuple(links)
 
 
 def folded_parts(source_file: str, root: str = "") -> list[str]:

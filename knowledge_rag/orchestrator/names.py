@@ -1,0 +1,12 @@
+"""Names that are one thing, written one way here and another there."""
+
+from __future__ import annotations
+
+
+def fold(text: str) -> str:
+    """Give the letters and digits of a name, so that camel, kebab and title case are one.
+
+    >>> fold("KubePodCrashLooping") == fold("kube-pod crash_looping")
+    True
+    """
+    return "".join(character for character in text.casefold() if character.isalnum())
