@@ -10,9 +10,10 @@ import sys
 import traceback
 from contextlib import suppress
 from importlib.metadata import version
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.main import get_command
 
 from knowledge_rag.cli.ask import ask
 from knowledge_rag.cli.bench import bench
@@ -37,6 +38,9 @@ from knowledge_rag.cli.streams import discard_output, prepare_streams
 from knowledge_rag.cli.terminal import tell
 from knowledge_rag.cli.verify import verify
 from knowledge_rag.core.errors import KnowledgeRagError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -135,8 +139,20 @@ def _wrong_usage(error: typer.TyperException) -> int:
         sys.stderr.write(message + "\n")
         return ExitCode.BAD_INPUT
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else "knowledge-rag"
+    command = context.command_path if context else _command_named(sys.argv[1:])
     return _failed(f"{message.rstrip('.')}; see {command} --help", ExitCode.BAD_INPUT)
+
+
+def _command_named(words: Sequence[str]) -> str:
+    """Name the command that was typed, which an option without its value does not tell."""
+    command: object = get_command(app)
+    named = ["knowledge-rag"]
+    for word in words:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        named.append(word)
+    return " ".join(named)
 
 
 def _failed(message: str, code: int) -> int:

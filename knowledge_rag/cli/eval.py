@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -55,7 +55,11 @@ CompareOption = Annotated[
 ]
 
 
+_OF_COMPARING: Final = frozenset({"compare", "json"})
+
+
 def evaluate(
+    context: typer.Context,
     datasets: DatasetsArgument = None,
     docs: DocsOption = None,
     search: SearchOption = None,
@@ -82,6 +86,7 @@ def evaluate(
     if compare is not None:
         if datasets:
             raise InvalidRequest("--compare reads two files of results: name no dataset")
+        _check_alone(context)
         _compare(*compare, json=json)
         return
     if not datasets:
@@ -106,6 +111,14 @@ def evaluate(
         out().print(as_tables(done))
     if done.missed:
         raise typer.Exit(ExitCode.FINDINGS)
+
+
+def _check_alone(context: typer.Context) -> None:
+    """Refuse what would be passed over beside --compare."""
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name not in _OF_COMPARING and source and source.name == "COMMANDLINE":
+            raise InvalidRequest(f"--compare asks nothing: leave {option.opts[0]} out")
 
 
 def _compare(a: Path, b: Path, *, json: bool) -> None:

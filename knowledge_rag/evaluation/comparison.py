@@ -4,6 +4,10 @@ Each question is asked in both runs, so its two values belong together. The ques
 anew, with replacement, as often as there are questions, ten thousand times; the middle 95 % of the
 mean differences are the interval. Where it leaves out zero, another set of questions of this kind
 would very likely show a difference in the same direction.
+
+A latency is shown and not judged. What else the machine did slows all questions of a run, so drawing
+other questions says nothing of it: two runs of one build, a minute apart, differ by an interval
+without zero.
 """
 
 from __future__ import annotations
@@ -17,9 +21,13 @@ from rich.table import Table
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.evaluation_results import DEGRADED, LATENCY, ZERO_RESULT
+from knowledge_rag.evaluation.timing import percentiles
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from knowledge_rag.evaluation.evaluation_results import Results
+    from knowledge_rag.evaluation.timing import Percentiles
 
 RESAMPLES: Final = 10_000
 SEED: Final = 2026
@@ -28,7 +36,8 @@ MIN_PAIRS: Final = 2
 _BLOCK: Final = 250
 """Resamples made at once: bounds the memory to some megabytes for thousands of questions."""
 
-LOWER_IS_BETTER: Final = frozenset({DEGRADED, LATENCY, ZERO_RESULT})
+LOWER_IS_BETTER: Final = frozenset({DEGRADED, ZERO_RESULT})
+NOT_JUDGED: Final = "not judged"
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -57,16 +66,18 @@ class Difference:
 
     @property
     def more_than_chance(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return self.low > 0 or self.high < 0
+        """Whether the interval leaves out zero, of what the questions decide."""
+        return self.metric != LATENCY and (self.low > 0 or self.high < 0)
 
     @property
     def verdict(self) -> str:
         """Say it to people."""
-        if not self.difference:
+        if self.low == self.high == self.difference == 0:
             return "the same"
+        if self.metric == LATENCY:
+            return NOT_JUDGED
         if not self.more_than_chance:
-            return "maybe chance"
+            return "no difference shown"
         better = (self.difference < 0) == (self.metric in LOWER_IS_BETTER)
         return "better" if better else "worse"
 
@@ -81,6 +92,7 @@ class Comparison:
         queries: asked in both.
         same_documents: whether both searched the same documents.
         differences: of each metric that any question has a value of in both.
+        latencies: of the searched questions of each run; ``None`` where there are none.
     """
 
     a: str
@@ -88,6 +100,7 @@ class Comparison:
     queries: int
     same_documents: bool
     differences: tuple[Difference, ...]
+    latencies: tuple[Percentiles | None, Percentiles | None] = (None, None)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form."""
@@ -99,6 +112,10 @@ class Comparison:
             "confidence": CONFIDENCE,
             "resamples": RESAMPLES,
             "metrics": {each.metric: _to_dict(each) for each in self.differences},
+            "latency_percentiles_ms": {
+                name: asdict(found) if found else None
+                for name, found in zip(("a", "b"), self.latencies, strict=True)
+            },
         }
 
 
@@ -131,7 +148,8 @@ def compare(a: Results, b: Results, *, resamples: int = RESAMPLES, seed: int = S
         if both[:, n].any()
     )
     same = a.docs_sha256 == b.docs_sha256
-    return Comparison(a.name, b.name, len(a.values), same, differences)
+    latencies = _latency(a), _latency(b)
+    return Comparison(a.name, b.name, len(a.values), same, differences, latencies)
 
 
 def as_table(comparison: Comparison) -> Table:
@@ -150,7 +168,17 @@ def as_table(comparison: Comparison) -> Table:
             f"{each.difference:+.{digits}f} ({each.low:+.{digits}f} .. {each.high:+.{digits}f})",
             each.verdict,
         )
+    for row in _percentile_rows(comparison):
+        table.add_row(*row)
     return table
+
+
+def _percentile_rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
+    a, b = comparison.latencies
+    for name in ("p50", "p95", "p99") if a and b else ():
+        first, second = getattr(a, name), getattr(b, name)
+        change = f"{second - first:+.1f}"
+        yield f"{LATENCY} {name}", f"{first:.1f}", f"{second:.1f}", change, NOT_JUDGED
 
 
 def _caption(comparison: Comparison) -> str:
@@ -158,11 +186,17 @@ def _caption(comparison: Comparison) -> str:
         f"A {comparison.a}",
         f"B {comparison.b}",
         f"paired bootstrap, {RESAMPLES:,} resamples",
-        "latency is the mean, and depends on the machine's other work",
+        "latency depends on the machine's other work: no questions tell that from chance",
     ]
     if not comparison.same_documents:
         parts.append("they searched different documents")
     return "\n".join(map(neutralise, parts))
+
+
+def _latency(run: Results) -> Percentiles | None:
+    times = [each.get(LATENCY) for each in run.values.values()]
+    known = [time / 1000 for time in times if time is not None]
+    return percentiles(known) if known else None
 
 
 def _matrix(run: Results, ids: list[str], names: list[str]) -> Values:

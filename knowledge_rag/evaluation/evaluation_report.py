@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.evaluation.retrieval_metrics import CUTOFFS, MEASURES
+from knowledge_rag.evaluation.retrieval_metrics import CUTOFFS, MEASURES, answer_hit
 from knowledge_rag.evaluation.timing import Percentiles, percentiles
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _answer_hits(judged: Sequence[Judged]) -> dict[str, float]:
     if not ranks:
         return {}
     return {
-        f"answer_hit@{k}": round(fmean(rank is not None and rank <= k for rank in ranks), 6)
+        answer_hit(k): round(fmean(rank is not None and rank <= k for rank in ranks), 6)
         for k in CUTOFFS
     }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.evaluation.named_files import read_lines
-from knowledge_rag.evaluation.retrieval_metrics import MEASURES
+from knowledge_rag.evaluation.retrieval_metrics import CUTOFFS, MEASURES, answer_hit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,9 +22,12 @@ MAX_RESULTS_BYTES: Final = 1024 * 1024 * 1024
 
 LATENCY: Final = "latency_ms"
 ZERO_RESULT: Final = "zero_result_rate"
+SUCCESS: Final = "success_rate"
 DEGRADED: Final = "degraded_rate"
 CITATION_EXACT: Final = "citation_exact"
 LINE_OVERLAP: Final = "line_overlap"
+ANSWER_RANK: Final = "answer_rank"
+"""Written of questions whose very answer is labelled, and of no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +93,18 @@ def _values(row: Mapping[str, Any]) -> dict[str, float | None]:
     exact = [bool(result["exact"]) for result in row["results"]]
     values: dict[str, float | None] = {name: float(row[name]) for name in MEASURES}
     overlap = row[LINE_OVERLAP]
+    for k in CUTOFFS:
+        labelled = ANSWER_RANK in row
+        values[answer_hit(k)] = float(_is_among(row[ANSWER_RANK], k)) if labelled else None
     return values | {
         LINE_OVERLAP: None if overlap is None else float(overlap),
         CITATION_EXACT: sum(exact) / len(exact) if exact else None,
         ZERO_RESULT: float(status is Status.NO_MATCH) if searched else None,
+        SUCCESS: float(searched),
         DEGRADED: float(not searched),
         LATENCY: float(row[LATENCY]) if searched else None,
     }
+
+
+def _is_among(rank: int | None, first: int) -> bool:
+    return rank is not None and rank <= first

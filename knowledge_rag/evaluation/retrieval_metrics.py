@@ -29,6 +29,11 @@ MEASURES: Final[Mapping[str, tuple[str, int]]] = {
 """From the names in reports to those of ``ir_measures``, each with its cutoff."""
 
 
+def answer_hit(cutoff: int) -> str:
+    """Name the share of answers whose very lines are among the first results."""
+    return f"answer_hit@{cutoff}"
+
+
 def check_installed() -> None:
     """Say at once, before anything is ingested, if what measures is missing.
 

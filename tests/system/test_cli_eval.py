@@ -106,6 +106,7 @@ def test_runs_are_compared_and_those_of_different_questions_are_refused(settled,
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
+        (("--compare", "{}/a.jsonl"), ["requires 2 arguments; see knowledge-rag eval --help"]),
         (("{}/cut.jsonl",), ["cut.jsonl, line 1: no JSON"]),
         (("{}/bad.jsonl", "--with-alert"), ["no question here names an alert"]),
         (("{}/good.jsonl", "--function", "f", "--search", "hybrid"), ["setting of its own"]),

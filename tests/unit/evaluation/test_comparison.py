@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from knowledge_rag.evaluation.evaluation_run import Asked, Judged
 FOUND = RetrievalOutcome(Status.OK, (RetrievalResult("text", Citation("a.md", 1, 2), None),))
 NOTHING = RetrievalOutcome(Status.NO_MATCH)
 DEGRADED = RetrievalOutcome(Status.DEGRADED, reason=Reason.TIMEOUT)
+ANSWERS = {f"answer_hit@{k}": None for k in (1, 3, 5)}
 MEASURES = ("hit@1", "hit@3", "hit@5", "recall@10", "mrr@10", "ndcg@10")
 
 
@@ -47,11 +49,13 @@ def test_a_clear_difference_is_more_than_chance():
     assert difference(b, a).verdict == "worse"
 
 
-def test_as_much_won_as_lost_may_be_chance():
+def test_as_much_won_as_lost_shows_no_difference():
     found = difference([0.0, 1.0] * 50, [1.0, 0.0] * 49 + [1.0, 1.0])
     assert found.difference == pytest.approx(0.02 - 0.01)
     assert not found.more_than_chance
-    assert found.verdict == "maybe chance"
+    assert found.verdict == "no difference shown"
+    found = difference([0.0, 1.0] * 50, [1.0, 0.0] * 50)
+    assert (found.difference, found.verdict) == (0, "no difference shown")
 
 
 def test_the_questions_stay_paired():
@@ -65,6 +69,65 @@ def test_the_questions_stay_paired():
 def test_a_run_beside_itself_is_the_same():
     found = difference([0.0, 1.0], [0.0, 1.0])
     assert (found.low, found.high, found.verdict) == (0, 0, "the same")
+
+
+def slowed(run, by):
+    """Give the run as it is on a machine that is busier throughout."""
+    values = {
+        name: {**each, "latency_ms": each["latency_ms"] and each["latency_ms"] + by}
+        for name, each in run.values.items()
+    }
+    return replace(run, name="b", values=values)
+
+
+def test_a_slower_machine_makes_no_run_worse(tmp_path):
+    write_results(evaluation(*[FOUND] * 40, DEGRADED), tmp_path / "a")
+    a = read_results(tmp_path / "a")
+    b = slowed(a, 12.5)
+    done = compare(a, b)
+    (latency,) = (each for each in done.differences if each.metric == "latency_ms")
+    assert (latency.difference, latency.low, latency.pairs) == (12.5, 12.5, 40)
+    assert (latency.more_than_chance, latency.verdict) == (False, "not judged")
+    assert {each.verdict for each in done.differences} == {"the same", "not judged"}
+    told = done.to_dict()["latency_percentiles_ms"]
+    assert told["a"] == {"p50": 250.0, "p95": 250.0, "p99": 250.0}
+    assert told["b"]["p95"] == 262.5
+    console = Console(width=100)
+    with console.capture() as shown:
+        console.print(as_table(done))
+    (line,) = (line for line in shown.get().split("\n") if "latency_ms p95" in line)
+    assert [part.strip() for part in line.strip("\u2502 ").split("\u2502")] == [
+        "latency_ms p95", "250.0", "262.5", "+12.5", "not judged",
+    ]  # fmt: skip
+    assert all(each.verdict == "the same" for each in compare(a, replace(a)).differences)
+
+
+def test_runs_of_which_one_could_not_search_have_no_percentiles(tmp_path):
+    for name, outcome in (("a", FOUND), ("b", DEGRADED)):
+        write_results(evaluation(outcome, outcome), tmp_path / name)
+    done = compare(read_results(tmp_path / "a"), read_results(tmp_path / "b"))
+    assert done.to_dict()["latency_percentiles_ms"]["b"] is None
+    rates = {each.metric: each.verdict for each in done.differences}
+    assert (rates["success_rate"], rates["degraded_rate"]) == ("worse", "worse")
+    assert "latency_ms" not in rates
+    console = Console(width=100)
+    with console.capture() as shown:
+        console.print(as_table(done))
+    assert "p95" not in shown.get()
+
+
+def test_every_figure_of_an_evaluation_is_compared(tmp_path):
+    done = evaluation(FOUND, NOTHING, FOUND, answers=((2, 2), (3, 3), None))
+    write_results(done, tmp_path / "a")
+    read = read_results(tmp_path / "a")
+    compared = {each.metric: each.a for each in compare(read, read).differences}
+    figures = done.figures.to_dict()
+    told = {"queries", "citations", "degraded", "degraded_latency_ms", "latency_ms"}
+    assert compared.keys() - {"latency_ms"} == figures.keys() - told
+    assert {name: compared[name] for name in ("answer_hit@1", "success_rate", "hit@5")} == {
+        name: pytest.approx(figures[name]) for name in ("answer_hit@1", "success_rate", "hit@5")
+    }
+    assert [each["answer_hit@3"] for each in read.values.values()] == [1.0, 0.0, None]
 
 
 def test_the_intervals_are_those_of_ten_thousand_seeded_draws():
@@ -118,13 +181,20 @@ def test_people_see_each_metric_and_what_to_make_of_it():
     assert compare(a, b).to_dict()["metrics"]["hit@1"]["more_than_chance"] is True
 
 
-def evaluation(*outcomes):
+def evaluation(*outcomes, answers=()):
+    """Give a run with these outcomes, and these lines of the very answers."""
+
+    def row(n):
+        lines = answers[n] if n < len(answers) else None
+        target = Target("a.md", (1, 2))
+        return Row(f"q{n}", "why?", (target,), answer=lines and Target("a.md", lines))
+
     judged = [
         Judged(
-            Asked(Row(f"q{n}", "why?", (Target("a.md", (1, 2)),)), "why?", outcome, 0.25),
+            Asked(row(n), "why?", outcome, 0.25),
             dict.fromkeys(MEASURES, 1.0 if outcome is FOUND else 0.0),
             1 if outcome is FOUND else None,
-            None,
+            1 if outcome is FOUND else None,
             1.0 if outcome is FOUND else 0.0,
             (True,) * len(outcome.results),
         )
@@ -144,14 +214,16 @@ def test_what_was_written_is_read_with_what_counts_for_each_figure(tmp_path):
         "line_overlap": 1.0,
         "citation_exact": 1.0,
         "zero_result_rate": 0.0,
+        "success_rate": 1.0,
         "degraded_rate": 0.0,
+        **dict.fromkeys(ANSWERS),
         "latency_ms": 250.0,
     }
     assert (nothing["zero_result_rate"], nothing["citation_exact"]) == (1.0, None)
     assert (degraded["zero_result_rate"], degraded["latency_ms"]) == (None, None)
     assert degraded["degraded_rate"] == 1.0
     names = {each.metric for each in compare(read, read).differences}
-    assert names == set(found)
+    assert names == set(found) - ANSWERS.keys()
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -38,6 +38,8 @@ def test_what_can_t_work_is_refused_before_anything_is_asked(tmp_path):
     for arguments, problem in {
         (): "name a dataset",
         ("a.jsonl", "--compare", "a", "b"): "name no dataset",
+        ("--compare", "a", "b", "--seed", "0"): "--compare asks nothing: leave --seed out",
+        ("--compare", "a", "b", "--json", "--plot", "a.svg"): "leave --plot out",
         ("a.jsonl", "--function", "f", "--knowledge-base", "k"): "choose one",
         ("a.jsonl", "--region", "us-east-1"): "--region goes with",
         ("a.jsonl", "--results", str(tmp_path / "none" / "a")): "its folder is missing",
