@@ -77,11 +77,13 @@ def coverage(
     """
     from knowledge_rag.cli import coverage_output, coverage_work
     from knowledge_rag.cli.exits import ExitCode
+    from knowledge_rag.cli.formats import chosen_form
 
+    shown = chosen_form(form.value, json=json)
     wanted = Wanted(top, threshold, steps)
     work = coverage_work.Work(tuple(rules), docs, mapping, wanted, baseline, write_baseline)
     done = coverage_work.run(work)
-    coverage_output.write("json" if json else form.value, done, explain=explain)
+    coverage_output.write(shown, done, explain=explain)
     if done.broken:
         raise typer.Exit(ExitCode.BAD_INPUT)
     if done.unknown:

@@ -34,12 +34,14 @@ class Verification:
 
     Args:
         name: of the answer's file, for people.
+        sources: names of the files of evidence, in their order.
         review: of the answer; its findings are also those of the evidence and of the documents.
         evidence: of each file.
         staleness: of each distinct citation, in order; empty without a corpus.
     """
 
     name: str
+    sources: tuple[str, ...]
     review: Review
     evidence: tuple[EvidenceFile, ...]
     staleness: tuple[Staleness, ...]
@@ -82,7 +84,8 @@ def run(
 
     Raises:
         UnreadableDocument: a file is no text.
-        InvalidRequest: a file is missing or can't be read, holds no evidence, or no answer.
+        InvalidRequest: a file is missing or can't be read, holds no evidence, or no answer; a blank
+            one is none, since it is a defect of what should have written it.
         UnusableCorpus: the folder holds no documents.
     """
     read = tuple(_evidence(path) for path in evidence)
@@ -93,7 +96,8 @@ def run(
     staleness = _staleness(reviewed, corpus) if corpus else ()
     unproven = () if corpus else _unproven(read)
     findings = in_order((*reviewed.findings, *_stale(reviewed, staleness), *unproven))
-    return Verification(name, replace(reviewed, findings=findings), read, staleness)
+    sources = tuple(map(input_name, evidence))
+    return Verification(name, sources, replace(reviewed, findings=findings), read, staleness)
 
 
 def _evidence(path: str) -> EvidenceFile:
@@ -119,7 +123,10 @@ def _answer(
     path: str | None, evidence: Sequence[str], read: Sequence[EvidenceFile]
 ) -> tuple[str, str]:
     if path is not None:
-        return input_name(path), _read(path)
+        text = _read(path)
+        if not any(map(str.isalnum, text)):
+            raise InvalidRequest(f"{input_name(path)}: no answer in it, not a letter or digit")
+        return input_name(path), text
     for where, one in zip(evidence, read, strict=True):
         if one.answer:
             return input_name(where), one.answer

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.outcome import DropReason
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
 from knowledge_rag.guardrails.review_json import TextPositions, review_json
 from knowledge_rag.guardrails.rules import Level, Rule
@@ -15,12 +16,20 @@ from knowledge_rag.guardrails.staleness_report import to_dict
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console
 
     from knowledge_rag.cli.verification import Verification
     from knowledge_rag.guardrails.rules import Finding
 
 _STYLES = {Level.ERROR: "red", Level.WARNING: "yellow"}
+_LOSSES: Final = {
+    DropReason.NOT_TEXT: "no text",
+    DropReason.NO_CITATION: "no file and lines",
+    DropReason.NOT_PROVEN: "the text is not what its hash or its number of lines says",
+}
+"""Why a passage is no evidence; a second copy of one loses nothing."""
 
 
 def as_json(done: Verification) -> dict[str, Any]:
@@ -47,6 +56,17 @@ def as_sarif(done: Verification) -> dict[str, Any]:
         for one in done.review.findings
     ]
     return sarif_log(version("knowledge-rag"), rules, results)
+
+
+def losses(done: Verification) -> Iterator[str]:
+    """Say which evidence counts for nothing, or it would look as if retrieval had not returned it."""
+    for name, one in zip(done.sources, done.evidence, strict=True):
+        lost = {reason: count for reason, count in one.dropped.items() if reason in _LOSSES}
+        total = len(one.passages) + sum(one.dropped.values())
+        if lost:
+            why = "; ".join(f"{_LOSSES[reason]} ({count})" for reason, count in lost.items())
+            passages = f"{sum(lost.values())} of {counted(total, 'passage')}"
+            yield f"{name}: {passages} can't be cited: {why}"
 
 
 def show(console: Console, done: Verification) -> None:

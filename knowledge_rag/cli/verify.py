@@ -62,23 +62,29 @@ def verify(
     """
     from knowledge_rag.cli import verification, verification_output
     from knowledge_rag.cli.exits import ExitCode
+    from knowledge_rag.cli.formats import chosen_form
     from knowledge_rag.cli.input_files import STDIN
-    from knowledge_rag.cli.terminal import out, print_json
+    from knowledge_rag.cli.terminal import out, print_json, tell
     from knowledge_rag.core.errors import InvalidRequest
 
+    shown = chosen_form(form.value, json=json)
     if form is Format.SARIF and answer in (None, STDIN):
         raise InvalidRequest(
             "--format sarif needs --answer FILE: its findings point into that file"
         )
+    if "" in (answer, *evidence):  # a variable that a script forgot to set
+        raise InvalidRequest(f"{'--answer' if answer == '' else '--evidence'}: names no file")
     if [answer, *evidence].count(STDIN) > 1:
         raise InvalidRequest("standard input can be read once: name files in place of the other -")
     done = verification.run(answer, evidence, corpus, mark=mark)
-    if json or form is Format.JSON:
+    if shown == Format.JSON:
         print_json(verification_output.as_json(done))
-    elif form is Format.SARIF:
+    elif shown == Format.SARIF:
         print_json(verification_output.as_sarif(done))
     else:
         verification_output.show(out(), done)
+    for message in verification_output.losses(done):
+        tell("warning", message)
     raise typer.Exit(ExitCode.FINDINGS if _fails(done, strict=strict) else ExitCode.OK)
 
 

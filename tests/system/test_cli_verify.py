@@ -169,6 +169,9 @@ def test_what_retrieve_prints_is_evidence_and_is_proven(sample, first_use, tmp_p
         ('{"results": [], "status": "no_match"}', ("--format", "sarif"), "sarif needs --answer"),
         ('{"results": [], "status": "no_match"}', ("--answer", "nowhere.md"), "nowhere.md: No such file"),
         ('{"results": [], "status": "no_match"}', ("--answer", "/dev/null"), "/dev/null: empty file"),
+        ('{"results": [], "status": "no_match"}', ("--answer", ""), "--answer: names no file"),
+        ('{"results": [], "status": "no_match"}', ("--evidence", "", "--answer", "a"), "--evidence: names no file"),
+        ('{"results": [], "status": "no_match"}', ("--json", "--format", "sarif"), "--format sarif: choose one"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_exit_2(cli, tmp_path, evidence, options, says):
@@ -177,6 +180,32 @@ def test_bad_input_is_one_line_and_exit_2(cli, tmp_path, evidence, options, says
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
     assert says in ran.err
+
+
+@pytest.mark.parametrize("answer", [" \n\t\r\n", "\u200b\n", "---\n"])
+def test_a_blank_answer_is_a_defect_and_no_pass(case, answer):
+    for form in ("text", "json", "sarif"):
+        ran = case(answer, "--format", form)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.endswith("answer.md: no answer in it, not a letter or digit\n")
+
+
+def test_evidence_that_counts_for_nothing_is_told(cli, tmp_path):
+    results = [
+        {"content": "Restart it.", "citation": {"source_file": "a.md", "start_line": 1, "end_line": 9}},
+        {"content": "Restart it."},
+        {"content": "Wait.", "citation": {"source_file": "a.md", "start_line": 3, "end_line": 3}},
+    ]  # fmt: skip
+    (tmp_path / "bad.json").write_text(json.dumps({"results": results, "status": "ok"}))
+    (tmp_path / "good.json").write_text(json.dumps({"results": results[2:] * 2, "status": "ok"}))
+    (tmp_path / "answer.md").write_text("Wait. [Source: a.md, line 3]\n")
+    files = [part for name in ("bad", "good") for part in ("--evidence", tmp_path / f"{name}.json")]
+    ran = cli("verify", "--answer", tmp_path / "answer.md", *files)
+    assert ran.code == 0
+    assert ran.err == (
+        f"warning {tmp_path}/bad.json: 2 of 3 passages can't be cited: the text is not what its hash "
+        "or its number of lines says (1); no file and lines (1)\n"
+    )
 
 
 def test_what_an_answer_holds_cannot_steer_the_terminal(cli, tmp_path):
