@@ -130,9 +130,10 @@ def _check(
 
     settings = LocalSettings.from_environment()
     embedder = MiniLm(settings)
+    besides = (settings.default_knowledge_base,)
     with (
         progress_bar() as progress,
-        ingested(documents, settings.cache_dir, embedder, progress) as opened,
+        ingested(documents, settings.cache_dir, embedder, progress, besides=besides) as opened,
         local_retrieval(opened) as retrieval,
     ):
         return check_all(rules.alerts, runbooks, retrieval, wanted, progress=progress)

@@ -100,9 +100,9 @@ def evaluate(
     way.check_region()
     evaluating.check_outputs(results, plot, settings)
     rows = evaluating.read_rows(datasets, limit, seed, with_alert=with_alert)
-    documents = evaluating.read_documents(rows, docs, datasets)
+    reader = evaluating.read_labelled(rows, docs, datasets)
     done = evaluating.run(
-        rows, documents, way, settings, max_results=max_results, with_alert=with_alert
+        rows, reader, way, settings, max_results=max_results, with_alert=with_alert
     )
     evaluating.write(done, results, plot)
     if json:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.cli.ways import Way
     from knowledge_rag.evaluation.datasets import Row
-    from knowledge_rag.evaluation.evaluation_corpus import Documents
+    from knowledge_rag.evaluation.evaluation_corpus import CitationCheck, Documents
     from knowledge_rag.evaluation.evaluation_report import Evaluation
     from knowledge_rag.local.ingest import Progress
     from knowledge_rag.local.settings import LocalSettings
@@ -53,7 +53,14 @@ def read_rows(
 
 
 def read_documents(rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[Path]) -> Documents:
-    """Find the documents, and say where the labels don't fit them.
+    """Find the documents, and say where the labels don't fit them; see :func:`read_labelled`."""
+    return read_labelled(rows, docs, datasets).documents
+
+
+def read_labelled(
+    rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[Path]
+) -> CitationCheck:
+    """Find the documents, say where the labels don't fit them, and give what has read them for that.
 
     Raises:
         InvalidRequest: no folder is named, and none lies beside the datasets.
@@ -65,14 +72,15 @@ def read_documents(rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[
     documents = Documents.of(docs or docs_beside(datasets))
     for skipped in documents.skipped:
         tell("skipped", str(skipped))
-    for doubt in doubts_about_labels(rows, documents):
+    reader = documents.reader()
+    for doubt in doubts_about_labels(rows, reader):
         tell("warning", doubt)
-    return documents
+    return reader
 
 
 def run(
     rows: tuple[Row, ...],
-    documents: Documents,
+    reader: CitationCheck,
     way: Way,
     settings: LocalSettings,
     *,
@@ -83,7 +91,7 @@ def run(
 
     Args:
         rows: the questions.
-        documents: that they are about.
+        reader: of the documents that they are about; citations are held against it.
         way: whom to ask.
         settings: where the knowledge base is cached.
         max_results: asked for with each question.
@@ -93,6 +101,7 @@ def run(
     from knowledge_rag.evaluation.evaluation_report import Setup, summarise
     from knowledge_rag.evaluation.evaluation_run import ask_all, judge
 
+    documents = reader.documents
     with progress_bar() as progress, _retrieval(way, documents, settings, progress) as retrieval:
         asked = ask_all(
             retrieval, rows, max_results=max_results, with_alert=with_alert, progress=progress
@@ -100,7 +109,7 @@ def run(
     setup = Setup(
         way.name, way.method, max_results, with_alert, fingerprint(rows), documents.fingerprint
     )
-    return summarise(setup, judge(asked, documents.reader()))
+    return summarise(setup, judge(asked, reader))
 
 
 def write(done: Evaluation, results: Path | None, plot: Path | None) -> None:
@@ -132,8 +141,9 @@ def _retrieval(
     from knowledge_rag.local.local_retrieval import local_retrieval
 
     embedder = MiniLm(settings)
+    besides = (settings.default_knowledge_base,)
     with (
-        ingested(documents, settings.cache_dir, embedder, progress) as opened,
+        ingested(documents, settings.cache_dir, embedder, progress, besides=besides) as opened,
         local_retrieval(opened, search_type=SearchType(way.method.upper())) as local,
     ):
         yield local

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.evaluation.evaluation_donors import begin_with_a_like_one
 from knowledge_rag.extract.documents import extract, is_extracted
 from knowledge_rag.local.corpus import find_documents, read_beside, read_bytes
 from knowledge_rag.local.errors import UnusableKnowledgeBase
@@ -18,7 +19,7 @@ from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from knowledge_rag.core.citations import Citation
@@ -87,7 +88,7 @@ class Documents:
 
 
 class CitationCheck:
-    """Reads cited lines from disk again, each file once, and by rules of its own.
+    """Reads lines from disk again, each file once for all that is asked of it, and by rules of its own.
 
     Nothing of what cut or proved the chunks is used: the lines are split as bytes.
 
@@ -96,7 +97,7 @@ class CitationCheck:
     """
 
     def __init__(self, documents: Documents) -> None:
-        self._documents = documents
+        self.documents = documents
         self._lines: dict[str, list[bytes]] = {}
 
     def is_exact(self, result: RetrievalResult) -> bool:
@@ -120,7 +121,7 @@ class CitationCheck:
         return self._lines[source_file]
 
     def _split(self, source_file: str) -> list[bytes]:
-        file = self._documents.files.get(source_file)
+        file = self.documents.files.get(source_file)
         if file is None:
             return []
         try:
@@ -133,8 +134,9 @@ class CitationCheck:
         return lines[:-1] if not lines[-1] else lines
 
 
-def doubts_about_labels(rows: tuple[Row, ...], documents: Documents) -> Iterator[str]:
+def doubts_about_labels(rows: tuple[Row, ...], reader: CitationCheck) -> Iterator[str]:
     """Say where labels and documents don't belong together, which makes figures look worse."""
+    documents = reader.documents
     targets = [target for row in rows for target in row.targets]
     gone = {t.source_file for t in targets if t.source_file not in documents.sha256}
     changed = {
@@ -147,7 +149,6 @@ def doubts_about_labels(rows: tuple[Row, ...], documents: Documents) -> Iterator
     if changed:
         others = counted(len(changed), "document")
         yield f"the labels were made on other versions of {others}: {_some(changed)}"
-    reader = documents.reader()
     past = {
         f"{t.source_file} has {counted(have, 'line')}, labelled to {t.lines[1]}"
         for t in targets
@@ -161,7 +162,12 @@ def doubts_about_labels(rows: tuple[Row, ...], documents: Documents) -> Iterator
 
 @contextmanager
 def ingested(
-    documents: Documents, cache_dir: Path, embedder: Embedder, progress: Progress | None = None
+    documents: Documents,
+    cache_dir: Path,
+    embedder: Embedder,
+    progress: Progress | None = None,
+    *,
+    besides: Sequence[Path] = (),
 ) -> Iterator[KnowledgeBase]:
     """Open the knowledge base of these documents, made unless the cache has it.
 
@@ -170,6 +176,7 @@ def ingested(
         cache_dir: of the product.
         embedder: the model.
         progress: called while it is made.
+        besides: knowledge bases outside the cache from which what is embedded already is taken, too.
 
     Raises:
         UnusableCorpus: nothing in the folder can be read.
@@ -180,7 +187,8 @@ def ingested(
     try:
         knowledge_base = KnowledgeBase(path, embedder)
     except UnusableKnowledgeBase:  # not there yet, or damaged: nothing in it is anyone's
-        _make(documents, path, embedder, progress)
+        donors = (*sorted(path.parent.glob("*.kb")), *besides)
+        _make(documents, path, embedder, progress, donors)
         knowledge_base = KnowledgeBase(path, embedder)
     with suppress(OSError):
         os.utime(path)
@@ -200,10 +208,18 @@ def _cached(documents: Documents, cache_dir: Path, embedder: Embedder) -> Path:
     return cache_dir / CACHE_FOLDER / f"{name}.kb"
 
 
-def _make(documents: Documents, path: Path, embedder: Embedder, progress: Progress | None) -> None:
+def _make(
+    documents: Documents,
+    path: Path,
+    embedder: Embedder,
+    progress: Progress | None,
+    donors: Sequence[Path],
+) -> None:
     # beside its place, so that a run that is interrupted leaves nothing that looks finished
     unfinished = path.with_suffix(f".{os.getpid()}{_UNFINISHED}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        begin_with_a_like_one(unfinished, donors, documents.sha256.values(), embedder.fingerprint)
         ingest(documents.root, unfinished, embedder=embedder, progress=progress)
         unfinished.replace(path)
     finally:

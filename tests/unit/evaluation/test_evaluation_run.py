@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import time
 from contextlib import closing
 
 import pytest
 
-from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.evaluation import evaluation_corpus
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents, doubts_about_labels, ingested
 from knowledge_rag.evaluation.evaluation_report import Setup, summarise
-from knowledge_rag.evaluation.evaluation_run import ask_all, judge
+from knowledge_rag.evaluation.evaluation_run import Asked, ask_all, judge
 from knowledge_rag.local.errors import UnusableCorpus
+from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
@@ -122,8 +125,59 @@ def test_documents_are_ingested_once_and_anew_when_a_byte_changes(documents, tmp
     write_files(documents.root, {"runbooks/new.md": "# New\n"})
     with ingested(Documents.of(documents.root), tmp_path, third) as opened:
         assert opened.path != path
-        chunks = [text for text in third.embedded if "\n\n" in text]  # the others are contexts
-        assert opened.chunks == len(chunks)
+    assert {text.partition("\n")[0] for text in third.embedded} == {"runbooks > new > New"}
+    changed = Documents.of(documents.root)
+    with ingested(changed, tmp_path / "else", WordHashes(), besides=[path]) as like:
+        pass
+    with ingested(changed, tmp_path / "alone", WordHashes()) as alone:
+        assert stored(like.path) == stored(alone.path)
+
+
+def stored(path):
+    """Give all that a knowledge base holds, but for the numbers of its rows."""
+    with closing(sqlite3.connect(path)) as connection:
+        texts = connection.execute(
+            "SELECT source_file, sha256, start_line, text, metadata, vector FROM vectors "
+            "JOIN chunks ON chunks.id = chunk JOIN documents ON documents.id = document "
+            "ORDER BY source_file, start_line"
+        ).fetchall()
+        return texts, connection.execute(
+            "SELECT key, value FROM meta WHERE key = 'model'"
+        ).fetchall()
+
+
+@pytest.mark.parametrize(
+    "donor", ["gone.kb", "text.kb", "other-model.kb", "few.kb", "damaged.kb", "folder.kb"]
+)
+def test_a_knowledge_base_that_is_of_no_use_is_not_begun_with(tmp_path, donor):
+    docs = Documents.of(write_files(tmp_path / "docs", RUNBOOKS))
+    write_files(tmp_path, {"text.kb": "something else", "few/rds.md": RUNBOOKS[RDS]})
+    (tmp_path / "folder.kb").mkdir()
+    other = WordHashes()
+    other.fingerprint = "other"
+    ingest(docs.root, tmp_path / "other-model.kb", embedder=other)
+    ingest(tmp_path / "few", tmp_path / "few.kb", embedder=WordHashes())
+    ingest(docs.root, tmp_path / "damaged.kb", embedder=WordHashes())
+    with closing(sqlite3.connect(tmp_path / "damaged.kb")) as connection, connection:
+        connection.execute("UPDATE chunks SET text = text || 'x'")
+    model = WordHashes()
+    with ingested(docs, tmp_path, model, besides=[tmp_path / donor]) as opened:
+        assert opened.chunks > 0
+    alone = WordHashes()
+    with ingested(docs, tmp_path / "alone", alone):
+        assert model.embedded == alone.embedded
+    assert [path.suffix for path in (tmp_path / "eval").iterdir()] == [".kb"]
+
+
+def test_what_was_ingested_is_not_embedded_again(tmp_path):
+    docs = Documents.of(write_files(tmp_path / "docs", RUNBOOKS))
+    ingest(docs.root, tmp_path / "own.kb", embedder=WordHashes())
+    model = WordHashes()
+    before = (tmp_path / "own.kb").read_bytes()
+    with ingested(docs, tmp_path, model, besides=[tmp_path / "own.kb"]) as opened:
+        assert opened.chunks > 0
+    assert model.embedded == []
+    assert (tmp_path / "own.kb").read_bytes() == before
 
 
 def test_documents_are_ingested_anew_when_what_is_said_beside_one_changes(documents, tmp_path):
@@ -197,7 +251,7 @@ def test_labels_that_do_not_fit_the_documents_are_named(documents):
     gone = Target("runbooks/zebras.md", sha256="0" * 64)
 
     def doubts(*targets):
-        return list(doubts_about_labels((Row("q", "why?", targets),), documents))
+        return list(doubts_about_labels((Row("q", "why?", targets),), documents.reader()))
 
     assert doubts(good) == doubts(Target(RDS)) == []
     (one,) = doubts(good, gone)
@@ -212,6 +266,23 @@ def test_labels_that_do_not_fit_the_documents_are_named(documents):
     assert one == (
         f"lines are labelled that are not there: {RDS} has {length} lines, labelled to {length + 1}"
     )
+
+
+def test_a_labelled_document_is_read_once_for_its_doubts_and_its_proofs(documents, monkeypatch):
+    read = []
+
+    def counting(file, real=evaluation_corpus.read_bytes):
+        read.append(file.source_file)
+        return real(file)
+
+    monkeypatch.setattr(evaluation_corpus, "read_bytes", counting)
+    reader = documents.reader()
+    row = Row("q", "why?", (Target(RDS, (1, 2)),), answer=Target(RDS, (1, 1)))
+    assert list(doubts_about_labels((row,), reader)) == []
+    text = "\n".join(RUNBOOKS[RDS].split("\n")[:2])
+    found = RetrievalOutcome(Status.OK, (RetrievalResult(text, Citation(RDS, 1, 2), 1.0),))
+    (judged,) = judge([Asked(row, "why?", found, 0.1)], reader)
+    assert (judged.exact, read) == ((True,), [RDS])
 
 
 def test_files_that_can_t_be_read_are_told_and_are_part_of_nothing(tmp_path):
