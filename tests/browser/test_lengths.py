@@ -134,6 +134,54 @@ def test_a_long_command_is_whole_on_a_phone_and_copied_in_its_own_lines(watched,
     assert shown.evaluate("it => it.scrollWidth <= it.clientWidth")
 
 
+def test_no_flag_of_a_command_is_torn_where_a_phone_folds_its_line(watched, script):
+    command = (
+        f"zebra restart --pump-of-the-orders-writer here {'--wheel-identifier <wheel-id> ' * 6}"
+    )
+    script.says = f"1. Restart it. [1]\n\n   ```bash\n   {command.strip()}\n   ```\n"
+    page = watched(viewport=PHONE).open().ask(QUESTION)
+    shown = page.page.locator(".code pre")
+    line = shown.evaluate("it => parseFloat(getComputedStyle(it).lineHeight)")
+    assert shown.bounding_box()["height"] > 3 * line
+    words = shown.locator(".word")
+    assert words.first.inner_text() == "--pump-of-the-orders-writer"
+    assert {words.nth(n).bounding_box()["height"] <= line + 1 for n in range(words.count())} == {
+        True
+    }
+
+
+def test_no_reference_stands_alone_on_a_line_and_what_is_copied_has_plain_spaces(watched, script):
+    for size in range(20):
+        script.says = (
+            script.says or ""
+        ) + f"{size}. Restart the zebra pump {'a ' * size}now. [1]\n"
+    page = watched(viewport=PHONE, permissions=["clipboard-read", "clipboard-write"])
+    page.open().ask(QUESTION)
+    alone = page.cites.evaluate_all("""(cites) => cites.filter((cite) => {
+      const before = document.createRange();
+      const text = cite.parentElement.previousSibling;
+      before.setStart(text, text.length - 3);
+      before.setEnd(text, text.length - 1);
+      const { top, bottom } = cite.getBoundingClientRect();
+      return before.getBoundingClientRect().bottom < (top + bottom) / 2;
+    }).length""")
+    assert alone == 0
+    page.page.get_by_role("button", name="Copy answer").click()
+    expect(page.page.get_by_role("button", name="Copy answer")).to_contain_class("copied")
+    copied = page.page.evaluate("() => navigator.clipboard.readText()")
+    assert "now. [1]" in copied
+    assert "\u00a0" not in copied
+
+
+def test_on_paper_the_warnings_are_there_whether_or_not_they_were_unfolded(page, script):
+    script.says = WARNED
+    page.open().ask(QUESTION)
+    listed = page.outcome.locator(".warnings li").first
+    expect(listed).to_be_hidden()
+    page.page.emulate_media(media="print")
+    expect(listed).to_be_visible()
+
+
 def test_a_very_long_question_is_folded_and_can_be_read_whole(page):
     page.open().ask("Pump? " * 600)
     title = page.page.locator("#asked")

@@ -4,10 +4,12 @@ import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { morph } from "./morph.js";
 import { parsedBlock } from "./trusted-html.js";
+import { inOnePiece } from "./words.js";
 
 /** @typedef {import("./answer-state.js").Source} Source */
 
 const PLACEHOLDER = /<[A-Za-z][\w .:|-]{0,60}>/g;
+const TIE = "\u00a0";
 const FOCUSABLE = "a[href], button, [tabindex]";
 
 export class AnswerBlocks {
@@ -35,6 +37,7 @@ export class AnswerBlocks {
     while (this.element.children.length <= index)
       this.element.append(h("div", { class: "block" }));
     const fresh = parsedBlock(html, sources);
+    tieReferences(fresh);
     fresh.querySelectorAll("pre").forEach(withCopyButton);
     fresh.querySelectorAll("table").forEach(scrollable);
     const block = this.element.children[index];
@@ -71,10 +74,22 @@ function markPlaceholders(pre) {
   const nodes = [];
   let end = 0;
   for (const match of text.matchAll(PLACEHOLDER)) {
-    nodes.push(text.slice(end, match.index), h("span", { class: "placeholder" }, match[0]));
+    nodes.push(...inOnePiece(text.slice(end, match.index)), h("span", { class: "placeholder word" }, match[0]));
     end = match.index + match[0].length;
   }
-  if (nodes.length) code.replaceChildren(...nodes, text.slice(end));
+  code.replaceChildren(...nodes, ...inOnePiece(text.slice(end)));
+}
+
+/** A reference does not stand alone on a line of its own. @param {ParentNode} fresh */
+function tieReferences(fresh) {
+  for (const { previousSibling: before } of fresh.querySelectorAll("sup"))
+    if (before instanceof Text) before.data = before.data.replace(/ $/, TIE);
+}
+
+/** Takes those ties away again, where a text is copied. @param {ParentNode} copy */
+export function untieReferences(copy) {
+  for (const { previousSibling: before } of copy.querySelectorAll("sup"))
+    if (before instanceof Text && before.data.endsWith(TIE)) before.data = `${before.data.slice(0, -1)} `;
 }
 
 /** @param {Element} table */

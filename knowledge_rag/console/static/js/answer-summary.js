@@ -11,24 +11,17 @@ export function similarIncidents(recommendation) {
   const incidents = recommendation?.recommendation?.similar_incidents ?? [];
   if (!incidents.length) return null;
   return h("section", { class: "similar", "aria-labelledby": "similar-title" },
-    h("h2", { id: "similar-title" }, "Similar incidents"),
+    h("h2", { id: "similar-title" }, "Similar incidents in full"),
     h("ul", {}, incidents.map(incidentRow)));
 }
 
 /** @param {any} incident */
-function incidentRow({ incident_id: id, resolution, citation, support }) {
+function incidentRow({ incident_id: id, citation, support }) {
   const { source_file: path, start_line: start, end_line: end } = citation;
   return h("li", {},
-    h("a", { href: documentUrl(path, start, end) }, h("b", {}, id ?? path)),
-    h("span", { class: "resolution" }, firstLine(resolution)),
-    support === "unsupported" ? h("span", { class: "unbacked-note" }, "not in the cited lines") : null,
-    h("span", { class: "where" }, h("span", { class: "path" }, path), " ", h("span", { class: "at" }, linesText(start, end))));
-}
-
-/** @param {string} text Markdown, shown as text */
-function firstLine(text) {
-  const [line] = text.split("\n");
-  return line.replaceAll(/[*_`]+/g, "").replace(/:$/, ".");
+    h("a", { href: documentUrl(path, start, end) }, h("b", {}, id ?? path)), " ",
+    h("span", { class: "where" }, id ? [h("span", { class: "path" }, path), " "] : null, h("span", { class: "at" }, linesText(start, end))),
+    support === "unsupported" ? h("span", { class: "unbacked-note" }, "What is said of it is not in the cited lines.") : null);
 }
 
 /** @param {AnswerState} state @param {() => string} text */

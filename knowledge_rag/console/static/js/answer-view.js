@@ -1,5 +1,5 @@
 /** One answer on the page: what became of it, its text, its sources. */
-import { AnswerBlocks } from "./answer-blocks.js";
+import { AnswerBlocks, untieReferences } from "./answer-blocks.js";
 import { answerActions, similarIncidents } from "./answer-summary.js";
 import { isOver } from "./answer-state.js";
 import { CitationPreview } from "./citation-preview.js";
@@ -149,6 +149,7 @@ export class AnswerView {
 
   #plainText() {
     const copy = /** @type {HTMLElement} */ (this.blocks.element.cloneNode(true));
+    untieReferences(copy);
     copy.querySelectorAll(".copy-code").forEach((button) => button.remove());
     copy.querySelectorAll(".mark-note").forEach((note) => note.replaceWith(` (${note.textContent.trim()})`));
     const references = (this.#state?.sources ?? []).filter((source) => this.#cited().has(source.number))

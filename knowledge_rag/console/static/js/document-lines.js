@@ -178,5 +178,5 @@ function numberAt(event) {
 function documentRow(number, text, kind) {
   return h("div", { class: `line is-${kind}${text === null ? " not-kept" : ""}`, "data-line": number },
     h("a", { class: "line-number", "data-number": number, href: lineHash(number, number), tabindex: "-1", "aria-label": `Line ${number}` }),
-    lineText(text ?? ""));
+    lineText(text ?? "", kind));
 }

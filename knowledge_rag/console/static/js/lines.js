@@ -2,6 +2,7 @@
 import { h } from "./dom.js";
 import { lineKinds } from "./line-kinds.js";
 import { visible } from "./visible-text.js";
+import { inOnePiece } from "./words.js";
 
 /** @typedef {[number, number]} Range first and last line */
 
@@ -39,10 +40,12 @@ export function excerpt(content, start, shown, marked = [], open = shown) {
 function row(number, text, kind, marked) {
   return h("div", { class: `line is-${kind}${marked ? " cited-line" : ""}`, "data-line": number },
     h("span", { class: "line-number", "data-number": number, "aria-hidden": "true" }),
-    lineText(text));
+    lineText(text, kind));
 }
 
-/** @param {string} text */
-export function lineText(text) {
-  return h("span", { class: "line-text", dir: "auto" }, ...visible(text));
+/** @param {string} text @param {string} kind */
+export function lineText(text, kind) {
+  const nodes = visible(text);
+  const shown = kind === "code" ? nodes.flatMap((node) => (typeof node === "string" ? inOnePiece(node) : [node])) : nodes;
+  return h("span", { class: "line-text", dir: "auto" }, ...shown);
 }

@@ -69,7 +69,8 @@ function removedList(removed) {
 /** @param {string[]} queries */
 function queriesList(queries) {
   if (!queries.length) return [];
-  return [h("h2", {}, "Searched for"), h("ul", { class: "queries" }, queries.map((query) => h("li", {}, query)))];
+  // the same words may have been asked of other documents
+  return [h("h2", {}, "Searched for"), h("ul", { class: "queries" }, [...new Set(queries)].map((query) => h("li", {}, query)))];
 }
 
 /** @param {number} warnings @param {number} removed */
