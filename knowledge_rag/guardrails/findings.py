@@ -62,8 +62,15 @@ class Findings:
     unchecked: list[tuple[int, int]] = field(default_factory=list)
     code: list[tuple[int, int]] = field(default_factory=list)
 
-    def add_code(self, start: int, end: int) -> None:
-        """Note code; what begins where the last code ends goes on with it."""
+    def add_code(self, start: int, end: int, moved: int) -> None:
+        """Note code; what begins where the last code ends goes on with it.
+
+        Args:
+            start: index of its first character.
+            end: index behind it.
+            moved: what leads from indexes to offsets as the answer goes out.
+        """
+        start, end = start + moved, end + moved
         if self.code and self.code[-1][1] == start:
             start = self.code.pop()[0]
         if end > start:

@@ -120,8 +120,16 @@ class Readers:
         """Where the brackets start that are open."""
         return [one.start for reader in (*self._tags, *self._code) for one in reader.opened]
 
-    def forget(self, count: int) -> None:
-        """Follow the outlet in forgetting its first ``count`` characters."""
+    def forget(self, text: str, count: int, seen: int) -> None:
+        """Follow the outlet in forgetting its first ``count`` characters.
+
+        Args:
+            text: as it is before.
+            count: how many.
+            seen: index up to which no bracket is left to be read; it is not before ``count``.
+        """
+        for tags in self._tags:
+            tags.read(text, count, seen)
         for reader in (*self._tags, *self._code):
             reader.forget(count)
 
@@ -175,39 +183,47 @@ class _TagReader(_Reader):
     def hides(self, text: str, at: int, *, in_code: bool) -> bool:
         """Whether what stands at ``at`` is in a tag; no call is for an earlier index."""
         del in_code
-        while self._at < at:
-            if self._until:
-                self._find_end(text, at)
-            elif self._in_tag:
-                self._go_on(text, at)
-            else:
-                self._begin(text, at)
+        self.read(text, at, at)
         return self._in_tag or self._until != ""
+
+    def read(self, text: str, before: int, seen: int) -> None:
+        """Read what begins or ends before an index, looking at the text up to ``seen``."""
+        while self._at < before:
+            if self._until:
+                self._find_end(text, before, seen)
+            elif self._in_tag:
+                self._go_on(text, before)
+            else:
+                self._begin(text, before, seen)
 
     def forget(self, count: int) -> None:
         """Follow the outlet in forgetting its first ``count`` characters."""
         super().forget(count)
         self._at -= count
 
-    def _begin(self, text: str, at: int) -> None:
-        begun = self._begins.search(text, self._at, at)
-        self._at = begun.end() if begun else at
-        if begun and begun.lastgroup == "tag":
+    def _begin(self, text: str, before: int, seen: int) -> None:
+        begun = self._begins.search(text, self._at, seen)
+        if begun is None or begun.start() >= before:
+            self._at = before
+            return
+        self._at = begun.end()
+        if begun.lastgroup == "tag":
             self._in_tag = True
-        elif begun and begun.lastgroup == "special":
+        elif begun.lastgroup == "special":
             self._until = self._ends[begun[0]]
 
-    def _go_on(self, text: str, at: int) -> None:
-        found = self._counts.search(text, self._at, at)
-        self._at = found.end() if found else at
+    def _go_on(self, text: str, before: int) -> None:
+        found = self._counts.search(text, self._at, before)
+        self._at = found.end() if found else before
         if found and found[0] in "\"'":
             self._until = found[0]
         elif found:
             self._at -= found[0] == "<"
             self._in_tag = False
 
-    def _find_end(self, text: str, at: int) -> None:
-        end = text.find(self._until, self._at, at)
-        self._at = at if end < 0 else end + len(self._until)
-        if end >= 0:
-            self._until = ""
+    def _find_end(self, text: str, before: int, seen: int) -> None:
+        end = text.find(self._until, self._at, seen)
+        if end < 0 or end >= before:
+            self._at = before
+        else:
+            self._at, self._until = end + len(self._until), ""

@@ -28,6 +28,7 @@ from knowledge_rag.guardrails.tokens import (
     MAX_LINK,
     begun_token,
     find_token,
+    is_whole_tag,
     may_grow,
     possible_bracket,
     span_end,
@@ -144,7 +145,7 @@ class Scanner:
         self._at = end = self._line.pass_plain(start, final=final)
         if text.find("`", start, end) >= 0:
             for first, last in plain_code(text, start, end):
-                self._note_code(first, last)
+                self.found.add_code(first, last, self._outlet.moved)
         return self._line.begun or self._line.begin(end, final=final)
 
     def _end_paragraph(self) -> None:
@@ -155,12 +156,8 @@ class Scanner:
     def _pass_code_lines(self, *, final: bool) -> bool:
         start = self._at
         self._at, goes_on = self._line.pass_code(start, final=final)
-        self._note_code(start, self._at)
+        self.found.add_code(start, self._at, self._outlet.moved)
         return goes_on
-
-    def _note_code(self, start: int, end: int) -> None:
-        moved = self._outlet.moved
-        self.found.add_code(start + moved, end + moved)
 
     def _pass_ticks(self, end: int, *, final: bool) -> bool:
         start, text = self._at, self._outlet.text
@@ -192,7 +189,7 @@ class Scanner:
         if is_cut:  # its cells end where they end, and with them the code
             self._line.spans, self._at = False, end
             return True
-        self._note_code(start, closed)
+        self.found.add_code(start, closed, self._outlet.moved)
         self._at = closed
         if held.unmatched:
             self._span_end, self._at = last, end
@@ -210,7 +207,7 @@ class Scanner:
             return False
         if text[self._at : self._at + 4].lower() == "<bdo":
             self._line.turn(self._at)
-        if text[end : end + 1] != ">":
+        if not is_whole_tag(text, self._at, end):
             self._line.spans = False  # an attribute may hold backticks that begin no code span
             self._readers.see_tag(self._at, self._opened())
         self._at = end
@@ -264,6 +261,8 @@ class Scanner:
         return bool(head_end)
 
     def _close_bracket(self, end: int, *, final: bool) -> bool:
+        if self._readers.active and end == len(self._outlet.text) and not final:
+            return False  # to those who close another bracket here, what follows tells what goes
         self._give_up_hidden()
         opened = self._open
         if opened is None:
@@ -387,6 +386,7 @@ class Scanner:
         count = self._outlet.forgettable(min((needed, *starts)))
         if not count:
             return
+        self._readers.forget(self._outlet.text, count, self._at)
         self._line.forget(count)
         self._brackets.forget(count)
         for one in opened:
@@ -395,5 +395,4 @@ class Scanner:
         self._link.forget(count)
         self._settled = max(self._settled - count, 0)
         self._span_end = self._span_end and self._span_end - count
-        self._readers.forget(count)
         self._outlet.forget(count)

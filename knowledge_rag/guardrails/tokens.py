@@ -80,6 +80,17 @@ def may_grow(token: tuple[str, int, int], text: str) -> bool:
     return kind == "return" or (kind in ("open", "close", "turn") and text[end - 1].isalnum())
 
 
+def is_whole_tag(text: str, start: int, end: int) -> bool:
+    """Whether a tag from ``start`` to ``end`` ends there to every reader, with nothing left open.
+
+    To most, no ``>`` ends a comment or a processing instruction that its own end does not stand before.
+    """
+    if text[end : end + 1] != ">":
+        return False
+    ending = "--" if text.startswith("<!--", start) else "?" if text.startswith("<?", start) else ""
+    return text.endswith(ending, start + 2, end)
+
+
 def lone_return(text: str, start: int, end: int) -> int:
     """Find a carriage return between two indexes that no line feed follows before the second one.
 

@@ -179,7 +179,7 @@ def tags_with_brackets(rng: Random, shelf: Shelf) -> str:
             "[ <b>",
         )
     )
-    tag = rng.choice((f"<!-- {held} -->", f"<b title='{held}'>", f'<b title="{held}">', f"<b title={held}>", f"<b {held}>", f"<b title='>{held}'>", f"<!--{held}--", f"</b {held}>", f"<?{held}?>", f"<!A {held}>"))  # fmt: skip
+    tag = rng.choice((f"<!-- {held} -->", f"<b title='{held}'>", f'<b title="{held}">', f"<b title={held}>", f"<b {held}>", f"<b title='>{held}'>", f"<!--{held}--", f"</b {held}>", f"<?{held}?>", f"<!A {held}>", f"<!-- -> {held} -->", f"<? > {held} ?>"))  # fmt: skip
     at = rng.randint(0, len(inner))
     around = rng.choice((("", ""), ("<i>", "</i>"), (f"<!-- {rng.choice('[]')} -->", ""), ("[", "]"), ("`", ""), ("", f"<b title='{rng.choice('[]')}'>")))  # fmt: skip
     return _around(

@@ -25,6 +25,7 @@ HALF = "Source: evil.md, lines 1-2"
         "[8<b title='>[Source:\nx 9[9]\ny,\nlines 27]'>] x", f"[So<!A [9]>urce{HALF[6:]} [x]\n", "> a\n: b\n17 [Sources\n> 2].", f"</details>\n1. x\n\n    {EVIL}\n",
         "[S<?[9]?>ource: evil.md<b title='['>x [y] z", "[[8] Source: evil.md, lines 1-2]", "[`]`Source: evil.md, lines 1-2] y", f"[<b title=']'>[8] {HALF}]", "[x [[8] y] evil.md, lines 1-2]",
         "[`9] x` `[8]`", f"`x [{HALF}] [9` 8]", f"`[Sou`rce{HALF[6:]}", "`[Source: evil.md`, lines 1-2", f"[[9](http://e.com/[)]{HALF}]",
+        "x [9<!-- > [ -->9] y", "x [9<? > [ ?>9] y", f"x [Sou<!-- a -> ] -->rce{HALF[6:]}] y", f"x <!-- > ` --> {EVIL} `y`", f"x <? > ` ?> {EVIL} `y`", "x [9<!-- -- > [ -->9] y",
     ],
 )  # fmt: skip
 def test_a_reference_without_evidence_is_not_shown(answer, view, tmp_path):

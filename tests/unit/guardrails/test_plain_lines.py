@@ -120,6 +120,47 @@ def test_lines_are_passed_up_to_where_something_may_happen(text, end, begun):
     assert (passed[3] and passed[3][:2]) == begun
 
 
+@pytest.mark.parametrize(
+    ("before", "text", "left"),
+    [
+        (Blocks(), "- a\n", Blocks(list_offset=2, after_blank=False, in_text=True)),
+        (Blocks(), "  10. a\nb\n", Blocks(list_offset=6, after_blank=False, in_text=True)),
+        (Blocks(), "- a\n\n", Blocks(list_offset=2)),
+        (Blocks(), "- a\n\n b\n", Blocks(list_offset=2, after_blank=False, in_text=True)),
+        (Blocks(), "- a\nb\n", Blocks(list_offset=2, after_blank=False, in_text=True)),
+        (Blocks(), "- a\n\nb\n", Blocks(after_blank=False, in_text=True)),
+        (Blocks(list_offset=2), "# a\n", Blocks(after_blank=False)),
+        (Blocks(), "# a\r\n", Blocks(after_blank=False)),
+        (Blocks(), "# a\nb\n", Blocks(after_blank=False, in_text=True)),
+        (Blocks(), "# a\nb\n\n", Blocks()),
+        (Blocks(), "# a\n2. b\n", Blocks(list_offset=3, after_blank=False, in_text=True)),
+        (Blocks(), "# a\r\n2. b\n", Blocks(list_offset=3, after_blank=False, in_text=True)),
+        (Blocks(), "a\n2. b\n", Blocks(after_blank=False, in_text=True)),
+        (Blocks(after_blank=False, in_text=True), "\n", Blocks()),
+        (Blocks(after_blank=False, in_text=True), "\t \r\n2. a\n", Blocks(list_offset=3, after_blank=False, in_text=True)),
+    ],
+)  # fmt: skip
+def test_passed_lines_leave_open_what_lists_and_headings_do(before, text, left):
+    _, blocks, blank, begun = pass_lines(before, text, 0)
+    assert (blocks, begun) == (left, None)
+    assert blank == bool({"", "\t "} & {line.rstrip("\r") for line in text.split("\n")[:-1]})
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("a [1]", Blocks(after_blank=False, in_text=True)),
+        ("- a [1]", Blocks(list_offset=2, after_blank=False, in_text=True)),
+        ("# a [1]", Blocks(after_blank=False)),
+        ("| a [1]", Blocks(after_blank=False, in_text=True)),
+    ],
+)
+def test_a_line_that_is_passed_in_part_is_what_it_begins_as(text, after):
+    begun = pass_lines(Blocks(), text, 0)[3]
+    assert begun
+    assert begun[2] == after
+
+
 def test_code_spans_of_passed_lines_are_known_where_they_stand():
     text = "a\n`b` c `d e`\n"
     assert [text[start:end] for start, end in plain_code(text, 2, len(text))] == ["`b`", "`d e`"]

@@ -82,3 +82,58 @@ def test_a_reference_may_go_on_behind_a_line_that_lost_another():
     text = "x [9] [Source: runbooks/rds.md,\nlines 5-6] y"
     assert verify(text, LEDGER).text == "x  [Source: runbooks/rds.md,\nlines 5-6] y"
     assert streamed(text) == verify(text, LEDGER)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10, 64])
+@pytest.mark.parametrize("gap", [500, 560, 570, 577, 580, 640])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "]<?{}[Source:[]]?> a",
+        "]<!--{}[9]--> [9]",
+        "<b t='[{}[9]'> [9]",
+        "]<!-- {}--> [9<!-- ] -->9]",
+        "]<!-- {}",
+    ],
+)
+def test_a_tag_is_not_forgotten_while_it_is_open(text, gap, size):
+    answer = text.format("word " * (gap // 5) + "x" * (gap % 5))
+    assert streamed(answer, size) == verify(answer, LEDGER)
+
+
+@pytest.mark.parametrize("following", ["", " a", "[a]", "(b)", ": c", "\n"])
+def test_what_follows_a_hidden_reference_is_seen_before_it_goes(following):
+    answer = f"[9<b t='[x](y)'>9]{following}"
+    for size in (1, 2, 3):
+        assert streamed(answer, size) == verify(answer, LEDGER)
+    answer = f"[Source: a <b t=[x](y)>b][[Source: b <!-- [x](y) --> c]]{following}"
+    for size in (1, 2, 3):
+        assert streamed(answer, size) == verify(answer, LEDGER)
+
+
+@pytest.mark.parametrize("opened", ["[9<b t='[x](y)'>", "[<b t='['> a"])
+def test_a_bracket_is_given_up_by_all_who_see_it_when_it_gets_too_long(opened):
+    answer = f"{opened}{'x' * 2_100}] b [9<!-- [ -->9]"
+    verified = verify(answer, LEDGER)
+    assert "9]" not in verified.text
+    for size in (7, 400):
+        assert streamed(answer, size) == verified
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[9<b <i [>9]",
+        "[9<b <i t='['>9]",
+        "[9<b><i [>9]",
+        '[9<b t="\'" [>9]',
+        "[9<b t='\"' [>9]",
+        "[9<b t='>' [>9]",
+        "[9<!-- > [ -->9]",
+    ],
+)
+def test_a_bracket_in_a_tag_is_none_to_who_sees_no_tags(text):
+    verified = verify(text, LEDGER)
+    assert "[9" not in verified.text
+    for size in (1, 2, 5):
+        assert streamed(text, size) == verified
