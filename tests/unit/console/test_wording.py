@@ -8,6 +8,7 @@ from importlib import resources
 import pytest
 
 from knowledge_rag.cli.ask import AdvisorName
+from knowledge_rag.console.metrics import NO_ADVICE, NO_STEPS
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.guardrails.draft import Kind
@@ -20,7 +21,10 @@ TABLES = {
     "KINDS": ("wording.js", {*Concern, *Kind}),
     "TYPES": ("wording.js", {*DocumentType}),
     "ADVISORS": ("wording.js", {*AdvisorName}),
-    "OUTCOMES": ("dashboard-parts.js", {*Status, "left", "refused", "timeout", "internal"}),
+    "OUTCOMES": (
+        "dashboard-parts.js",
+        {*Status, NO_STEPS, NO_ADVICE, "left", "refused", "timeout", "internal"},
+    ),
 }
 
 
