@@ -91,6 +91,9 @@ def answers(
     unnamed: Annotated[
         bool, typer.Option("--without-alert", help="Leave the alerts' names out.")
     ] = False,
+    linked: Annotated[
+        bool, typer.Option("--with-link", help="Have each alert link what answers it.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Get recommendations for labelled alerts.
@@ -106,7 +109,9 @@ def answers(
         local_retrieval(given.knowledge_base) as ours,
     ):
         check = given.documents.reader()
-        report = run_answers_bench(ours, given.rows, check, given.progress, named=not unnamed)
+        report = run_answers_bench(
+            ours, given.rows, check, given.progress, named=not unnamed, linked=linked
+        )
     show(report.to_dict() if json else as_table(report), passed=report.reached)
 
 

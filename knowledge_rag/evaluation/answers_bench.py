@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.recommendation import CitedLines, Recommendation
 
 ALL: Final = "all"
+_SITE: Final = "https://runbooks.example"
 ENOUGH: Final = 3
 """Steps that a person on call can begin with."""
 
@@ -72,10 +73,12 @@ class AnswersReport:
     Args:
         rows: one a file of alerts, then all of them together.
         named: whether the alerts' names were known.
+        linked: whether the alerts linked the document that answers them.
     """
 
     rows: tuple[Row, ...]
     named: bool
+    linked: bool = False
 
     @property
     def reached(self) -> bool:
@@ -94,6 +97,7 @@ def run_answers_bench(
     progress: Progress,
     *,
     named: bool = True,
+    linked: bool = False,
 ) -> AnswersReport:
     """Get a recommendation for every alert, with the advisor that needs no model.
 
@@ -103,18 +107,21 @@ def run_answers_bench(
         check: reads cited lines from disk.
         progress: called before each alert.
         named: whether the alerts' names are known, as they are to whoever is paged.
+        linked: whether each carries a link to the first document that answers it, as most alerts do.
     """
-    answers = asyncio.run(_answers(retrieval, labelled, progress, named=named))
+    incidents = [_incident(row, named=named, linked=linked) for row in labelled]
+    answers = asyncio.run(_answers(retrieval, labelled, incidents, progress))
     datasets = dict.fromkeys(row.dataset for row in labelled)
     parts = {name: [it for it in answers if it.labelled.dataset == name] for name in datasets}
     rows = [_row(name, part, check) for name, part in (*parts.items(), (ALL, answers))]
-    return AnswersReport(tuple(rows), named)
+    return AnswersReport(tuple(rows), named, linked)
 
 
 def as_table(report: AnswersReport) -> Table:
     """Lay a report out for a terminal."""
     known = "with" if report.named else "without"
-    table = Table(title=f"recommendations for alerts, {known} their names")
+    link = " and a link" if report.linked else ""
+    table = Table(title=f"recommendations for alerts, {known} their names{link}")
     heads = ("alerts", "of", "answered", "first", "any", f"{ENOUGH}+", "steps", "right", "exact")
     for heading in heads:
         table.add_column(heading, justify="left" if heading == "alerts" else "right")
@@ -153,15 +160,24 @@ class _Answer:
         return steps + [it for past in self.given.similar_incidents for it in past.citations]
 
 
+def _incident(row: Labelled, *, named: bool, linked: bool) -> Incident:
+    told = {"alert_name": row.alert} if named and row.alert else {}
+    state: dict[str, Any] = {"incident": {**told, "description": row.query}}
+    if linked:
+        state["annotations"] = {"runbook_url": f"{_SITE}/{row.targets[0].source_file}"}
+    return Incident.from_state(state)
+
+
 async def _answers(
-    retrieval: BoundedRetrieval, labelled: Sequence[Labelled], progress: Progress, *, named: bool
+    retrieval: BoundedRetrieval,
+    labelled: Sequence[Labelled],
+    incidents: Sequence[Incident],
+    progress: Progress,
 ) -> list[_Answer]:
     await retrieval.prepare()
     answers = []
-    for done, row in enumerate(labelled):
+    for done, (row, incident) in enumerate(zip(labelled, incidents, strict=True)):
         progress(done, len(labelled), "asking")
-        told = {"alert_name": row.alert} if named and row.alert else {}
-        incident = Incident.from_state({"incident": {**told, "description": row.query}})
         started = time.perf_counter()
         given = (await consult(incident, retrieval)).recommendation
         answers.append(_Answer(row, given, time.perf_counter() - started))

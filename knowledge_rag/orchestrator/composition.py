@@ -23,6 +23,7 @@ from knowledge_rag.orchestrator.advisors.passages import path_of
 from knowledge_rag.orchestrator.answer import read_answer
 from knowledge_rag.orchestrator.confidence import ground
 from knowledge_rag.orchestrator.gaps import earlier_missing
+from knowledge_rag.orchestrator.linked import documents_linked, words_of_link
 from knowledge_rag.orchestrator.recommendation import (
     MAX_STEPS,
     MAX_WARNINGS,
@@ -262,6 +263,7 @@ class _Composer:
 
     def _all_warnings(self) -> Iterator[Warned]:
         yield from _of_search(self._incident, self._findings)
+        yield from self._of_linked()
         for part in self._answer.uncited:
             quoted = " ".join(part.text.split())[:_SHOWN_UNCITED]
             yield Warned(Concern.UNCITED_STEPS, f'"{quoted}" cites nothing, so it is no step')
@@ -271,6 +273,16 @@ class _Composer:
             if number and warned.kind in _DISTANT and self._backs(number):
                 continue
             yield Warned(warned.kind, warned.message, number)
+
+    def _of_linked(self) -> Iterator[Warned]:
+        """Say if the steps are not from the runbook that the alert links, though it was found."""
+        linked = documents_linked(self._findings.ledger.results, self._incident.links)
+        cited = {it.citation.source_file for it in self._cited}
+        if linked and self.steps and not cited & linked.keys():
+            message = (
+                f"No step is from the runbook that the alert links ({wording.listed([*linked])})."
+            )
+            yield Warned(Concern.LINKED_RUNBOOK, message)
 
     def _number_at(self, offset: int) -> int | None:
         """Give the number of the step that a place in the answer is in."""
@@ -295,8 +307,18 @@ def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:
                 f"A query could not be answered ({asked.outcome.reason}): more may be documented."
             )
             yield Warned(Concern.INCOMPLETE_SEARCH, message)
+    if findings.status is not Status.DEGRADED and incident.links:
+        yield from _of_links(incident, findings)
     yield from (Warned(Concern.NOTICE, notice) for notice in findings.notices)
     yield from (Warned(Concern.UNREADABLE_STATE, problem) for problem in incident.problems)
+
+
+def _of_links(incident: Incident, findings: Findings) -> Iterator[Warned]:
+    """Say if nothing was found of the runbook that the alert links; its own words are never shown as they are."""
+    if not documents_linked(findings.ledger.results, incident.links):
+        words = words_of_link(incident.links)
+        told = "Nothing was found of the runbook that the alert links"
+        yield Warned(Concern.LINKED_RUNBOOK, f"{told}: {words}." if words else f"{told}.")
 
 
 def _bounded(warnings: list[Warned]) -> tuple[Warned, ...]:

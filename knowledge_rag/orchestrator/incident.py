@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, links_in
+from knowledge_rag.orchestrator.names import fold
 from knowledge_rag.orchestrator.state import (
     ALERT_KEYS,
     MAX_ITEMS,
@@ -42,6 +45,7 @@ class Incident:
         evidence: what has been found out since, likewise.
         history: what is known of earlier ones, likewise.
         labels: of the alert.
+        links: to its runbook, as its author wrote them, the likeliest first, at most MAX_LINKS.
         problems: what could not be read of the state it was made from, for a log or a warning.
 
     Raises:
@@ -58,6 +62,7 @@ class Incident:
     evidence: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -96,6 +101,7 @@ class Incident:
             or described,
             **{name: reader.texts(name) for name in _LISTS},
             labels=_labels(reader, sources),
+            links=_links(sources),
             problems=tuple(reader.problems),
         )
 
@@ -104,6 +110,8 @@ class Incident:
         """Whether nothing is known that could be asked about."""
         return not any((self.title, self.alert_name, self.service, self.description, self.signals))
 
+
+MAX_LINKS: Final = 5
 
 _OWN: Final = 6
 """How many of the sources are about the incident itself; the others are its signals."""
@@ -123,6 +131,22 @@ def _sources(reader: StateReader) -> Iterator[Source]:
             # a signal's id is its own, not the incident's
             facts = {key: value for key, value in flattened(member).items() if key != "id"}
             yield where, facts
+
+
+def _links(sources: list[Source]) -> tuple[str, ...]:
+    """Give what is called a runbook, and what the incident's description calls one."""
+    said = [
+        text
+        for _, source in sources
+        for key, value in islice(source.items(), MAX_ITEMS)
+        if isinstance(key, str)
+        and fold(key[:MAX_NAME]) in RUNBOOK_KEYS
+        and (text := one_line(value))
+    ]
+    for _, source in sources:
+        texts = (one_line(source.get(key)) for key in ("AlarmDescription", "description"))
+        said += [link for text in texts if text for link in links_in(text)]
+    return tuple(dict.fromkeys(said))[:MAX_LINKS]
 
 
 def _labels(reader: StateReader, sources: list[Source]) -> dict[str, str]:

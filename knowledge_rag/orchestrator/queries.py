@@ -18,6 +18,8 @@ from knowledge_rag.core.context import split_words
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.linked import words_of_link
+from knowledge_rag.orchestrator.names import fold
 from knowledge_rag.orchestrator.state import one_line
 
 if TYPE_CHECKING:
@@ -32,8 +34,8 @@ RESULTS: Final = 5
 MAX_SYMPTOM: Final = 120
 """Characters of a symptom in a query: more of them drown the names that tell which runbook it is."""
 
-_DIAGNOSIS: Final = "Diagnosis in the runbook, diagnosis steps, diagnosis commands, diagnosis"
-_RESOLUTION: Final = "resolution in the runbook, resolution commands, resolution"
+_DIAGNOSIS: Final = "Diagnosis in the {runbook}, diagnosis steps, diagnosis commands, diagnosis"
+_RESOLUTION: Final = "resolution in the {runbook}, resolution commands, resolution"
 _POSTMORTEMS: Final = DocumentType.POSTMORTEM.value
 _RUNBOOKS: Final = DocumentType.RUNBOOK.value
 _SEPARATED: Final = re.compile(r"[-_./\s]")
@@ -89,13 +91,23 @@ def _queries(incident: Incident, guidance_type: str) -> Iterator[Query]:
     kind, symptom, service = _kind(incident), _symptom(incident), incident.service
     named = kind or incident.title or symptom
     if named:
-        yield _query(f"How to diagnose {_joined(service, named)}? {_DIAGNOSIS}")
+        runbook = _runbook(incident, named)
+        yield _query(
+            f"How to diagnose {_joined(service, named)}? {_DIAGNOSIS.format(runbook=runbook)}"
+        )
         told = _joined(service, kind, symptom)
-        yield _query(f"Resolution steps for {told}: {_RESOLUTION}", guidance_type)
+        resolution = _RESOLUTION.format(runbook=runbook)
+        yield _query(f"Resolution steps for {told}: {resolution}", guidance_type)
     if service or named:
         yield _query(
             f"Similar incidents involving {_joined(service, named)}: resolution", _POSTMORTEMS
         )
+
+
+def _runbook(incident: Incident, named: str) -> str:
+    """Name the runbook as the alert's author links it; many are called like the alert anyway."""
+    words = words_of_link(incident.links)
+    return f"runbook {words}" if words and fold(words) not in fold(named) else "runbook"
 
 
 def _query(text: str, document_type: str = "") -> Query:

@@ -54,6 +54,8 @@ class Concern(StrEnum):
     """The step is one of a numbered list of which an earlier one is not given."""
     INCOMPLETE_SEARCH = "incomplete_search"
     """A query could not be answered: more may be documented."""
+    LINKED_RUNBOOK = "linked_runbook"
+    """Nothing of the runbook that the alert links was found, or no step of it is given."""
     NOTICE = "notice"
     """Retrieval has something to say, such as that all dates found are past."""
     UNREADABLE_STATE = "unreadable_state"

@@ -14,6 +14,7 @@ from knowledge_rag.orchestrator.advisors.passages import passages_of
 from knowledge_rag.orchestrator.advisors.sections import Purpose
 from knowledge_rag.orchestrator.advisors.subjects import fit, sections_of, sections_told_of
 from knowledge_rag.orchestrator.confidence import told_of, words_of
+from knowledge_rag.orchestrator.linked import documents_linked
 from knowledge_rag.orchestrator.relevance import documents_about
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def choose(findings: Findings, incident: Incident) -> list[Lifted]:
         verification, rollback and escalation last. Empty if no document is about the incident.
     """
     told = told_of(incident)
-    documents = _documents(findings, incident)
+    linked = documents_linked(findings.ledger.results, incident.links)
+    documents = _documents(findings, incident, linked)
     chunks = _chunk_worth(findings)
     passages: dict[str, list[Passage]] = defaultdict(list)
     for passage in passages_of(findings):
@@ -90,7 +92,7 @@ def choose(findings: Findings, incident: Incident) -> list[Lifted]:
     ranked = {
         name: [
             Ranked(it, _worth(it, chunks, told))
-            for it in _steps_for(passages[name], incident.alert_name, told)
+            for it in _steps_for(passages[name], (linked.get(name, ""), incident.alert_name), told)
         ]
         for name in documents
     }
@@ -103,9 +105,16 @@ def choose(findings: Findings, incident: Incident) -> list[Lifted]:
     return _in_order(chosen, list(documents), told)
 
 
-def _steps_for(passages: Sequence[Passage], alert: str, told: set[str]) -> list[Lifted]:
-    """Give the steps of one document; of the sections that are the alert's own only, if these have any."""
-    for part in (sections_of(passages, alert), sections_told_of(passages, told), passages):
+def _steps_for(passages: Sequence[Passage], names: Sequence[str], told: set[str]) -> list[Lifted]:
+    """Give the steps of one document; of the sections that are the alert's own only, if these have any.
+
+    Args:
+        passages: of the document.
+        names: what a heading of these sections may be called, the likeliest first.
+        told: the incident's words.
+    """
+    named = [sections_of(passages, name) for name in names]
+    for part in (*named, sections_told_of(passages, told), passages):
         if steps := list(_steps_of(part, told)):
             return steps
     return []
@@ -151,8 +160,12 @@ def _in_order(chosen: list[Lifted], documents: Sequence[str], told: set[str]) ->
     )
 
 
-def _documents(findings: Findings, incident: Incident) -> dict[str, float]:
+def _documents(
+    findings: Findings, incident: Incident, linked: Mapping[str, str]
+) -> dict[str, float]:
     """Give the documents that may be drawn on, the best first; reports of incidents are none.
+
+    Where the alert's author links some of them, these are, and others only make up for few steps.
 
     Returns:
         How well each did in the search as a share of the best one, 0..1.
@@ -162,11 +175,13 @@ def _documents(findings: Findings, incident: Incident) -> dict[str, float]:
         for rank, result in enumerate(asked.outcome.results):
             if result.metadata.get(DOCUMENT_TYPE) != DocumentType.POSTMORTEM:
                 worth[result.citation.source_file] += _rank_worth(rank)
-    about = set(documents_about(findings.ledger.results, incident))
-    best = sorted(worth, key=lambda name: -worth[name])
-    fitting = [name for name in best if name in about]
-    shares = {name: worth[name] / worth[fitting[0]] for name in fitting}
-    return {name: share for name, share in shares.items() if share >= FALLBACK_DOCUMENT}
+    about = {*documents_about(findings.ledger.results, incident), *linked}
+    best = sorted(about & worth.keys(), key=lambda name: -worth[name])
+    near = [name for name in best if worth[name] >= FALLBACK_DOCUMENT * worth[best[0]]]
+    if not linked.keys() & worth.keys():
+        return {name: worth[name] / worth[best[0]] for name in near}
+    meant = dict.fromkeys((name for name in best if name in linked), 1.0)
+    return meant | {name: FALLBACK_DOCUMENT for name in near if name not in linked}
 
 
 def _chunk_worth(findings: Findings) -> dict[int, float]:

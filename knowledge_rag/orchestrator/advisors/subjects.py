@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.orchestrator.advisors.sections import tells_purpose
 from knowledge_rag.orchestrator.confidence import words_of
+from knowledge_rag.orchestrator.names import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,15 +22,16 @@ OWN_WORDS: Final = 3
 FITTING_SHARE: Final = 2 / 3
 """A heading of whose words the incident says so many is about it."""
 
-_MARKS: Final = re.compile(r"[\W_]+")
-"""What names are written with beside letters and digits, one way here and another there."""
 _NUMBERED: Final = re.compile(r"\s*(?:step\s*)?\d+[.):]?\s", re.IGNORECASE)
 
 
-def sections_of(passages: Sequence[Passage], alert: str) -> list[Passage]:
-    """Give the passages of one document that stand below an alert's own name; none without a name."""
-    name = _bare(alert)
-    return [it for it in passages if name and name in map(_bare, it.path)]
+def sections_of(passages: Sequence[Passage], name: str) -> list[Passage]:
+    """Give the passages of one document that stand below a name, an alert's or a link's anchor.
+
+    None without a name.
+    """
+    wanted = fold(name)
+    return [it for it in passages if wanted and wanted in map(fold, it.path)]
 
 
 def sections_told_of(passages: Sequence[Passage], told: set[str]) -> list[Passage]:
@@ -71,7 +73,3 @@ def _matters(path: Sequence[str]) -> Iterator[str]:
             return
         if not _NUMBERED.match(heading):
             yield heading
-
-
-def _bare(name: str) -> str:
-    return _MARKS.sub("", name).casefold()

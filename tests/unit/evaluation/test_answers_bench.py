@@ -70,3 +70,12 @@ def test_names_can_be_left_out(folder, tmp_path):
     with asked(folder, tmp_path / "cache") as (documents, run):
         report = run(documents.reader(), named=False)
     assert "without their names" in str(as_table(report).title)
+
+
+def test_alerts_may_link_what_answers_them(folder, tmp_path):
+    with asked(folder, tmp_path / "cache") as (documents, run):
+        plain, linked = run(documents.reader()), run(documents.reader(), linked=True)
+    # the second is about another page by its words, the first document that answers it is linked
+    assert (plain.rows[1].right, linked.rows[1].right) == (1.0, 1.0)
+    assert linked.rows[1].answered == 1.0 > plain.rows[1].answered
+    assert "and a link" in str(as_table(linked).title)

@@ -28,6 +28,7 @@ const KINDS = {
   filled_placeholder: "Placeholder filled in",
   earlier_steps: "Earlier steps missing",
   incomplete_search: "Not everything was searched",
+  linked_runbook: "Not from the linked runbook",
   notice: "Notice",
   unreadable_state: "Incident not fully read",
   truncated: "Cut short",

@@ -1,0 +1,91 @@
+"""The runbook that an alert's author links: what to ask for it, and which retrieved document it is.
+
+A link is no citation and never becomes one. It says which of the retrieved documents to draw on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.context import split_words
+from knowledge_rag.core.metadata import SOURCE_URL
+from knowledge_rag.orchestrator.advisors.sections import tells_purpose
+from knowledge_rag.orchestrator.links import INDEXES, Link, fit
+from knowledge_rag.orchestrator.names import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from knowledge_rag.core.outcome import RetrievalResult
+
+MAX_WORDS: Final = 80
+"""Characters of a link that are asked for or shown."""
+
+_PARTS: Final = 2
+"""Of a path that say which page it is: the page and its folder."""
+
+_BRANCHES: Final = frozenset({"blob", "tree", "raw", "main", "master", "-"})
+"""What sites of repositories put in front of a path."""
+
+_SUFFIX: Final = re.compile(r"\.[a-z]{2,8}$", re.IGNORECASE)
+_NO_WORDS: Final = re.compile(r"[^\w\s]+")
+
+
+def words_of_link(links: Sequence[str]) -> str:
+    """Give the words that the first link names its page with, its folder and its section.
+
+    For a search, and for a person.
+
+    They are letters, digits and spaces, whatever the link is; ``""`` if it has no letters there.
+
+    >>> words_of_link(["https://wiki.example/db/rds-failover.md#promote-a-replica"])
+    'db rds failover promote a replica'
+    """
+    for link in map(Link.said_in, links):
+        named = [_SUFFIX.sub("", part) for part in link.parts]
+        told = [it for it in named if it not in _BRANCHES and fold(it) not in INDEXES]
+        parts = (*told[-_PARTS:], link.anchor)
+        words = " ".join(_NO_WORDS.sub(" ", split_words(it)) for it in parts)
+        if any(letter.isalpha() for letter in words):
+            return " ".join(words.replace("_", " ").split())[:MAX_WORDS].rstrip()
+    return ""
+
+
+def documents_linked(results: Iterable[RetrievalResult], links: Iterable[str]) -> dict[str, str]:
+    """Give the retrieved documents that an alert's author means.
+
+    Args:
+        results: what was retrieved.
+        links: the likeliest first.
+
+    Returns:
+        Of the first link that leads to any: source file -> the anchor of the matter's section, ``""``
+        without one. Several files only where they fit equally well.
+    """
+    addresses = {it.citation.source_file: _address(it) for it in results}
+    for link in map(Link.said_in, links):
+        if files := _meant(link, addresses):
+            return dict.fromkeys(files, _matter(link.anchor))
+    return {}
+
+
+def _matter(anchor: str) -> str:
+    """Leave out an anchor that says what a section is for: a link to ``#symptoms`` means more than these."""
+    return "" if tells_purpose(split_words(anchor)) else anchor
+
+
+def _meant(link: Link, addresses: dict[str, str]) -> list[str]:
+    """Give the files that have a link's address on the web, else those that fit its path best."""
+    for address in link.addresses:
+        if files := [file for file, its in addresses.items() if its == address]:
+            return files
+    if not link.parts:
+        return []
+    fits = {file: found for file in addresses if (found := fit(link, file, root=""))}
+    return [file for file, found in fits.items() if found == max(fits.values())]
+
+
+def _address(result: RetrievalResult) -> str:
+    url = result.metadata.get(SOURCE_URL)
+    return next(iter(Link.of(url).addresses), "") if isinstance(url, str) else ""

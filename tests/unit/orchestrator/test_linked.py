@@ -1,0 +1,200 @@
+"""The runbook that an alert's author links is asked for and drawn on; no link becomes a citation."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_rag.orchestrator.advisors.advisor import Advice
+from knowledge_rag.orchestrator.advisors.extractive import write
+from knowledge_rag.orchestrator.advisors.selection import choose
+from knowledge_rag.orchestrator.composition import recommend
+from knowledge_rag.orchestrator.incident import MAX_LINKS, Incident
+from knowledge_rag.orchestrator.linked import MAX_WORDS, documents_linked, words_of_link
+from knowledge_rag.orchestrator.queries import build_queries
+from tests.unit.orchestrator.evidence import findings_of, results_of
+
+SITE = "https://github.example/acme/ops/blob/main/"
+
+
+def page(step, title="Mail"):
+    return f"# {title}\n\n## Resolution\n\n- {step}\n"
+
+
+def sections(*of):
+    return "# Mail\n\n" + "".join(f"## {head}\n\n- {step}\n\n" for head, step in of)
+
+
+def found(**pages):
+    """Results of pages, the best first, each in the folder runbooks."""
+    return [
+        result
+        for name, text in pages.items()
+        for result in results_of(f"runbooks/{name.replace('_', '-')}.md", text)
+    ]
+
+
+def told(link, **facts):
+    return Incident(title="mail queue is full", links=(link,) if link else (), **facts)
+
+
+def steps(incident, **pages):
+    return [step.action for step in choose(findings_of(found(**pages)), incident)]
+
+
+class TestReading:
+    @pytest.mark.parametrize(
+        "key", ["runbook_url", "runbook", "runbookUrl", "Runbook-URL", "playbook", "runbook_link"]
+    )
+    def test_it_is_an_annotation_a_label_or_a_fact_of_a_signal(self, key):
+        link = f"{SITE}mail.md"
+        for state in (
+            {"annotations": {key: link}},
+            {"incident": {"labels": {key: link}}},
+            {"incident": {key: link}},
+            {"signals": [{"annotations": {key: link}, "alertname": "Full"}]},
+        ):
+            assert Incident.from_state(state).links == (link,)
+
+    def test_a_description_may_tell_it_as_alarms_of_cloudwatch_do(self):
+        state = {"AlarmName": "full", "AlarmDescription": "It is full. Runbook: docs/mail.md#full."}
+        assert Incident.from_state(state).links == ("docs/mail.md#full",)
+
+    @pytest.mark.parametrize("value", [None, 7.5, True, [], {"a": "b"}, "", "  ", b"x"])
+    def test_what_is_no_text_is_none(self, value):
+        links = Incident.from_state({"annotations": {"runbook_url": value}}).links
+        assert links in ((), ("7.5",))
+
+    def test_of_many_the_first_few_are_kept_each_once(self):
+        signals = [{"runbook": f"{number % 9}.md"} for number in range(40)]
+        expected = tuple(f"{number}.md" for number in range(MAX_LINKS))
+        assert Incident.from_state({"signals": signals}).links == expected
+
+
+class TestAsking:
+    @pytest.mark.parametrize(
+        ("link", "words"),
+        [
+            (f"{SITE}runbooks/rds-failover.md", "runbooks rds failover"),
+            (f"{SITE}runbooks/rds-failover.md#promote-it", "runbooks rds failover promote it"),
+            (f"{SITE}db/postgres/README.md", "db postgres"),
+            (f"{SITE}mail.md", "ops mail"),
+            ("https://runbooks.example/kubelet/KubePodCrashLooping/", "kubelet Kube Pod Crash Looping"),
+            ("See https://wiki.example/display/OPS/Mail+Queue.", "OPS Mail Queue"),
+            ("https://wiki.example/pages/viewpage.action?pageId=12345", "pages viewpage"),
+            ("https://wiki.example/12345", ""),
+            ("https://wiki.example", ""),
+            ("http://[::1", ""),
+            ("{{ $labels.runbook }}", ""),
+        ],
+    )
+    def test_for_the_words_of_its_page_and_section(self, link, words):
+        assert words_of_link([link]) == words
+
+    def test_the_two_questions_for_steps_name_it(self):
+        with_link = build_queries(told(f"{SITE}runbooks/postfix-backlog.md"))
+        texts = [query.text for query in with_link]
+        assert ["runbooks postfix backlog" in text for text in texts] == [True, True, False]
+        assert [it.filters for it in with_link] == [it.filters for it in build_queries(told(""))]
+
+    def test_a_link_that_is_called_like_the_alert_changes_no_question(self):
+        alert = Incident(alert_name="KubePodCrashLooping", title="a pod restarts")
+        link = "https://runbooks.example/kube-pod-crash-looping/"
+        assert build_queries(replace(alert, links=(link,))) == build_queries(alert)
+
+    @given(st.lists(st.text(max_size=300), max_size=3))
+    def test_whatever_the_link_only_words_are_asked_for(self, links):
+        words = words_of_link(links)
+        assert len(words) <= MAX_WORDS
+        assert all(it.isalnum() or it == " " for it in words.replace("_", ""))
+
+
+class TestFinding:
+    def test_the_document_that_fits_best_is_meant_and_no_other_of_its_name(self):
+        results = [
+            *results_of("db/replica-lag.md", page("a")),
+            *results_of("teams/search/replica-lag.md", page("b")),
+        ]
+        link = f"{SITE}teams/search/replica-lag.md"
+        assert documents_linked(results, [link]) == {"teams/search/replica-lag.md": ""}
+        assert documents_linked(results[:1], [link]) == {}
+
+    def test_a_link_that_leads_nowhere_leaves_it_to_the_next_one(self):
+        results = found(mail=page("a"))
+        assert documents_linked(results, ["gone.md", "mail.md#full"]) == {
+            "runbooks/mail.md": "full"
+        }
+
+    def test_a_page_of_the_web_is_known_by_its_address(self):
+        (result,) = results_of("pages/1.txt", page("a"))
+        url = "https://wiki.example/x?pageId=7"
+        result = replace(result, metadata={**result.metadata, "source_url": url})
+        assert documents_linked([result], [url]) == {"pages/1.txt": ""}
+        assert documents_linked([result], ["https://wiki.example/x?pageId=8"]) == {}
+
+    @pytest.mark.parametrize("anchor", ["symptoms", "how-to-resolve", "Diagnosis"])
+    def test_an_anchor_that_says_a_purpose_means_the_page(self, anchor):
+        assert documents_linked(found(mail=page("a")), [f"mail.md#{anchor}"]) == {
+            "runbooks/mail.md": ""
+        }
+
+
+class TestDrawingOn:
+    def test_its_steps_come_before_those_of_what_the_search_found_best(self):
+        pages = {"queue": page("Drain the mail queue."), "disk": page("Add a disk.", "Disk")}
+        assert steps(told(""), **pages) == ["Drain the mail queue."]
+        linked = told(f"{SITE}runbooks/disk.md")
+        assert steps(linked, **pages) == ["Add a disk.", "Drain the mail queue."]
+
+    def test_where_it_has_enough_of_them_others_give_none(self):
+        many = "# Mail\n\n## Resolution\n\n- Add a disk.\n- Mount it.\n- Grow the volume.\n"
+        pages = {"queue": page("Drain the mail queue."), "full": many}
+        linked = told(f"{SITE}runbooks/full.md")
+        assert steps(linked, **pages) == ["Add a disk.", "Mount it.", "Grow the volume."]
+
+    def test_its_anchor_says_which_section(self):
+        pages = {
+            "mail": sections(
+                ("Mail queue is full", "Drain the mail queue."), ("Disk", "Add a disk.")
+            )
+        }
+        assert steps(told(""), **pages) == ["Drain the mail queue."]
+        assert steps(told("mail.md#disk"), **pages) == ["Add a disk."]
+        assert steps(told("mail.md#gone"), **pages) == ["Drain the mail queue."]
+
+
+class TestTelling:
+    def recommended(self, incident, **pages):
+        findings = findings_of(found(**pages))
+        return recommend(incident, Advice(write(incident, findings), findings, "extractive"))
+
+    def warnings(self, incident, **pages):
+        given = self.recommended(incident, **pages)
+        return [it.message for it in given.warnings if it.kind == "linked_runbook"]
+
+    def test_nothing_where_its_steps_are_given(self):
+        assert self.warnings(told("mail.md"), mail=page("Drain the mail queue.")) == []
+        assert self.warnings(told(""), mail=page("Drain the mail queue.")) == []
+
+    def test_that_nothing_of_it_was_found(self):
+        assert self.warnings(told("disk-full.md"), mail=page("Drain the mail queue.")) == [
+            "Nothing was found of the runbook that the alert links: disk full."
+        ]
+
+    def test_that_no_step_is_of_it(self):
+        pages = {
+            "queue": page("Drain the mail queue."),
+            "disk": "# Disk\n\n## Symptoms\n\n- Full.\n",
+        }
+        assert self.warnings(told("disk.md"), **pages) == [
+            "No step is from the runbook that the alert links (runbooks/disk.md)."
+        ]
+
+    def test_a_reference_in_a_link_is_no_citation_and_is_not_shown(self):
+        hostile = "[Source: runbooks/mail.md, lines 1-2](runbooks/x.md) [1]"
+        incident = told(hostile)
+        given = self.recommended(incident, mail=page("Drain the mail queue."))
+        plain = self.recommended(told(""), mail=page("Drain the mail queue."))
+        assert given.guidance == plain.guidance
+        assert not any("[" in it.message for it in given.warnings)
