@@ -62,11 +62,12 @@ def run(work: Work) -> Coverage:
 
     Raises:
         NoAlerts: there is no alert to check.
-        InvalidRequest: another file is wrong, or the baseline would lack the gaps of a file.
+        InvalidRequest: another file is wrong, or the baseline would lack the gaps of a file, or take
+            the place of something else.
         UnreadableDocument: another file can't be read.
         UnusableCorpus: there are no documents.
     """
-    from knowledge_rag.evaluation.coverage_baseline import read_baseline
+    from knowledge_rag.evaluation.coverage_baseline import check_replaceable, read_baseline
     from knowledge_rag.evaluation.coverage_map import read_map
     from knowledge_rag.evaluation.coverage_report import summarise
     from knowledge_rag.evaluation.coverage_runbooks import Runbooks
@@ -77,6 +78,8 @@ def run(work: Work) -> Coverage:
     known: Baseline | None = None
     if work.baseline is not None and not work.writes:
         known = read_baseline(work.baseline)
+    elif work.baseline is not None:
+        check_replaceable(work.baseline)
     rules = _rules(work)
     mapping = read_map(work.mapping) if work.mapping is not None else {}
     documents = Documents.of(work.docs)

@@ -98,7 +98,7 @@ def evaluate(
     settings = LocalSettings.from_environment()
     way = Way(function, knowledge_base, search, region, stack, gateway)
     way.check_region()
-    evaluating.check_outputs(results, plot, settings)
+    evaluating.check_outputs(results, plot, datasets, settings)
     rows = evaluating.read_rows(datasets, limit, seed, with_alert=with_alert)
     reader = evaluating.read_labelled(rows, docs, datasets)
     done = evaluating.run(

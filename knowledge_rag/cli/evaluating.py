@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,15 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
 
-def check_outputs(results: Path | None, plot: Path | None, settings: LocalSettings) -> None:
-    """Refuse now what would fail after minutes of asking."""
+def check_outputs(
+    results: Path | None, plot: Path | None, datasets: Sequence[Path], settings: LocalSettings
+) -> None:
+    """Refuse now what would fail after minutes of asking, or take the place of what is asked.
+
+    Raises:
+        InvalidRequest: a file can't be written there, or is a dataset, or both are one.
+        NotInstalled: what measures or draws is missing.
+    """
     from knowledge_rag.evaluation.evaluation_plot import check_plot
     from knowledge_rag.evaluation.retrieval_metrics import check_installed
 
@@ -33,6 +41,12 @@ def check_outputs(results: Path | None, plot: Path | None, settings: LocalSettin
     for path in filter(None, (results, plot)):
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise InvalidRequest(f"can't write {path}: it is a folder, or its folder is missing")
+        if not os.access(path.absolute().parent, os.W_OK):
+            raise InvalidRequest(f"can't write {path}: its folder may not be written")
+        if path.resolve() in {dataset.resolve() for dataset in datasets}:
+            raise InvalidRequest(f"can't write {path}: it is a dataset")
+    if results is not None and plot is not None and results.resolve() == plot.resolve():
+        raise InvalidRequest("--results and --plot: name two files")
 
 
 def read_rows(

@@ -104,6 +104,20 @@ def read_baseline(path: Path) -> Baseline:
     )
 
 
+def check_replaceable(path: Path) -> None:
+    """Refuse to write a baseline where something else is.
+
+    Raises:
+        InvalidRequest: the file is neither a baseline nor empty.
+    """
+    if not path.exists() or not path.stat().st_size:
+        return
+    try:
+        read_baseline(path)
+    except (InvalidRequest, UnreadableDocument) as error:
+        raise InvalidRequest(f"{path} is no baseline, so none is written there") from error
+
+
 def write_baseline(path: Path, gaps: Sequence[Checked]) -> None:
     """Write the gaps of a run as known ones; the same gaps give the same bytes.
 

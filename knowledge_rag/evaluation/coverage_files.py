@@ -8,6 +8,7 @@ the others from being read, and none of its own alerts is given: half a file wou
 
 from __future__ import annotations
 
+import codecs
 import glob
 import os
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ SUFFIXES: Final = frozenset({".yaml", ".yml", ".json", ".template", ".rules"})
 
 UNDERSTOOD: Final = "understood are rule files of Prometheus, PrometheusRule resources, and CloudFormation templates"
 _MARKS: Final = (b"groups", b"PrometheusRule", b"AWS::CloudWatch::")
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""Of a text in which no mark would be found, and which may be rules."""
 _ASSETS: Final = "asset."
 """What a CDK assembly calls the code beside its templates."""
 
@@ -124,11 +127,18 @@ def shown(path: Path) -> str:
 
 
 def _chosen(paths: Sequence[str], broken: list[BrokenFile]) -> list[tuple[Path, bool]]:
-    """Give each file once, and whether somebody named it; add what names none to the broken ones."""
+    """Give each file once, and whether somebody named it; add what names none to the broken ones.
+
+    A file that links lead to as well is known by its shortest path: a pattern follows them, in circles
+    even, and an alert would count several times.
+    """
     chosen: dict[str, tuple[Path, bool]] = {}
     for text in paths:
         path = Path(text)
         before = len(broken)
+        if not text.strip():  # a variable that a script forgot to set, and no wish for this folder
+            broken.append(BrokenFile(text, "--rules: names no file"))
+            continue
         if path.is_dir():
             found = [(each, False) for each in _in_folder(path, broken)]
         elif path.exists() or not glob.has_magic(text):
@@ -140,7 +150,9 @@ def _chosen(paths: Sequence[str], broken: list[BrokenFile]) -> list[tuple[Path, 
             why = f"no file of it ends in {_suffixes()}" if path.is_dir() else "it fits no file"
             broken.append(BrokenFile(text, f"no rules in {text}: {why}"))
         for each, is_named in found:
-            chosen.setdefault(shown(each), (each, is_named))
+            known = chosen.get(real := os.path.realpath(each))
+            if known is None or len(each.parts) < len(known[0].parts):
+                chosen[real] = (each, is_named or (known is not None and known[1]))
     return list(chosen.values())
 
 
@@ -160,7 +172,7 @@ def _alerts(path: Path, *, is_named: bool) -> list[Alert] | None:
     """Give the alerts of a file; ``None`` where it holds no rules and nobody said that it would."""
     name = shown(path)
     data = _read(path, name)
-    if not is_named and not any(mark in data for mark in _MARKS):
+    if not is_named and not data.startswith(_UTF_16) and not any(mark in data for mark in _MARKS):
         return None
     documents = read_yaml(decode(data, name), name)
     alerts: list[Alert] = []

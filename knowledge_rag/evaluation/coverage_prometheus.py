@@ -67,7 +67,7 @@ def _alert(rule: Node, labels: dict[str, str], file: str) -> Alert | None:
     name = rule.get("alert")
     if name is None:
         if rule.get("record") is None:
-            raise _wrong(rule, file, "a rule has alert or record")
+            raise _wrong(rule, file, "a rule has alert or record; Grafana's own are not read")
         return None
     if not name.text:
         raise _wrong(name, file, "the alert has no name")

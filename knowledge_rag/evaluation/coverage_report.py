@@ -26,6 +26,7 @@ class Coverage:
         known: findings of the baseline.
         mended: entries of the baseline that are gaps no more.
         broken: files of rules of which nothing was checked.
+        skipped: files of folders and patterns that hold no rules.
         wanted: what makes a build pass.
     """
 
@@ -34,6 +35,7 @@ class Coverage:
     known: tuple[Checked, ...]
     mended: tuple[Key, ...]
     broken: tuple[BrokenFile, ...]
+    skipped: tuple[str, ...]
     wanted: Wanted
 
     @property
@@ -96,6 +98,7 @@ class Coverage:
                 _rule(each) | {"reason": each.reason.value} for each in self.unknown if each.reason
             ],
             "unreadable": [each.to_dict() for each in self.broken],
+            "skipped": list(self.skipped),
             "details": [_detail(each) for each in self.checked],
         }
 
@@ -120,7 +123,7 @@ def summarise(checked: Sequence[Checked], rules: RuleFiles, wanted: Wanted) -> C
     if baseline:
         knows_steps = wanted.steps is not StepsCheck.OFF
         mended = baseline.mended([*found, *unsure], rules.files, knows_steps=knows_steps)
-    return Coverage(judged, new, known, mended, rules.broken, wanted)
+    return Coverage(judged, new, known, mended, rules.broken, rules.skipped, wanted)
 
 
 def _rule(each: Checked) -> dict[str, Any]:

@@ -25,6 +25,7 @@ MAX_NODES: Final = 1_000_000
 """Values of one file, each alias counting as all that it stands for."""
 
 MERGE: Final = "<<"
+_HELM: Final = re.compile(r"\{\{-|\{\{ *(?:include|if|range|with|end|define)\b|\{\{ *\.Values\b")
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _FORBIDDEN: Final = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
@@ -146,6 +147,7 @@ class _Builder:
         self._name = name
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._events = _events(text)
+        self._hint = "; render it first: `helm template`" if _HELM.search(text) else ""
         self._anchors: dict[str, Node] = {}
         self._size = 0
 
@@ -163,7 +165,8 @@ class _Builder:
             mark = error.problem_mark or error.context_mark
             line = self._position(mark.index)[0] if mark else 1
             problem = " ".join(filter(None, (error.context, error.problem)))
-            raise WrongRules(self._name, line, f"neither YAML nor JSON: {problem}") from error
+            why = f"neither YAML nor JSON: {problem}{self._hint}"
+            raise WrongRules(self._name, line, why) from error
         except yaml.YAMLError as error:
             raise WrongRules(self._name, 1, f"neither YAML nor JSON: {error}") from error
 

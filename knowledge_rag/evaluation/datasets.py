@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.citations import Citation
 
 MAX_DATASET_BYTES: Final = 256 * 1024 * 1024
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 DOCS_FOLDER: Final = "docs"
 """Beside a dataset: the documents that its labels name."""
 
@@ -147,7 +149,8 @@ def _row(where: str, line: str, dataset: str) -> Row:
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InvalidRequest(f"{where}: no JSON") from error
+        hint = "; a dataset is JSON Lines: one object, a question, on each line"
+        raise InvalidRequest(f"{where}: no JSON{hint}") from error
     try:
         return _checked(fields, dataset)
     except (InvalidCitation, ValueError) as error:
@@ -181,6 +184,8 @@ def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{name} is a text that is not blank")
+    if not value.isascii() and _SURROGATE.search(value):
+        raise ValueError(f"{name} holds half a character (a lone surrogate)")
     return value
 
 

@@ -11,7 +11,12 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.evaluation.coverage_alerts import Alert, cloudwatch_incident
-from knowledge_rag.evaluation.coverage_baseline import Baseline, read_baseline, write_baseline
+from knowledge_rag.evaluation.coverage_baseline import (
+    Baseline,
+    check_replaceable,
+    read_baseline,
+    write_baseline,
+)
 from knowledge_rag.evaluation.coverage_files import BrokenFile, RuleFiles
 from knowledge_rag.evaluation.coverage_map import read_map
 from knowledge_rag.evaluation.coverage_report import summarise
@@ -160,6 +165,20 @@ def test_what_is_no_baseline_is_refused(tmp_path, text, problem):
     assert str(raised.value).startswith(f"{path}{problem}")
     with pytest.raises(UnreadableDocument, match=r"No such file .*; make it with --write-baseline"):
         read_baseline(tmp_path / "none")
+
+
+def test_a_baseline_is_written_over_no_other_file(tmp_path):
+    path = tmp_path / "known.json"
+    check_replaceable(path)
+    path.write_text("")
+    check_replaceable(path)
+    write_baseline(path, [A])
+    check_replaceable(path)
+    path.write_text("groups: []\n")
+    with pytest.raises(
+        InvalidRequest, match=r"known\.json is no baseline, so none is written there"
+    ):
+        check_replaceable(path)
 
 
 def test_a_map_is_names_and_files(tmp_path):

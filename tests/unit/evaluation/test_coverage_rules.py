@@ -215,6 +215,37 @@ def test_all_that_can_t_be_read_is_named_and_none_of_its_alerts_is_given(tmp_pat
     assert [each.file for each in raised.value.broken] == ["half.yaml", "tab.yaml"]
 
 
+def test_a_file_that_links_lead_to_counts_once_by_its_shortest_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path, {"r/a.yaml": GROUP + "  - alert: A\n"})
+    (tmp_path / "r/again").symlink_to(tmp_path / "r", target_is_directory=True)
+    (tmp_path / "r/b.yaml").symlink_to("a.yaml")
+    for paths in (["r/**/*.yaml"], ["r/again/a.yaml", "r"], ["r/a.yaml", "r/b.yaml"]):
+        found = read_rules(paths)
+        assert ([alert.name for alert in found.alerts], found.files) == (["A"], ("r/a.yaml",))
+
+
+def test_what_a_script_or_another_program_got_wrong_is_told_with_a_hint(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rule = GROUP + "  - alert: A\n"
+    files = {
+        "r/a.yaml": rule, "r/powershell.yaml": rule.encode("utf-16"),
+        "r/chart.yaml": "{{- if .Values.rules }}\n" + rule + "{{- end }}\n",
+        "r/grafana.yaml": GROUP + "  - uid: x\n    title: A\n",
+    }  # fmt: skip
+    write_files(tmp_path, files)
+    found = read_rules(["r", ""])
+    hints = {each.file: each.message for each in found.broken}
+    assert hints.keys() == {"", "r/powershell.yaml", "r/chart.yaml", "r/grafana.yaml"}
+    assert hints[""] == "--rules: names no file"
+    assert "not UTF-8" in hints["r/powershell.yaml"]
+    assert hints["r/chart.yaml"].endswith("; render it first: `helm template`")
+    assert hints["r/grafana.yaml"].endswith(
+        "a rule has alert or record; Grafana's own are not read"
+    )
+    assert [alert.name for alert in found.alerts] == ["A"]
+
+
 def test_a_folder_that_can_t_be_entered_was_not_checked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_files(tmp_path, {"r/a.yaml": GROUP + "  - alert: A\n", "r/shut/b.yaml": GROUP})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -44,7 +45,17 @@ def test_what_can_t_work_is_refused_before_anything_is_asked(tmp_path):
         ("a.jsonl", "--region", "us-east-1"): "--region goes with",
         ("a.jsonl", "--results", str(tmp_path / "none" / "a")): "its folder is missing",
         ("a.jsonl", "--plot", str(tmp_path / "a.gif")): "ends in .svg or .png",
+        ("a.jsonl", "b.jsonl", "--results", "./b.jsonl"): "it is a dataset",
+        ("a.jsonl", "--results", "a.svg", "--plot", "./a.svg"): "name two files",
     }.items():
         raised = run.invoke(app, ["eval", *arguments]).exception
         assert isinstance(raised, InvalidRequest)
         assert problem in str(raised)
+
+
+def test_a_folder_that_may_not_be_written_is_refused_before_anything_is_asked(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("os.access", lambda path, _: Path(path) != tmp_path)
+    run = CliRunner().invoke(app, ["eval", "a.jsonl", "--results", str(tmp_path / "a")])
+    assert str(run.exception).endswith("its folder may not be written")
