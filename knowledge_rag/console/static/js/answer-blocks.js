@@ -9,6 +9,8 @@ import { inOnePiece } from "./words.js";
 /** @typedef {import("./answer-state.js").Source} Source */
 
 const PLACEHOLDER = /<[A-Za-z][\w .:|-]{0,60}>/g;
+/** What a line may end before, and not within. */
+const NAME = /^\S{1,20}$/;
 const TIE = "\u00a0";
 const FOCUSABLE = "a[href], button, [tabindex]";
 
@@ -40,6 +42,7 @@ export class AnswerBlocks {
     tieReferences(fresh);
     fresh.querySelectorAll("pre").forEach(withCopyButton);
     fresh.querySelectorAll("table").forEach(scrollable);
+    fresh.querySelectorAll(":not(pre) > code").forEach((code) => code.classList.toggle("whole", NAME.test(code.textContent ?? "")));
     const block = this.element.children[index];
     const focused = focusable(block).findIndex((one) => one === document.activeElement);
     morph(block, fresh);
