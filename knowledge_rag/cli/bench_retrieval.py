@@ -101,7 +101,7 @@ def answers(
     Counts the steps that are from the documents that answer the alerts, and reads every cited line
     from disk again. Exits 1 if one is not there as it was cited.
     """
-    from knowledge_rag.evaluation.answers_bench import as_table, run_answers_bench
+    from knowledge_rag.evaluation.answers_bench import Known, as_table, run_answers_bench
     from knowledge_rag.local.local_retrieval import local_retrieval
 
     with (
@@ -109,9 +109,8 @@ def answers(
         local_retrieval(given.knowledge_base) as ours,
     ):
         check = given.documents.reader()
-        report = run_answers_bench(
-            ours, given.rows, check, given.progress, named=not unnamed, linked=linked
-        )
+        known = Known(name=not unnamed, link=linked)
+        report = run_answers_bench(ours, given.rows, check, given.progress, known)
     show(report.to_dict() if json else as_table(report), passed=report.reached)
 
 

@@ -67,18 +67,29 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of each alert beside its text.
+
+    Args:
+        name: its name, as it is to whoever is paged.
+        link: one to the first document that answers it, as most alerts carry.
+    """
+
+    name: bool = True
+    link: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AnswersReport:
     """A run of the benchmark.
 
     Args:
         rows: one a file of alerts, then all of them together.
-        named: whether the alerts' names were known.
-        linked: whether the alerts linked the document that answers them.
+        known: of the alerts.
     """
 
     rows: tuple[Row, ...]
-    named: bool
-    linked: bool = False
+    known: Known
 
     @property
     def reached(self) -> bool:
@@ -90,14 +101,15 @@ class AnswersReport:
         return asdict(self) | {"reached": self.reached}
 
 
+_NAME_ALONE: Final = Known()
+
+
 def run_answers_bench(
     retrieval: BoundedRetrieval,
     labelled: Sequence[Labelled],
     check: CitationCheck,
     progress: Progress,
-    *,
-    named: bool = True,
-    linked: bool = False,
+    known: Known = _NAME_ALONE,
 ) -> AnswersReport:
     """Get a recommendation for every alert, with the advisor that needs no model.
 
@@ -106,22 +118,21 @@ def run_answers_bench(
         labelled: the alerts and what answers them, at least one.
         check: reads cited lines from disk.
         progress: called before each alert.
-        named: whether the alerts' names are known, as they are to whoever is paged.
-        linked: whether each carries a link to the first document that answers it, as most alerts do.
+        known: of the alerts beside their texts.
     """
-    incidents = [_incident(row, named=named, linked=linked) for row in labelled]
+    incidents = [_incident(row, known) for row in labelled]
     answers = asyncio.run(_answers(retrieval, labelled, incidents, progress))
     datasets = dict.fromkeys(row.dataset for row in labelled)
     parts = {name: [it for it in answers if it.labelled.dataset == name] for name in datasets}
     rows = [_row(name, part, check) for name, part in (*parts.items(), (ALL, answers))]
-    return AnswersReport(tuple(rows), named, linked)
+    return AnswersReport(tuple(rows), known)
 
 
 def as_table(report: AnswersReport) -> Table:
     """Lay a report out for a terminal."""
-    known = "with" if report.named else "without"
-    link = " and a link" if report.linked else ""
-    table = Table(title=f"recommendations for alerts, {known} their names{link}")
+    named = "with" if report.known.name else "without"
+    link = " and a link" if report.known.link else ""
+    table = Table(title=f"recommendations for alerts, {named} their names{link}")
     heads = ("alerts", "of", "answered", "first", "any", f"{ENOUGH}+", "steps", "right", "exact")
     for heading in heads:
         table.add_column(heading, justify="left" if heading == "alerts" else "right")
@@ -160,10 +171,10 @@ class _Answer:
         return steps + [it for past in self.given.similar_incidents for it in past.citations]
 
 
-def _incident(row: Labelled, *, named: bool, linked: bool) -> Incident:
-    told = {"alert_name": row.alert} if named and row.alert else {}
+def _incident(row: Labelled, known: Known) -> Incident:
+    told = {"alert_name": row.alert} if known.name and row.alert else {}
     state: dict[str, Any] = {"incident": {**told, "description": row.query}}
-    if linked:
+    if known.link:
         state["annotations"] = {"runbook_url": f"{_SITE}/{row.targets[0].source_file}"}
     return Incident.from_state(state)
 

@@ -107,7 +107,7 @@ def _queries(incident: Incident, guidance_type: str) -> Iterator[Query]:
 def _runbook(incident: Incident, named: str) -> str:
     """Name the runbook as the alert's author links it; many are called like the alert anyway."""
     words = words_of_link(incident.links)
-    return f"runbook {words}" if words and fold(words) not in fold(named) else "runbook"
+    return f"runbook {words}, {words}" if words and fold(words) not in fold(named) else "runbook"
 
 
 def _query(text: str, document_type: str = "") -> Query:

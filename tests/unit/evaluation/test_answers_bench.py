@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from rich.console import Console
 
-from knowledge_rag.evaluation.answers_bench import as_table, run_answers_bench
+from knowledge_rag.evaluation.answers_bench import Known, as_table, run_answers_bench
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
 from knowledge_rag.local.local_retrieval import local_retrieval
@@ -31,7 +31,7 @@ def asked(folder, cache):
     ):
         yield (
             documents,
-            lambda check, **how: run_answers_bench(retrieval, ROWS, check, lambda *_: None, **how),
+            lambda check, *how: run_answers_bench(retrieval, ROWS, check, lambda *_: None, *how),
         )
 
 
@@ -68,13 +68,13 @@ def test_a_cited_line_that_is_no_longer_there_is_an_aim_missed(folder, tmp_path)
 
 def test_names_can_be_left_out(folder, tmp_path):
     with asked(folder, tmp_path / "cache") as (documents, run):
-        report = run(documents.reader(), named=False)
+        report = run(documents.reader(), Known(name=False))
     assert "without their names" in str(as_table(report).title)
 
 
 def test_alerts_may_link_what_answers_them(folder, tmp_path):
     with asked(folder, tmp_path / "cache") as (documents, run):
-        plain, linked = run(documents.reader()), run(documents.reader(), linked=True)
+        plain, linked = run(documents.reader()), run(documents.reader(), Known(link=True))
     # the second is about another page by its words, the first document that answers it is linked
     assert (plain.rows[1].right, linked.rows[1].right) == (1.0, 1.0)
     assert linked.rows[1].answered == 1.0 > plain.rows[1].answered
