@@ -155,7 +155,8 @@ async def _checked(alert: Alert, own: Runbook | NoRunbook, asking: _Asking, top:
     asked: list[str] = []
     found: dict[Citation, None] = {}
     reason: Reason | None = None
-    for query in build_queries(alert.incident):
+    # an agent that words its own questions may never see the link: the alert's words have to do
+    for query in build_queries(replace(alert.incident, links=())):
         asked.append(query.text)
         outcome = await asking.retrieve(query)
         reason = reason or outcome.reason
