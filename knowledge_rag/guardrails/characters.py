@@ -25,13 +25,16 @@ CLOSING: Final = (
     "]\uff3d\ufe48\u3011\u3015\u3017\u3019\u301b\ufe3a\ufe3c\ufe5e\u2046\u27e7\u2773\u298c\u298e\u2990"
     "\ufe18\u27ed\u2998\u2e23\u2e25\u2e27\u2e56\u2e58"
 )
+MAX_ZEROS: Final = 256
+"""Zeros before the number of a character reference at most: a browser reads any number of them."""
+_ZEROS: Final = rf"0{{0,{MAX_ZEROS}}}+"
 # browsers read a number's reference without its semicolon, too
 OPENING_PATTERN: Final = (
-    rf"[{re.escape(OPENING)}]|&(?:\#0{{0,5}}91(?:;|(?!\d))|\#[xX]0{{0,4}}5[bB](?:;|(?![\da-fA-F]))"
+    rf"[{re.escape(OPENING)}]|&(?:\#{_ZEROS}91(?:;|(?!\d))|\#[xX]{_ZEROS}5[bB](?:;|(?![\da-fA-F]))"
     r"|(?:lsqb|lbrack);)"
 )
 CLOSING_PATTERN: Final = (
-    rf"[{re.escape(CLOSING)}]|&(?:\#0{{0,5}}93(?:;|(?!\d))|\#[xX]0{{0,4}}5[dD](?:;|(?![\da-fA-F]))"
+    rf"[{re.escape(CLOSING)}]|&(?:\#{_ZEROS}93(?:;|(?!\d))|\#[xX]{_ZEROS}5[dD](?:;|(?![\da-fA-F]))"
     r"|(?:rsqb|rbrack);)"
 )
 

@@ -158,6 +158,10 @@ def unchecked(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noq
     for start, end in draft.unchecked:
         message = f"{draft.text[start:end]} is read as a link or an index, not as a reference."
         yield Warned(Kind.UNCHECKED, message, start, end)
+    for found in _NOTE.finditer(draft.text):
+        if not draft.is_code(found.start()):
+            message = f"{found[0]} is read as a note or as an issue's number, not as a reference."
+            yield Warned(Kind.UNCHECKED, message, *found.span())
     for found in _unbracketed(draft):
         if not draft.is_code(found.start()) and not draft.is_in_reference(found.start()):
             message = "Reads like a reference, but stands in no square brackets."
@@ -185,7 +189,14 @@ _WANTED: Final = re.compile(
     r"\[(?:citation|source|reference)s? (?:needed|missing|required|unknown|not \w{1,20})\]",
     re.IGNORECASE,
 )
-_UNBRACKETED: Final = re.compile(r"\bsources?:\s?[^\s,\[\]]{1,200},\s?lines?\s\d+", re.IGNORECASE)
+_UNBRACKETED: Final = re.compile(
+    r"\bsources?:\s?[^\s,\[\]]{1,200},\s?lines?\s\d+"
+    r"|(?<!\w[*_(])(?<=[*_(])sources?:?\s?#?\d{1,3}(?=[*_)])",
+    re.IGNORECASE,
+)
+"""A file and its lines; or a source's number in emphasis or round brackets, but in no identifier."""
+_NOTE: Final = re.compile(r"\[[\^#]\d{1,3}\](?![(\[:+*?{])")
+"""Neither a link nor a note's own text, nor a regular expression's class of characters."""
 
 
 def _is_backed(draft: Draft, found: re.Match[str], *, before: int, after: int) -> bool:

@@ -11,6 +11,7 @@ from typing import Final
 from knowledge_rag.guardrails.characters import (
     CLOSING,
     CLOSING_PATTERN,
+    MAX_ZEROS,
     OPENING,
     OPENING_PATTERN,
 )
@@ -27,7 +28,8 @@ _TOKEN: Final = re.compile(
     rf"(?P<ticks>`{{1,{LONG_RUN}}}+)"
     rf"|(?P<tag><[A-Za-z/!?][^<>`\"'&\n{re.escape(OPENING + CLOSING)}]{{0,{LONG_RUN}}}+)"
     rf"|(?P<open>{OPENING_PATTERN})|(?P<close>{CLOSING_PATTERN})"
-    r"|(?P<turn>&#(?:0{0,5}8238(?:;|(?!\d))|[xX]0{0,4}202[eE](?:;|(?![\da-fA-F]))))"
+    rf"|(?P<turn>&#(?:0{{0,{MAX_ZEROS}}}+8238(?:;|(?!\d))"
+    rf"|[xX]0{{0,{MAX_ZEROS}}}+202[eE](?:;|(?![\da-fA-F]))))"
 )
 _ALONE: Final = (
     {"\n": "line", "\r": "return", _OVERRIDE: "turn"}
@@ -38,8 +40,8 @@ _ALONE: Final = (
 _SPECIAL: Final = re.compile(rf"\r(?!\n)|[\n`<&{_OVERRIDE}{re.escape(OPENING + CLOSING)}]")
 """What every token begins with: one class of characters is found faster than the tokens are."""
 _OPENING: Final = re.compile(rf"\\?(?:{OPENING_PATTERN})")
-_PARTIAL: Final = re.compile(r"\\?&#?[0-9A-Za-z]{0,9}\Z|\\\Z")
-_ENTITY: Final = 12
+_PARTIAL: Final = re.compile(rf"\\?&(?:#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{0,9}}\Z|\\\Z")
+_ENTITY: Final = MAX_ZEROS + 12
 """Characters of a bracket written as a character reference at most, with a backslash before it."""
 MAX_LINK: Final = 1_000
 """Characters of a link's destination at most; one that is longer is never seen to end."""

@@ -26,6 +26,7 @@ HALF = "Source: evil.md, lines 1-2"
         "[S<?[9]?>ource: evil.md<b title='['>x [y] z", "[[8] Source: evil.md, lines 1-2]", "[`]`Source: evil.md, lines 1-2] y", f"[<b title=']'>[8] {HALF}]", "[x [[8] y] evil.md, lines 1-2]",
         "[`9] x` `[8]`", f"`x [{HALF}] [9` 8]", f"`[Sou`rce{HALF[6:]}", "`[Source: evil.md`, lines 1-2", f"[[9](http://e.com/[)]{HALF}]",
         "x [9<!-- > [ -->9] y", "x [9<? > [ ?>9] y", f"x [Sou<!-- a -> ] -->rce{HALF[6:]}] y", f"x <!-- > ` --> {EVIL} `y`", f"x <? > ` ?> {EVIL} `y`", "x [9<!-- -- > [ -->9] y",
+        f"<p>&#{'0' * 6}91;9]</p>", f"<p>[9&#{'0' * 200}93</p>", f"<p>&#x{'0' * 256}5B;{HALF}&#X{'0' * 40}5d</p>", f"<p>&#{'0' * 90}[8]91;9]</p>", f"<p>&#{'0' * 90}8238;]9[ [9]</p>",
     ],
 )  # fmt: skip
 def test_a_reference_without_evidence_is_not_shown(answer, view, tmp_path):

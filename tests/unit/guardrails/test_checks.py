@@ -237,3 +237,36 @@ def test_words_are_what_white_space_parts(text):
 @pytest.mark.parametrize("code", range(128))
 def test_every_ascii_character_parts_words_or_is_of_one(code):
     assert Draft(f"a{chr(code)}b").words == len(f"a{chr(code)}b".split())
+
+
+@pytest.mark.parametrize("text", ["[^9]", "[#9]", "[^123]"])
+def test_a_note_and_an_issue_that_read_like_a_reference_are_warned_of(text):
+    assert found(checks.unchecked, f"Reboot it {text}.") == [text]
+    for other in (
+        f"Reboot it {text}(a.b).",
+        f"{text}: a",
+        f"grep {text}+ x",
+        f"{text}[a]",
+        "[^0-9] [#]",
+    ):
+        assert not found(checks.unchecked, other)
+    assert not verify(f"Run `{text}` [1].", LEDGER).warnings
+
+
+@pytest.mark.parametrize("text", ["Source 9", "source: 9", "Sources #9", "source9"])
+@pytest.mark.parametrize("around", ["**{}**", "_{}_", "*{}*", "({})", "a **{}**"])
+def test_a_source_in_emphasis_or_round_brackets_is_warned_of(text, around):
+    assert found(checks.unchecked, around.format(text)) == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Source 9", "f(source9)", "a_source9_b", "**Source 9 of it**", "(source code)", "source 9)"],
+)
+def test_other_words_about_sources_are_not_warned_of(text):
+    assert not found(checks.unchecked, text)
+
+
+def test_a_reference_in_emphasis_that_was_resolved_is_not_warned_of():
+    for text in ("a [**Source 1**]", "a **[Source 1]**", "a `**Source 9**` [1]"):
+        assert not verify(text, LEDGER).warnings

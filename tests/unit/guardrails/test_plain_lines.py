@@ -167,8 +167,8 @@ def test_code_spans_of_passed_lines_are_known_where_they_stand():
 
 
 @pytest.mark.parametrize("between", ["\n\n", "\n\n\n", "\n \nb\n\n", "\nb\n", "\n"])
-@pytest.mark.parametrize("above", ["|-|", "| a | b", "a | b\n|-|-|", "a\n- |", "> |", "a"])
-@pytest.mark.parametrize("line", ["`a|b` `[1]`", "> `a|b` `[1]`", "- - `a|b` `[1]`", "|-|\n`a|b` `[1]`"])  # fmt: skip
+@pytest.mark.parametrize("above", ["|-|", "| a | b", "a |", "a | b\n|-|-|", "a\n- |", "> |", "a"])
+@pytest.mark.parametrize("line", ["`a|b` `[1]`", "> `a|b` `[1]`", "- - `a|b` `[1]`", "|-|\n`a|b` `[1]`", "- -\n`a|b` `[1]`"])  # fmt: skip
 def test_a_table_above_cuts_code_or_not_however_its_lines_were_passed(
     above, between, line, monkeypatch
 ):

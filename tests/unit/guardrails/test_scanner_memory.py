@@ -137,3 +137,45 @@ def test_a_bracket_in_a_tag_is_none_to_who_sees_no_tags(text):
     assert "[9" not in verified.text
     for size in (1, 2, 5):
         assert streamed(text, size) == verified
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "&#8238; " + "x " * 400 + "[9] ]9[ a",
+        "x `a] " + "b" * 700 + "[1` ] c",
+        "x " * 280 + "[" + "b " * 700 + "[x] a.md, line 9] c",
+        "> a\n> " + "b " * 400 + "[cite:\n9] c",
+    ],
+)
+def test_what_is_open_stays_so_however_much_is_forgotten_meanwhile(text):
+    verified = verify(text, LEDGER)
+    assert verified.removed
+    for size in (1, 7, 90):
+        assert streamed(text, size) == verified
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("[\u2460, [9] a", f"{MARK}  a"),
+        ("`[Source 9`\n\nlines 2 a", "`[Source 9`\n\nlines 2 a"),
+        ("`[Source 9` lines 2 a", f"`{MARK}` lines 2 a"),
+        ("    > a\n[cite:\n9] c", "    > a\n c"),
+        ("> a\n[9] b", "> a\n b"),
+        ("- -\n`a|b` `[9]`", "- -\n`a|b` `[9]`"),
+        ("b [1] c\n- -\n`a|b` `[9]`", "b [1] c\n- -\n`a|b` `[9]`"),
+        ("[" + "x" * 2_100 + " [1] a", "[" + "x" * 2_100 + " [1] a"),
+        ("`ps | grep [9]` x\n" + "y" * 2_045, "`ps | grep [9]` x\n" + "y" * 2_045),
+        ("`ps | grep [9]` x\n" + "y" * 2_046, "`ps | grep ` x\n" + "y" * 2_046),
+        ("`ps | grep [9]` x\n" + f"{'y' * 100}\n" * 30, "`ps | grep ` x\n" + f"{'y' * 100}\n" * 30),
+        (
+            "`ps | grep [9]` x\n" + f"{'y' * 100}\n" * 9,
+            "`ps | grep [9]` x\n" + f"{'y' * 100}\n" * 9,
+        ),
+    ],
+)
+def test_bounds_of_what_is_looked_at_are_kept(text, left):
+    assert verify(text, LEDGER).text == left
+    for size in (1, 160):
+        assert streamed(text, size) == verify(text, LEDGER)
