@@ -35,9 +35,8 @@ _NO_WORDS: Final = re.compile(r"[^\w\s]+")
 def words_of_link(links: Sequence[str]) -> str:
     """Give the words that the first link names its page with, its folder and its section.
 
-    For a search, and for a person.
-
-    They are letters, digits and spaces, whatever the link is; ``""`` if it has no letters there.
+    They are for a search and for a person, and letters, digits and spaces alone, whatever the link
+    is; ``""`` if it has no letters there.
 
     >>> words_of_link(["https://wiki.example/db/rds-failover.md#promote-a-replica"])
     'db rds failover promote a replica'

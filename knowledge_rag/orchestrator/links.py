@@ -21,10 +21,12 @@ _PAGE: Final = re.compile(r"\.(?:md|markdown|txt|html?|pdf)$", re.IGNORECASE)
 _LIKE_A_LINK: Final = re.compile(r"[/#]|\.(?:md|markdown|txt|html?|pdf)\b", re.IGNORECASE)
 
 _MENTIONED: Final = re.compile(
-    r"(?P<said>\b(?:run|play)book(?:\s*[:=]\s*|\s+))?(?P<link>https?://[^\s<>\"')\]]+|[\w./~-]+\.(?:md|markdown|txt)\b(?:\#[\w.-]+)?)",
+    r"(?P<said>\b(?:run|play)book(?:\s*[:=]\s*|\s+))?"
+    r"(?:(?P<url>https?://[^\s<>\"')\]]+)|(?P<path>[\w./~-]++(?:\#[\w.-]+)?))",
     re.IGNORECASE,
 )
-_RUNBOOK: Final = re.compile(r"\.(?:md|markdown|txt)(?:$|[#?])|(?:run|play)-?_?book", re.IGNORECASE)
+_PATH: Final = re.compile(r"\.(?:md|markdown|txt)(?:$|[#?])", re.IGNORECASE)
+_CALLED_SO: Final = re.compile(r"(?:run|play)-?_?book", re.IGNORECASE)
 
 Fit = tuple[int, bool, bool, int]
 """Parts of the path that agree, from the end; whether that is all of the document's path; whether it
@@ -85,8 +87,9 @@ def links_in(text: str) -> tuple[str, ...]:
     """
     links = []
     for match in _MENTIONED.finditer(text):
-        link = match["link"].rstrip(".,;:!?")
-        if match["said"] or _RUNBOOK.search(link):
+        link = (match["url"] or match["path"]).rstrip(".,;:!?")
+        is_called_so = match["url"] and (match["said"] or _CALLED_SO.search(link))
+        if is_called_so or _PATH.search(link):
             links.append(link)
     return tuple(links)
 

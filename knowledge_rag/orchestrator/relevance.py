@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.metadata import TITLE
 from knowledge_rag.orchestrator.confidence import told_of, words_of
+from knowledge_rag.orchestrator.linked import documents_linked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,12 +38,15 @@ def documents_about(results: Sequence[RetrievalResult], incident: Incident) -> l
     """Give the documents that are about an incident, in the order of ``results``.
 
     They hold enough of its words and of its alert's name; or their own name, their title or a heading
-    holds all of that name, which may be told in many words that its runbook does without.
+    holds all of that name, which may be told in many words that its runbook does without; or the alert
+    links them.
     """
+    linked = documents_linked(results, incident.links)
     told, name = told_of(incident), words_of([incident.alert_name])
     named = _named(results, name) if len(name) >= MIN_WORDS else set()
     shared = shared_words(results, told)
-    return [it for it, words in shared.items() if it in named or _is_about(words, told, name)]
+    given = named | linked.keys()
+    return [it for it, words in shared.items() if it in given or _is_about(words, told, name)]
 
 
 def _is_about(words: set[str], told: set[str], name: set[str]) -> bool:

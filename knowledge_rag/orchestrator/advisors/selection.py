@@ -175,7 +175,7 @@ def _documents(
         for rank, result in enumerate(asked.outcome.results):
             if result.metadata.get(DOCUMENT_TYPE) != DocumentType.POSTMORTEM:
                 worth[result.citation.source_file] += _rank_worth(rank)
-    about = {*documents_about(findings.ledger.results, incident), *linked}
+    about = set(documents_about(findings.ledger.results, incident))
     best = sorted(about & worth.keys(), key=lambda name: -worth[name])
     near = [name for name in best if worth[name] >= FALLBACK_DOCUMENT * worth[best[0]]]
     if not linked.keys() & worth.keys():
