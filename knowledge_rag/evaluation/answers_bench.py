@@ -138,9 +138,14 @@ def as_table(report: AnswersReport) -> Table:
         table.add_column(heading, justify="left" if heading == "alerts" else "right")
     for row in report.rows:
         shares = (row.answered, row.first, row.any, row.enough)
-        told = (f"{share:.1%}" for share in shares)
+        told = (f"{share:.0%}" for share in shares)
         table.add_row(
-            row.name, str(row.alerts), *told, str(row.steps), f"{row.right:.1%}", f"{row.exact:.0%}"
+            row.name,
+            str(row.alerts),
+            *told,
+            str(row.steps),
+            f"{row.right:.0%}",
+            _exactly(row.exact),
         )
     whole = report.rows[-1]
     table.caption = (
@@ -223,6 +228,11 @@ def _row(name: str, answers: Sequence[_Answer], check: CitationCheck) -> Row:
 def _is_exact(cited: CitedLines, check: CitationCheck) -> bool:
     lines = check.lines(cited.citation)
     return lines is not None and hashlib.sha256(lines).hexdigest() == cited.text_sha256
+
+
+def _exactly(share: float) -> str:
+    """Show a share of citations so that no rounding makes it whole."""
+    return f"{share:.0%}" if share == 1 else f"{share:.3%}"
 
 
 def _share(told: Sequence[bool]) -> float:
