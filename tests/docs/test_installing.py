@@ -9,7 +9,7 @@ from tests.support.local import PROJECT
 PLACES = [
     PROJECT / "README.md",
     *sorted((PROJECT / "docs").rglob("*.md")),
-    *sorted((PROJECT / "examples").rglob("*.*")),
+    *(each for each in sorted((PROJECT / "examples").rglob("*.*")) if each.suffix != ".pyc"),
     *sorted((PROJECT / "knowledge_rag").rglob("*.py")),
     *sorted((PROJECT / "lambdas").rglob("*.py")),
 ]

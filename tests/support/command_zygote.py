@@ -6,6 +6,7 @@ What reads the environment when it is imported (the Lambdas' handlers) is left t
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -164,6 +165,8 @@ def _become(order: list[Any], streams: list[int]) -> None:
 if __name__ == "__main__":
     for name in IMPORTED:
         import_module(name)
+    gc.collect()
+    gc.freeze()  # a command that ends would look through all of it for garbage, and copy it by that
     early = {"lambdas.powertools", "lambdas.reporting"} & sys.modules.keys()
     assert not early, f"{early} would have the environment of another command"
     _serve(socket.socket(fileno=int(sys.argv[1])))
