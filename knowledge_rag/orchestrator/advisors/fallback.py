@@ -108,7 +108,8 @@ class FallbackAdvisor:
         _logger.warning("reason=%s | advisor failed, another one writes", failure.reason)
         evidence = _evidence(incident, findings, failure)
         instead = await self._substitute.advise(incident, evidence)
-        told = noted(instead.findings, note_of(failure, evidence))
+        has_steps = bool(recommend(incident, instead).guidance)
+        told = noted(instead.findings, note_of(failure, has_steps=has_steps))
         return Advice(instead.text, told, instead.advisor)
 
     async def _doubted(self, incident: Incident, advice: Advice) -> Advice:
@@ -126,15 +127,20 @@ class FallbackAdvisor:
         return Advice(instead.text, noted(instead.findings, DOUBTED_NOTE), instead.advisor)
 
 
-def note_of(failure: ModelFailed, evidence: Findings) -> str:
-    """Give the sentence that tells the reader who wrote, and why."""
+def note_of(failure: ModelFailed, *, has_steps: bool) -> str:
+    """Give the sentence that tells the reader who wrote, and why.
+
+    Args:
+        failure: of the primary advisor.
+        has_steps: whether the substitute gives any.
+    """
     if failure.found.asked and failure.found.status is Status.NO_MATCH:
         happened = "The model's own search found nothing"
     elif failure.cause in _NOT_REACHED and not failure.found.asked:
         happened = f"The model could not be reached ({failure.cause})"
     else:
         happened = f"The model gave no answer that can be used ({failure.cause})"
-    if evidence.status is Status.OK:
+    if has_steps:
         return f"{happened}: these steps are lifted from the retrieved lines."
     return f"{happened}."
 

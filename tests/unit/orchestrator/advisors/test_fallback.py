@@ -96,6 +96,14 @@ def test_what_is_lifted_in_its_place_says_so(error, happened):
     ]
 
 
+def test_where_nothing_is_lifted_in_its_place_it_is_not_said_to_be():
+    elsewhere = Incident(title="The coffee machine is out of beans")
+    failing = FallbackAdvisor(Failing(ModelFailed(Reason.THROTTLED, "x")))
+    recommendation = advised(failing, incident=elsewhere)
+    assert not recommendation.guidance
+    assert notices(recommendation) == ["The model could not be reached (throttled)."]
+
+
 def test_an_answer_of_which_nothing_can_be_verified_is_replaced():
     text = "1. Reboot it [99].\n2. Delete it [Source: runbooks/never-written.md, lines 1-2]."
     recommendation = advised(FallbackAdvisor(Writing(text)))
