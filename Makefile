@@ -112,7 +112,7 @@ $(FUZZ_READY): $(READY) requirements/fuzz.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/fuzz.txt
 	@touch $(FUZZ_READY)
 
-mutants: $(MUTANTS_READY) ## change the guardrails' code in 1,600 ways and see each one noticed (hours)
+mutants: $(MUTANTS_READY) ## change the guardrails' code in every small way and see each noticed (hours)
 	@ADVERSARIAL_ANSWERS=112 $(BIN)/mutmut run --max-children 2
 	@$(BIN)/mutmut results
 
