@@ -80,7 +80,10 @@ class TestAsking:
             (f"{SITE}runbooks/rds-failover.md#promote-it", "runbooks rds failover promote it"),
             (f"{SITE}db/postgres/README.md", "db postgres"),
             (f"{SITE}mail.md", "ops mail"),
-            ("https://runbooks.example/kubelet/KubePodCrashLooping/", "kubelet Kube Pod Crash Looping"),
+            (
+                "https://runbooks.example/kubelet/KubePodCrashLooping/",
+                "kubelet Kube Pod Crash Looping",
+            ),
             ("See https://wiki.example/display/OPS/Mail+Queue.", "OPS Mail Queue"),
             ("https://wiki.example/pages/viewpage.action?pageId=12345", "pages viewpage"),
             ("https://wiki.example/12345", ""),
