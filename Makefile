@@ -16,6 +16,8 @@ MUTANTS_READY := $(VENV)/.mutants-ready
 FOREIGN := .venv-foreign
 SUPPLY := .venv-supply
 FUZZ_SECONDS ?= 60
+# one more than processors, since tests of what is late or silent wait; four hold enough memory
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 CDK := npx --yes aws-cdk@2.1148.1
 CONTEXT = $(foreach pair,$(SETTINGS),-c $(pair))
 
@@ -57,10 +59,10 @@ demo: $(READY) ## ask the sample runbooks a question, through the real Lambda
 	@$(BIN)/knowledge-rag demo
 
 test: $(PROOF_READY) ## run the whole test-suite
-	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 covered: $(PROOF_READY) ## run it and tell which lines no test reaches
-	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered
 
 test-fast: $(READY) ## run the unit tests only
 	@$(BIN)/python -m pytest -q tests/unit

@@ -77,17 +77,18 @@ def test_a_wrong_module_is_one_line(project):
 
 def test_network_trouble_is_one_line(project, tmp_path):
     shutil.copytree(project, tmp_path / "fresh", ignore=shutil.ignore_patterns("out"))
-    ran = run(
-        tmp_path / "fresh",
-        UV_DEFAULT_INDEX=f"http://127.0.0.1:{refused_port()}/simple",
-        UV_CACHE_DIR=str(tmp_path / "uv"),
-        UV_HTTP_RETRIES="0",
-        UV_INDEX="",
-        UV_FIND_LINKS="",
-        UV_NO_CONFIG="1",
-        HTTP_PROXY="",
-        http_proxy="",
-    )
+    with refused_port() as port:
+        ran = run(
+            tmp_path / "fresh",
+            UV_DEFAULT_INDEX=f"http://127.0.0.1:{port}/simple",
+            UV_CACHE_DIR=str(tmp_path / "uv"),
+            UV_HTTP_RETRIES="0",
+            UV_INDEX="",
+            UV_FIND_LINKS="",
+            UV_NO_CONFIG="1",
+            HTTP_PROXY="",
+            http_proxy="",
+        )
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.startswith(
         "error: can't get the wheels of lambda-documents.txt for a Lambda bundle: "

@@ -58,9 +58,10 @@ def test_every_handler_imports_compiled_with_nothing_but_its_bundle_and_the_runt
 
 
 def test_retrieve_degrades_where_nothing_listens(invoke):
-    endpoint = f"http://127.0.0.1:{refused_port()}"
     event = json.loads((EVENTS / "agent_request_body.json").read_text())
-    outcome = invoke(RETRIEVE, event, AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME=endpoint)
+    with refused_port() as port:
+        endpoint = f"http://127.0.0.1:{port}"
+        outcome = invoke(RETRIEVE, event, AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME=endpoint)
     response = outcome.answer["response"]
     body = json.loads(response["responseBody"]["application/json"]["body"])
     assert response["httpStatusCode"] == 200

@@ -24,8 +24,10 @@ def unanswered_port() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def refused_port() -> int:
-    """Give a port on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+@contextlib.contextmanager
+def refused_port() -> Iterator[int]:
+    """Give a port on which nobody listens, and which nobody else is given meanwhile."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]

@@ -22,6 +22,7 @@ from knowledge_rag.evaluation.faults.stage import BUNDLE, ENDPOINT, HEALTHY, wir
 
 if TYPE_CHECKING:
     import socket
+    from contextlib import AbstractContextManager
     from typing import Unpack
 
     from knowledge_rag.evaluation.faults.model import Details, Expected, Play
@@ -33,24 +34,23 @@ _SLOW_SECONDS: Final = 4.0
 
 
 def _refused(stage: Stage) -> None:
-    port = refused_port()
-    stage.environment[ENDPOINT] = f"http://127.0.0.1:{port}"
-    stage.mend = lambda: _start(stage, port)
+    _held(stage, refused_port())
 
 
 def _unanswered(stage: Stage) -> None:
-    port = stage.exit.enter_context(unanswered_port())
+    _held(stage, unanswered_port())
+
+
+def _held(stage: Stage, holding: AbstractContextManager[int]) -> None:
+    """Ask at a port that is held by somebody who serves nothing, until a server takes his place."""
+    port = stage.exit.enter_context(holding)
     stage.environment[ENDPOINT] = f"http://127.0.0.1:{port}"
 
-    def unblock() -> None:
+    def serve() -> None:
         stage.exit.pop_all().close()
-        _start(stage, port)
+        stage.serve(port=port)
 
-    stage.mend = unblock
-
-
-def _start(stage: Stage, port: int) -> None:
-    stage.serve(port=port)
+    stage.mend = serve
 
 
 def _no_such_name(stage: Stage) -> None:

@@ -120,12 +120,13 @@ def test_when_no_address_answers_the_name_is_resolved_anew():
 
     def lookup(host, _port):
         asked.append(host)
-        return ((socket.AF_INET, socket.SOCK_STREAM, 6, ("127.0.0.1", refused_port())),)
+        return ((socket.AF_INET, socket.SOCK_STREAM, 6, ("127.0.0.1", port)),)
 
     connector = Connector(Endpoint("http", "kb.example", 80), Resolver(lookup))
-    for _ in range(2):
-        with pytest.raises(ConnectionRefusedError):
-            connector.open(Deadline.after(1.0))
+    with refused_port() as port:
+        for _ in range(2):
+            with pytest.raises(ConnectionRefusedError):
+                connector.open(Deadline.after(1.0))
     assert asked == ["kb.example"] * 2
 
 
