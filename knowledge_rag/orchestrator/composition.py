@@ -20,10 +20,11 @@ from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.advisors.noted import NotedFindings
 from knowledge_rag.orchestrator.advisors.passages import path_of
+from knowledge_rag.orchestrator.advisors.subjects import is_at
 from knowledge_rag.orchestrator.answer import read_answer
 from knowledge_rag.orchestrator.confidence import ground
 from knowledge_rag.orchestrator.gaps import earlier_missing
-from knowledge_rag.orchestrator.linked import documents_linked, words_of_link
+from knowledge_rag.orchestrator.linked import called_alike, followed, words_of_link
 from knowledge_rag.orchestrator.recommendation import (
     MAX_STEPS,
     MAX_WARNINGS,
@@ -275,14 +276,28 @@ class _Composer:
             yield Warned(warned.kind, warned.message, number)
 
     def _of_linked(self) -> Iterator[Warned]:
-        """Say if the steps are not from the runbook that the alert links, though it was found."""
-        linked = documents_linked(self._findings.ledger.results, self._incident.links)
-        cited = {it.citation.source_file for it in self._cited}
-        if linked and self.steps and not cited & linked.keys():
-            message = (
-                f"No step is from the runbook that the alert links ({wording.listed([*linked])})."
-            )
-            yield Warned(Concern.LINKED_RUNBOOK, message)
+        """Say if the steps are not from where the alert links, though it was found."""
+        results = self._findings.ledger.results
+        for link in followed(results, self._incident.links) if self.steps else ():
+            files = wording.listed([*link.files])
+            cited = [it for it in self._cited if it.citation.source_file in link.files]
+            if len({self._sha256_or_name(file) for file in link.files}) > 1:
+                message = f"The alert's link may mean any of {files}."
+                yield Warned(Concern.LINKED_RUNBOOK, message)
+            if not cited:
+                message = f"No step is from the runbook that the alert links ({files})."
+                yield Warned(Concern.LINKED_RUNBOOK, message)
+            elif link.anchor and not any(is_at(self._path(it), link.anchor) for it in cited):
+                message = (
+                    f"No step is from a section of {files} that is called as in the alert's link."
+                )
+                yield Warned(Concern.LINKED_RUNBOOK, message)
+
+    def _sha256_or_name(self, file: str) -> str:
+        """Give the hash of a retrieved document, its name where that is not known."""
+        its = (it for it in self._findings.ledger.results if it.citation.source_file == file)
+        known = next(its).metadata.get(DOCUMENT_SHA256)
+        return known if isinstance(known, str) and is_sha256(known) else file
 
     def _number_at(self, offset: int) -> int | None:
         """Give the number of the step that a place in the answer is in."""
@@ -315,10 +330,15 @@ def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:
 
 def _of_links(incident: Incident, findings: Findings) -> Iterator[Warned]:
     """Say if nothing was found of the runbook that the alert links; its own words are never shown as they are."""
-    if not documents_linked(findings.ledger.results, incident.links):
-        words = words_of_link(incident.links)
-        told = "Nothing was found of the runbook that the alert links"
-        yield Warned(Concern.LINKED_RUNBOOK, f"{told}: {words}." if words else f"{told}.")
+    results = findings.ledger.results
+    if followed(results, incident.links):
+        return
+    words = words_of_link(incident.links)
+    told = "Nothing was found of the runbook that the alert links"
+    told = f"{told}: {words}." if words else f"{told}."
+    if alike := called_alike(results, incident.links)[:MAX_NAMED]:
+        told += f" Of its name, but in another folder: {wording.listed(alike)}."
+    yield Warned(Concern.LINKED_RUNBOOK, told)
 
 
 def _bounded(warnings: list[Warned]) -> tuple[Warned, ...]:

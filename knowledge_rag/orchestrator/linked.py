@@ -6,12 +6,13 @@ A link is no citation and never becomes one. It says which of the retrieved docu
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.context import split_words
 from knowledge_rag.core.metadata import SOURCE_URL
-from knowledge_rag.orchestrator.advisors.sections import tells_purpose
-from knowledge_rag.orchestrator.links import INDEXES, Link, fit
+from knowledge_rag.orchestrator.advisors.sections import only_tells_purpose
+from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit
 from knowledge_rag.orchestrator.names import fold
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _BRANCHES: Final = frozenset({"blob", "tree", "raw", "main", "master", "-"})
 """What sites of repositories put in front of a path."""
 
 _SUFFIX: Final = re.compile(r"\.[a-z]{2,8}$", re.IGNORECASE)
+_LINES: Final = re.compile(r"L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?|:~:.*", re.DOTALL)
+"""Anchors of lines, or of a text to mark, which say nothing of a section."""
 _NO_WORDS: Final = re.compile(r"[^\w\s]+")
 
 
@@ -51,27 +54,66 @@ def words_of_link(links: Sequence[str]) -> str:
     return ""
 
 
-def documents_linked(results: Iterable[RetrievalResult], links: Iterable[str]) -> dict[str, str]:
-    """Give the retrieved documents that an alert's author means.
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Where one link leads among the documents that were retrieved.
+
+    Args:
+        files: that fit it, several only where they fit equally well.
+        anchor: of the matter's section, ``""`` without one.
+    """
+
+    files: tuple[str, ...]
+    anchor: str
+
+
+def followed(results: Iterable[RetrievalResult], links: Iterable[str]) -> tuple[Followed, ...]:
+    """Give the retrieved documents that an alert's author means, or the authors of several alerts.
 
     Args:
         results: what was retrieved.
         links: the likeliest first.
 
     Returns:
-        Of the first link that leads to any: source file -> the anchor of the matter's section, ``""``
-        without one. Several files only where they fit equally well.
+        One for each link that leads to any, in their order; each document for the first such link, but
+        again for each of its sections that is linked.
     """
     addresses = {it.citation.source_file: _address(it) for it in results}
-    for link in map(Link.said_in, links):
-        if files := _meant(link, addresses):
-            return dict.fromkeys(files, _matter(link.anchor))
-    return {}
+    given: list[Followed] = []
+    for text in links:
+        for link in Link.readings(text):
+            if files := _meant(link, addresses):
+                it = Followed(tuple(files), _matter(link.anchor))
+                known = [one for one in given if one.files == it.files]
+                if it.anchor not in ("", *(one.anchor for one in known)) or not known:
+                    given.append(it)
+                break
+    return tuple(given)
+
+
+def documents_linked(
+    results: Iterable[RetrievalResult], links: Iterable[str]
+) -> dict[str, list[str]]:
+    """Give the documents of :func:`followed`, in its order, with the anchors of their sections."""
+    anchors: dict[str, list[str]] = {}
+    for it in followed(results, links):
+        for file in it.files:
+            anchors.setdefault(file, []).extend(filter(None, [it.anchor]))
+    return anchors
+
+
+def called_alike(results: Iterable[RetrievalResult], links: Iterable[str]) -> list[str]:
+    """Give the retrieved documents that have a link's name and stand in another folder than it says."""
+    files = dict.fromkeys(it.citation.source_file for it in results)
+    read = [link for text in links for link in Link.readings(text) if link.parts]
+    return [file for file in files if any(contradicts(link, file, root="") for link in read)]
 
 
 def _matter(anchor: str) -> str:
-    """Leave out an anchor that says what a section is for: a link to ``#symptoms`` means more than these."""
-    return "" if tells_purpose(split_words(anchor)) else anchor
+    """Leave out an anchor that says what a section is for, or a line: a link to ``#symptoms`` means more."""
+    if _LINES.fullmatch(anchor) or only_tells_purpose(split_words(anchor)):
+        return ""
+    return anchor
 
 
 def _meant(link: Link, addresses: dict[str, str]) -> list[str]:

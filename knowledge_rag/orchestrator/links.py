@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final
+from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 from knowledge_rag.orchestrator.names import fold
@@ -15,7 +16,10 @@ RUNBOOK_KEYS: Final = frozenset({"runbook", "runbookurl", "runbooklink", "playbo
 INDEXES: Final = frozenset({"readme", "index"})
 """Folded names of the file that a link to a folder means."""
 
-_TEMPLATE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_TEMPLATE: Final = re.compile(r"\{\{(?:(?!\{\{).)*?\}\}", re.DOTALL)
+"""Never across the start of another one, so that each character is looked at once."""
+_ROUTE: Final = re.compile(r"!?/")
+"""How the anchor begins that is a path: of a site that draws its pages in the browser."""
 _DOCUMENT: Final = re.compile(r"\.(?:md|markdown|txt)$", re.IGNORECASE)
 _PAGE: Final = re.compile(r"\.(?:md|markdown|txt|html?|pdf)$", re.IGNORECASE)
 _LIKE_A_LINK: Final = re.compile(r"[/#]|\.(?:md|markdown|txt|html?|pdf)\b", re.IGNORECASE)
@@ -55,18 +59,32 @@ class Link:
         return cls.of(next(words, plain).strip("<>()[],;:!.'\""))
 
     @classmethod
+    def readings(cls, text: str) -> tuple[Link, ...]:
+        """Read a link in each way that it may be meant, the likeliest first.
+
+        A name may have blanks in it: ``docs/Mail Queue.md`` is the page ``queue.md`` only if no
+        document is called so.
+        """
+        plain = _TEMPLATE.sub("", text).strip()
+        whole = (cls.of(plain),) if " " in plain and _LIKE_A_LINK.search(plain) else ()
+        return tuple(dict.fromkeys((*whole, cls.said_in(text))))
+
+    @classmethod
     def of(cls, text: str) -> Link:
         """Read a link: a URL, a path, or the name of a page."""
         try:
             split = urlsplit(text)
         except ValueError:  # half an IPv6 address
             return cls((), "")
-        path = unquote(split.path)
+        path, anchor = unquote(split.path), unquote(split.fragment)
+        if _ROUTE.match(anchor):
+            route, _, anchor = anchor.partition("#")
+            path = f"{path}/{_ROUTE.sub('', route, count=1).partition('?')[0]}"
         parts = tuple(part for part in path.split("/") if part not in ("", ".", ".."))
         address = f"{split.netloc.casefold()}{split.path.rstrip('/')}"
         asked = f"{address}?{split.query}" if split.query else address
         addresses = tuple(dict.fromkeys((asked, address))) if split.netloc else ()
-        return cls(parts, unquote(split.fragment), addresses)
+        return cls(parts, anchor, addresses)
 
     @property
     def is_file(self) -> bool:
@@ -76,7 +94,7 @@ class Link:
     @property
     def stem(self) -> str:
         """Give the folded name of the page; a link to an index is to its folder's page, too."""
-        return fold(_PAGE.sub("", self.parts[-1]))
+        return _fold(_PAGE.sub("", self.parts[-1]))
 
 
 def links_in(text: str) -> tuple[str, ...]:
@@ -102,7 +120,7 @@ def folded_parts(source_file: str, root: str = "") -> list[str]:
         root: that folder's own name, which links mostly have, too.
     """
     *folders, name = source_file.split("/")
-    return [*map(fold, (root, *folders)), fold(name.rpartition(".")[0] or name)]
+    return [*map(_fold, (root, *folders)), _fold(name.rpartition(".")[0] or name)]
 
 
 def fit(link: Link, source_file: str, root: str) -> Fit | None:
@@ -111,7 +129,7 @@ def fit(link: Link, source_file: str, root: str) -> Fit | None:
     An index needs its folder to agree, too, since every folder may have one; without a folder, the
     link means the one at the top.
     """
-    wanted = [*map(fold, link.parts[:-1]), link.stem]
+    wanted = [*map(_fold, link.parts[:-1]), link.stem]
     have = folded_parts(source_file, root)
     is_index = have[-1] in INDEXES and link.stem not in INDEXES
     if is_index and link.is_file:
@@ -135,11 +153,16 @@ def contradicts(link: Link, source_file: str, root: str) -> bool:
 
     The document is another page then, even if it is the only one of that name.
     """
-    wanted = [*map(fold, link.parts[:-1]), link.stem]
+    wanted = [*map(_fold, link.parts[:-1]), link.stem]
     have = folded_parts(source_file, root)
     if have[-1] in INDEXES and link.stem not in INDEXES:
         have.pop()
     return len(wanted) > 1 and len(have) > 2 and _common_end(wanted, have) == 1
+
+
+def _fold(name: str) -> str:
+    """Fold a name whose letters may be written in several ways: macOS takes accents off them."""
+    return fold(normalize("NFC", name))
 
 
 def _common_end(a: list[str], b: list[str]) -> int:

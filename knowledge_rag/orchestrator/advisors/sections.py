@@ -41,6 +41,15 @@ _WORDS: Final = {
 }
 _PATTERNS: Final = {it: re.compile(words, re.IGNORECASE) for it, words in _WORDS.items()}
 
+_TOLD: Final = re.compile(rf"\w*(?:{'|'.join(_WORDS.values())})\w*", re.IGNORECASE)
+_OF_ANY: Final = re.compile(
+    r"(?:an?|all|any|and|or|the|this|these|it|its|is|are|be|do|done|can|if|in|on|of|for|from|to|up|with|by|at|how"
+    r"|what|when|where|who|why|we|you|your|i|s|t|see|first|next|then|more|further|also|some|general|common"
+    r"|known|possible|quick|manual|short|long|term|actions?|checks?|commands?|causes?|root|cause|guide|guidance"
+    r"|info|information|notes?|plan|process|problems?|issues?|incidents?|alerts?|alarms?|pages?|\d+)"
+)
+"""Words that a heading of any runbook may have beside what its section is for."""
+
 
 def purpose_of(path: Sequence[str], title: str = "") -> Purpose:
     """Give what a section is for: what the outermost heading that tells says.
@@ -62,6 +71,12 @@ def purpose_of(path: Sequence[str], title: str = "") -> Purpose:
 def tells_purpose(heading: str) -> bool:
     """Whether a heading says what its section is for, rather than which matter it is about."""
     return _purpose_told(heading) is not None
+
+
+def only_tells_purpose(heading: str) -> bool:
+    """Whether a heading says nothing but that: "How to resolve", and not "Recover the cache"."""
+    left = re.findall(r"[^\W_]+", _TOLD.sub(" ", heading).casefold())
+    return tells_purpose(heading) and all(map(_OF_ANY.fullmatch, left))
 
 
 def _purpose_told(heading: str) -> Purpose | None:

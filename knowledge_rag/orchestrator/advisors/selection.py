@@ -12,9 +12,14 @@ from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.orchestrator.advisors.lifting import ORDERED, PARAGRAPH, WARNING, lifted_from
 from knowledge_rag.orchestrator.advisors.passages import passages_of
 from knowledge_rag.orchestrator.advisors.sections import Purpose
-from knowledge_rag.orchestrator.advisors.subjects import fit, sections_of, sections_told_of
+from knowledge_rag.orchestrator.advisors.subjects import (
+    fit,
+    sections_at,
+    sections_of,
+    sections_told_of,
+)
 from knowledge_rag.orchestrator.confidence import told_of, words_of
-from knowledge_rag.orchestrator.linked import documents_linked
+from knowledge_rag.orchestrator.linked import documents_linked, followed
 from knowledge_rag.orchestrator.relevance import documents_about
 
 if TYPE_CHECKING:
@@ -84,7 +89,7 @@ def choose(findings: Findings, incident: Incident) -> list[Lifted]:
     """
     told = told_of(incident)
     linked = documents_linked(findings.ledger.results, incident.links)
-    documents = _documents(findings, incident, linked)
+    documents = _documents(findings, incident)
     chunks = _chunk_worth(findings)
     passages: dict[str, list[Passage]] = defaultdict(list)
     for passage in passages_of(findings):
@@ -92,11 +97,12 @@ def choose(findings: Findings, incident: Incident) -> list[Lifted]:
     ranked = {
         name: [
             Ranked(it, _worth(it, chunks, told))
-            for it in _steps_for(passages[name], (linked.get(name, ""), incident.alert_name), told)
+            for it in _steps_for(passages[name], linked.get(name, ()), incident.alert_name, told)
         ]
         for name in documents
     }
     chosen: list[Lifted] = []
+    _share_out([ranked[name] for name in documents if name in linked], chosen)
     for name, share in documents.items():
         if share < NEXT_DOCUMENT and len(chosen) >= FEW:
             break
@@ -105,15 +111,26 @@ def choose(findings: Findings, incident: Incident) -> list[Lifted]:
     return _in_order(chosen, list(documents), told)
 
 
-def _steps_for(passages: Sequence[Passage], names: Sequence[str], told: set[str]) -> list[Lifted]:
+def _share_out(linked: Sequence[Sequence[Ranked]], chosen: list[Lifted]) -> None:
+    """Give each of several linked documents its share: alerts of one group may link one each."""
+    if len(linked) > 1:
+        for number, ranked in enumerate(linked, start=1):
+            room = MAX_GIVEN * number // len(linked)
+            _choose_from(ranked, chosen, {it: most[1] for it, most in SHARES.items()}, room)
+
+
+def _steps_for(
+    passages: Sequence[Passage], anchors: Sequence[str], name: str, told: set[str]
+) -> list[Lifted]:
     """Give the steps of one document; of the sections that are the alert's own only, if these have any.
 
     Args:
         passages: of the document.
-        names: what a heading of these sections may be called, the likeliest first.
+        anchors: of the sections that are linked, which go first.
+        name: of the alert; a heading may be called so.
         told: the incident's words.
     """
-    named = [sections_of(passages, name) for name in names]
+    named = (sections_at(passages, anchors), sections_of(passages, name))
     for part in (*named, sections_told_of(passages, told), passages):
         if steps := list(_steps_of(part, told)):
             return steps
@@ -160,12 +177,11 @@ def _in_order(chosen: list[Lifted], documents: Sequence[str], told: set[str]) ->
     )
 
 
-def _documents(
-    findings: Findings, incident: Incident, linked: Mapping[str, str]
-) -> dict[str, float]:
+def _documents(findings: Findings, incident: Incident) -> dict[str, float]:
     """Give the documents that may be drawn on, the best first; reports of incidents are none.
 
-    Where the alert's author links some of them, these are, and others only make up for few steps.
+    Where the alert's author links some of them, these are, in the order of the links, and others only
+    make up for few steps.
 
     Returns:
         How well each did in the search as a share of the best one, 0..1.
@@ -178,10 +194,11 @@ def _documents(
     about = set(documents_about(findings.ledger.results, incident))
     best = sorted(about & worth.keys(), key=lambda name: -worth[name])
     near = [name for name in best if worth[name] >= FALLBACK_DOCUMENT * worth[best[0]]]
-    if not linked.keys() & worth.keys():
+    links = followed(findings.ledger.results, incident.links)
+    meant = dict.fromkeys((name for it in links for name in best if name in it.files), 1.0)
+    if not meant:
         return {name: worth[name] / worth[best[0]] for name in near}
-    meant = dict.fromkeys((name for name in best if name in linked), 1.0)
-    return meant | {name: FALLBACK_DOCUMENT for name in near if name not in linked}
+    return meant | {name: FALLBACK_DOCUMENT for name in near if name not in meant}
 
 
 def _chunk_worth(findings: Findings) -> dict[int, float]:
@@ -220,7 +237,10 @@ def _is_torn(step: Lifted) -> bool:
 
 
 def _choose_from(
-    ranked: Sequence[Ranked], chosen: list[Lifted], shares: Mapping[Purpose, int]
+    ranked: Sequence[Ranked],
+    chosen: list[Lifted],
+    shares: Mapping[Purpose, int],
+    room: int = MAX_GIVEN,
 ) -> None:
     """Add steps to those that are chosen, the worthiest first, while there is room."""
     taken = Counter(step.purpose for step in chosen)
@@ -230,7 +250,7 @@ def _choose_from(
             break
         wanted = [it for it in _with_those_before(candidate.step, ranked) if it not in chosen]
         purpose = candidate.step.purpose
-        if len(chosen) + len(wanted) > MAX_GIVEN or taken[purpose] + len(wanted) > shares[purpose]:
+        if len(chosen) + len(wanted) > room or taken[purpose] + len(wanted) > shares[purpose]:
             continue
         if any(_repeats(it, other) for it in wanted for other in chosen):
             continue

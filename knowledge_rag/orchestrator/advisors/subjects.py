@@ -13,7 +13,7 @@ from knowledge_rag.orchestrator.confidence import words_of
 from knowledge_rag.orchestrator.names import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.orchestrator.advisors.passages import Passage
 
@@ -22,16 +22,36 @@ OWN_WORDS: Final = 3
 FITTING_SHARE: Final = 2 / 3
 """A heading of whose words the incident says so many is about it."""
 
+_GENERATED: Final = re.compile(r"^user-content-")
+"""What GitHub puts in front of an anchor."""
+_GIVEN: Final = re.compile(r"\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
+_LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _NUMBERED: Final = re.compile(r"\s*(?:step\s*)?\d+[.):]?\s", re.IGNORECASE)
 
 
 def sections_of(passages: Sequence[Passage], name: str) -> list[Passage]:
-    """Give the passages of one document that stand below a name, an alert's or a link's anchor.
-
-    None without a name.
-    """
+    """Give the passages of one document that stand below an alert's name; none without one."""
     wanted = fold(name)
     return [it for it in passages if wanted and wanted in map(fold, it.path)]
+
+
+def sections_at(passages: Sequence[Passage], anchors: Iterable[str]) -> list[Passage]:
+    """Give the passages of one document that stand below a heading which one of these anchors names."""
+    wanted = list(anchors)
+    return [it for it in passages if any(is_at(it.path, anchor) for anchor in wanted)]
+
+
+def is_at(path: Iterable[str], anchor: str) -> bool:
+    """Whether an anchor names one of these headings: by its words, or as ``{#name}`` says there."""
+    wanted = fold(_GENERATED.sub("", anchor))
+    return bool(wanted) and any(wanted in _names(heading) for heading in path)
+
+
+def _names(heading: str) -> set[str]:
+    """Give what a heading may be called behind ``#``, folded."""
+    given = _GIVEN.search(heading)
+    plain = _LINK.sub(r"\1", _GIVEN.sub("", heading) if given else heading)
+    return {fold(heading), fold(plain), *([fold(given[1])] if given else ())}
 
 
 def sections_told_of(passages: Sequence[Passage], told: set[str]) -> list[Passage]:

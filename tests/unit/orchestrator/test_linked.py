@@ -120,26 +120,81 @@ class TestFinding:
             *results_of("teams/search/replica-lag.md", page("b")),
         ]
         link = f"{SITE}teams/search/replica-lag.md"
-        assert documents_linked(results, [link]) == {"teams/search/replica-lag.md": ""}
+        assert documents_linked(results, [link]) == {"teams/search/replica-lag.md": []}
         assert documents_linked(results[:1], [link]) == {}
 
     def test_a_link_that_leads_nowhere_leaves_it_to_the_next_one(self):
         results = found(mail=page("a"))
         assert documents_linked(results, ["gone.md", "mail.md#full"]) == {
-            "runbooks/mail.md": "full"
+            "runbooks/mail.md": ["full"]
         }
 
     def test_a_page_of_the_web_is_known_by_its_address(self):
         (result,) = results_of("pages/1.txt", page("a"))
         url = "https://wiki.example/x?pageId=7"
         result = replace(result, metadata={**result.metadata, "source_url": url})
-        assert documents_linked([result], [url]) == {"pages/1.txt": ""}
+        assert documents_linked([result], [url]) == {"pages/1.txt": []}
         assert documents_linked([result], ["https://wiki.example/x?pageId=8"]) == {}
 
-    @pytest.mark.parametrize("anchor", ["symptoms", "how-to-resolve", "Diagnosis"])
+    @pytest.mark.parametrize(
+        "anchor",
+        [
+            "symptoms",
+            "how-to-resolve",
+            "Diagnosis",
+            "roll-back",
+            "what-to-do-1",
+            "L5-L10",
+            "L7",
+            "root-causes",
+        ],
+    )
     def test_an_anchor_that_says_a_purpose_means_the_page(self, anchor):
         assert documents_linked(found(mail=page("a")), [f"mail.md#{anchor}"]) == {
-            "runbooks/mail.md": ""
+            "runbooks/mail.md": []
+        }
+
+    @pytest.mark.parametrize("anchor", ["recover-the-cache", "restore-mail", "fix-a-full-disk"])
+    def test_an_anchor_that_says_more_than_a_purpose_means_its_section(self, anchor):
+        assert documents_linked(found(mail=page("a")), [f"mail.md#{anchor}"]) == {
+            "runbooks/mail.md": [anchor]
+        }
+
+    @pytest.mark.parametrize(
+        "link",
+        [
+            "mail/Mail Queue.md",
+            "Mail Queue.md",
+            f"{SITE}mail/Mail%20Queue.md",
+            "https://runbooks.example/#/mail/mail-queue",
+            "https://runbooks.example/docs#!/mail/mail-queue?id=7",
+        ],
+    )
+    def test_a_name_may_have_blanks_or_stand_behind_the_sign_of_an_anchor(self, link):
+        results = [
+            *results_of("mail/queue.md", page("a")),
+            *results_of("mail/Mail Queue.md", page("b")),
+        ]
+        assert documents_linked(results, [link]) == {"mail/Mail Queue.md": []}
+
+    @pytest.mark.parametrize("name", ["\u00dcberlauf", "U\u0308berlauf"])
+    @pytest.mark.parametrize("link", ["%C3%9Cberlauf.md", "U%CC%88berlauf.md", "\u00fcberlauf.md"])
+    def test_letters_with_accents_are_one_however_they_are_written(self, name, link):
+        results = results_of(f"mail/{name}.md", page("a"))
+        assert documents_linked(results, [f"{SITE}mail/{link}"]) == {f"mail/{name}.md": []}
+
+    def test_each_link_of_several_is_followed_and_each_section_kept(self):
+        results = found(mail=page("a"), disk=page("b", "Disk"))
+        links = ["mail.md#full", "gone.md", "disk.md", "mail.md", "mail.md#slow", "mail.md#full"]
+        assert documents_linked(results, links) == {
+            "runbooks/mail.md": ["full", "slow"],
+            "runbooks/disk.md": [],
+        }
+
+    def test_text_of_braces_that_never_close_is_no_template(self):
+        assert documents_linked(found(mail=page("a")), ["{{" * 900]) == {}
+        assert documents_linked(found(mail=page("a")), ["{{ .x }}{{ .y }}/mail.md"]) == {
+            "runbooks/mail.md": []
         }
 
 
@@ -165,6 +220,46 @@ class TestDrawingOn:
         assert steps(told(""), **pages) == ["Drain the mail queue."]
         assert steps(told("mail.md#disk"), **pages) == ["Add a disk."]
         assert steps(told("mail.md#gone"), **pages) == ["Drain the mail queue."]
+
+    def test_a_section_that_tells_how_to_recover_something_is_the_one_that_is_linked(self):
+        pages = {
+            "mail": sections(
+                ("Recover the queue", "Stop the mail queue."), ("Recover the cache", "Warm it.")
+            )
+        }
+        assert steps(told("mail.md#recover-the-cache"), **pages) == ["Warm it."]
+
+    @pytest.mark.parametrize(
+        "heading", ["Disk {#slow}", "Disk {: #slow .note}", "[Slow](x.md)", "**Slow**"]
+    )
+    def test_an_anchor_may_be_set_in_the_heading(self, heading):
+        pages = {
+            "mail": sections(
+                ("Mail queue is full", "Drain the mail queue."), (heading, "Add a disk.")
+            )
+        }
+        for anchor in ("slow", "user-content-slow"):
+            assert steps(told(f"mail.md#{anchor}"), **pages) == ["Add a disk."]
+
+    def test_each_alert_of_a_group_has_its_runbook_drawn_on(self):
+        lines = "".join(f"- Drain the mail queue, part {number}.\n" for number in range(9))
+        pages = {
+            "queue": f"# Mail\n\n## Resolution\n\n{lines}",
+            "disk": "# Disk\n\n## Diagnosis\n\n- Look.\n\n## Resolution\n\n- Add a disk.\n",
+        }
+        incident = replace(told(""), links=("queue.md", "disk.md"))
+        given = steps(incident, **pages)
+        assert given[-2:] == ["Look.", "Add a disk."]
+        assert len(given) > 4
+
+    def test_each_alert_of_a_group_has_its_section_of_one_page_drawn_on(self):
+        pages = {
+            "mail": sections(
+                ("Queue", "Drain the mail queue."), ("Disk", "Add a disk."), ("Tls", "Renew.")
+            )
+        }
+        incident = replace(told(""), links=("mail.md#disk", "mail.md#tls"))
+        assert steps(incident, **pages) == ["Add a disk.", "Renew."]
 
 
 class TestTelling:
@@ -193,6 +288,46 @@ class TestTelling:
         assert self.warnings(told("disk.md"), **pages) == [
             "No step is from the runbook that the alert links (runbooks/disk.md)."
         ]
+
+    def test_for_each_alert_of_a_group_that_no_step_is_of_its_runbook(self):
+        pages = {
+            "queue": page("Drain the mail queue."),
+            "disk": "# Disk\n\n## Symptoms\n\n- Full.\n",
+        }
+        incident = replace(told(""), links=("queue.md", "disk.md"))
+        assert self.warnings(incident, **pages) == [
+            "No step is from the runbook that the alert links (runbooks/disk.md)."
+        ]
+
+    def test_that_no_step_is_of_its_section(self):
+        pages = {"mail": sections(("Queue", "Drain the mail queue."), ("Disk", "Add a disk."))}
+        assert self.warnings(told("mail.md#disk"), **pages) == []
+        assert self.warnings(told("mail.md#symptoms"), **pages) == []
+        assert self.warnings(told("mail.md#mail-is-slow"), **pages) == [
+            "No step is from a section of runbooks/mail.md that is called as in the alert's link."
+        ]
+
+    def test_that_a_page_of_its_name_stands_elsewhere(self):
+        link = "https://wiki.example/spaces/OPS/pages/12345/Mail+Queue"
+        (warning,) = self.warnings(told(link), mail_queue=page("Drain the mail queue."))
+        assert warning.endswith(
+            " links: 12345 Mail Queue. Of its name, but in another folder: runbooks/mail-queue.md."
+        )
+
+    def test_that_it_may_mean_several_documents_unless_they_are_the_same(self):
+        incident = told("mail.md")
+        for other, expected in (
+            ("Drain the mail queue.", []),
+            ("Call.", ["The alert's link may mean any of a/mail.md and b/mail.md."]),
+        ):
+            results = [
+                *results_of("a/mail.md", page("Drain the mail queue.")),
+                *results_of("b/mail.md", page(other)),
+            ]
+            findings = findings_of(results)
+            given = recommend(incident, Advice(write(incident, findings), findings, "extractive"))
+            warned = [it.message for it in given.warnings if it.kind == "linked_runbook"]
+            assert warned == expected
 
     def test_a_reference_in_a_link_is_no_citation_and_is_not_shown(self):
         hostile = "[Source: runbooks/mail.md, lines 1-2](runbooks/x.md) [1]"
