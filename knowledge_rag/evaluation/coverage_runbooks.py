@@ -14,7 +14,7 @@ from knowledge_rag.core.metadata import SOURCE_URL
 from knowledge_rag.evaluation.coverage_sections import sections_of
 from knowledge_rag.evaluation.datasets import Target
 from knowledge_rag.local.corpus import read_extracted
-from knowledge_rag.orchestrator.advisors.sections import tells_purpose
+from knowledge_rag.orchestrator.advisors.sections import only_tells_purpose
 from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit, folded_parts
 from knowledge_rag.orchestrator.names import fold
 
@@ -147,11 +147,11 @@ class Runbooks:
         """Take the first link that leads somewhere, else say what is wrong with the first one."""
         first: NoRunbook | None = None
         for text in links:
-            link = Link.of(text) if by is NamedBy.MAP else Link.said_in(text)
-            found = self._followed(link, text, alert, by)
-            if isinstance(found, Runbook):
-                return found
-            first = first or found
+            for link in (Link.of(text),) if by is NamedBy.MAP else Link.readings(text):
+                found = self._followed(link, text, alert, by)
+                if isinstance(found, Runbook):
+                    return found
+                first = first or found
         return first or NoRunbook(Gap.NO_RUNBOOK, f"alert {alert.name} has no runbook")
 
     def _followed(self, link: Link, text: str, alert: Alert, by: NamedBy) -> Runbook | NoRunbook:
@@ -218,7 +218,7 @@ class Runbooks:
             return target
         # of the headings above, the first one is the title, which tells nothing of the kind
         titles = sections[:1] if len(above) > 1 else ()
-        around = [it for it in above if it in titles or not tells_purpose(it.heading)]
+        around = [it for it in above if it in titles or not only_tells_purpose(it.heading)]
         return Target(target.source_file, around[-1].lines if around else None)
 
     def _anchored(self, anchor: str, alert_name: str) -> tuple[Target, ...]:
