@@ -11,6 +11,7 @@ import html
 import re
 import unicodedata
 from functools import lru_cache
+from html.entities import html5
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -28,20 +29,31 @@ CLOSING: Final = (
 MAX_ZEROS: Final = 256
 """Zeros before the number of a character reference at most: a browser reads any number of them."""
 _ZEROS: Final = rf"0{{0,{MAX_ZEROS}}}+"
-# browsers read a number's reference without its semicolon, too
-OPENING_PATTERN: Final = (
-    rf"[{re.escape(OPENING)}]|&(?:\#{_ZEROS}91(?:;|(?!\d))|\#[xX]{_ZEROS}5[bB](?:;|(?![\da-fA-F]))"
-    r"|(?:lsqb|lbrack);)"
-)
-CLOSING_PATTERN: Final = (
-    rf"[{re.escape(CLOSING)}]|&(?:\#{_ZEROS}93(?:;|(?!\d))|\#[xX]{_ZEROS}5[dD](?:;|(?![\da-fA-F]))"
-    r"|(?:rsqb|rbrack);)"
-)
+
+
+def _written(brackets: str) -> str:
+    """Give the pattern of brackets as they are, and as their character references."""
+    numbers = "|".join(str(ord(bracket)) for bracket in brackets)
+    hexadecimal = "|".join(f"{ord(bracket):x}" for bracket in brackets)
+    names = "|".join(sorted(name for name, value in html5.items() if value in set(brackets)))
+    # browsers read a number's reference without its semicolon, too
+    return (
+        rf"[{re.escape(brackets)}]|&(?:\#{_ZEROS}(?:{numbers})(?:;|(?!\d))"
+        rf"|\#[xX]{_ZEROS}(?i:{hexadecimal})(?:;|(?![\da-fA-F]))|(?:{names}))"
+    )
+
+
+OPENING_PATTERN: Final = _written(OPENING)
+CLOSING_PATTERN: Final = _written(CLOSING)
+MAX_NAME: Final = 18
+"""Characters of a bracket's character reference behind its zeros at most: ``RightDoubleBracket``."""
 
 _DISGUISE: Final = re.compile(
     "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]"
 )
 """Marks of direction, and controls."""
+_CONTROL: Final = re.compile("[\x0b\x1c-\x1f\x85]")
+"""Controls that count as white space, and that a page may show as nothing."""
 _INVISIBLE: Final = re.compile(
     "[\u115f\u1160\u180b-\u180f\u2060-\u206f\u2800\u3164\uffa0\U0001d159\U000e0000-\U000e0fff\\\\]"
 )
@@ -155,6 +167,9 @@ def without_markup(raw: str) -> Iterator[str]:
     Tags, comments and the marks of emphasis and code are not shown; some tags end a word. Of links
     their text is.
     """
+    if _CONTROL.search(raw):
+        raw = _CONTROL.sub("", raw)
+        yield raw
     if "](" in raw:
         raw = _LINK.sub(r"\1", raw)
         yield raw

@@ -35,7 +35,7 @@ _BLANK, _CODE, _BLOCK, _TEXT = Kind.BLANK, Kind.CODE, Kind.BLOCK, Kind.TEXT
 _ORDINARY: Final = re.compile(r"[^ \t>*+\-\d.)`~#|\r]")
 """A character that is no part of what a line may begin with."""
 _JOINING: Final = re.compile(
-    r"(?:<\0[A-Za-z/!?]|(?:&#?|0{9})[0-9A-Za-z]{0,9}\0[#0-9A-Za-z;]|`\0`|~\0~|[\]\uff3d]\0[(:])\Z"
+    r"(?:<\0[A-Za-z/!?]|(?:&#?|0{9})[0-9A-Za-z]{0,18}\0[#0-9A-Za-z;]|`\0`|~\0~|[\]\uff3d]\0[(:])\Z"
 )
 """What must not come to stand side by side; the NUL is where something is taken out."""
 _DELIMITING: Final = "|:-> \t\r+*.)0123456789"

@@ -38,6 +38,8 @@ class Blocks(NamedTuple):
         floor: columns that every line in the fence is indented by at least, or its list item ends.
         quotes: how many ``>`` every line in the fence begins with.
         list_offset: column of the content of the last list item, 0 outside lists.
+        mark: column of that item's mark; -1 where the item may have ended, or be none: of the item that
+            lines are in, ``list_offset`` is then the last column that its content may begin in.
         after_blank: whether indented code may begin on the next line.
         in_code: whether the last line was indented code.
         in_html: whether the last lines are an HTML block, which a blank line ends.
@@ -53,13 +55,14 @@ class Blocks(NamedTuple):
     in_code: bool = False
     in_html: bool = False
     in_text: bool = False
+    mark: int = 0
 
 
 _EARLY: Final = re.compile(
     r"[ \t]{0,40}(?:(?:[-+*]|\d{1,9}[.)])[ \t]{1,40})?(?:[^\s`~<>+*!?:\d.)\[#-]|\[[^^]|#{1,6}[^#]|#{7})"
 )
 _MARKER: Final = re.compile(
-    r"(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$)[ \t]*|\[\^[^\]]*\]:[ \t]*|(?:!!!|\?\?\?|:)[ \t]+"
+    r"(?:[-+*]|\d{1,9}[.)])(?=[ \t\r]|$)[ \t]*|\[\^[^\]]*\]:[ \t]*|(?:!!!|\?\?\?|:)[ \t]+"
 )
 _ITEM: Final = re.compile(r"[ \t]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+(?!\[\^|!!!|\?\?\?|:[ \t])")
 _HEADING: Final = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?$)")
@@ -82,6 +85,11 @@ _ENDLESS: Final = re.compile(
     r"<(?:!--|\?|!\[CDATA\[|![a-z]|(?:pre|script|style|textarea)\b)", re.IGNORECASE
 )
 """Opens HTML that a blank line does not end."""
+
+_LEAST_OFFSET: Final = 2
+"""Columns before a list item's content at least."""
+_LEAST_INNER: Final = 2 * _LEAST_OFFSET
+"""Columns before the content of an item that is in another one."""
 
 # a member of an enumeration takes time to look up, and lines are many
 _BLANK, _CODE, _BLOCK, _TEXT = Kind.BLANK, Kind.CODE, Kind.BLOCK, Kind.TEXT
@@ -113,7 +121,7 @@ def next_line(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     if not blocks.trusted:
         return _TEXT, blocks
     if blocks.in_html or line.lstrip(" \t")[0] == "<":
-        return _html(blocks, line)
+        return _html(_beside(blocks, _columns(line)), line)
     return _outside(blocks, line)
 
 
@@ -158,28 +166,42 @@ def _behind_blank(blocks: Blocks) -> Blocks:
 
 
 @lru_cache(maxsize=256)
-def behind_text(list_offset: int) -> Blocks:
-    """Give what is left open by a line of ordinary text, with the column of its list item's content."""
-    return Blocks(list_offset=list_offset, after_blank=False, in_text=True)
+def behind_text(list_offset: int, mark: int) -> Blocks:
+    """Give what is left open by a line of ordinary text, with the columns of its list item."""
+    return Blocks(list_offset=list_offset, after_blank=False, in_text=True, mark=mark)
 
 
 @lru_cache(maxsize=256)
-def behind_heading(list_offset: int) -> Blocks:
-    """Give what is left open by a heading, with the column of its list item's content."""
-    return Blocks(list_offset=list_offset, after_blank=False)
+def behind_heading(list_offset: int, mark: int) -> Blocks:
+    """Give what is left open by a heading, with the columns of its list item."""
+    return Blocks(list_offset=list_offset, after_blank=False, mark=mark)
+
+
+def item_of(blocks: Blocks, indent: int) -> tuple[int, int]:
+    """Give the columns of the list item, and of its mark, that a line with this indent goes on with.
+
+    Left of its content, a paragraph of the item may go on, or the item has ended.
+    """
+    if indent >= blocks.list_offset:
+        return blocks.list_offset, blocks.mark
+    return (blocks.list_offset, -1) if indent or not blocks.after_blank else (0, 0)
+
+
+def _beside(blocks: Blocks, indent: int) -> Blocks:
+    return blocks if indent >= blocks.list_offset else blocks._replace(mark=-1)
 
 
 def _plain(blocks: Blocks, found: re.Match[str]) -> tuple[Kind, Blocks]:
     """Tell of a line that begins as most do what :func:`_outside` would, only faster."""
     indent, marker, mark = found.groups()
     if marker:
-        if may_be_no_item(blocks, marker):
-            return _parted(blocks)
-        return _BLOCK, behind_text(len(indent) + len(marker) + 1)
-    list_offset = 0 if blocks.after_blank and not indent else blocks.list_offset
+        if may_be_no_item(blocks, len(indent), marker):
+            return _outside(blocks, found.string)
+        return _BLOCK, behind_text(len(indent) + len(marker) + 1, len(indent))
+    item = item_of(blocks, len(indent))
     if mark and _HEADING.match(found.string):
-        return _BLOCK, behind_heading(list_offset)
-    return _BLOCK if mark else _TEXT, behind_text(list_offset)
+        return _BLOCK, behind_heading(*item)
+    return _BLOCK if mark else _TEXT, behind_text(*item)
 
 
 def _in_fence(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
@@ -197,7 +219,7 @@ def _in_fence(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
         return _parted(blocks)
     mark = blocks.fence[0]
     if body.startswith(blocks.fence) and not body.strip(mark):
-        if indent >= blocks.floor + 4 or len(line) >= HEAD:
+        if indent >= blocks.floor + (4 if blocks.mark >= 0 else 1) or len(line) >= HEAD:
             return _parted(blocks)
         return _CODE, blocks._replace(fence="", after_blank=False, in_code=False, in_text=False)
     return _CODE, blocks
@@ -218,7 +240,7 @@ def _html(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     if _FENCE_LIKE.match(line) or (_ENDLESS.search(body) and not closed):
         return _parted(blocks)
     if blocks.in_html and (offset := _past_markers(line)[1]):  # an item, to who takes HTML for text
-        blocks = blocks._replace(list_offset=offset)
+        blocks = blocks._replace(list_offset=max(offset, blocks.list_offset), mark=-1)
     return _TEXT, blocks._replace(after_blank=False, in_code=False, in_html=True, in_text=False)
 
 
@@ -229,38 +251,66 @@ def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     if blocks.in_code:
         blocks = blocks._replace(in_code=False)
     if quotes := _QUOTES.match(line):
-        return _quoted(blocks, line, quotes.end())
+        return _quoted(_beside(blocks, indent), line, quotes.end())
     position, offset = _past_markers(line)
     if offset:
         return _item(blocks, line, position, offset)
-    if indent == 0 and blocks.after_blank:
-        blocks = blocks._replace(list_offset=0)
     body = line.lstrip(" \t")
     kind = _BLOCK if body[0] in "#|" else _TEXT
-    fenced = _fenced(
-        blocks, body, indent, blocks.list_offset if indent >= blocks.list_offset else 0
-    )
-    return fenced or (kind, blocks._replace(after_blank=False, in_text=True))
+    if _FENCE.match(body):
+        return _fenced_in(blocks, body, indent) or (_TEXT, _behind(blocks, indent))
+    return kind, _behind(blocks, indent)
 
 
-def may_be_no_item(blocks: Blocks, line: str) -> bool:
+def _behind(blocks: Blocks, indent: int) -> Blocks:
+    list_offset, mark = item_of(blocks, indent)
+    return blocks._replace(after_blank=False, in_text=True, list_offset=list_offset, mark=mark)
+
+
+def _fenced_in(blocks: Blocks, body: str, indent: int) -> tuple[Kind, Blocks] | None:
+    """Give the state inside a fence that stands in no list item's first line."""
+    is_sure = blocks.mark >= 0
+    if is_sure and indent >= blocks.list_offset:
+        return _fenced(blocks, body, indent, blocks.list_offset)
+    if indent < _LEAST_OFFSET or (is_sure and blocks.list_offset < _LEAST_INNER):
+        return _fenced(blocks._replace(list_offset=0, mark=0), body, indent, 0)
+    if indent >= 4:  # in an item around the last one; or it is no fence
+        return _parted(blocks)
+    return _fenced(blocks._replace(list_offset=indent, mark=-1), body, indent, indent)
+
+
+def may_be_no_item(blocks: Blocks, indent: int, line: str) -> bool:
     """Whether a line with a list's number may go on with a paragraph: below one, lists begin with 1."""
-    outside = blocks.in_text and not blocks.after_blank and not blocks.list_offset
-    return outside and _LATER.match(line) is not None
+    if not blocks.in_text or blocks.after_blank or not _LATER.match(line):
+        return False
+    return indent >= blocks.list_offset or blocks.mark < 0
 
 
 def _item(blocks: Blocks, line: str, position: int, offset: int) -> tuple[Kind, Blocks]:
     """Tell of a line that begins with list marks, whose content has this index and this column."""
-    body = line[position:]
-    if may_be_no_item(blocks, line):
+    body, indent = line[position:], _columns(line)
+    may_be_text = may_be_no_item(blocks, indent, line)
+    if may_be_text and blocks.mark >= 0:
         return _parted(blocks)
-    blocks = blocks._replace(list_offset=offset, after_blank=False, in_text=True)
+    wide = "\t" in line[:position] or "     " in line[:position].lstrip()
+    odd = wide or not _ITEM.match(line)  # an extension's, in which not everybody sees a fence
+    is_sure = not (odd or may_be_text or not body.strip(BLANK)) and _begins_item(blocks, indent)
+    mark, most = (indent, offset) if is_sure else (-1, max(offset, blocks.list_offset))
+    blocks = blocks._replace(list_offset=most, after_blank=False, in_text=True, mark=mark)
     if body.startswith("<"):
         return _html(blocks, body)
-    wide = "\t" in line[:position] or "     " in line[:position].lstrip()
-    if wide or not _ITEM.match(line):  # an extension's, in which not everybody sees a fence
+    if not is_sure:
         return _parted(blocks) if _FENCE_LIKE.match(body) else (_BLOCK, blocks)
     return _fenced(blocks, body, offset, offset) or (_BLOCK, blocks)
+
+
+def _begins_item(blocks: Blocks, indent: int) -> bool:
+    """Whether a list's mark in this column begins an item to every reader, and is no text of another."""
+    if indent < 4:
+        return True
+    if blocks.mark < 0:
+        return False
+    return indent == blocks.mark or blocks.list_offset <= indent < blocks.list_offset + 4
 
 
 def _fenced(blocks: Blocks, body: str, indent: int, floor: int) -> tuple[Kind, Blocks] | None:
@@ -295,16 +345,16 @@ def _past_markers(line: str) -> tuple[int, int]:
     offset = 0
     while marker := _MARKER.match(line, position):
         width = len(marker[0].rstrip(" \t"))
-        spaces = _columns(marker[0][width:])
         offset = (offset or _columns(line)) + width
+        spaces = _columns(marker[0][width:], offset)
         offset += spaces if 1 <= spaces <= 4 else 1
         position = marker.end()
     return position, offset
 
 
-def _columns(text: str) -> int:
-    """Count the columns of the white space that a text begins with."""
-    column = 0
+def _columns(text: str, start: int = 0) -> int:
+    """Count the columns of the white space that a text begins with, in this column."""
+    column = start
     for character in text:
         if character == "\t":
             column += 4 - column % 4
@@ -312,4 +362,4 @@ def _columns(text: str) -> int:
             column += 1
         else:
             break
-    return column
+    return column - start

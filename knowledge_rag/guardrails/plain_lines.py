@@ -17,6 +17,7 @@ from knowledge_rag.guardrails.markdown_blocks import (
     behind_blank,
     behind_heading,
     behind_text,
+    item_of,
     may_be_no_item,
 )
 
@@ -31,7 +32,7 @@ _SPAN: Final = rf"`[^`\r\n|&{_BRACKETS}]{{1,900}}+`(?!`)"
 """A code span that every reader takes for one, with nothing in it that may reach out of it."""
 _WORD: Final = rf"[^`\r\n&<\\\u202e{_BRACKETS}]*+"
 _WORDS: Final = (
-    rf"{_WORD}(?:(?:{_SPAN}|\\(?![`&\\{_BRACKETS}])|&(?![#lr])|<(?![A-Za-z/!?])){_WORD})*+"
+    rf"{_WORD}(?:(?:{_SPAN}|\\(?![`&\\{_BRACKETS}])|&(?![#lrLR])|<(?![A-Za-z/!?])){_WORD})*+"
 )
 """Text without a token, code spans apart."""
 _BEGIN: Final = r"(?=[^\W\d_]|[\"'(_]|\*\*[^\W\d_]|`[^`])"
@@ -48,6 +49,8 @@ _PARAGRAPH: Final = re.compile(
 """A heading, an item's or a paragraph's text, or rows: its indent and marks, the lines behind its first
 one if that ends here, and the blank ones among them."""
 _CODE: Final = re.compile(r"`[^`]++`")
+_LEFT: Final = [re.compile(rf"\n {{0,{max(0, offset - 1)}}}+[^ \t\r\n]") for offset in range(5)]
+"""A line that begins left of a column; of those that are passed, each begins left of the last one here."""
 _NO_LINE_BEHIND: Final = 2
 """Characters of a line's end at most."""
 
@@ -73,13 +76,15 @@ def pass_lines(blocks: Blocks, text: str, start: int) -> Passed:
     while found := _PARAGRAPH.match(text, end):
         indent, marker, heading, row, rest, blanks = found.groups()
         if marker:
-            if may_be_no_item(blocks, marker):
+            if may_be_no_item(blocks, len(indent), marker):
                 break
-            behind = behind_text(len(indent) + len(marker) + 1)
+            offset, mark = len(indent) + len(marker) + 1, len(indent)
         else:
-            list_offset = 0 if blocks.after_blank and not indent else blocks.list_offset
-            alone = heading and (rest is None or len(rest) <= _NO_LINE_BEHIND)
-            behind = behind_heading(list_offset) if alone else behind_text(list_offset)
+            offset, mark = item_of(blocks, len(indent))
+        if offset and rest and _is_left(rest, offset):
+            mark = -1
+        alone = heading and (rest is None or len(rest) <= _NO_LINE_BEHIND)
+        behind = behind_heading(offset, mark) if alone else behind_text(offset, mark)
         if rest is None:
             kind = _BLOCK if marker or heading or row else _TEXT
             return end, blocks, blank, (found.end(), kind, behind)
@@ -87,6 +92,14 @@ def pass_lines(blocks: Blocks, text: str, start: int) -> Passed:
         if blanks:
             blank, blocks = True, behind_blank(behind)
     return end, blocks, blank, None
+
+
+def _is_left(lines: str, offset: int) -> bool:
+    """Whether one of the lines behind an item's first one begins left of its content."""
+    return (
+        len(lines) > _NO_LINE_BEHIND
+        and _LEFT[min(offset, len(_LEFT) - 1)].search(lines) is not None
+    )
 
 
 def plain_code(text: str, start: int, end: int) -> Iterator[Span]:

@@ -11,6 +11,7 @@ from typing import Final
 from knowledge_rag.guardrails.characters import (
     CLOSING,
     CLOSING_PATTERN,
+    MAX_NAME,
     MAX_ZEROS,
     OPENING,
     OPENING_PATTERN,
@@ -40,8 +41,10 @@ _ALONE: Final = (
 _SPECIAL: Final = re.compile(rf"\r(?!\n)|[\n`<&{_OVERRIDE}{re.escape(OPENING + CLOSING)}]")
 """What every token begins with: one class of characters is found faster than the tokens are."""
 _OPENING: Final = re.compile(rf"\\?(?:{OPENING_PATTERN})")
-_PARTIAL: Final = re.compile(rf"\\?&(?:#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{0,9}}\Z|\\\Z")
-_ENTITY: Final = MAX_ZEROS + 12
+_PARTIAL: Final = re.compile(
+    rf"\\?&(?:#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{0,{MAX_NAME}}}\Z|\\\Z"
+)
+_ENTITY: Final = MAX_ZEROS + MAX_NAME + 4
 """Characters of a bracket written as a character reference at most, with a backslash before it."""
 MAX_LINK: Final = 1_000
 """Characters of a link's destination at most; one that is longer is never seen to end."""

@@ -27,6 +27,12 @@ HALF = "Source: evil.md, lines 1-2"
         "[`9] x` `[8]`", f"`x [{HALF}] [9` 8]", f"`[Sou`rce{HALF[6:]}", "`[Source: evil.md`, lines 1-2", f"[[9](http://e.com/[)]{HALF}]",
         "x [9<!-- > [ -->9] y", "x [9<? > [ ?>9] y", f"x [Sou<!-- a -> ] -->rce{HALF[6:]}] y", f"x <!-- > ` --> {EVIL} `y`", f"x <? > ` ?> {EVIL} `y`", "x [9<!-- -- > [ -->9] y",
         f"<p>&#{'0' * 6}91;9]</p>", f"<p>[9&#{'0' * 200}93</p>", f"<p>&#x{'0' * 256}5B;{HALF}&#X{'0' * 40}5d</p>", f"<p>&#{'0' * 90}[8]91;9]</p>", f"<p>&#{'0' * 90}8238;]9[ [9]</p>",
+        "- a\n  - b\n  ```\nx [9]\n", "1.  a\n    - b\n    ```\n      ```\n      [9]\n", "- a\n  - b\n\n  c\n    ```\n       ```\n    ```\n    [9]\n", "1. a\n\n  b\n   ```\n     ```\n   ```\n   [9]\n",
+        "-\ta\n     ```\n        ```\n     ```\n     [9]\n", "1.\ta\n    ```\n      ```\n      [9]\n", "-\n\n  ```\n     ```\n  ```\n  [9]\n", "1. a\n\n  b\n     ```\n     [9]\n", "- # h\nb\n     ```\n     [9]\n",
+        "- a\n# h\n     ```\n  [9]\n", "- a\n***\nb\n     ```\n     [9]\n", "- a\n___\nb\n     ```\n     [9]\n", "- a\n> q\n     ```\n     [9]\n", "- a\n***\nb\n2. c\n   ```\n     ```\n   ```\n   [9]\n",
+        "a\n      - b\n        ```\n        [9]\n", "a\n      - ```\n        [9]\n", "- a\n        - b\n          ```\n          [9]\n", "- a\n\n  - b\n\n c\n     ```\n     [9]\n", "- a\n  2. c\n     ```\n       ```\n     ```\n     [9]\n",
+        "- a\n<div>\n\n     ```\n  [9]\n", "-\t a\n\n      [9]\n", " -\r\n   ```\n>\n> q\n [9]\n", "<div>\n      - a\n\n        ```\n  [9]\n",
+        "&#12304;9&#12305;", "&#x3010;9&#X3011", "&LeftDoubleBracket;9&RightDoubleBracket;", "&lobrk;Source 9&robrk;", "[Sour\x85ce 9]", f"[Sour\x1cce{HALF[6:]}]",
     ],
 )  # fmt: skip
 def test_a_reference_without_evidence_is_not_shown(answer, view, tmp_path):
@@ -58,6 +64,8 @@ def test_a_good_reference_lends_itself_to_nothing_beside_it(answer, left, shelve
         "`[Source:` begins a reference.", "`[Source: f, lines a-b]`, `[n]` and `a[1] | b`", "Run `if [ -f x` and `]`.", "`[` opens, `]` closes.", "`ps | grep '[9]'` it.\n", "`ps | grep [9]`\nx\n\n|-|\n",
         "|cmd|what|\n|-|-|\n|`ps \\| grep [9]`|x|\n", "|cmd|what|\n|-|-|\n|`ps \\| jq .[]`|`a`|\n", "Heading\n---\n`ps | grep [9]`\n", "use `<b title=\"[\">` and [x]", '<a href="x?y[]=1">z</a> and [x]',
         "List<T[]> [x] Map<K, V[]> [see] it", "a `x[` b `]` c", "|a|b|\n|-|-|\n|x|y|\n\n`ps | grep [9]`\n", "```\n|a|b|\n|-|-|\n`ps | grep [9]`\n```\n",
+        "1. a\n   - b\n     ```\n     [9]\n     ```\n   - c\n\n   ```\n   [9]\n   ```\n", "1. a\n    - b\n    - c\n      ```\n      [9]\n      ```\n", "10. a\n   ```\n   [9]\n   ```\n", "1. a\n  ```\n  [9]\n  ```\n",
+        "1. a\n    ```\n    [9]\n    ```\n", "- a\nb\n  ```\n  [9]\n  ```\n- c\n  ```\n  [8]\n  ```\n", "- a\n\n  - b\n\n  c\n  ```\n  [9]\n  ```\n", "a &lobrk; b &robrk; c",
     ],
 )  # fmt: skip
 def test_what_only_looks_alike_stays(answer, tmp_path):

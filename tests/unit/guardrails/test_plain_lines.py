@@ -13,7 +13,7 @@ from tests.unit.guardrails.token_by_token import read_token_by_token
 
 PIECES = [
     "word ", "a", " ", "    ", "\n", "\n", "\n\n", " \n", "\r\n", "- ", "1. ", "2. ", "03) ", "# ", "#", "> ",
-    "| ", "|-|\n", "`b`", "`c d` ", "`", "``", "**", "_", "(", ":", "\\", "<", "<b>", "&", "&amp;", "é", "[1]",
+    "  ", "| ", "|-|\n", "`b`", "`c d` ", "`", "``", "**", "_", "(", ":", "\\", "<", "<b>", "&", "&amp;", "é", "[1]",
     "[9]", "[Source: b.md, lines 1-2]", "x" * HEAD, "\u00a0",
 ]  # fmt: skip
 ANSWERS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
@@ -22,6 +22,9 @@ BEFORE = (
     Blocks(after_blank=False, in_text=True),
     Blocks(list_offset=2, after_blank=False, in_text=True),
     Blocks(list_offset=3),
+    Blocks(list_offset=6, after_blank=False, in_text=True, mark=2),
+    Blocks(list_offset=5, after_blank=False, in_text=True, mark=-1),
+    Blocks(list_offset=5, mark=-1),
 )
 
 
@@ -124,10 +127,10 @@ def test_lines_are_passed_up_to_where_something_may_happen(text, end, begun):
     ("before", "text", "left"),
     [
         (Blocks(), "- a\n", Blocks(list_offset=2, after_blank=False, in_text=True)),
-        (Blocks(), "  10. a\nb\n", Blocks(list_offset=6, after_blank=False, in_text=True)),
+        (Blocks(), "  10. a\nb\n", Blocks(list_offset=6, after_blank=False, in_text=True, mark=-1)),
         (Blocks(), "- a\n\n", Blocks(list_offset=2)),
-        (Blocks(), "- a\n\n b\n", Blocks(list_offset=2, after_blank=False, in_text=True)),
-        (Blocks(), "- a\nb\n", Blocks(list_offset=2, after_blank=False, in_text=True)),
+        (Blocks(), "- a\n\n b\n", Blocks(list_offset=2, after_blank=False, in_text=True, mark=-1)),
+        (Blocks(), "- a\nb\n", Blocks(list_offset=2, after_blank=False, in_text=True, mark=-1)),
         (Blocks(), "- a\n\nb\n", Blocks(after_blank=False, in_text=True)),
         (Blocks(list_offset=2), "# a\n", Blocks(after_blank=False)),
         (Blocks(), "# a\r\n", Blocks(after_blank=False)),
