@@ -256,6 +256,8 @@ def _outside(blocks: Blocks, line: str) -> tuple[Kind, Blocks]:
     if offset:
         return _item(blocks, line, position, offset)
     body = line.lstrip(" \t")
+    if body[0] == ">" and (held := _held(body)).startswith("<"):  # a quotation in an item
+        return _html(_beside(blocks, indent), held)
     kind = _BLOCK if body[0] in "#|" else _TEXT
     if _FENCE.match(body):
         return _fenced_in(blocks, body, indent) or (_TEXT, _behind(blocks, indent))
@@ -297,8 +299,8 @@ def _item(blocks: Blocks, line: str, position: int, offset: int) -> tuple[Kind, 
     is_sure = not (odd or may_be_text or not body.strip(BLANK)) and _begins_item(blocks, indent)
     mark, most = (indent, offset) if is_sure else (-1, max(offset, blocks.list_offset))
     blocks = blocks._replace(list_offset=most, after_blank=False, in_text=True, mark=mark)
-    if body.startswith("<"):
-        return _html(blocks, body)
+    if (held := _held(body)).startswith("<"):
+        return _html(blocks, held)
     if not is_sure:
         return _parted(blocks) if _FENCE_LIKE.match(body) else (_BLOCK, blocks)
     return _fenced(blocks, body, offset, offset) or (_BLOCK, blocks)
@@ -311,6 +313,11 @@ def _begins_item(blocks: Blocks, indent: int) -> bool:
     if blocks.mark < 0:
         return False
     return indent == blocks.mark or blocks.list_offset <= indent < blocks.list_offset + 4
+
+
+def _held(body: str) -> str:
+    """Give what stands behind the marks of quotations, and of items in them."""
+    return _WITHIN.sub("", body, count=1).lstrip(" \t")
 
 
 def _fenced(blocks: Blocks, body: str, indent: int, floor: int) -> tuple[Kind, Blocks] | None:
