@@ -341,7 +341,8 @@ def _quoted(blocks: Blocks, line: str, end: int) -> tuple[Kind, Blocks]:
     if body.startswith("<") or ("<" in body and _MARKER.match(body)):
         return _html(blocks, body)
     fenced = _fenced(blocks._replace(list_offset=0), inner.lstrip(" "), _columns(inner), 0)
-    if fenced and fenced[1].fence and _columns(line) < 4 and not blocks.list_offset:
+    outside = not blocks.list_offset and _columns(inner) < _LEAST_OFFSET  # of items in it, too
+    if fenced and fenced[1].fence and _columns(line) < 4 and outside:
         return _CODE, fenced[1]._replace(quotes=line[:end].count(">"))
     return _parted(blocks) if _FENCE_LIKE.match(inner) else (_BLOCK, blocks)
 
