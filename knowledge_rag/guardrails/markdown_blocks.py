@@ -340,6 +340,8 @@ def _quoted(blocks: Blocks, line: str, end: int) -> tuple[Kind, Blocks]:
     body = inner.lstrip(" ")
     if body.startswith("<") or ("<" in body and _MARKER.match(body)):
         return _html(blocks, body)
+    if (held := _held(inner)).startswith("<"):
+        return _html(blocks, held)
     fenced = _fenced(blocks._replace(list_offset=0), inner.lstrip(" "), _columns(inner), 0)
     outside = not blocks.list_offset and _columns(inner) < _LEAST_OFFSET  # of items in it, too
     if fenced and fenced[1].fence and _columns(line) < 4 and outside:

@@ -31,7 +31,7 @@ HALF = "Source: evil.md, lines 1-2"
         "-\ta\n     ```\n        ```\n     ```\n     [9]\n", "1.\ta\n    ```\n      ```\n      [9]\n", "-\n\n  ```\n     ```\n  ```\n  [9]\n", "1. a\n\n  b\n     ```\n     [9]\n", "- # h\nb\n     ```\n     [9]\n",
         "- a\n# h\n     ```\n  [9]\n", "- a\n***\nb\n     ```\n     [9]\n", "- a\n___\nb\n     ```\n     [9]\n", "- a\n> q\n     ```\n     [9]\n", "- a\n***\nb\n2. c\n   ```\n     ```\n   ```\n   [9]\n",
         "a\n      - b\n        ```\n        [9]\n", "a\n      - ```\n        [9]\n", "- a\n        - b\n          ```\n          [9]\n", "- a\n\n  - b\n\n c\n     ```\n     [9]\n", "- a\n  2. c\n     ```\n       ```\n     ```\n     [9]\n",
-        "- a\n<div>\n\n     ```\n  [9]\n", "-\t a\n\n      [9]\n", " -\r\n   ```\n>\n> q\n [9]\n", "- > <p>`[9]`\n", "> - a\n>   ```\n> [9]\n", "- - a\n    > <p>`[9]`\n", "- > - 1. <!-- a --> `[9]`\n", "<div>\n      - a\n\n        ```\n  [9]\n",
+        "- a\n<div>\n\n     ```\n  [9]\n", "-\t a\n\n      [9]\n", " -\r\n   ```\n>\n> q\n [9]\n", "- > <p>`[9]`\n", "> - - a\n>     > <p>`[9]`\n", "> - a\n>   ```\n> [9]\n", "- - a\n    > <p>`[9]`\n", "- > - 1. <!-- a --> `[9]`\n", "<div>\n      - a\n\n        ```\n  [9]\n",
         "&#12304;9&#12305;", "&#x3010;9&#X3011", "&LeftDoubleBracket;9&RightDoubleBracket;", "&lobrk;Source 9&robrk;", "[Sour\x85ce 9]", f"[Sour\x1cce{HALF[6:]}]",
     ],
 )  # fmt: skip
