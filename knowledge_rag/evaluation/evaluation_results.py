@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -79,7 +80,14 @@ def read_results(path: Path) -> Results:
         values = {str(row["id"]): _values(row) for row in rows}
         found = Results(str(path), str(head["rows_sha256"]), str(head["docs_sha256"]), values)
         whole = len(values) == len(rows) == head["queries"]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise InvalidRequest(f"{path}: no results of `knowledge-rag eval --results`") from error
     if not whole or not values:
         raise InvalidRequest(f"{path}: results of {len(values)} queries, not of {head['queries']}")
@@ -91,19 +99,30 @@ def _values(row: Mapping[str, Any]) -> dict[str, float | None]:
     status = Status(row["status"])
     searched = status is not Status.DEGRADED
     exact = [bool(result["exact"]) for result in row["results"]]
-    values: dict[str, float | None] = {name: float(row[name]) for name in MEASURES}
+    values: dict[str, float | None] = {name: _between(row[name], 1) for name in MEASURES}
     overlap = row[LINE_OVERLAP]
     for k in CUTOFFS:
         labelled = ANSWER_RANK in row
         values[answer_hit(k)] = float(_is_among(row[ANSWER_RANK], k)) if labelled else None
     return values | {
-        LINE_OVERLAP: None if overlap is None else float(overlap),
+        LINE_OVERLAP: None if overlap is None else _between(overlap, 1),
         CITATION_EXACT: sum(exact) / len(exact) if exact else None,
         ZERO_RESULT: float(status is Status.NO_MATCH) if searched else None,
         SUCCESS: float(searched),
         DEGRADED: float(not searched),
-        LATENCY: float(row[LATENCY]) if searched else None,
+        LATENCY: _between(row[LATENCY], math.inf) if searched else None,
     }
+
+
+def _between(value: float, most: float) -> float:
+    """Give a figure of 0..most as it was written.
+
+    Raises:
+        ValueError: it is another one, or none: ``NaN``, which would be no figure of any mean.
+    """
+    if not 0 <= value <= most or value == math.inf:
+        raise ValueError(value)
+    return float(value)
 
 
 def _is_among(rank: int | None, first: int) -> bool:

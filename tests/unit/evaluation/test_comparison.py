@@ -15,7 +15,7 @@ from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult
 from knowledge_rag.evaluation.comparison import as_table, compare
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_report import Setup, summarise
-from knowledge_rag.evaluation.evaluation_results import Results, read_results, write_results
+from knowledge_rag.evaluation.evaluation_results import FORMAT, Results, read_results, write_results
 from knowledge_rag.evaluation.evaluation_run import Asked, Judged
 
 FOUND = RetrievalOutcome(Status.OK, (RetrievalResult("text", Citation("a.md", 1, 2), None),))
@@ -255,3 +255,16 @@ def test_results_that_were_cut_off_or_changed_are_refused(tmp_path):
         read_results(path)
     with pytest.raises(UnreadableDocument, match="No such file"):
         read_results(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "1.5", "1e999", "1" + "0" * 400])
+def test_a_figure_that_is_none_is_no_result(value, tmp_path):
+    head = {"format": FORMAT, "queries": 1, "rows_sha256": "a", "docs_sha256": "b"}
+    row = {"id": "1", "status": "ok", "latency_ms": 1.0, "line_overlap": None, "results": []}
+    lines = [json.dumps(head), json.dumps({**row, **dict.fromkeys(MEASURES, 1.0)})]
+    path = tmp_path / "run.jsonl"
+    path.write_text("\n".join(lines))
+    assert read_results(path).values["1"]["latency_ms"] == 1
+    path.write_text("\n".join(lines).replace(f'"{MEASURES[0]}": 1.0', f'"{MEASURES[0]}": {value}'))
+    with pytest.raises(InvalidRequest, match="no results of"):
+        read_results(path)
