@@ -129,19 +129,15 @@ def fit(link: Link, source_file: str, root: str) -> Fit | None:
     An index needs its folder to agree, too, since every folder may have one; without a folder, the
     link means the one at the top.
     """
-    wanted = [*map(_fold, link.parts[:-1]), link.stem]
-    have = folded_parts(source_file, root)
-    is_index = have[-1] in INDEXES and link.stem not in INDEXES
+    wanted, have, is_index = _sides(link, source_file, root)
     if is_index and link.is_file:
         return None
-    if is_index:
-        have.pop()
     agree = _common_end(wanted, have)
     is_all = agree >= len(have) - 1
     is_at_top = is_all and len(wanted) == 1
     if not agree or (link.stem in INDEXES and agree < 2 and not is_at_top):
         return None
-    if contradicts(link, source_file, root):
+    if _contradict(wanted, have):
         return None
     theirs = [root, *source_file.split("/")]
     exact = _common_end(list(link.parts), theirs[:-1] if is_index else theirs)
@@ -153,10 +149,22 @@ def contradicts(link: Link, source_file: str, root: str) -> bool:
 
     The document is another page then, even if it is the only one of that name.
     """
+    wanted, have, _ = _sides(link, source_file, root)
+    return _contradict(wanted, have)
+
+
+def _sides(link: Link, source_file: str, root: str) -> tuple[list[str], list[str], bool]:
+    """Give the folded parts of a link's path and of a document's, and whether that is its folder's index.
+
+    Of such an index the folder is the last part.
+    """
     wanted = [*map(_fold, link.parts[:-1]), link.stem]
     have = folded_parts(source_file, root)
-    if have[-1] in INDEXES and link.stem not in INDEXES:
-        have.pop()
+    is_index = have[-1] in INDEXES and link.stem not in INDEXES
+    return wanted, have[:-1] if is_index else have, is_index
+
+
+def _contradict(wanted: list[str], have: list[str]) -> bool:
     return len(wanted) > 1 and len(have) > 2 and _common_end(wanted, have) == 1
 
 

@@ -19,7 +19,7 @@ from knowledge_rag.orchestrator.advisors.subjects import (
     sections_told_of,
 )
 from knowledge_rag.orchestrator.confidence import told_of, words_of
-from knowledge_rag.orchestrator.linked import documents_linked, followed
+from knowledge_rag.orchestrator.linked import anchored, followed
 from knowledge_rag.orchestrator.relevance import documents_about
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.advisors.passages import Passage
     from knowledge_rag.orchestrator.findings import Findings
     from knowledge_rag.orchestrator.incident import Incident
+    from knowledge_rag.orchestrator.linked import Followed
 
 MAX_GIVEN: Final = 8
 """Steps at most."""
@@ -88,8 +89,9 @@ def choose(findings: Findings, incident: Incident) -> list[Lifted]:
         verification, rollback and escalation last. Empty if no document is about the incident.
     """
     told = told_of(incident)
-    linked = documents_linked(findings.ledger.results, incident.links)
-    documents = _documents(findings, incident)
+    links = followed(findings.ledger.results, incident.links)
+    linked = anchored(links)
+    documents = _documents(findings, incident, links)
     chunks = _chunk_worth(findings)
     passages: dict[str, list[Passage]] = defaultdict(list)
     for passage in passages_of(findings):
@@ -177,7 +179,9 @@ def _in_order(chosen: list[Lifted], documents: Sequence[str], told: set[str]) ->
     )
 
 
-def _documents(findings: Findings, incident: Incident) -> dict[str, float]:
+def _documents(
+    findings: Findings, incident: Incident, links: Sequence[Followed]
+) -> dict[str, float]:
     """Give the documents that may be drawn on, the best first; reports of incidents are none.
 
     Where the alert's author links some of them, these are, in the order of the links, and others only
@@ -194,7 +198,6 @@ def _documents(findings: Findings, incident: Incident) -> dict[str, float]:
     about = set(documents_about(findings.ledger.results, incident))
     best = sorted(about & worth.keys(), key=lambda name: -worth[name])
     near = [name for name in best if worth[name] >= FALLBACK_DOCUMENT * worth[best[0]]]
-    links = followed(findings.ledger.results, incident.links)
     meant = dict.fromkeys((name for it in links for name in best if name in it.files), 1.0)
     if not meant:
         return {name: worth[name] / worth[best[0]] for name in near}
