@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,9 +19,27 @@ from knowledge_rag.cli.ways import (
 )
 from knowledge_rag.core.errors import InvalidRequest
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 DatasetsArgument = Annotated[
     list[Path] | None,
     typer.Argument(metavar="DATASET...", help="Labelled questions, JSON Lines."),
+]
+AnswersOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="CASES",
+        help="Score whole answers: labelled cases, JSON Lines; further files may follow.",
+    ),
+]
+KbOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kb",
+        metavar="PATH",
+        help="Knowledge base of the documents.  [default: one in the cache, made if it is missing]",
+    ),
 ]
 DocsOption = Annotated[
     Path | None,
@@ -56,12 +74,17 @@ CompareOption = Annotated[
 
 
 _OF_COMPARING: Final = frozenset({"compare", "json"})
+_OF_RANKINGS: Final = frozenset(
+    {"max_results", "with_alert", "limit", "seed", "results", "plot", "compare"}
+)
 
 
 def evaluate(
     context: typer.Context,
     datasets: DatasetsArgument = None,
+    answers: AnswersOption = None,
     docs: DocsOption = None,
+    kb: KbOption = None,
     search: SearchOption = None,
     max_results: MaxResultsOption = 10,
     with_alert: WithAlertOption = False,
@@ -77,17 +100,27 @@ def evaluate(
     compare: CompareOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Evaluate retrieval on labelled questions.
+    """Evaluate retrieval on labelled questions, or whole answers with --answers.
 
-    It asks through the real Lambda. Exits 1 if a target is missed: latency p95 < 2 s, success > 95 %, all citations exact, hit@5 >
-    80 %, zero results < 20 %. --compare tells the difference of two runs, and whether it is more
-    than chance.
+    Retrieval goes through the real Lambda. Exits 1 if a target is missed: latency p95 < 2 s, success > 95 %, all citations
+    exact, hit@5 > 80 %, zero results < 20 %. --compare shows the difference between two runs, and whether it is more
+    than chance. --answers asks as `ask` does, and exits 1 if under 90 % of the cases pass, one is torn, or over 1 % are
+    dangerous.
     """
     if compare is not None:
         if datasets:
             raise InvalidRequest("--compare reads two files of results: name no dataset")
-        _check_alone(context)
+        for option in _given(context, lambda name: name not in _OF_COMPARING):
+            raise InvalidRequest(f"--compare asks nothing: leave {option} out")
         _compare(*compare, json=json)
+        return
+    way = Way(function, knowledge_base, search, region, stack, gateway)
+    way.check_alone(kb=kb)
+    if answers:
+        for option in _given(context, _OF_RANKINGS.__contains__):
+            raise InvalidRequest(f"--answers scores answers, not rankings: leave {option} out")
+        way.check_region()
+        _answers([*answers, *(datasets or [])], docs, kb, way, json=json)
         return
     if not datasets:
         raise InvalidRequest("name a dataset, or compare two runs with --compare A B")
@@ -96,13 +129,12 @@ def evaluate(
     from knowledge_rag.local.settings import LocalSettings
 
     settings = LocalSettings.from_environment()
-    way = Way(function, knowledge_base, search, region, stack, gateway)
     way.check_region()
     evaluating.check_outputs(results, plot, datasets, settings)
     rows = evaluating.read_rows(datasets, limit, seed, with_alert=with_alert)
     reader = evaluating.read_labelled(rows, docs, datasets)
     done = evaluating.run(
-        rows, reader, way, settings, max_results=max_results, with_alert=with_alert
+        rows, reader, way, settings, kb, max_results=max_results, with_alert=with_alert
     )
     evaluating.write(done, results, plot)
     if json:
@@ -113,12 +145,23 @@ def evaluate(
         raise typer.Exit(ExitCode.FINDINGS)
 
 
-def _check_alone(context: typer.Context) -> None:
-    """Refuse what would be passed over beside --compare."""
+def _given(context: typer.Context, wanted: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the options on the command line whose parameters' names are wanted."""
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")
-        if option.name not in _OF_COMPARING and source and source.name == "COMMANDLINE":
-            raise InvalidRequest(f"--compare asks nothing: leave {option.opts[0]} out")
+        if wanted(option.name or "") and source and source.name == "COMMANDLINE":
+            yield option.opts[0]
+
+
+def _answers(
+    files: list[Path], docs: Path | None, kb: Path | None, way: Way, *, json: bool
+) -> None:
+    from knowledge_rag.cli import evaluating
+    from knowledge_rag.cli.bench_output import show
+    from knowledge_rag.evaluation.answers_report import as_tables
+
+    report = evaluating.run_answers(files, docs, kb, way)
+    show(report.to_dict() if json else as_tables(report), passed=not report.missed)
 
 
 def _compare(a: Path, b: Path, *, json: bool) -> None:

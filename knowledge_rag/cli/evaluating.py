@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING
 
 from knowledge_rag.cli.terminal import progress_bar, tell
 from knowledge_rag.cli.ways import deployed
-from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from knowledge_rag.cli.ways import Way
+    from knowledge_rag.evaluation.answers_cases import Case
+    from knowledge_rag.evaluation.answers_report import AnswersReport
+    from knowledge_rag.evaluation.answers_run import Question
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.evaluation.evaluation_corpus import CitationCheck, Documents
     from knowledge_rag.evaluation.evaluation_report import Evaluation
     from knowledge_rag.local.ingest import Progress
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
     from knowledge_rag.local.settings import LocalSettings
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
@@ -97,6 +101,7 @@ def run(
     reader: CitationCheck,
     way: Way,
     settings: LocalSettings,
+    kb: Path | None = None,
     *,
     max_results: int,
     with_alert: bool,
@@ -108,6 +113,7 @@ def run(
         reader: of the documents that they are about; citations are held against it.
         way: whom to ask.
         settings: where the knowledge base is cached.
+        kb: the knowledge base on this machine, if it is not the cached one.
         max_results: asked for with each question.
         with_alert: whether to ask with the alert's name.
     """
@@ -116,7 +122,10 @@ def run(
     from knowledge_rag.evaluation.evaluation_run import ask_all, judge
 
     documents = reader.documents
-    with progress_bar() as progress, _retrieval(way, documents, settings, progress) as retrieval:
+    with (
+        progress_bar() as progress,
+        _retrieval(way, documents, settings, progress, kb) as retrieval,
+    ):
         asked = ask_all(
             retrieval, rows, max_results=max_results, with_alert=with_alert, progress=progress
         )
@@ -141,23 +150,91 @@ def write(done: Evaluation, results: Path | None, plot: Path | None) -> None:
         write_plot(done, plot)
 
 
+def run_answers(
+    files: Sequence[Path], docs: Path | None, kb: Path | None, way: Way
+) -> AnswersReport:
+    """Ask every case of some files as ``knowledge-rag ask`` does, and score the answers.
+
+    Args:
+        files: of cases.
+        docs: the documents that their labels name; by default ``docs/`` beside the files.
+        kb: the knowledge base on this machine, if it is not the cached one.
+        way: whom to ask.
+
+    Raises:
+        InvalidRequest: a row is no case, or no folder of documents is named or lies beside the files.
+        UnreadableDocument: a file can't be read.
+        UnusableCorpus: there are no documents in the folder.
+    """
+    from knowledge_rag.evaluation.answers_cases import doubts_about_cases, read_cases
+    from knowledge_rag.evaluation.answers_lines import LabelledLines
+    from knowledge_rag.evaluation.answers_run import run_cases
+    from knowledge_rag.evaluation.datasets import docs_beside
+    from knowledge_rag.evaluation.evaluation_corpus import Documents
+    from knowledge_rag.local.settings import LocalSettings
+
+    cases = read_cases(files)
+    reader = Documents.of(docs or docs_beside(files)).reader()
+    lines = LabelledLines(reader)
+    for doubt in doubts_about_cases(cases, lines):
+        tell("warning", doubt)
+    asked = [(case, _question(case)) for case in cases]
+    settings = LocalSettings.from_environment()
+    with (
+        progress_bar() as progress,
+        _retrieval(way, reader.documents, settings, progress, kb) as retrieval,
+    ):
+        return run_cases(retrieval, asked, reader, lines, progress)
+
+
+def _question(case: Case) -> Question | str:
+    """Return what ``ask`` would ask, or why it would refuse."""
+    from knowledge_rag.cli.asking import incident_of, queries_of
+    from knowledge_rag.evaluation.answers_run import Question
+
+    question = case.query or None
+    try:
+        incident = incident_of(question, case.incident)
+    except (InvalidRequest, UnreadableDocument) as error:
+        return str(error)
+    return Question(incident, queries_of(question, incident))
+
+
 @contextmanager
 def _retrieval(
-    way: Way, documents: Documents, settings: LocalSettings, progress: Progress
+    way: Way,
+    documents: Documents,
+    settings: LocalSettings,
+    progress: Progress,
+    kb: Path | None,
 ) -> Iterator[BoundedRetrieval]:
     if not way.is_local:
         with deployed(way) as found:
             yield found.retrieval
         return
     from knowledge_rag.core.retrieval import SearchType
-    from knowledge_rag.evaluation.evaluation_corpus import ingested
-    from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.local_retrieval import local_retrieval
 
-    embedder = MiniLm(settings)
-    besides = (settings.default_knowledge_base,)
     with (
-        ingested(documents, settings.cache_dir, embedder, progress, besides=besides) as opened,
+        _knowledge_base(documents, settings, progress, kb) as opened,
         local_retrieval(opened, search_type=SearchType(way.method.upper())) as local,
     ):
         yield local
+
+
+@contextmanager
+def _knowledge_base(
+    documents: Documents, settings: LocalSettings, progress: Progress, kb: Path | None
+) -> Iterator[KnowledgeBase]:
+    from knowledge_rag.evaluation.evaluation_corpus import ingested
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
+
+    embedder = MiniLm(settings)
+    if kb is not None:
+        with KnowledgeBase(kb, embedder) as opened:
+            yield opened
+        return
+    besides = (settings.default_knowledge_base,)
+    with ingested(documents, settings.cache_dir, embedder, progress, besides=besides) as opened:
+        yield opened

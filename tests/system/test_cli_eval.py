@@ -103,11 +103,40 @@ def test_runs_are_compared_and_those_of_different_questions_are_refused(settled,
     assert_one_line(ran["other"].err, "different questions")
 
 
+CASE = {"id": "c1", "query": "how do we promote the replica of RDS?", "kind": "question"}
+
+
+def test_answers_are_scored_and_a_dangerous_one_exits_1(settled, good, place):
+    assert good.code == 0  # it has made the knowledge base
+    files = {"safe.jsonl": lines(CASE | {"files": [RDS]})}
+    files |= {"alert.jsonl": lines({"id": "c2", "incident": "rds", "files": [RDS]})}
+    files |= {"incidents/rds.json": json.dumps({"title": "The RDS writer is gone"})}
+    files |= {"unsafe.jsonl": lines(CASE | {"bad": [f"{RDS}:1-14", "gone.md:1-1"]})}
+    write_files(place, files)
+    ran = settled.each(
+        {
+            "safe": ("eval", "--answers", place / "safe.jsonl", place / "alert.jsonl", "--json"),
+            "unsafe": ("eval", "--answers", place / "unsafe.jsonl", "--docs", place / "docs"),
+        }
+    )
+    safe, unsafe = ran["safe"], ran["unsafe"]
+    assert (safe.code, safe.err) == (0, "")
+    assert (safe.json["cases"], safe.json["passed"], safe.json["reached"]) == (2, 2, True)
+    assert safe.json["citations_exact"] == safe.json["citations"] > 0
+    assert unsafe.code == 1
+    assert unsafe.err == "warning case c1: there is no document gone.md\n"
+    assert "c1 dangerous\n    bad runbooks/rds-failover.md:1-14: shows" in unsafe.out
+    assert unsafe.out.rstrip().endswith("missed: passed, dangerous")
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
         (("--compare", "{}/a.jsonl"), ["requires 2 arguments; see knowledge-rag eval --help"]),
         (("{}/cut.jsonl",), ["cut.jsonl, line 1: no JSON"]),
+        (("--answers", "{}/cut.jsonl"), ["cut.jsonl, line 1: no JSON"]),
+        (("--answers", "{}/a.jsonl", "--limit", "3"), ["leave --limit out"]),
+        (("--answers", "{}/a.jsonl", "--kb", "a", "--stack", "dev"), ["--kb is for"]),
         (("{}/bad.jsonl", "--with-alert"), ["no question here names an alert"]),
         (("{}/good.jsonl", "--function", "f", "--search", "hybrid"), ["setting of its own"]),
     ],

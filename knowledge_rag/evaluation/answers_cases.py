@@ -1,0 +1,175 @@
+"""Labelled questions and incidents for whole answers: JSON Lines, one case a line.
+
+A case has ``id`` and either ``query`` (the question as it is typed) or ``incident`` (the name of
+``incidents/<name>.json`` beside the file). What its answer has to give is in ranges of lines:
+``must`` (every one is cited), ``whole`` (cited whole or not at all, or the answer says what is not
+shown), ``bad`` (no line may be cited), ``first`` (the first citation of the first step starts in
+one of them), ``files`` (something of each is cited) and ``none`` (no step may be given). ``kind``
+and ``tests`` are for reports alone. Other keys are left alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.citations import check_source_file
+from knowledge_rag.core.errors import InvalidCitation, InvalidRequest
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from knowledge_rag.evaluation.answers_lines import Range
+from knowledge_rag.evaluation.datasets import MAX_DATASET_BYTES
+from knowledge_rag.evaluation.named_files import read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from knowledge_rag.evaluation.answers_lines import LabelledLines
+
+INCIDENTS_FOLDER: Final = "incidents"
+"""Beside a file of cases: the incidents that they name, one JSON file each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A labelled question or incident.
+
+    Args:
+        id: unique in a run.
+        query: the question; ``""`` where there is an incident.
+        incident: file of the incident; ``None`` where there is a question.
+        must: each has to be cited.
+        whole: each is cited whole, or not at all, or the answer says what is missing.
+        bad: no line of them may be cited.
+        first: the first citation starts in one of them; empty: anywhere.
+        files: something of each is cited.
+        none: nothing is documented, so no step may be given.
+        kind: form of the question, for reports.
+        tests: what is hard about it, for reports.
+    """
+
+    id: str
+    query: str = ""
+    incident: Path | None = None
+    must: tuple[Range, ...] = ()
+    whole: tuple[Range, ...] = ()
+    bad: tuple[Range, ...] = ()
+    first: tuple[Range, ...] = ()
+    files: tuple[str, ...] = ()
+    none: bool = False
+    kind: str = ""
+    tests: tuple[str, ...] = ()
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """Every range that it names."""
+        return self.must + self.whole + self.bad + self.first
+
+
+def has_cases(path: Path) -> bool:
+    """Whether the first row of a file is a case; a row of a dataset names ``relevant``.
+
+    Raises:
+        InvalidRequest: there is no row in it, or the first is no JSON object.
+        UnreadableDocument: it can't be read.
+    """
+    for number, line in read_lines(path, MAX_DATASET_BYTES):
+        return "relevant" not in _object(f"{path}, line {number}", line)
+    raise InvalidRequest(f"{path}: no rows in it")
+
+
+def read_cases(paths: Sequence[Path]) -> tuple[Case, ...]:
+    """Read the cases of several files, in order.
+
+    Raises:
+        InvalidRequest: a file has no cases, two have one id, or a row is not of this form; the
+            message names file and line.
+        UnreadableDocument: a file can't be read.
+    """
+    cases: dict[str, Case] = {}
+    for path in paths:
+        before = len(cases)
+        for number, line in read_lines(path, MAX_DATASET_BYTES):
+            where = f"{path}, line {number}"
+            fields = _object(where, line)
+            try:
+                case = _case(fields, path.parent / INCIDENTS_FOLDER)
+            except (InvalidCitation, ValueError) as error:
+                raise InvalidRequest(f"{where}: {error}") from error
+            if case.id in cases:
+                raise InvalidRequest(f"{where}: another case has the id {case.id[:80]!r}")
+            cases[case.id] = case
+        if len(cases) == before:
+            raise InvalidRequest(f"{path}: no rows in it")
+    return tuple(cases.values())
+
+
+def doubts_about_cases(cases: Sequence[Case], lines: LabelledLines) -> Iterator[str]:
+    """Yield a sentence for each range that the documents don't have."""
+    for case in cases:
+        for labelled in case.ranges:
+            length = len(lines.text(labelled.source_file))
+            if not length:
+                yield f"case {case.id}: there is no document {labelled.source_file}"
+            elif not lines.counted(labelled):
+                yield f"case {case.id}: {labelled} has no text, the document has {length} lines"
+
+
+def _object(where: str, line: str) -> Mapping[str, Any]:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequest(
+            f"{where}: no JSON; cases are JSON Lines, an object on each line"
+        ) from error
+    if not isinstance(fields, dict):
+        raise InvalidRequest(f"{where}: a case is a JSON object")
+    return fields
+
+
+def _case(fields: Mapping[str, Any], incidents: Path) -> Case:
+    query, incident = _text(fields, "query"), _text(fields, "incident")
+    if bool(query.strip()) == bool(incident):
+        raise ValueError("a case has either a query or an incident")
+    if len(query) > MAX_QUERY_CHARACTERS:
+        raise ValueError(f"query has {len(query)} characters, allowed: {MAX_QUERY_CHARACTERS}")
+    none = fields.get("none", False)
+    if not isinstance(none, bool):
+        raise ValueError("none is true or false")  # noqa: TRY004 - wrong input, not a defect
+    case = Case(
+        id=_text(fields, "id"),
+        query=query,
+        incident=incidents / f"{check_source_file(incident)}.json" if incident else None,
+        must=_ranges(fields, "must"),
+        whole=_ranges(fields, "whole"),
+        bad=_ranges(fields, "bad"),
+        first=_ranges(fields, "first"),
+        files=tuple(map(check_source_file, _texts(fields, "files"))),
+        none=none,
+        kind=_text(fields, "kind"),
+        tests=_texts(fields, "tests"),
+    )
+    if not case.id.strip():
+        raise ValueError("a case has an id")
+    if not (case.none or case.must or case.whole or case.bad or case.first or case.files):
+        raise ValueError("a case says what its answer has to give: must, none, ...")
+    return case
+
+
+def _ranges(fields: Mapping[str, Any], name: str) -> tuple[Range, ...]:
+    return tuple(map(Range.parse, _texts(fields, name)))
+
+
+def _texts(fields: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = fields.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"{name} is a list of texts")
+    return tuple(value)
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name, "")
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is a text")  # noqa: TRY004 - likewise
+    return value

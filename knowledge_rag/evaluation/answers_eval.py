@@ -1,0 +1,268 @@
+"""Scores whole answers against labelled cases: complete, whole, and nothing dangerous.
+
+The functions read a recommendation's JSON alone (``Recommendation.to_dict``), so an answer of any
+origin can be scored.
+
+A line is *cited* if it lies in a citation of a step, or in one of the step's warnings. It is an
+*instruction* unless all steps that cite it cite it as a warning of what is prohibited or obsolete:
+a reader who is told not to run a command was not told to run it. A range is cited if at least
+CITED_SHARE of its lines are, blank lines and code fences left out.
+
+A case passes if every rule that it has is kept. It is *torn* if a ``whole`` range is cited in part
+and no ``not_shown`` entry of the answer covers a missing line, and *dangerous* if a line of a
+``bad`` range is an instruction, or if a ``none`` case gets a step. It can be both. A case that fails
+and is neither is *incomplete*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.outcome import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from knowledge_rag.evaluation.answers_cases import Case
+    from knowledge_rag.evaluation.answers_lines import LabelledLines, Line, Range
+
+CITED_SHARE: Final = 0.9
+"""Of a range's lines that have to be cited, as the labels' authors define it."""
+NOT_INSTRUCTIONS: Final = frozenset({"prohibited", "obsolete"})
+"""Kinds of a step's warnings whose lines are shown as what not to do."""
+EXCERPT: Final = 60
+"""Characters of a line that a failure shows."""
+
+
+class Rule(StrEnum):
+    """A rule that an answer broke."""
+
+    MUST = "must"
+    WHOLE = "whole"
+    BAD = "bad"
+    FIRST = "first"
+    FILES = "files"
+    NONE = "none"
+    ANSWERED = "answered"
+    """The question could not be asked, or the search failed: that is no answer of any kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A rule that an answer broke.
+
+    Args:
+        rule: which.
+        where: the range or the file, or what the case wants instead.
+        cited: lines of the range that are cited.
+        lines: lines of the range that count.
+        excerpt: the beginning of the first line that is missing, or of the one that must not be shown.
+    """
+
+    rule: Rule
+    where: str
+    cited: int = 0
+    lines: int = 0
+    excerpt: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "rule": self.rule.value,
+            "where": self.where,
+            "cited": self.cited,
+            "lines": self.lines,
+            "excerpt": self.excerpt,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What an answer to a case got.
+
+    Args:
+        case: the case.
+        failures: every rule that was broken, in the order of :class:`Rule`.
+    """
+
+    case: Case
+    failures: tuple[Failure, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every rule is kept."""
+        return not self.failures
+
+    @property
+    def torn(self) -> bool:
+        """Whether something is cited in part and the answer doesn't say so."""
+        return any(failure.rule is Rule.WHOLE for failure in self.failures)
+
+    @property
+    def dangerous(self) -> bool:
+        """Whether it gives an instruction that is wrong here."""
+        return any(failure.rule in {Rule.BAD, Rule.NONE} for failure in self.failures)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether it fails for no worse reason than what is missing."""
+        return not (self.passed or self.torn or self.dangerous)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "id": self.case.id,
+            "kind": self.case.kind,
+            "tests": list(self.case.tests),
+            "passed": self.passed,
+            "torn": self.torn,
+            "dangerous": self.dangerous,
+            "failures": [failure.to_dict() for failure in self.failures],
+        }
+
+
+def unanswered(case: Case, reason: str) -> Score:
+    """Return the score of a case that could not be asked."""
+    return Score(case, (Failure(Rule.ANSWERED, reason),))
+
+
+def score(case: Case, recommendation: Mapping[str, Any], lines: LabelledLines) -> Score:
+    """Score an answer.
+
+    Args:
+        case: what it has to give.
+        recommendation: the answer, as ``Recommendation.to_dict`` returns it.
+        lines: of the documents that the case and the answer name.
+    """
+    if recommendation.get("status") == Status.DEGRADED:
+        return unanswered(case, f"degraded: {recommendation.get('reason', 'no reason')}")
+    steps = recommendation["recommendation"]["guidance"]
+    cited = frozenset(line for step in steps for line in _cited(step))
+    failures = [
+        *_missing(case.must, cited, lines),
+        *_torn(case.whole, cited, not_shown(recommendation), lines),
+        *_dangerous(case.bad, instructions(recommendation), lines),
+        *_elsewhere(case.first, steps, lines),
+        *(Failure(Rule.FILES, name) for name in case.files if name not in {it for it, _ in cited}),
+    ]
+    if case.none and steps:
+        first = steps[0]["citation"]
+        where = f"{first['source_file']}:{first['start_line']}-{first['end_line']}"
+        failures.append(Failure(Rule.NONE, where, excerpt=_shortened(steps[0]["action"])))
+    return Score(case, tuple(failures))
+
+
+def cited_lines(recommendation: Mapping[str, Any]) -> frozenset[Line]:
+    """Return every line that a step of an answer cites, those of its warnings included."""
+    steps = recommendation["recommendation"]["guidance"]
+    return frozenset(line for step in steps for line in _cited(step))
+
+
+def instructions(recommendation: Mapping[str, Any]) -> frozenset[Line]:
+    """Return the lines that an answer tells its reader to follow.
+
+    That is, what its steps cite without the lines that occur only as a warning of what is prohibited
+    or obsolete.
+    """
+    steps = recommendation["recommendation"]["guidance"]
+    return frozenset(line for step in steps for line in _cited(step) - _prohibited(step))
+
+
+def not_shown(recommendation: Mapping[str, Any]) -> frozenset[Line]:
+    """Return the lines of which an answer says that they are not shown."""
+    body = recommendation["recommendation"]
+    parts = (*body["guidance"], *body.get("procedures", ()))
+    return frozenset(
+        line for part in parts for entry in part.get("not_shown", ()) for line in _lines(entry)
+    )
+
+
+def _cited(step: Mapping[str, Any]) -> frozenset[Line]:
+    warned = (warning["citation"] for warning in step.get("warnings", ()))
+    citations = (step["citation"], *step.get("further_citations", ()), *warned)
+    return frozenset(line for citation in citations for line in _lines(citation))
+
+
+def _prohibited(step: Mapping[str, Any]) -> frozenset[Line]:
+    return frozenset(
+        line
+        for warning in step.get("warnings", ())
+        if warning["kind"] in NOT_INSTRUCTIONS
+        for line in _lines(warning["citation"])
+    )
+
+
+def _lines(citation: Mapping[str, Any]) -> Iterator[Line]:
+    name = citation["source_file"]
+    return ((name, n) for n in range(citation["start_line"], citation["end_line"] + 1))
+
+
+def _missing(
+    ranges: Iterable[Range], cited: frozenset[Line], lines: LabelledLines
+) -> Iterator[Failure]:
+    for labelled in ranges:
+        wanted = lines.counted(labelled)
+        if not is_whole(wanted, cited):
+            yield _failure(Rule.MUST, labelled, wanted, cited, lines)
+
+
+def _torn(
+    ranges: Iterable[Range],
+    cited: frozenset[Line],
+    named: frozenset[Line],
+    lines: LabelledLines,
+) -> Iterator[Failure]:
+    for labelled in ranges:
+        wanted = lines.counted(labelled)
+        if wanted & cited and not is_whole(wanted, cited) and not (wanted - cited) & named:
+            yield _failure(Rule.WHOLE, labelled, wanted, cited, lines)
+
+
+def _dangerous(
+    ranges: Iterable[Range], followed: frozenset[Line], lines: LabelledLines
+) -> Iterator[Failure]:
+    for labelled in ranges:
+        forbidden = lines.counted(labelled)
+        if shown := sorted(forbidden & followed):
+            where, found = str(labelled), len(shown)
+            yield Failure(Rule.BAD, where, found, len(forbidden), _excerpt(shown[0], lines))
+
+
+def _elsewhere(
+    ranges: Sequence[Range], steps: Sequence[Mapping[str, Any]], lines: LabelledLines
+) -> Iterator[Failure]:
+    if not ranges:
+        return
+    first = steps[0]["citation"] if steps else None
+    start = (first["source_file"], first["start_line"]) if first else ("", 0)
+    if not any(start in lines.all_of(labelled) for labelled in ranges):
+        found = f"{start[0]}:{start[1]}" if first else "no step"
+        yield Failure(Rule.FIRST, f"{found}, not in {', '.join(map(str, ranges))}")
+
+
+def is_whole(wanted: frozenset[Line], cited: frozenset[Line]) -> bool:
+    """Whether there are lines, and at least CITED_SHARE of them are cited."""
+    return len(wanted & cited) / len(wanted) >= CITED_SHARE if wanted else False
+
+
+def _failure(
+    rule: Rule,
+    labelled: Range,
+    wanted: frozenset[Line],
+    cited: frozenset[Line],
+    lines: LabelledLines,
+) -> Failure:
+    missing = sorted(wanted - cited)
+    excerpt = _excerpt(missing[0], lines) if missing else ""
+    return Failure(rule, str(labelled), len(wanted & cited), len(wanted), excerpt)
+
+
+def _excerpt(line: Line, lines: LabelledLines) -> str:
+    source_file, number = line
+    return _shortened(lines.text(source_file)[number - 1])
+
+
+def _shortened(text: str) -> str:
+    return " ".join(text.split())[:EXCERPT]

@@ -1,0 +1,125 @@
+"""Cases go the way that ``ask`` goes, over the sample knowledge base, and are summed up."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from knowledge_rag.cli.asking import incident_of, queries_of
+from knowledge_rag.evaluation.answers_cases import Case
+from knowledge_rag.evaluation.answers_eval import Failure, Rule, Score
+from knowledge_rag.evaluation.answers_lines import LabelledLines, Range
+from knowledge_rag.evaluation.answers_report import AnswersReport, as_tables
+from knowledge_rag.evaluation.answers_run import Question, is_exact, run_cases
+from knowledge_rag.evaluation.evaluation_corpus import Documents
+from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.local_retrieval import local_retrieval
+from tests.support.local import CORPUS, minilm
+from tests.support.patience import patient_function
+from tests.support.sample import sample_copy
+
+FAILOVER = "runbooks/rds-failover.md"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Three answered cases, and one that could not be asked."""
+    reader = Documents.of(CORPUS).reader()
+    everything = Range(FAILOVER, 1, reader.length(FAILOVER))
+    question = "Alarm orders-db-writer-unavailable: how do we fail over the RDS cluster?"
+    cases = [
+        Case("found", question, files=(FAILOVER,), kind="question", tests=("list",)),
+        Case("bad", question, bad=(everything,), kind="question", tests=("list", "stale")),
+        Case("none", "The coffee machine is out of beans.", none=True, kind="none"),
+        Case("unreadable", none=True, kind="none"),
+    ]
+    asked = []
+    for case in cases[:3]:
+        incident = incident_of(case.query, None)
+        asked.append((case, Question(incident, queries_of(case.query, incident))))
+    asked.append((cases[3], "no.json: unrecognised"))
+    path = sample_copy(tmp_path_factory, tmp_path_factory.mktemp("sample"))
+    progress = []
+    with (
+        patient_function(),
+        KnowledgeBase(path, minilm()) as opened,
+        local_retrieval(opened) as retrieval,
+    ):
+        report = run_cases(
+            retrieval, asked, reader, LabelledLines(reader), lambda *told: progress.append(told)
+        )
+    assert progress == [(0, 3, "asking"), (1, 3, "asking"), (2, 3, "asking")]
+    return report
+
+
+def test_every_case_is_scored_in_order(run):
+    assert [score.case.id for score in run.scores] == ["found", "bad", "none", "unreadable"]
+    assert [score.passed for score in run.scores] == [True, False, True, False]
+    assert [score.dangerous for score in run.scores] == [False, True, False, False]
+    assert run.scores[3].failures == (Failure(Rule.ANSWERED, "no.json: unrecognised"),)
+    assert run.citations == run.exact > 0
+    assert run.p50_ms > 0
+
+
+def test_the_json_sums_up_and_shows_every_failure(run):
+    found = json.loads(json.dumps(run.to_dict()))
+    assert [found[name] for name in ("cases", "passed", "torn", "dangerous", "incomplete")] == [
+        4, 2, 0, 1, 1,
+    ]  # fmt: skip
+    assert (found["reached"], found["missed"]) == (False, ["passed", "dangerous"])
+    assert found["by_kind"]["none"] == {
+        "cases": 2, "passed": 1, "torn": 0, "dangerous": 0, "incomplete": 1,
+    }  # fmt: skip
+    assert {test: it["cases"] for test, it in found["by_test"].items()} == {"list": 2, "stale": 1}
+    (failure,) = found["scores"][1]["failures"]
+    assert failure["rule"] == "bad"
+    assert failure["where"].startswith(FAILOVER)
+    assert 0 < failure["cited"] <= failure["lines"]
+
+
+def test_people_see_the_failures_the_groups_and_the_targets(run):
+    console = Console(record=True, width=120, file=io.StringIO())
+    console.print(as_tables(run))
+    shown = console.export_text()
+    assert "bad dangerous (list, stale)\n    bad runbooks/rds-failover.md:1-" in shown
+    assert "unreadable incomplete\n    answered: no.json: unrecognised" in shown
+    assert "citations exact" in shown
+    assert shown.rstrip().endswith("missed: passed, dangerous")
+
+
+def test_a_cited_line_that_is_no_longer_there_is_not_exact():
+    check = Documents.of(CORPUS).reader()
+    cited = {"source_file": FAILOVER, "start_line": 1, "end_line": 1}
+    sha256 = "cb3f91d54eee30e53e35b2b99905f70f169ed549fd78909d3dac2defc9ed8d3b"  # of "---"
+    assert is_exact(cited | {"text_sha256": sha256}, check)
+    assert not is_exact(cited | {"text_sha256": "0" * 64}, check)
+    gone = cited | {"start_line": 90_000, "end_line": 90_000, "text_sha256": sha256}
+    assert not is_exact(gone, check)
+
+
+BROKEN = {
+    "passed": (),
+    "incomplete": (Failure(Rule.MUST, "a.md:1-2"),),
+    "torn": (Failure(Rule.WHOLE, "a.md:1-2"),),
+    "dangerous": (Failure(Rule.BAD, "a.md:1-1"),),
+}
+
+
+@pytest.mark.parametrize(
+    ("counts", "exact", "missed"),
+    [
+        ({"passed": 9, "incomplete": 1}, 5, ()),
+        ({"passed": 89, "incomplete": 11}, 5, ("passed",)),
+        ({"passed": 99, "dangerous": 1}, 5, ()),
+        ({"passed": 98, "dangerous": 1}, 5, ("dangerous",)),
+        ({"passed": 99, "torn": 1}, 5, ("torn",)),
+        ({"passed": 10}, 4, ("citations exact",)),
+    ],
+)
+def test_targets(counts, exact, missed):
+    failures = [BROKEN[name] for name, count in counts.items() for _ in range(count)]
+    report = AnswersReport(tuple(Score(Case("c"), it) for it in failures), 5, exact, 1.0)
+    assert report.missed == missed
+    assert report.to_dict()["reached"] is not bool(missed)
+    assert {name: report.to_dict()[name] for name in counts} == counts
