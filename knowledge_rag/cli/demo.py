@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_rag.cli.options import JsonOption
+from knowledge_rag.cli.options import JsonOption, budget_of
 from knowledge_rag.cli.terminal import out, print_json
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
     from knowledge_rag.local.action_group import ActionGroup
     from knowledge_rag.orchestrator.recommendation import Recommendation
+    from knowledge_rag.orchestrator.retrieval import Budget
 
 QUESTION = "When do we initiate a manual failover of the RDS cluster, and how?"
 MAX_RESULTS = 3
@@ -61,9 +62,11 @@ def demo(
                 "retrieve_knowledge Lambda,\ncalled with a Bedrock Agent's event:\n"
             )
             console.print(neutralise(question), style="bold", end="\n\n")
-        with local_action_group(bedrock.endpoint_url) as group:
+        budget = budget_of(None)
+        deadline = budget.working_seconds
+        with local_action_group(bedrock.endpoint_url, deadline_seconds=deadline) as group:
             answer = group.retrieve(question, max_results=MAX_RESULTS)
-            advised = asyncio.run(_advised(question, group))
+            advised = asyncio.run(_advised(question, group, budget))
     if answer.status_code != 200:
         raise InvalidRequest(answer.body["error"], status=answer.status_code)
     if json:
@@ -80,14 +83,14 @@ def demo(
     raise typer.Exit(exit_code_of(answer.body))
 
 
-async def _advised(question: str, group: ActionGroup) -> Recommendation:
+async def _advised(question: str, group: ActionGroup, budget: Budget) -> Recommendation:
     from knowledge_rag.cli.asking import incident_of, queries_of
     from knowledge_rag.local.local_retrieval import LocalFunction
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
     from knowledge_rag.orchestrator.consultation import consult
 
     incident = incident_of(question, None)
-    with closing(BoundedRetrieval(LocalFunction(group))) as way:
+    with closing(BoundedRetrieval(LocalFunction(group), budget)) as way:
         return (await consult(incident, way, queries=queries_of(question, incident))).recommendation
 
 

@@ -22,9 +22,13 @@ if TYPE_CHECKING:
     from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.local.action_group import ActionGroup
     from knowledge_rag.local.ingest import IngestReport, IngestSettings
+    from knowledge_rag.orchestrator.retrieval import Budget
 
 SAMPLE_CORPUS: Final = "knowledge-corpus"
 SAMPLE_FILE: Final = "sample.kb"
+USING_SAMPLE: Final = (
+    "using the sample knowledge base; pass --kb FILE or set KNOWLEDGE_RAG_KB for your own"
+)
 _BUSY_SECONDS: Final = 60.0
 """How long to wait for other commands that are making the sample knowledge base just now."""
 
@@ -63,12 +67,23 @@ def sample_knowledge_base() -> tuple[Path, IngestReport]:
 
 
 def chosen(kb_path: Path | None) -> Path:
-    """Give the named knowledge base, else the user's own, else the sample one, made if needed."""
+    """Return the knowledge base to ask.
+
+    That is the named one, else that of ``KNOWLEDGE_RAG_KB``, else the user's own, else the sample
+    one, which is made if need be; standard error says so each time.
+    """
     if kb_path is not None:
         return kb_path
-    own = LocalSettings.from_environment().default_knowledge_base
-    if own.exists():
+    settings = LocalSettings.from_environment()
+    own = settings.default_knowledge_base
+    if settings.knowledge_base is not None or own.exists():
         return own
+    path = _sample()
+    err().print(USING_SAMPLE, style="dim")
+    return path
+
+
+def _sample() -> Path:
     try:
         path, report = sample_knowledge_base()
     except IngestFailed:  # a folder that is only read from: what is there will do
@@ -95,15 +110,30 @@ def opened(kb_path: Path | None) -> Iterator[KnowledgeBase]:
 
 @contextmanager
 def asked(
-    kb_path: Path | None, search_type: SearchType, policy: SourcePolicy | None = None
+    kb_path: Path | None,
+    search_type: SearchType,
+    policy: SourcePolicy | None = None,
+    budget: Budget | None = None,
 ) -> Iterator[ActionGroup]:
-    """Serve a knowledge base on loopback and point the real Lambda at it while the block runs."""
+    """Serve a knowledge base on loopback and point the real Lambda at it while the block runs.
+
+    Args:
+        kb_path: its file; ``None`` as :func:`chosen` has it.
+        search_type: what the function asks for.
+        policy: of sources; by default what the user's ``SOURCE_POLICY`` says.
+        budget: of each query; by default the function gives it up as in AWS.
+    """
     from knowledge_rag.local.action_group import local_action_group
     from knowledge_rag.local.server import LocalBedrock
 
     with (
         opened(kb_path) as knowledge_base,
         LocalBedrock(knowledge_base) as bedrock,
-        local_action_group(bedrock.endpoint_url, search_type=search_type, policy=policy) as group,
+        local_action_group(
+            bedrock.endpoint_url,
+            search_type=search_type,
+            policy=policy,
+            deadline_seconds=budget.working_seconds if budget else None,
+        ) as group,
     ):
         yield group

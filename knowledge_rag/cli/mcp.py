@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, SearchOption, port_option
+from knowledge_rag.cli.options import (
+    JsonOption,
+    KbOption,
+    RegionOption,
+    SearchOption,
+    TimeoutOption,
+    port_option,
+)
 from knowledge_rag.cli.stopping import until_told_to_stop
 from knowledge_rag.cli.terminal import err, out, print_json
 from knowledge_rag.cli.ways import (
@@ -46,6 +53,7 @@ def mcp(
         bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1, not standard input and output.")
     ] = False,
     port: Annotated[int | None, port_option("--http", str(_DEFAULT_PORT))] = None,
+    timeout: TimeoutOption = None,
     json: JsonOption = False,
 ) -> None:
     """Serve the Model Context Protocol to agents and editors.
@@ -61,7 +69,7 @@ def mcp(
     from knowledge_rag.mcp_server.server import create_server
     from knowledge_rag.mcp_server.serving import log_to_standard_error, run_stdio, serve_http
 
-    way = Way(function, knowledge_base, search, region, stack, gateway)
+    way = Way(function, knowledge_base, search, region, stack, gateway, timeout)
     way.check_alone(kb=kb)
     way.check_region()
     log_to_standard_error()
@@ -81,9 +89,10 @@ def _here(way: Way, kb: Path | None) -> Iterator[Asked]:
     from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
     from knowledge_rag.local.local_retrieval import local_retrieval
 
+    search_type = SearchType(way.method.upper())
     with (
         opened(kb) as knowledge_base,
-        local_retrieval(knowledge_base, search_type=SearchType(way.method.upper())) as retrieval,
+        local_retrieval(knowledge_base, search_type=search_type, budget=way.budget) as retrieval,
     ):
         # the first question would wait for the model's first run
         asyncio.run(retrieval.retrieve(Query("warm up")))

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.local.timeouts import LOCAL_TIMEOUT_SECONDS
+
+if TYPE_CHECKING:
+    from knowledge_rag.orchestrator.retrieval import Budget
 
 
 class Search(StrEnum):
@@ -27,6 +33,25 @@ def port_option(of: str, default: str) -> Any:  # noqa: ANN401 - as typer has it
     return typer.Option(metavar="N", min=0, max=65535, help=told)
 
 
+def budget_of(timeout: float | None) -> Budget:
+    """Return the budget of each query of a knowledge base on this machine.
+
+    Args:
+        timeout: in seconds, as ``--timeout`` gave it; ``None`` for the default.
+
+    Raises:
+        InvalidRequest: nobody can wait that long.
+    """
+    from knowledge_rag.core.errors import InvalidSettings
+    from knowledge_rag.orchestrator.retrieval import MAX_BUDGET_SECONDS, MIN_BUDGET_SECONDS, Budget
+
+    try:
+        return Budget(LOCAL_TIMEOUT_SECONDS if timeout is None else timeout)
+    except InvalidSettings as error:
+        allowed = f"{MIN_BUDGET_SECONDS:g} to {MAX_BUDGET_SECONDS:g} seconds"
+        raise InvalidRequest(f"--timeout {timeout:g}: must be {allowed}") from error
+
+
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")
 ]
@@ -35,7 +60,20 @@ KbOption = Annotated[
     typer.Option(
         "--kb",
         metavar="PATH",
-        help="Knowledge base file.  [default: your own, or the sample one until you have one]",
+        help=(
+            "Knowledge base file.  [default: KNOWLEDGE_RAG_KB, else your own, else the sample one]"
+        ),
+    ),
+]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        help=(
+            "How long a search of a knowledge base here may take, 0.1 to 600.  "
+            f"[default: {LOCAL_TIMEOUT_SECONDS:g}]"
+        ),
     ),
 ]
 MarkdownOption = Annotated[

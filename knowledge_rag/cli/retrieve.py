@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from knowledge_rag.cli.options import JsonOption, KbOption, Search
+from knowledge_rag.cli.options import JsonOption, KbOption, Search, TimeoutOption, budget_of
 from knowledge_rag.cli.terminal import out, print_json
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.policy_settings import SourcePolicy
@@ -43,6 +43,7 @@ def retrieve(
         bool,
         typer.Option("--explain", help="Show the order before and after the policy, and why."),
     ] = False,
+    timeout: TimeoutOption = None,
     json: JsonOption = False,
 ) -> None:
     """Retrieve the lines that answer a question.
@@ -52,17 +53,22 @@ def retrieve(
     from knowledge_rag.cli.evidence import exit_code_of, show_outcome
     from knowledge_rag.cli.explanation import show_explanation
     from knowledge_rag.cli.knowledge_bases import asked, chosen
+    from knowledge_rag.core.outcome import Reason
     from knowledge_rag.core.retrieval import SearchType
+    from knowledge_rag.local.timeouts import timed_out
 
+    budget = budget_of(timeout)
     if policy is SourcePolicy.WEBSITE_FIRST and search is Search.SEMANTIC:
         raise InvalidRequest(f"--policy {policy} goes with --search {Search.HYBRID}")
     event = {"query": query, "max_results": max_results, "explain": explain}
     event |= _arguments(filters or [])
     path = chosen(kb)
-    with asked(path, SearchType(search.value.upper()), policy) as group:
+    with asked(path, SearchType(search.value.upper()), policy, budget) as group:
         answer = group.invoke(event)
     if answer.status_code != 200:
         raise InvalidRequest(answer.body["error"], status=answer.status_code)
+    if answer.body.get("reason") == Reason.TIMEOUT:
+        answer.body["notice"] = timed_out(budget.seconds)
     if json:
         print_json(answer.body)
     else:

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -18,7 +19,13 @@ from knowledge_rag.cli.console_options import (
     log_to_standard_error,
 )
 from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, port_option
+from knowledge_rag.cli.options import (
+    JsonOption,
+    KbOption,
+    RegionOption,
+    TimeoutOption,
+    port_option,
+)
 from knowledge_rag.cli.stopping import until_told_to_stop
 from knowledge_rag.cli.terminal import err, out, print_json, tell
 from knowledge_rag.cli.ways import (
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from knowledge_rag.local.knowledge_base import KnowledgeBase
+    from knowledge_rag.orchestrator.retrieval import Budget
 
 _DEFAULT_PORT: Final = 8321
 _LEAVING_SECONDS: Final = 2.0
@@ -95,6 +103,7 @@ def serve(
     knowledge_base: KnowledgeBaseOption = None,
     gateway: GatewayOption = None,
     region: RegionOption = None,
+    timeout: TimeoutOption = None,
     json: JsonOption = False,
 ) -> None:
     """Serve a web console, and Bedrock's own API, until Ctrl-C.
@@ -110,14 +119,14 @@ def serve(
 
     Of what is deployed (--stack and the like) the console alone is served.
     """
-    way = Way(function, knowledge_base, None, region, stack, gateway)
+    way = Way(function, knowledge_base, None, region, stack, gateway, timeout)
     way.check_alone(kb=kb, port=port, corpus=corpus)
     options = ConsoleOptions(console_port, corpus, repository_url, model_id, agent, region)
     if not console:
         options.check_wanted()
     if way.is_local:
         way.check_region("--model-id", "--agent", asks_aws=bool(model_id or agent))
-        _serve_local(kb, port, options if console else None, json=json)
+        _serve_local(kb, port, options if console else None, way.budget, json=json)
     elif not console:
         raise InvalidRequest("--no-console leaves nothing to serve of what is deployed")
     else:
@@ -128,7 +137,12 @@ def serve(
 
 
 def _serve_local(
-    kb: Path | None, port: int | None, options: ConsoleOptions | None, *, json: bool
+    kb: Path | None,
+    port: int | None,
+    options: ConsoleOptions | None,
+    budget: Budget,
+    *,
+    json: bool,
 ) -> None:
     from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.local.server import serve as serve_wire_api
@@ -137,7 +151,7 @@ def _serve_local(
         tell("no console:", MISSING)
         options = None
     with until_told_to_stop(), opened(kb) as found, ExitStack() as stack:
-        console = _local_console(found, options) if options else None
+        console = _local_console(found, options, budget) if options else None
 
         def ready(endpoint_url: str) -> None:
             url = stack.enter_context(console(endpoint_url)) if console else None
@@ -147,7 +161,7 @@ def _serve_local(
 
 
 def _local_console(
-    found: KnowledgeBase, options: ConsoleOptions
+    found: KnowledgeBase, options: ConsoleOptions, budget: Budget
 ) -> Callable[[str], AbstractContextManager[str]]:
     """Prepare the console: whatever is wrong with the options shows before anything is served.
 
@@ -160,7 +174,8 @@ def _local_console(
 
     log_to_standard_error()
     documents = KeptDocuments(KnowledgeBaseDocuments(found.path), options.files(found.path))
-    settings = options.settings(f"{found.path.name} ({found.chunks} chunks)")
+    about = f"{found.path.name} ({found.chunks} chunks)"
+    settings = replace(options.settings(about), budget=budget)
     advisors = options.advisors()
     return lambda url: local_console(url, documents, advisors, settings, options.port)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_rag.cli.options import Search
+from knowledge_rag.cli.options import Search, budget_of
 from knowledge_rag.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.kept_documents import Documents
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
     from knowledge_rag.orchestrator.backends.bounded import Way as BackEnd
+    from knowledge_rag.orchestrator.retrieval import Budget
 
 StackOption = Annotated[
     str | None,
@@ -54,9 +55,11 @@ class Way:
         region: of what is deployed, ``None`` for the usual one.
         stack: name of a deployment, if that is asked.
         gateway: address of a gateway, if that is asked.
+        timeout: what a query of a knowledge base here may take, in seconds; ``None`` for the
+            default.
 
     Raises:
-        InvalidRequest: these don't go together.
+        InvalidRequest: these don't go together, or the timeout is out of range.
     """
 
     function: str | None = None
@@ -65,6 +68,7 @@ class Way:
     region: str | None = None
     stack: str | None = None
     gateway: str | None = None
+    timeout: float | None = None
 
     def __post_init__(self) -> None:
         if len(named := list(self._named())) > 1:
@@ -73,6 +77,9 @@ class Way:
             raise InvalidRequest(
                 "--search: how a deployed function searches is a setting of its own"
             )
+        self.check_alone(timeout=self.timeout)
+        if self.timeout is not None:
+            budget_of(self.timeout)
 
     def _named(self) -> Iterator[str]:
         for option, given in (
@@ -99,6 +106,11 @@ class Way:
     def method(self) -> str:
         """Give the search type; ``""`` where the function's own setting decides."""
         return (self.search or Search.HYBRID).value if self.name in ("local", "retrieve") else ""
+
+    @property
+    def budget(self) -> Budget:
+        """What one query of a knowledge base here may take."""
+        return budget_of(self.timeout)
 
     def check_alone(self, **local_options: object) -> None:
         """Refuse options that only a knowledge base on this machine has.

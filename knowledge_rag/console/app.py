@@ -21,6 +21,7 @@ from knowledge_rag.console.asking import Asker
 from knowledge_rag.console.assets import read_assets
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.limits import ASK_SECONDS
 from knowledge_rag.console.measured import MeasuredRetrieval
 from knowledge_rag.console.metrics import ConsoleMetrics
 from knowledge_rag.console.pages import Pages
@@ -32,6 +33,7 @@ from knowledge_rag.console.story import utc_now
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.local.defects import described
 from knowledge_rag.orchestrator.held import tell_of
+from knowledge_rag.orchestrator.retrieval import Budget
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
@@ -56,12 +58,14 @@ class ConsoleSettings:
         repository: where documents can be changed; ``None`` if that isn't known.
         reports: the file that reports of wrong citations go to; ``None`` if none are kept.
         hosts: names that it answers to, without the port.
+        budget: of each query.
     """
 
     about: str = ""
     repository: RepositoryLinks | None = None
     reports: Path | None = None
     hosts: Sequence[str] = field(default=LOOPBACK_HOSTS)
+    budget: Budget = field(default_factory=Budget)
 
 
 def create_console(
@@ -85,7 +89,9 @@ def create_console(
     metrics = ConsoleMetrics(utc_now())
     answers = Answers()
     kept = documents or KeptDocuments(RecalledPassages(answers))
-    asker = Asker(MeasuredRetrieval(retrieval, metrics), advisors, kept, answers, metrics)
+    asked = MeasuredRetrieval(retrieval, metrics)
+    seconds = max(ASK_SECONDS, 2 * settings.budget.seconds)  # who set a longer timeout means it
+    asker = Asker(asked, advisors, kept, answers, metrics, seconds)
     api = Api(asker, Reports(settings.reports), settings.about, settings.repository)
 
     @asynccontextmanager

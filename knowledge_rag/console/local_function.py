@@ -27,13 +27,14 @@ class FunctionInItsProcess:
 
     Args:
         endpoint_url: where the function finds the knowledge base: a server of the wire API.
+        deadline_seconds: when the function gives a query up; by default as in AWS.
     """
 
     name = "local"
 
-    def __init__(self, endpoint_url: str) -> None:
+    def __init__(self, endpoint_url: str, deadline_seconds: float | None = None) -> None:
         self._endpoint_url = endpoint_url
-        self._function = FunctionProcess()
+        self._function = FunctionProcess(deadline_seconds)
 
     def prepare(self, deadline: Deadline) -> None:
         """Start the process; it has a time limit of its own."""
@@ -41,7 +42,7 @@ class FunctionInItsProcess:
         self._invoke({"query": "warm up", "max_results": 1})
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Invoke it. The function keeps a deadline of its own."""
+        """Invoke it. The function has a deadline of its own."""
         del deadline
         answer = self._invoke({**to_arguments(query), **current_ids()})
         return read_outcome(answer, max_results=query.max_results)

@@ -11,6 +11,7 @@ from knowledge_rag.console.limits import READY_SECONDS
 from knowledge_rag.console.local_function import FunctionInItsProcess
 from knowledge_rag.console.server import DEFAULT_PORT, ConsoleServer
 from knowledge_rag.local.errors import ServerFailed
+from knowledge_rag.local.timeouts import timed_out
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
 if TYPE_CHECKING:
@@ -59,14 +60,15 @@ def local_console(
         endpoint_url: of a server of the wire API, which may start a little later.
         documents: of its knowledge base.
         advisors: who can write, by name.
-        settings: what the console is like.
+        settings: what the console is like; the budget of a query is the function's, too.
         port: as :func:`running` takes it.
 
     Raises:
         ServerFailed: on entering, when the port is taken.
     """
-    function = FunctionInItsProcess(endpoint_url)
-    way = BoundedRetrieval(function)
+    budget = settings.budget
+    function = FunctionInItsProcess(endpoint_url, budget.working_seconds)
+    way = BoundedRetrieval(function, budget, timeout_notice=timed_out(budget.seconds))
     prepare = partial(way.prepare, READY_SECONDS)
     app = create_console(way, documents, advisors, settings, prepare=prepare)
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.policy_settings import SourcePolicy
@@ -120,6 +120,7 @@ def local_action_group(
     *,
     search_type: SearchType = SearchType.HYBRID,
     policy: SourcePolicy | None = None,
+    deadline_seconds: float | None = None,
 ) -> Iterator[ActionGroup]:
     """Point the function at a local server for as long as the block runs.
 
@@ -129,6 +130,7 @@ def local_action_group(
         endpoint_url: of a :class:`~knowledge_rag.local.server.LocalBedrock`.
         search_type: what the function asks for.
         policy: of sources; by default what the user's ``SOURCE_POLICY`` says.
+        deadline_seconds: when the function gives a query up; by default as in AWS.
 
     Raises:
         InvalidSettings: the policy, its scope or its day is wrong, or does not go with the search.
@@ -139,13 +141,20 @@ def local_action_group(
     chosen = {} if policy is None else {"SOURCE_POLICY": policy.value}
     _become(kept | chosen | _environment(endpoint_url, search_type))
     try:
-        load_settings(os.environ)
+        settings = load_settings(os.environ)
+        if deadline_seconds is not None:
+            settings = replace(settings, deadline_seconds=deadline_seconds)
         # only now: Powertools reads its settings when it is imported
-        from lambdas.retrieve_knowledge.handler import lambda_handler, warm_up  # noqa: PLC0415
-        from lambdas.retrieve_knowledge.service import reset  # noqa: PLC0415
+        from lambdas.retrieve_knowledge.handler import (  # noqa: PLC0415
+            WARM_UP_SECONDS,
+            lambda_handler,
+            warm_up,
+        )
+        from lambdas.retrieve_knowledge.service import reset, start  # noqa: PLC0415
 
-        reset()
-        warm_up()  # as Lambda does before the first event: no query pays for it
+        start(settings)
+        # as Lambda does before the first event: no query pays for it
+        warm_up(max(WARM_UP_SECONDS, settings.deadline_seconds))
         try:
             yield ActionGroup(lambda_handler)
         finally:

@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 FUNCTION_SECONDS: Final = 10.0
-"""How long one call may take; the function itself answers within 2 s."""
+"""How long one call may take besides a deadline of the caller's own; the function itself answers
+within 2 s unless it is given one."""
 
 START_SECONDS: Final = 30.0
 """How long the process may take to be ready, on a busy machine."""
 
 _RUN: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from knowledge_rag.local.function_process import run; run(sys.argv[2])"
+    "from knowledge_rag.local.function_process import run; run(*sys.argv[2:])"
 )
 _ROOT: Final = str(Path(__file__).parents[2])
 
@@ -38,11 +39,12 @@ class FunctionProcess:
     """The function, started when it is first called; one call at a time.
 
     Args:
-        seconds: how long one call may take.
+        deadline_seconds: when the function gives a query up; by default as in AWS.
     """
 
-    def __init__(self, seconds: float = FUNCTION_SECONDS) -> None:
-        self._seconds = seconds
+    def __init__(self, deadline_seconds: float | None = None) -> None:
+        self._deadline_seconds = deadline_seconds
+        self._seconds = FUNCTION_SECONDS + (deadline_seconds or 0.0)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._endpoint_url = ""
@@ -90,7 +92,7 @@ class FunctionProcess:
             raise FunctionFailed("the server is stopping")
         if self._process is None or self._endpoint_url != endpoint_url:
             self._kill()
-            self._process = _started(endpoint_url)
+            self._process = _started(endpoint_url, self._deadline_seconds)
             self._endpoint_url = endpoint_url
             if self._closed.is_set():  # meanwhile, before there was anything to end
                 self._kill()
@@ -110,8 +112,13 @@ class FunctionProcess:
                     _there(pipe).close()
 
 
-def run(endpoint_url: str) -> None:
-    """Be the function: answer a line with a line until there are no more."""
+def run(endpoint_url: str, deadline_seconds: str = "") -> None:
+    """Be the function: answer a line with a line until there are no more.
+
+    Args:
+        endpoint_url: where its client finds the knowledge base.
+        deadline_seconds: when it gives a query up; by default as in AWS.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to hear
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what else is printed belongs to no answer
@@ -119,7 +126,8 @@ def run(endpoint_url: str) -> None:
     from knowledge_rag.core.deadline import Deadline  # noqa: PLC0415 - only the child needs them
     from knowledge_rag.local.action_group import local_action_group  # noqa: PLC0415
 
-    with local_action_group(endpoint_url) as group:
+    deadline = float(deadline_seconds) if deadline_seconds else None
+    with local_action_group(endpoint_url, deadline_seconds=deadline) as group:
         from lambdas.retrieve_knowledge.handler import WARM_UP_SECONDS  # noqa: PLC0415
         from lambdas.retrieve_knowledge.service import service  # noqa: PLC0415
 
@@ -131,9 +139,10 @@ def run(endpoint_url: str) -> None:
             print(json.dumps(answer.envelope), file=answers, flush=True)
 
 
-def _started(endpoint_url: str) -> subprocess.Popen[bytes]:
+def _started(endpoint_url: str, deadline_seconds: float | None) -> subprocess.Popen[bytes]:
+    deadline = "" if deadline_seconds is None else str(deadline_seconds)
     return subprocess.Popen(  # noqa: S603 - this very interpreter
-        [sys.executable, "-P", "-c", _RUN, _ROOT, endpoint_url],
+        [sys.executable, "-P", "-c", _RUN, _ROOT, endpoint_url, deadline],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

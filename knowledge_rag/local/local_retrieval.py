@@ -11,8 +11,10 @@ from knowledge_rag.core.response import read_outcome
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.local.timeouts import LOCAL_TIMEOUT_SECONDS, timed_out
 from knowledge_rag.orchestrator.backends.arguments import current_ids, to_arguments
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+from knowledge_rag.orchestrator.retrieval import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.local.action_group import ActionGroup
     from knowledge_rag.local.knowledge_base import KnowledgeBase
-    from knowledge_rag.orchestrator.retrieval import Budget
 
 
 class LocalFunction:
@@ -46,7 +47,7 @@ class LocalFunction:
         """Do nothing: all is made when the block is entered."""
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Invoke it; see ``Way``. The function keeps a deadline of its own."""
+        """Invoke it; see ``Way``. The function has a deadline of its own."""
         if not self._turn.acquire(timeout=deadline.remaining()):
             raise DeadlineExceeded("other queries took too long")
         try:
@@ -75,20 +76,25 @@ def local_retrieval(
         knowledge_base: the one that is searched; the caller closes it.
         search_type: what the function asks for.
         policy: of sources; by default what the user's ``SOURCE_POLICY`` says.
-        budget: of each query.
+        budget: of each query, and so of the function behind it; 30 s by default.
 
     Raises:
         InvalidSettings: on entering, when the policy is wrong or does not go with the search.
         ServerFailed: on entering, when the local server does not start.
         ModelUnavailable: on entering, when the embedding model can't be had.
     """
+    budget = budget or Budget(LOCAL_TIMEOUT_SECONDS)
     with (
         LocalBedrock(knowledge_base) as bedrock,
         local_action_group(
-            bedrock.endpoint_url, search_type=search_type, policy=policy
+            bedrock.endpoint_url,
+            search_type=search_type,
+            policy=policy,
+            deadline_seconds=budget.working_seconds,
         ) as function,
     ):
-        retrieval = BoundedRetrieval(LocalFunction(function), budget)
+        notice = timed_out(budget.seconds)
+        retrieval = BoundedRetrieval(LocalFunction(function), budget, timeout_notice=notice)
         try:
             yield retrieval
         finally:

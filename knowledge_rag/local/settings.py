@@ -16,6 +16,7 @@ APP_NAME: Final = "knowledge-rag"
 MODEL_DIR_VARIABLE: Final = "KNOWLEDGE_RAG_MODEL_DIR"
 CACHE_DIR_VARIABLE: Final = "KNOWLEDGE_RAG_CACHE_DIR"
 DATA_DIR_VARIABLE: Final = "KNOWLEDGE_RAG_DATA_DIR"
+KNOWLEDGE_BASE_VARIABLE: Final = "KNOWLEDGE_RAG_KB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +28,28 @@ class LocalSettings:
         data_dir: the default knowledge base lives here.
         model_dir: a folder with ``model.safetensors`` and ``tokenizer.json``; ``None`` takes them
             from the installed model package.
+        knowledge_base: the file that commands use when no ``--kb`` is given; ``None`` for
+            ``knowledge.kb`` in ``data_dir``, or the sample until that exists.
     """
 
     cache_dir: Path
     data_dir: Path
     model_dir: Path | None = None
+    knowledge_base: Path | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> LocalSettings:
         """Read the settings; a variable that is absent or empty leaves the platform's default."""
         model_dir = environment.get(MODEL_DIR_VARIABLE)
+        knowledge_base = environment.get(KNOWLEDGE_BASE_VARIABLE)
         return cls(
             cache_dir=Path(environment.get(CACHE_DIR_VARIABLE) or user_cache_dir(APP_NAME)),
             data_dir=Path(environment.get(DATA_DIR_VARIABLE) or user_data_dir(APP_NAME)),
             model_dir=Path(model_dir) if model_dir else None,
+            knowledge_base=Path(knowledge_base) if knowledge_base else None,
         )
 
     @property
     def default_knowledge_base(self) -> Path:
-        """The knowledge base that commands use when none is named."""
-        return self.data_dir / "knowledge.kb"
+        """The knowledge base that commands use, and ``ingest`` makes, when no ``--kb`` is given."""
+        return self.knowledge_base or self.data_dir / "knowledge.kb"

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from knowledge_rag.core.retrieval import Query
 
 MIN_BUDGET_SECONDS: Final = 0.1
-MAX_BUDGET_SECONDS: Final = 60.0
-"""Nobody waits longer during an incident, and a knowledge base that slept wakes in half of it."""
+MAX_BUDGET_SECONDS: Final = 600.0
+"""Enough for a large knowledge base on a busy machine; a deployed one that slept wakes in 30 s."""
 
 _WORKING_SHARE: Final = DEFAULT_DEADLINE_SECONDS / RETRIEVAL_BUDGET_SECONDS
+_LONGEST_ENDING_SECONDS: Final = 1.0
+"""Kept free for the end of the work at most, however long the budget."""
 
 _logger = logging.getLogger(__name__)
 
@@ -68,9 +70,14 @@ class Budget:
                 f"seconds, not {self.seconds}"
             )
 
+    @property
+    def working_seconds(self) -> float:
+        """After how many seconds the work stops, so that its end lands in the budget."""
+        return max(self.seconds * _WORKING_SHARE, self.seconds - _LONGEST_ENDING_SECONDS)
+
     def deadline(self) -> Deadline:
-        """Give the instant, from now, at which the work stops, so that its end lands in the budget."""
-        return Deadline.after(self.seconds * _WORKING_SHARE)
+        """Return the instant, from now, at which the work stops."""
+        return Deadline.after(self.working_seconds)
 
 
 async def gather(

@@ -139,15 +139,18 @@ def _ask(current: Service, run: _Run, query: Query) -> Retrieval:
     return retrieval
 
 
-def warm_up() -> None:
+def warm_up(seconds: float = WARM_UP_SECONDS) -> None:
     """Make what outlives a call before the first one comes, as Lambda's init does.
 
     Init has more CPU and does not count towards the first query's budget. What is wrong with the
     settings is said at the first call, when there is somebody to answer; so is what keeps the
     client from being made: init has 10 s, after which Lambda starts anew.
+
+    Args:
+        seconds: how long to wait for the client.
     """
     with suppress(InvalidSettings, DeadlineExceeded):
-        service(Deadline.after(WARM_UP_SECONDS)).client.prepare()
+        service(Deadline.after(seconds)).client.prepare()
 
 
 if "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ:

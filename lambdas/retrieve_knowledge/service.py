@@ -61,6 +61,20 @@ def service(deadline: Deadline | None = None) -> Service:
     return making.result
 
 
+def start(settings: Settings) -> None:
+    """Make the service with other settings than the environment's, in place of any there is.
+
+    The local commands wait longer than a deployed function may.
+
+    Args:
+        settings: for all calls until :func:`reset`.
+    """
+    global _making  # noqa: PLW0603 - one a process
+    reset()
+    with _lock:
+        _making = Background("service", lambda: _make(settings))
+
+
 def reset() -> None:
     """Close the service, if there is one; the next call makes another from the environment."""
     global _making

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from knowledge_rag.cli.knowledge_bases import USING_SAMPLE
 from tests.support.command_zygote import Zygote
 from tests.support.launch import CANNOT
 from tests.support.local import CORPUS, PROJECT
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 COMMAND = Path(sys.executable).parent / "knowledge-rag"
 LAUNCHER = Path(__file__).with_name("launch.py")
+OF_SAMPLE = f"{USING_SAMPLE}\n"
+"""What standard error says each time that the sample knowledge base is asked for want of another."""
 SECONDS = 60
 """No command of a test may take longer."""
 FRESH = bool(os.environ.get("KNOWLEDGE_RAG_TEST_FRESH_COMMANDS"))

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from tests.support.cli import assert_verbatim, lines_of
+from tests.support.cli import OF_SAMPLE, assert_verbatim, lines_of
 from tests.support.local import CORPUS, PROJECT, write_files
 from tests.system.conftest import QUESTION
 from tests.unit.orchestrator.schema import VALIDATOR
@@ -74,7 +74,7 @@ def test_a_command_works_at_once_because_the_sample_knowledge_base_is_made(cli):
     ran = cli("retrieve", QUESTION, "--json")
     assert ran.code == 0
     documents = len([*CORPUS.rglob("*.md")])
-    assert ran.err == f"made the sample knowledge base ({documents} documents)\n"
+    assert ran.err == (f"made the sample knowledge base ({documents} documents)\n{OF_SAMPLE}")
     assert_verbatim(ran.json["results"])
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.support.cli import OF_SAMPLE
 from tests.support.local import CORPUS
 from tests.unit.orchestrator.schema import VALIDATOR
 
@@ -40,7 +41,7 @@ def answers(settled, first_use, tmp_path_factory):
 
 def test_steps_stand_with_the_lines_that_say_so(answers):
     ran = answers["text"]
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (0, OF_SAMPLE)
     assert "aws rds failover-db-cluster" in ran.out
     assert "runbooks/rds-failover.md:87" in ran.out
     assert "INC-2024-001: " in ran.out
@@ -51,7 +52,7 @@ def test_steps_stand_with_the_lines_that_say_so(answers):
 @pytest.mark.parametrize("name", ["json", "incident"])
 def test_json_is_the_partial_state_and_every_citation_is_lines_of_the_file(answers, name):
     ran = answers[name]
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (0, OF_SAMPLE)
     output = ran.json["agent_outputs"]["knowledge-rag"]
     VALIDATOR.validate(output)
     guidance = output["recommendation"]["guidance"]
@@ -66,7 +67,7 @@ def test_json_is_the_partial_state_and_every_citation_is_lines_of_the_file(answe
 
 def test_nothing_documented_is_said_and_exits_1(answers):
     ran = answers["nothing"]
-    assert (ran.code, ran.err) == (1, "")
+    assert (ran.code, ran.err) == (1, OF_SAMPLE)
     assert ran.out.startswith("No documented guidance found for this scenario\n")
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.support.cli import assert_one_line, assert_verbatim, unprivileged
+from tests.support.cli import OF_SAMPLE, assert_one_line, assert_verbatim, unprivileged
 from tests.support.local import write_files
 from tests.support.seals import seal_anew
 
@@ -42,14 +42,14 @@ def variants(settled, first_use):
 
 @pytest.mark.parametrize("variant", ["hybrid", "semantic", "service", "two"])
 def test_however_one_searches_results_are_verbatim(variant, variants):
-    assert (variants[variant].code, variants[variant].err) == (0, "")
+    assert (variants[variant].code, variants[variant].err) == (0, OF_SAMPLE)
     assert variants[variant].json["status"] == "ok"
     assert_verbatim(variants[variant].json["results"])
 
 
 def test_a_person_sees_at_most_so_many_results(variants):
     ran = variants["text"]
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (0, OF_SAMPLE)
     assert ran.out.count("[Source: ") == 2
     assert "\x1b" not in ran.out
 
@@ -71,7 +71,7 @@ def test_filters_let_only_such_documents_through(variants):
 def test_what_is_not_documented_is_said_and_exits_1(variants):
     assert variants["nothing"].code == 1
     assert variants["nothing"].out.startswith("Nothing documented: ")
-    assert variants["nothing"].err == ""
+    assert variants["nothing"].err == OF_SAMPLE
     assert variants["filtered out"].code == 1
     assert variants["filtered out"].json == {"results": [], "status": "no_match"}
 
@@ -128,7 +128,7 @@ def test_text_is_shown_where_the_terminal_knows_no_unicode(cli, hostile):
 def test_commands_at_the_same_time_do_not_get_in_each_others_way(sample):
     ask = ("retrieve", "SQS queue is backing up", "--json")
     ran = sample.each({str(number): ask for number in range(3)})
-    assert {(one.code, one.err) for one in ran.values()} == {(0, "")}
+    assert {(one.code, one.err) for one in ran.values()} == {(0, OF_SAMPLE)}
 
 
 def test_a_sample_knowledge_base_that_may_only_be_read_is_read(sample, cli):
@@ -140,7 +140,7 @@ def test_a_sample_knowledge_base_that_may_only_be_read_is_read(sample, cli):
         ran = unprivileged(cli, "retrieve", "SQS queue is backing up", "--json")
     finally:
         cli.data.chmod(0o755)
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (0, OF_SAMPLE)
     assert_verbatim(ran.json["results"])
 
 
@@ -158,5 +158,5 @@ def test_the_users_environment_changes_no_answer(sample):
         AWS_LAMBDA_INITIALIZATION_TYPE="on-demand",
         HTTP_PROXY="http://127.0.0.1:9",
     )
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (0, OF_SAMPLE)
     assert ran.json["results"] == plain.json["results"]

@@ -10,7 +10,14 @@ from contextlib import contextmanager
 import pytest
 from mcp import StdioServerParameters
 
-from tests.support.cli import COMMAND, SECONDS, assert_one_line, assert_verbatim, lines_of
+from tests.support.cli import (
+    COMMAND,
+    OF_SAMPLE,
+    SECONDS,
+    assert_one_line,
+    assert_verbatim,
+    lines_of,
+)
 from tests.support.local import CORPUS, PROJECT
 from tests.support.mcp_served import talking, texts
 
@@ -128,7 +135,7 @@ def test_it_ends_when_told_though_its_client_says_nothing(sample):
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 0
         assert process.stdout.read() == b""
-        assert process.stderr.read() == b""
+        assert process.stderr.read() == OF_SAMPLE.encode()
 
 
 def test_what_is_wrong_with_the_command_is_told_in_one_line(cli, tmp_path):

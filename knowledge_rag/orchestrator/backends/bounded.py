@@ -7,6 +7,7 @@ import contextvars
 import logging
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from knowledge_rag.core.deadline import Deadline
@@ -85,15 +86,25 @@ class BoundedRetrieval:
     Args:
         way: whom to ask; closed by :meth:`close`.
         budget: of each query.
+        timeout_notice: what the reader is told of a query that took too long, if anything.
     """
 
-    def __init__(self, way: Way, budget: Budget | None = None) -> None:
+    def __init__(
+        self, way: Way, budget: Budget | None = None, *, timeout_notice: str | None = None
+    ) -> None:
         self._way = way
         self._budget = budget or Budget()
+        self._timeout_notice = timeout_notice
         self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix=way.name)
 
     async def retrieve(self, query: Query) -> RetrievalOutcome:
         """Ask one question; see the interface."""
+        outcome = await self._retrieved(query)
+        if outcome.reason is Reason.TIMEOUT and outcome.notice is None:
+            return replace(outcome, notice=self._timeout_notice)
+        return outcome
+
+    async def _retrieved(self, query: Query) -> RetrievalOutcome:
         deadline = self._budget.deadline()
         try:
             async with asyncio.timeout(self._budget.seconds):

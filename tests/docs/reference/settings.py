@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _FOLDERS: Final = {
+    local.KNOWLEDGE_BASE_VARIABLE: ("knowledge_base", "your own, else the sample"),
     local.DATA_DIR_VARIABLE: ("data_dir", "your platform's data folder"),
     local.CACHE_DIR_VARIABLE: ("cache_dir", "your platform's cache folder"),
     local.MODEL_DIR_VARIABLE: ("model_dir", "the installed model"),

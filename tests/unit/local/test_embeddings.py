@@ -174,6 +174,8 @@ def test_settings_come_from_the_environment():
     )
     assert read == LocalSettings(Path("/c"), Path("/d"), Path("/m"))
     assert read.default_knowledge_base == Path("/d/knowledge.kb")
+    named = LocalSettings.from_environment({"KNOWLEDGE_RAG_KB": "team.kb"})
+    assert named.default_knowledge_base == Path("team.kb")
     assert LocalSettings.from_environment({}).model_dir is None
 
 

@@ -117,14 +117,38 @@ def test_the_work_stops_before_the_budget_is_over():
     assert budgets[0] <= 9
 
 
-@pytest.mark.parametrize("seconds", [0.0, -1.0, 0.05, 61.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("seconds", [0.0, -1.0, 0.05, 601.0, float("nan"), float("inf")])
 def test_a_budget_that_nobody_can_mean_is_refused(seconds):
     with pytest.raises(InvalidSettings, match="budget"):
         Budget(seconds)
 
 
-def test_the_usual_budget_is_two_seconds():
+def test_the_usual_budget_is_two_seconds_and_its_work_stops_a_little_earlier():
     assert Budget().seconds == 2.0
+    assert Budget().working_seconds == pytest.approx(1.8)
+    assert Budget(30).working_seconds == 29.0
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        raising(DeadlineExceeded("late")),
+        Playing(lambda *_: RetrievalOutcome(Status.DEGRADED, reason=Reason.TIMEOUT)),
+    ],
+)
+def test_the_reader_of_a_query_that_took_too_long_is_told_what_helps(way):
+    with closing(BoundedRetrieval(way, timeout_notice="wait longer")) as retrieval:
+        (outcome,) = asyncio.run(gather([Query("q")], retrieval))
+    assert (outcome.reason, outcome.notice) == (Reason.TIMEOUT, "wait longer")
+
+
+def test_a_notice_of_the_other_side_and_other_reasons_are_left_alone():
+    said = RetrievalOutcome(Status.DEGRADED, reason=Reason.TIMEOUT, notice="its own")
+    throttled = RetrievalOutcome(Status.DEGRADED, reason=Reason.THROTTLED)
+    for outcome in (said, throttled):
+        way = Playing(lambda *_, outcome=outcome: outcome)
+        with closing(BoundedRetrieval(way, timeout_notice="wait longer")) as retrieval:
+            assert asyncio.run(gather([Query("q")], retrieval)) == (outcome,)
 
 
 def test_outcomes_come_in_the_order_of_the_queries_and_no_query_has_more_than_its_results():
