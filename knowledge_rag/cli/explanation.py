@@ -17,7 +17,9 @@ _NUMBERS = 2
 """Columns that are set to the right."""
 
 
-def show_explanation(console: Console, explanation: Mapping[str, Any]) -> None:
+def show_explanation(
+    console: Console, explanation: Mapping[str, Any], *, one_document: bool = False
+) -> None:
     """Show the ``explanation`` of an answer for a person.
 
     Of the results that are not shown, only those are listed that would be without the policy.
@@ -25,20 +27,22 @@ def show_explanation(console: Console, explanation: Mapping[str, Any]) -> None:
     Args:
         console: where to.
         explanation: of the answer.
+        one_document: whether one was asked for, whose lines no policy rearranges.
     """
     if "order" not in explanation:
-        console.print(f"policy {explanation['policy']}: the order is that of the knowledge base")
+        order = "document's lines" if one_document else "knowledge base"
+        console.print(f"policy {explanation['policy']}: the order is that of the {order}")
         return
     asked = "asks for a date" if explanation["date_related"] else "does not ask for a date"
     today = f", today is {explanation['today']}" if explanation["date_related"] else ""
     console.print(f"policy {explanation['policy']}: the question {asked}{today}", style="bold")
-    order: Sequence[Mapping[str, Any]] = explanation["order"]
-    shown = sum(entry["shown"] for entry in order)
-    listed = [entry for entry in order if entry["shown"] or entry["before"] <= shown]
+    entries: Sequence[Mapping[str, Any]] = explanation["order"]
+    shown = sum(entry["shown"] for entry in entries)
+    listed = [entry for entry in entries if entry["shown"] or entry["before"] <= shown]
     for line in _table([_HEADINGS, *map(_cells, listed)]):
         console.print(neutralise(line))
-    if len(listed) < len(order):
-        console.print(f"and {len(order) - len(listed)} more behind them", style="dim")
+    if len(listed) < len(entries):
+        console.print(f"and {len(entries) - len(listed)} more behind them", style="dim")
 
 
 def _cells(entry: Mapping[str, Any]) -> tuple[str, ...]:

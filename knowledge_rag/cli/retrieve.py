@@ -29,7 +29,7 @@ def retrieve(
         typer.Option(
             "--filter",
             metavar="KEY=VALUE",
-            help="Only documents with this document_type or service.",
+            help="Only documents with this document_type or service, or the one source_file, in line order.",
         ),
     ] = None,
     policy: Annotated[
@@ -53,6 +53,7 @@ def retrieve(
     from knowledge_rag.cli.evidence import exit_code_of, show_outcome
     from knowledge_rag.cli.explanation import show_explanation
     from knowledge_rag.cli.knowledge_bases import asked, chosen
+    from knowledge_rag.core.metadata import SOURCE_FILE
     from knowledge_rag.core.outcome import Reason
     from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.local.timeouts import timed_out
@@ -74,7 +75,8 @@ def retrieve(
     else:
         show_outcome(out(), answer.body, path)
         if "explanation" in answer.body:
-            show_explanation(out(), answer.body["explanation"])
+            explanation, one_document = answer.body["explanation"], SOURCE_FILE in event
+            show_explanation(out(), explanation, one_document=one_document)
     raise typer.Exit(exit_code_of(answer.body))
 
 

@@ -41,6 +41,7 @@ _METADATA: Final = (
     "owner",
     "last_reviewed",
     "tags",
+    "alerts",
 )
 
 _OF_THE_LINES: Final = frozenset({"lines", "pages", "sections", "hidden"})

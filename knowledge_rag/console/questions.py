@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.console.bodies import only, text_in
 from knowledge_rag.console.errors import Refused
-from knowledge_rag.console.limits import MAX_FILTER_CHARACTERS
+from knowledge_rag.console.limits import MAX_BODY_BYTES, MAX_FILTER_CHARACTERS
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.metadata import DOCUMENT_TYPE
+from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
 from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.queries import queries_for
+from knowledge_rag.orchestrator.queries import build_queries, queries_for
 from knowledge_rag.orchestrator.state import one_line
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _TYPES: Final = frozenset(kind.value for kind in DocumentType)
 _RUNBOOK: Final = DocumentType.RUNBOOK.value
+_FILTERS: Final = tuple(name for name in FILTER_KEYS if name != SOURCE_FILE)
+"""Without that of one document: no evidence floor applies to it, so a question would never be told that
+nothing is documented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +34,29 @@ class Question:
     Args:
         text: one line, not blank, at most MAX_QUERY_CHARACTERS.
         advisor: the name of who is to write.
-        filters: from names in FILTER_KEYS to the value that a document must have.
+        filters: from ``document_type`` and ``service`` to the value that a document must have.
+        pasted: the incident whose JSON was pasted as the question; ``None`` for a question in words.
     """
 
     text: str
     advisor: str
     filters: Mapping[str, str] = field(default_factory=dict)
+    pasted: Incident | None = None
 
     @property
     def incident(self) -> Incident:
-        """What is known: the question is what it is about."""
-        return Incident(title=one_line(self.text) or "")
+        """What is known: the pasted incident; else the question is what it is about."""
+        return self.pasted or Incident(title=one_line(self.text) or "")
 
     def queries(self) -> tuple[Query, ...]:
-        """Give the queries; a filter that the reader set holds for each of them."""
-        return queries_for(self.text, self.filters)
+        """Return the queries; a filter that the reader set holds for each of them."""
+        if self.pasted is None:
+            return queries_for(self.text, self.filters)
+        return tuple(
+            replace(query, filters={**query.filters, **self.filters})
+            for query in build_queries(self.pasted)
+            if all(query.filters.get(name, it) == it for name, it in self.filters.items())
+        )
 
 
 def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
@@ -58,16 +69,27 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     Raises:
         Refused: it is no question, or names what there is not.
     """
-    only(body, "question", "advisor", *FILTER_KEYS)
-    asked = " ".join(text_in(body, "question", MAX_QUERY_CHARACTERS, required=True).split())
+    only(body, "question", "advisor", *_FILTERS)
+    pasted = Incident.pasted_in(text_in(body, "question", MAX_BODY_BYTES))
+    if pasted is None:
+        asked = " ".join(text_in(body, "question", MAX_QUERY_CHARACTERS, required=True).split())
+    else:
+        asked = _named(pasted)
     if not any(character.isalnum() for character in asked):
         raise Refused(400, "question has no letter and no digit")
     filters = {
-        name: value for name in FILTER_KEYS if (value := text_in(body, name, MAX_FILTER_CHARACTERS))
+        name: value for name in _FILTERS if (value := text_in(body, name, MAX_FILTER_CHARACTERS))
     }
     if filters.get(DOCUMENT_TYPE, _RUNBOOK) not in _TYPES:
         raise Refused(400, f"document_type must be one of {', '.join(sorted(_TYPES))}")
     advisor = text_in(body, "advisor", MAX_FILTER_CHARACTERS) or next(iter(advisors))
     if advisor not in advisors:
         raise Refused(400, f"advisor must be one of {', '.join(advisors)}")
-    return Question(asked, advisor, filters)
+    return Question(asked, advisor, filters, pasted)
+
+
+def _named(incident: Incident) -> str:
+    """Return what a pasted incident is called where questions are listed."""
+    name, title = incident.alert_name, incident.title
+    texts = (title if name in title else name, incident.description, *incident.signals)
+    return next(filter(None, texts), incident.service)

@@ -21,6 +21,9 @@ _KEY = re.compile(
 )
 """A top-level key: one word, as metadata has; a heading or a sentence is none."""
 _COMMENT = re.compile(r"(?:^|[ \t])#.*\Z")
+_INLINE_COMMENT = re.compile(r"""("[^"]*"|'[^']*')|(?:^|[ \t])#.*\Z""")
+"""Quoted text, which holds no comment, or a comment."""
+_INLINE_ITEM = re.compile(r"""\s*((?:"[^"]*"|'[^']*')?[^,]*)(?:,|\Z)""")
 _MAX_LENGTH: Final = 65_536
 """Characters of front matter at most; a rule much further down is a rule."""
 
@@ -108,13 +111,19 @@ def _value(scalar: str | list[str], nested: list[str]) -> str | list[str]:
     if text[:1] in ("|", ">"):
         return " ".join(inner)
     if text.startswith("["):
-        joined = " ".join([text, *inner])
-        return [item for part in joined.strip("[] ").split(",") if (item := _scalar(part))]
+        return _inline_list([text, *inner])
     if not text and inner and all(line.startswith("-") for line in inner):
-        return [item for line in inner if (item := _scalar(line[1:])) and not _KEY.match(item)]
+        items = [line[1:].strip() for line in inner]
+        return [value for item in items if not _KEY.match(item) and (value := _scalar(item))]
     if not text:
         return ""
     return _scalar(" ".join([text, *inner]))
+
+
+def _inline_list(lines: list[str]) -> list[str]:
+    joined = " ".join(_INLINE_COMMENT.sub(lambda found: found[1] or "", line) for line in lines)
+    items = _INLINE_ITEM.findall(joined.strip("[] "))
+    return [value for item in items if (value := _scalar(item))]
 
 
 def _scalar(text: str) -> str:

@@ -11,6 +11,7 @@ of it can rewrite the proof too.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from datetime import date
 from typing import TYPE_CHECKING, Final
@@ -43,15 +44,23 @@ PAGE: Final = "page"
 DATES: Final = "dates"
 """ISO dates that a chunk's lines name, sorted; found at ingest, see ``extract/dates.py``."""
 TAGS: Final = "tags"
+ALERTS: Final = "alerts"
+"""Names of the alerts that a document is filed under: ``alerts`` or ``alert`` of its front matter."""
 
 SECTION_SEPARATOR: Final = " > "
 """Joins a section path into one string, as it is stored and shown."""
 
 FRONT_MATTER_FIELDS: Final = ("service", "severity", "incident_id", "owner", "last_reviewed")
-"""Front-matter scalars worth filtering on or showing; ``tags`` travels as a list."""
+"""Front-matter scalars worth filtering on or showing; ``tags`` and ``alerts`` travel as lists."""
+
+LIST_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {TAGS: (TAGS,), ALERTS: (ALERTS, "alert")}
+"""Metadata that are lists, each with the names that front matter has for it; one value is a list of one."""
+
+MAX_METADATA_BYTES: Final = 1024
+"""What S3 Vectors takes a chunk; more would fail the whole document."""
 
 SHOWN_FIELDS: Final = (
-    TITLE, DOCUMENT_TYPE, SECTION_PATH, *FRONT_MATTER_FIELDS, TAGS, SOURCE_URL, PAGE, DATES,
+    TITLE, DOCUMENT_TYPE, SECTION_PATH, *FRONT_MATTER_FIELDS, TAGS, ALERTS, SOURCE_URL, PAGE, DATES,
     DOCUMENT_SHA256, CONTENT_SHA256, CHUNK_ID,
 )  # fmt: skip
 """Metadata that a retrieval result carries to its reader, in this order."""
@@ -65,7 +74,10 @@ def stored_text(chunk: Chunk) -> str:
 
 
 def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
-    """Give the metadata that is stored beside :func:`stored_text`; integers stay integers."""
+    """Return the metadata that is stored beside :func:`stored_text`; integers stay integers.
+
+    The last of ``alerts`` are left out where they would take the whole over MAX_METADATA_BYTES.
+    """
     metadata: dict[str, MetadataValue] = {
         SOURCE_FILE: chunk.document.source_file,
         START_LINE: chunk.start_line,
@@ -81,14 +93,41 @@ def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
     }
     if chunk.page is not None:
         metadata[PAGE] = chunk.page
+    front_matter = chunk.document.front_matter
+    for name in (*FRONT_MATTER_FIELDS, SOURCE_URL):
+        value = front_matter.get(name)
+        if value and isinstance(value, str):
+            metadata[name] = value
+    if tags := _listed(TAGS, front_matter):
+        metadata[TAGS] = tags
+    if alerts := _listed(ALERTS, front_matter):
+        metadata |= _fitting_alerts(metadata, alerts)
     if chunk.dates:
         metadata[DATES] = list(chunk.dates)
-    front_matter = chunk.document.front_matter
-    for name in (*FRONT_MATTER_FIELDS, SOURCE_URL, TAGS):
-        value = front_matter.get(name)
-        if value and (name == TAGS or isinstance(value, str)):
-            metadata[name] = [value] if name == TAGS and isinstance(value, str) else value
     return metadata
+
+
+def metadata_bytes(metadata: Mapping[str, MetadataValue]) -> int:
+    """Return the bytes that metadata take as JSON; see MAX_METADATA_BYTES."""
+    return len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _listed(name: str, front_matter: Mapping[str, str | list[str]]) -> list[str]:
+    """Return the values of a list field, each once, whichever of its names they stand under."""
+    values: dict[str, None] = {}
+    for key in LIST_FIELDS[name]:
+        value = front_matter.get(key, [])
+        values |= dict.fromkeys([value] if isinstance(value, str) else value)
+    return [value for value in values if value]
+
+
+def _fitting_alerts(
+    metadata: Mapping[str, MetadataValue], alerts: list[str]
+) -> dict[str, MetadataValue]:
+    if metadata_bytes(metadata) <= MAX_METADATA_BYTES:
+        while alerts and metadata_bytes({**metadata, ALERTS: alerts}) > MAX_METADATA_BYTES:
+            alerts = alerts[:-1]
+    return {ALERTS: alerts} if alerts else {}
 
 
 def prove(text: object, metadata: object, score: object = None) -> RetrievalResult | DropReason:
@@ -212,10 +251,10 @@ def _dates(value: object) -> list[str] | None:
     return [day for day in value if _is_iso_date(day)] if isinstance(value, list) else None
 
 
-def _tags(value: object) -> list[str] | None:
+def _texts(value: object) -> list[str] | None:
     if not isinstance(value, list):
         return None
-    return [tag for tag in value if isinstance(tag, str) and _showable(tag)]
+    return [text for text in value if isinstance(text, str) and _showable(text)]
 
 
 def _digest(value: object) -> str | None:
@@ -225,7 +264,8 @@ def _digest(value: object) -> str | None:
 _READERS: Final[Mapping[str, Callable[[object], MetadataValue | None]]] = {
     PAGE: _page,
     DATES: _dates,
-    TAGS: _tags,
+    TAGS: _texts,
+    ALERTS: _texts,
     DOCUMENT_SHA256: _digest,
     CONTENT_SHA256: _digest,
 }

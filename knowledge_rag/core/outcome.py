@@ -90,7 +90,8 @@ class RetrievalOutcome:
 
     Args:
         status: how it ended.
-        results: the evidence, best first; empty unless ``status`` is ``ok``.
+        results: the evidence, best first, or in line order if one document was asked for; empty
+            unless ``status`` is ``ok``.
         reason: why, when degraded; else ``None``.
         dropped: how many returned results were not shown, by reason.
         notice: a sentence for the reader, where there is something to know; else ``None``.

@@ -1,4 +1,9 @@
-"""One query against the knowledge base: ask, prove, select."""
+"""One query against the knowledge base: ask, prove, select.
+
+A query that is filtered on ``source_file`` asks for a document that is already known, so three rules
+differ: the evidence floor does not apply; the best ``max_results`` passages come in the order of their
+lines, with the scores that the service gave; a source policy does not rearrange them.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +11,21 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import FORESEEN, MAX_CODE_CHARACTERS, as_failure
+from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
 from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, Status
 from knowledge_rag.core.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.core.policy import Arrangement
     from knowledge_rag.core.policy_settings import SourcePriority
 
@@ -29,8 +38,8 @@ MAX_SERVICE_RESULTS: Final = 100
 SPARE_RESULTS: Final = 5
 """Asked for on top, to make up for results that are dropped."""
 
-FILTER_KEYS: Final = ("document_type", "service")
-"""Metadata that a caller may filter on."""
+FILTER_KEYS: Final = (DOCUMENT_TYPE, "service", SOURCE_FILE)
+"""Metadata that a caller may filter on; see the module for what a filter on SOURCE_FILE changes."""
 
 UNPROVEN: Final = frozenset({DropReason.NOT_TEXT, DropReason.NO_CITATION, DropReason.NOT_PROVEN})
 """Drops that mean the knowledge base holds what it should not."""
@@ -39,6 +48,8 @@ NO_INTERVENTION: Final = (None, "NONE")
 """Values of ``guardrailAction`` that let the results through; any other one stops them."""
 
 TOO_LARGE_NOTICE: Final = "Passages were found, but each is too large for this caller."
+
+MORE_NOTICE: Final = "This document may have more passages than these."
 
 
 class SearchType(StrEnum):
@@ -90,7 +101,8 @@ class Query:
     Args:
         text: not blank, at most MAX_QUERY_CHARACTERS.
         max_results: 1..MAX_SERVICE_RESULTS.
-        filters: from names in FILTER_KEYS to the value that a result must have.
+        filters: from names in FILTER_KEYS to the value that a result must have; that of SOURCE_FILE
+            is a path as in a citation.
 
     Raises:
         ValueError: an argument is outside these bounds.
@@ -107,6 +119,13 @@ class Query:
             raise ValueError(f"max_results {self.max_results}")
         if not set(self.filters) <= set(FILTER_KEYS):
             raise ValueError(f"filters {sorted(self.filters)}")
+        if self.source_file is not None:
+            check_source_file(self.source_file)
+
+    @property
+    def source_file(self) -> str | None:
+        """The one document that is asked for; ``None`` where all are searched."""
+        return self.filters.get(SOURCE_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +161,8 @@ class Retriever:
     def retrieve(self, query: Query, deadline: Deadline) -> Retrieval:
         """Search, and prove each result.
 
+        A query for one document follows rules of its own, see the module.
+
         Args:
             query: the question.
             deadline: by which the service must have answered and its results be proven.
@@ -149,18 +170,19 @@ class Retriever:
         Raises:
             RetrievalFailed: it could not be searched, or a guardrail intervened.
         """
-        if self._settings.priority is not None:
+        if self._settings.priority is not None and query.source_file is None:
             # off by default, and then nothing of it is loaded
             from knowledge_rag.core.policy_retrieval import prioritised  # noqa: PLC0415
 
             return prioritised(self.found, query, self._settings, deadline)
         answer = self.found(retrieve_request(query, self._settings), deadline)
+        floor = self._settings.evidence_floor if query.source_file is None else None
         try:
-            outcome = select(
-                answer.items, query.max_results, self._settings.evidence_floor, deadline
-            )
+            outcome = select(answer.items, query.max_results, floor, deadline)
         except DeadlineExceeded as error:
             raise as_failure(error) from error
+        if query.source_file is not None:
+            outcome = _in_line_order(outcome, more=len(answer.items) >= _wanted(query))
         return Retrieval(outcome, answer.request_id)
 
     def found(self, request: Mapping[str, Any], deadline: Deadline) -> Found:
@@ -213,7 +235,7 @@ def retrieve_request(
         scope: a metadata filter that results have to pass beside the query's own.
     """
     search: dict[str, Any] = {
-        "numberOfResults": results or min(query.max_results + SPARE_RESULTS, MAX_SERVICE_RESULTS),
+        "numberOfResults": results or _wanted(query),
         "overrideSearchType": settings.search_type.value,
     }
     conditions: list[Mapping[str, object]] = [
@@ -236,6 +258,11 @@ def retrieve_request(
             "guardrailVersion": settings.guardrail.version,
         }
     return request
+
+
+def _wanted(query: Query) -> int:
+    """Return how many results to ask the service for."""
+    return min(query.max_results + SPARE_RESULTS, MAX_SERVICE_RESULTS)
 
 
 def select(
@@ -264,8 +291,63 @@ def select(
     return selection.outcome(tuple(selection.kept.values()))
 
 
+def is_whole_document(query: Query, outcome: RetrievalOutcome) -> bool:
+    """Return whether an outcome is known to hold every passage of the document that was asked for.
+
+    The answer is the same for every caller. ``dropped`` doesn't travel, so the notice reports what the
+    function dropped, and ``dropped`` what the caller's side did.
+
+    Args:
+        query: with a filter on SOURCE_FILE.
+        outcome: what it gave, by whichever way.
+    """
+    return (
+        outcome.status is Status.OK
+        and outcome.notice is None
+        and not _missing(outcome)
+        and len(outcome.results) < query.max_results
+        and all(result.citation.source_file == query.source_file for result in outcome.results)
+    )
+
+
+def _in_line_order(outcome: RetrievalOutcome, *, more: bool) -> RetrievalOutcome:
+    """Order the passages of one document by lines; a notice counts those that are missing.
+
+    Args:
+        outcome: best first.
+        more: whether the service gave as many as it was asked for, so that there may be more.
+    """
+    missing = _missing(outcome)
+    notice = MORE_NOTICE if more else None
+    if missing:
+        count = f"At least {missing}" if more else f"{missing}"
+        notice = _of_document(count, missing, "not shown")
+    results = sorted(outcome.results, key=_lines)
+    return replace(outcome, results=tuple(results), notice=notice)
+
+
+def _missing(outcome: RetrievalOutcome) -> int:
+    """Count the passages that were found and are not shown; a duplicate's lines are."""
+    return sum(
+        count for reason, count in outcome.dropped.items() if reason is not DropReason.DUPLICATE
+    )
+
+
+def _of_document(count: str, number: int, what: str) -> str:
+    subject = "passage of this document is" if number == 1 else "passages of this document are"
+    return f"{count} {subject} {what}."
+
+
+def _lines(result: RetrievalResult) -> tuple[int, int]:
+    return result.citation.start_line, result.citation.end_line
+
+
 def fit(
-    outcome: RetrievalOutcome, max_bytes: int, size: Callable[[RetrievalOutcome], int]
+    outcome: RetrievalOutcome,
+    max_bytes: int,
+    size: Callable[[RetrievalOutcome], int],
+    *,
+    one_document: bool = False,
 ) -> RetrievalOutcome:
     """Drop whole results, lowest ranks first, until the answer is small enough.
 
@@ -276,22 +358,45 @@ def fit(
         outcome: what was found.
         max_bytes: what the caller's side takes.
         size: gives the bytes that an outcome takes when sent; more results take more.
+        one_document: whether the results are one document's, in line order: the lowest scores then
+            go first, and a notice counts them.
     """
     if not outcome.results or size(outcome) <= max_bytes:
         return outcome
-    results = [r for r in outcome.results if size(replace(outcome, results=(r,))) <= max_bytes]
+
+    def holding(results: Sequence[RetrievalResult]) -> RetrievalOutcome:
+        return _less(outcome, results, one_document=one_document)
+
+    ranked = sorted(outcome.results, key=_score, reverse=True) if one_document else outcome.results
+    results = [result for result in ranked if size(holding([result])) <= max_bytes]
     # Measuring is writing the answer: by halves, or a hundred results would be written for seconds.
     room = bisect_right(
-        range(1, len(results) + 1),
-        max_bytes,
-        key=lambda count: size(replace(outcome, results=tuple(results[:count]))),
+        range(1, len(results) + 1), max_bytes, key=lambda count: size(holding(results[:count]))
     )
     del results[room:]
-    dropped = Counter(outcome.dropped)
-    dropped[DropReason.OVER_SIZE] += len(outcome.results) - len(results)
     if not results:
+        dropped = Counter(outcome.dropped)
+        dropped[DropReason.OVER_SIZE] += len(outcome.results)
         return degraded(Reason.UNVERIFIABLE_RESULTS, dropped, TOO_LARGE_NOTICE)
-    return replace(outcome, results=tuple(results), dropped=dict(dropped))
+    return holding(results)
+
+
+def _less(
+    outcome: RetrievalOutcome, results: Sequence[RetrievalResult], *, one_document: bool
+) -> RetrievalOutcome:
+    over_size = len(outcome.results) - len(results)
+    dropped = Counter(outcome.dropped)
+    dropped[DropReason.OVER_SIZE] += over_size
+    notice = outcome.notice
+    if one_document:
+        results = sorted(results, key=_lines)
+        told = _of_document(f"{over_size}", over_size, "left out to keep the answer small")
+        notice = " ".join(filter(None, (notice, told)))
+    return replace(outcome, results=tuple(results), dropped=dict(dropped), notice=notice)
+
+
+def _score(result: RetrievalResult) -> float:
+    return -inf if result.relevance_score is None else result.relevance_score
 
 
 def degraded(

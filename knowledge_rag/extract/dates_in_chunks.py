@@ -5,13 +5,12 @@ Fenced code is not read: a sample log or a command's argument says nothing of wh
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left, bisect_right
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.metadata import to_metadata
+from knowledge_rag.core.metadata import MAX_METADATA_BYTES, metadata_bytes, to_metadata
 from knowledge_rag.extract.dates import find_dates
 
 if TYPE_CHECKING:
@@ -21,11 +20,8 @@ if TYPE_CHECKING:
     from knowledge_rag.extract.dates import DateOrder
 
 MAX_DATES: Final = 8
-"""Of a chunk; the latest are kept, since the latest alone says whether any of them is to come."""
-
-MAX_METADATA_BYTES: Final = 1024
-"""What S3 Vectors takes a chunk. Dates are left out, oldest first, before they take a chunk over it,
-which would fail its document."""
+"""Of a chunk; the latest are kept, since the latest alone says whether any of them is to come. They are
+left out, oldest first, before they take a chunk over MAX_METADATA_BYTES."""
 
 DATES_VERSION: Final = 1
 """Raised by every change that gives other dates for the same text."""
@@ -88,7 +84,7 @@ def _with_dates(chunk: Chunk, days: tuple[str, ...]) -> Chunk:
 
 
 def _bytes(chunk: Chunk) -> int:
-    return len(json.dumps(to_metadata(chunk), ensure_ascii=False, separators=(",", ":")).encode())
+    return metadata_bytes(to_metadata(chunk))
 
 
 def _fenced(text: str) -> list[tuple[int, int]]:

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.metadata import DOCUMENT_TYPE, FRONT_MATTER_FIELDS, SOURCE_URL, TAGS, TITLE
+from knowledge_rag.core.metadata import (
+    ALERTS,
+    DOCUMENT_TYPE,
+    FRONT_MATTER_FIELDS,
+    LIST_FIELDS,
+    SOURCE_URL,
+    TAGS,
+    TITLE,
+)
 from knowledge_rag.extract.addresses import MAX_ADDRESS, web_address
 
 if TYPE_CHECKING:
@@ -28,7 +36,7 @@ MAX_BYTES: Final = 10 * 1024
 FETCHED_AT: Final = "fetched_at"
 """Said beside a page that was fetched, with its address: nobody else writes both."""
 
-FIELDS: Final = (TITLE, DOCUMENT_TYPE, SOURCE_URL, TAGS, *FRONT_MATTER_FIELDS)
+FIELDS: Final = (TITLE, DOCUMENT_TYPE, SOURCE_URL, TAGS, ALERTS, *FRONT_MATTER_FIELDS)
 """Attributes that are taken over."""
 
 _MAX_VALUE: Final = 1_000
@@ -92,6 +100,7 @@ _WANTED: Final = {
     DOCUMENT_TYPE: f"is none of {', '.join(DocumentType)}",
     SOURCE_URL: "is no http or https address",
     TAGS: "are no list of words",
+    ALERTS: "are no list of names",
 }
 
 
@@ -104,7 +113,7 @@ def _plain(value: object) -> object:
 
 
 def _usable(name: str, value: object) -> str | list[str] | None:
-    if name == TAGS:
+    if name in LIST_FIELDS:
         words = value if isinstance(value, list) else [value]
         lines = [line for word in words if (line := _line(word)) is not None]
         return lines if lines and len(lines) == len(words) else None

@@ -97,7 +97,8 @@ class ActionGroup:
 
         Args:
             query: the question.
-            arguments: ``max_results``, ``document_type``, ``service``; ``None`` leaves one out.
+            arguments: ``max_results``, ``document_type``, ``service``, ``source_file``; ``None``
+                leaves one out.
         """
         return self.invoke(agent_event({"query": query, **arguments}))
 

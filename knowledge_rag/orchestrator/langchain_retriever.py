@@ -16,7 +16,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, SkipValidation
 
 from knowledge_rag.core.errors import KnowledgeRagError
-from knowledge_rag.core.metadata import CHUNK_ID, DOCUMENT_TYPE
+from knowledge_rag.core.metadata import CHUNK_ID, DOCUMENT_TYPE, SOURCE_FILE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, Query
 from knowledge_rag.orchestrator.held import HeldToItsWord
@@ -62,25 +62,29 @@ class KnowledgeRetriever(BaseRetriever):
     An empty list means that nothing is documented. An outage must not look so, and is therefore
     raised; ``on_degraded="empty"`` is for chains that would rather go on, and logs a warning.
 
-    ``k``, ``document_type`` and ``service`` may also be given to ``invoke`` and ``ainvoke``.
+    ``k``, ``document_type``, ``service`` and ``source_file`` may also be given to ``invoke`` and
+    ``ainvoke``.
 
     Args:
         retrieval: the way to the knowledge base; its budget bounds each query.
         k: documents at most, 1..100.
         document_type: only of this type; ``""`` for all.
         service: only about this one; ``""`` for all.
+        source_file: only of this document, in the order of its lines; ``""`` for all.
         on_degraded: what to do where the knowledge base could not be searched.
         seconds: how long to wait for a way that does not keep its budget.
 
     Raises:
         KnowledgeUnavailable: by ``invoke`` and ``ainvoke``: it could not be searched.
-        ValueError: by the same: the question is blank or too long, or ``k`` is outside.
+        ValueError: by the same: the question is blank or too long, ``k`` is outside, or
+            ``source_file`` is not a path as in a citation.
     """
 
     retrieval: Annotated[Retrieval, SkipValidation] = Field(exclude=True, repr=False)
     k: int = Field(default=RESULTS, ge=1, le=MAX_SERVICE_RESULTS)
     document_type: str = ""
     service: str = ""
+    source_file: str = ""
     on_degraded: Literal["raise", "empty"] = "raise"
     seconds: float = Field(default=MAX_BUDGET_SECONDS, gt=0)
 
@@ -110,10 +114,12 @@ class KnowledgeRetriever(BaseRetriever):
         k: int | None = None,
         document_type: str | None = None,
         service: str | None = None,
+        source_file: str | None = None,
     ) -> Query:
         kind = self.document_type if document_type is None else document_type
         about = self.service if service is None else service
-        filters = {DOCUMENT_TYPE: kind, "service": about}
+        document = self.source_file if source_file is None else source_file
+        filters = {DOCUMENT_TYPE: kind, "service": about, SOURCE_FILE: document}
         return Query(
             text,
             self.k if k is None else k,

@@ -20,7 +20,7 @@ def to_text(outcome: RetrievalOutcome) -> str:
         outcome: of one query.
 
     Returns:
-        Best first, each result's reference in the form that an answer cites it with,
+        In the outcome's order, each result's reference in the form that an answer cites it with,
         ``[Source: runbooks/rds.md, lines 5-10]``, and below it the lines as they are; or the
         sentence for no match or for a search that could not be carried out, with its reason.
         Retrieval's notice stands first.

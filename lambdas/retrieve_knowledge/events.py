@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.metadata import SOURCE_FILE
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, fit
 from knowledge_rag.core.tool import MAX_TOOL_RESULTS, TARGET_SEPARATOR, TOOL_NAMES
 from lambdas.retrieve_knowledge.arguments import to_query
@@ -103,7 +104,8 @@ class Call:
         """
         if self.problem is not None:
             raise self.problem
-        return to_query(self.arguments, self._most_results)
+        most_results, most_of_document = _MAX_RESULTS[self.caller]
+        return to_query(self.arguments, most_results, most_of_document=most_of_document)
 
     def answer(self, outcome: RetrievalOutcome, *, counted: bool = False) -> dict[str, Any]:
         """Give the response for an outcome, in the caller's form and within its size.
@@ -124,12 +126,13 @@ class Call:
         answer = self.answer(outcome, counted=True)
         if wire_bytes(answer) <= _MAX_BYTES[self.caller]:  # nearly always: written once only
             return Fitted(outcome, answer)
-        smaller = fit(outcome, _MAX_BYTES[self.caller], self._size)
+        most_bytes = _MAX_BYTES[self.caller]
+        smaller = fit(outcome, most_bytes, self._size, one_document=self._of_one_document)
         return Fitted(smaller, self.answer(smaller, counted=True))
 
     @property
-    def _most_results(self) -> int:
-        return MAX_SERVICE_RESULTS if self.caller is Caller.DIRECT else MAX_TOOL_RESULTS
+    def _of_one_document(self) -> bool:
+        return bool(str(self.arguments.get(SOURCE_FILE, "")).strip())
 
     def _size(self, outcome: RetrievalOutcome) -> int:
         return wire_bytes(self.answer(outcome, counted=True))
@@ -157,6 +160,15 @@ _MAX_BYTES: Final = {
     Caller.GATEWAY: MAX_GATEWAY_RESPONSE_BYTES,
     Caller.DIRECT: MAX_DIRECT_RESPONSE_BYTES,
 }
+
+
+_MAX_RESULTS: Final = {
+    Caller.AGENT: (MAX_TOOL_RESULTS, MAX_TOOL_RESULTS),
+    Caller.GATEWAY: (MAX_TOOL_RESULTS, MAX_SERVICE_RESULTS),
+    Caller.DIRECT: (MAX_SERVICE_RESULTS, MAX_SERVICE_RESULTS),
+}
+"""Most results of a search, and of one document: a gateway's client may ask for the rest of what it
+knows already, an agent's answer has no room for it."""
 
 
 def unread(event: object) -> Call:

@@ -23,7 +23,8 @@ def explanation(retrieval: Retrieval, outcome: RetrievalOutcome) -> dict[str, An
     Returns:
         ``policy``; with one that is on, also ``date_related``, ``today`` and ``order``: an entry for
         each candidate with ``citation``, ``before`` and ``after`` (ranks from 1), ``shown``,
-        ``source_kind``, ``timing``, ``dates`` and ``why``. With the policy off the order is Retrieve's.
+        ``source_kind``, ``timing``, ``dates`` and ``why``. ``off`` means that no policy ordered these
+        results: the order is Retrieve's, or that of the lines of the one document that was asked for.
     """
     arrangement = retrieval.arrangement
     if arrangement is None:

@@ -110,6 +110,8 @@ def test_both_search_types(client, search_type):
     [
         ({"equals": {"key": "service", "value": "lambda"}}, {"runbooks/lambda-throttling.md"}),
         ({"equals": {"key": "document_type", "value": "web"}}, set()),
+        ({"equals": {"key": "source_file", "value": "notes/1.md"}}, {"notes/1.md"}),
+        ({"equals": {"key": "source_file", "value": "notes/1"}}, set()),
         (
             {"notEquals": {"key": "service", "value": "rds"}},
             {"runbooks/lambda-throttling.md", *NOTES},

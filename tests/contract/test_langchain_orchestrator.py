@@ -204,6 +204,14 @@ BAD = {
     "a half": ({"query": "a", "max_results": 2.5}, "max_results: Input should be a valid integer"),
     "true": ({"query": "a", "max_results": True}, "max_results: must be a whole number"),
     "unknown": ({"query": "a", "k\x1b[2J": 3}, "k\\x1b[2J: Extra inputs are not permitted"),
+    "no path": (
+        {"query": "a", "source_file": "/etc/passwd"},
+        "source_file: must be the path of a document as a citation gives it.",
+    ),
+    "long path": (
+        {"query": "a", "source_file": "x" * 1_025},
+        "source_file: String should have at most",
+    ),
     "long filter": ({"query": "a", "service": "x" * 201}, "service: String should have at most"),
 }
 
@@ -245,6 +253,17 @@ def test_filters_narrow_and_blank_ones_do_not():
     narrowed, wide = retrieval.asked
     assert narrowed.filters == {"document_type": "runbook", "service": "rds"}
     assert wide.filters == {}
+
+
+def test_of_one_document_a_hundred_passages_may_be_asked_for():
+    retrieval = Answering(NOTHING)
+    tool = KnowledgeTool(retrieval=retrieval)
+    both(tool, called(query="a", max_results=999, source_file="runbooks/rds.md"))
+    both(tool, called(query="a", max_results=999, source_file=" "))
+    rest, wide = retrieval.asked[0], retrieval.asked[-1]
+    assert (rest.max_results, rest.source_file) == (100, "runbooks/rds.md")
+    assert (wide.max_results, wide.filters) == (5, {})
+    assert all(query in (rest, wide) for query in retrieval.asked)
 
 
 def test_its_arguments_are_those_of_the_action_groups_schema():
@@ -337,6 +356,11 @@ def test_filters_and_k_can_be_set_and_overridden(way):
     assert {it.metadata["document_type"] for it in documents(retriever, FAILOVER)} == {"postmortem"}
     assert len(documents(retriever, FAILOVER)) == 2
     runbooks = documents(retriever, FAILOVER, document_type="runbook", k=1)
+    page = "runbooks/rds-failover.md"
+    whole = documents(KnowledgeRetriever(retrieval=way, source_file=page), EGGS, k=100)
+    starts = [it.metadata["start_line"] for it in whole]
+    assert starts == sorted(starts)
+    assert {it.metadata["source_file"] for it in whole} == {page}
     assert [it.metadata["document_type"] for it in runbooks] == ["runbook"]
 
 

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
-from knowledge_rag.core.citations import MAX_LINE
+from knowledge_rag.core.citations import MAX_LINE, MAX_PATH, check_source_file
+from knowledge_rag.core.errors import InvalidCitation
 from knowledge_rag.core.metadata import SHOWN_FIELDS
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, MAX_SERVICE_RESULTS
 from knowledge_rag.core.tool import MAX_TOOL_RESULTS
-from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.items import FILE, item, retrieved
 from knowledge_rag.evaluation.faults.scripts import answering, http, sending
 from lambdas.retrieve_knowledge.arguments import (
     ARGUMENTS,
@@ -70,16 +71,18 @@ def test_the_request_is_what_the_handler_accepts():
     assert properties["query"]["maxLength"] == MAX_QUERY_CHARACTERS
     assert properties["max_results"]["default"] == DEFAULT_MAX_RESULTS
     assert properties["max_results"]["minimum"] == 1
-    assert properties["max_results"]["maximum"] == MAX_TOOL_RESULTS
+    assert properties["max_results"]["maximum"] == MAX_SERVICE_RESULTS
+    assert f"outside 1 to {MAX_TOOL_RESULTS} count" in properties["max_results"]["description"]
     assert properties["document_type"]["maxLength"] == MAX_FILTER_CHARACTERS
     assert properties["service"]["maxLength"] == MAX_FILTER_CHARACTERS
+    assert properties["source_file"]["maxLength"] == MAX_PATH
 
 
 def test_the_response_names_what_the_code_can_say():
     ok = RESPONSES[200]["properties"]
     assert ok["status"]["pattern"] == f"^({'|'.join(Status)})$"
     assert ok["reason"]["pattern"] == f"^({'|'.join(Reason)})$"
-    assert ok["results"]["maxItems"] == MAX_TOOL_RESULTS
+    assert ok["results"]["maxItems"] == MAX_SERVICE_RESULTS
     result = ok["results"]["items"]["properties"]
     assert set(result["metadata"]["properties"]) == set(SHOWN_FIELDS)
     assert result["citation"]["properties"]["end_line"]["maximum"] == MAX_LINE
@@ -88,7 +91,7 @@ def test_the_response_names_what_the_code_can_say():
 FULL = item(
     service="rds", severity="critical", owner="sre", last_reviewed="2026-01-01", page=3.0,
     dates=["2026-01-02", "2026-11-12"],
-    incident_id="INC-1", tags=["a", "b"], source_url="https://example.com/x",
+    incident_id="INC-1", tags=["a", "b"], alerts=["RDSDown"], source_url="https://example.com/x",
 )  # fmt: skip
 
 
@@ -137,7 +140,11 @@ def test_what_the_schema_allows_is_served_and_what_it_forbids_is_refused_or_clam
     @given(_ARGUMENTS)
     def check(arguments):
         answer = invoke(arguments, gateway_context()).answer
-        if _is_valid(arguments, REQUEST) and arguments["query"].strip():
+        if (
+            _is_valid(arguments, REQUEST)
+            and arguments["query"].strip()
+            and _is_path(arguments.get("source_file", ""))
+        ):
             jsonschema.validate(answer, RESPONSES[200])
         elif "error" in answer:
             jsonschema.validate(answer, RESPONSES[400])
@@ -154,8 +161,59 @@ _ARGUMENTS = st.fixed_dictionaries(
         "max_results": st.integers() | st.floats(allow_nan=False) | st.booleans() | st.none(),
         "document_type": st.text(max_size=9),
         "service": st.text(max_size=9) | st.none(),
+        "source_file": st.text(max_size=9) | st.just("runbooks/rds.md") | st.integers(),
     },
 )
+
+
+@pytest.mark.parametrize("shape", ["agent", "gateway", "direct"])
+def test_each_caller_may_ask_for_one_document_and_the_answer_keeps_the_schema(
+    knowledge_base, aws_environment, shape
+):
+    aws_environment.setenv("EVIDENCE_FLOOR_HYBRID", "0.9")
+    passages = [item(start=3 * n + 1, score=0.5) for n in reversed(range(8))]
+    server = knowledge_base(answering(http(retrieved(*passages))))
+    arguments = {"query": "anything", "max_results": 60, "source_file": FILE}
+    if shape == "agent":
+        given = {**arguments, "max_results": "60"}
+        answer = _answer(200, agent_event(**given))
+    else:
+        context = gateway_context() if shape == "gateway" else None
+        answer = invoke(arguments, context).answer
+    jsonschema.validate(answer, RESPONSES[200])
+    search = json.loads(server.requests[0][1])["retrievalConfiguration"][
+        "vectorSearchConfiguration"
+    ]
+    assert search["filter"] == {"equals": {"key": "source_file", "value": FILE}}
+    starts = [result["citation"]["start_line"] for result in answer["results"]]
+    if shape == "agent":  # five are all that an agent is given
+        assert search["numberOfResults"] == 10
+        assert starts == [10, 13, 16, 19, 22]
+        assert answer["notice"] == "3 passages of this document are not shown."
+    else:
+        assert search["numberOfResults"] == 65
+        assert starts == [1, 4, 7, 10, 13, 16, 19, 22]
+        assert "notice" not in answer
+
+
+@pytest.mark.usefixtures("aws_environment")
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x.md", "a\\b.md", "x" * 1_025])
+def test_a_path_that_no_document_has_is_refused_by_each_caller(path):
+    arguments = {"query": "x", "source_file": path}
+    _answer(400, agent_event(**arguments))
+    for context in (gateway_context(), None):
+        answer = invoke(arguments, context).answer
+        jsonschema.validate(answer, RESPONSES[400])
+        assert answer["error"].startswith("source_file ")
+
+
+def test_a_query_for_one_document_counts_towards_an_agent_s_turn(knowledge_base):
+    knowledge_base(answering(http(retrieved(item()))))
+    event = agent_event(query="x", source_file=FILE)
+    envelope = invoke(event | {"promptSessionAttributes": {"knowledgeRagQueries": "2"}}).answer
+    assert envelope["promptSessionAttributes"] == {"knowledgeRagQueries": "3"}
+    event["promptSessionAttributes"] = envelope["promptSessionAttributes"]
+    assert _answer(200, event)["reason"] == "query_limit"
 
 
 def test_the_schema_can_fail():
@@ -193,6 +251,13 @@ def _is_valid(instance, schema):
     except jsonschema.ValidationError:
         return False
     return True
+
+
+def _is_path(source_file):
+    try:
+        return not source_file.strip() or bool(check_source_file(source_file))
+    except InvalidCitation:
+        return False
 
 
 def _schemas(node):

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.core.retrieval import Query
+from knowledge_rag.core.retrieval import Query, is_whole_document
 from knowledge_rag.evaluation.faults.scripts import (
     dripping,
     http,
@@ -129,6 +129,32 @@ def test_a_filter_finds_only_its_own(way):
     (outcome,) = ask(way, Query("RDS failover", filters=filters))
     assert_exact(outcome)
     assert {result.metadata["incident_id"] for result in outcome.results} == {"INC-2024-001"}
+
+
+def test_one_document_comes_whole_and_in_line_order_whatever_is_asked(way):
+    path = "runbooks/rds-failover.md"
+    query = Query(EGGS.text, 100, {"source_file": path})
+    (outcome,) = ask(way, query, max_results=100)
+    assert_exact(outcome)
+    assert is_whole_document(query, outcome)
+    starts = [result.citation.start_line for result in outcome.results]
+    assert starts == sorted(starts)
+    lines = TEXTS[path].split("\n")
+    shown = {
+        number
+        for result in outcome.results
+        for number in range(result.citation.start_line, result.citation.end_line + 1)
+    }
+    behind = lines.index("---", 1) + 1
+    assert {n for n, line in enumerate(lines, 1) if line.strip() and n > behind} <= shown
+    assert {result.citation.source_file for result in outcome.results} == {path}
+
+
+def test_a_part_of_one_document_is_told_apart_from_the_whole(way):
+    query = Query("failover", 1, {"source_file": "runbooks/rds-failover.md"})
+    (outcome,) = ask(way, query)
+    assert len(outcome.results) == 1
+    assert not is_whole_document(query, outcome)
 
 
 @pytest.mark.parametrize("wanted", [1, 100])

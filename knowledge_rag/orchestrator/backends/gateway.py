@@ -19,6 +19,7 @@ from knowledge_rag.core.connect import Endpoint, is_loopback
 from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings, RetrievalFailed
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.response import read_outcome
+from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS
 from knowledge_rag.core.tool import MAX_TOOL_RESULTS
 from knowledge_rag.orchestrator.backends import mcp_messages as mcp
 from knowledge_rag.orchestrator.backends.arguments import to_arguments
@@ -84,8 +85,9 @@ class KnowledgeGateway:
         self._begun(deadline)
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Call the tool; see ``Way``."""
-        arguments = to_arguments(query, most_results=MAX_TOOL_RESULTS)
+        """Call the tool, which returns more than MAX_TOOL_RESULTS of one document only; see ``Way``."""
+        most = MAX_TOOL_RESULTS if query.source_file is None else MAX_SERVICE_RESULTS
+        arguments = to_arguments(query, most_results=most)
         result = self._call(arguments, deadline)
         return read_outcome(mcp.tool_body(result), max_results=query.max_results)
 

@@ -36,6 +36,7 @@ def test_filters_and_the_advisor_are_taken_and_blank_ones_left_out():
         ({"question": "q", "service": ["rds"]}, "service must be text"),
         ({"question": "q", "advisor": "oracle"}, "advisor must be one of converse, extractive"),
         ({"question": "q", "sevrice": "rds"}, "unknown member 'sevrice'"),
+        ({"question": "q", "source_file": "a.md"}, "unknown member 'source_file'"),
     ],
 )
 def test_what_is_no_question_is_refused_in_words(body, message):

@@ -42,6 +42,22 @@ url: https://example.com/a#b
 
 
 @pytest.mark.parametrize(
+    "written",
+    [
+        "alerts: [RDSLag, 'CPU, high', \"Errors: 5xx\"]",
+        "alerts: [ RDSLag, 'CPU, high', \"Errors: 5xx\", ]  # three of them",
+        "alerts: [\n  RDSLag,  # the usual one\n  'CPU, high',\n  \"Errors: 5xx\"\n]",
+        "alerts:\n  - RDSLag # the usual one\n  # a comment\n  - 'CPU, high'\n  - \"Errors: 5xx\"",
+        "alerts:\n- RDSLag\n- 'CPU, high'\n- \"Errors: 5xx\"",
+    ],
+)
+def test_a_list_is_the_same_however_it_is_written(written):
+    text = f"---\n{written}\n---\n"
+    assert parse_front_matter(text).fields == yaml.safe_load(written)
+    assert parse_front_matter(text).fields == {"alerts": ["RDSLag", "CPU, high", "Errors: 5xx"]}
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "# No front matter\n",

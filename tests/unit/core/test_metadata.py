@@ -9,7 +9,14 @@ from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.chunks import chunk_id
 from knowledge_rag.core.context import context_prefix
 from knowledge_rag.core.documents import read_document
-from knowledge_rag.core.metadata import prove, stored_text, to_metadata, whole_number
+from knowledge_rag.core.metadata import (
+    MAX_METADATA_BYTES,
+    metadata_bytes,
+    prove,
+    stored_text,
+    to_metadata,
+    whole_number,
+)
 from knowledge_rag.core.outcome import DropReason, RetrievalResult
 
 RUNBOOK = b"""---
@@ -56,6 +63,51 @@ def test_the_context_prefix_is_stored_in_front_and_never_shown():
     assert stored_text(chunk()).startswith(
         "runbooks > rds failover > RDS failover > Diagnosis\n\n#"
     )
+
+
+def filed_under(front_matter):
+    data = f"---\n{front_matter}\n---\n# Lag\n\nRestart it.\n".encode()
+    document, text = read_document("runbooks/lag.md", data)
+    (chunk,) = chunk_text(document, text)
+    return chunk
+
+
+@pytest.mark.parametrize(
+    ("front_matter", "alerts"),
+    [
+        ("alerts: [RDSLag, RDSDown]", ["RDSLag", "RDSDown"]),
+        ("alerts:\n  - RDSLag\n  - RDSDown", ["RDSLag", "RDSDown"]),
+        ("alerts: RDSLag", ["RDSLag"]),
+        ("alert: RDSLag", ["RDSLag"]),
+        ("alert: [RDSLag]", ["RDSLag"]),
+        ("alert: RDSLag\nalerts: [RDSDown, RDSLag]", ["RDSDown", "RDSLag"]),
+        ("alerts: []", None),
+        ("service: rds", None),
+    ],
+)
+def test_a_page_shows_the_alerts_that_it_is_filed_under(front_matter, alerts):
+    chunk = filed_under(front_matter)
+    result = prove(stored_text(chunk), to_metadata(chunk))
+    assert isinstance(result, RetrievalResult)
+    assert result.metadata.get("alerts") == alerts
+
+
+def test_alerts_never_make_metadata_too_large_to_be_stored():
+    names = [f"KubernetesSomethingIsWrong{number}" for number in range(60)]
+    chunk = filed_under(f"alerts: [{', '.join(names)}]")
+    metadata = to_metadata(chunk)
+    kept = metadata["alerts"]
+    assert 5 < len(kept) < 60
+    assert kept == names[: len(kept)]
+    assert metadata_bytes(metadata) <= MAX_METADATA_BYTES
+    assert metadata_bytes({**metadata, "alerts": names[: len(kept) + 1]}) > MAX_METADATA_BYTES
+
+
+def test_what_is_no_list_of_lines_is_not_shown_as_alerts():
+    chunk = filed_under("alert: RDSLag")
+    for stored, shown in (("RDSLag", None), (["a\nb", 3, "RDSLag"], ["RDSLag"]), ({}, None)):
+        result = prove(stored_text(chunk), {**to_metadata(chunk), "alerts": stored})
+        assert result.metadata.get("alerts") == shown
 
 
 def test_numbers_that_travelled_as_doubles_or_digits_are_read():

@@ -97,6 +97,20 @@ def test_what_is_cut_is_cut_last_and_counted():
     assert retrieval.request_id == "id-1"
 
 
+def test_one_document_is_neither_rearranged_nor_searched_for_in_a_second_scope():
+    service = Service([pdf(9), website(2), pdf(1)])
+    filters = {"source_file": "docs/plan.md"}
+    query = Query(DATED, 5, filters)
+    retrieval = Retriever(service, settings(SCOPE, evidence_floor=0.9)).retrieve(
+        query, Deadline.after(30)
+    )
+    assert lines(retrieval) == [1, 2, 9]
+    assert retrieval.arrangement is None
+    (search,) = service.searches
+    assert search["numberOfResults"] == 10
+    assert search["filter"] == {"equals": {"key": "source_file", "value": "docs/plan.md"}}
+
+
 def test_scores_and_contents_are_as_the_service_gave_them():
     service = Service([pdf(1, score=0.9), website(2, score=0.2), website(3, score=None)])
     results = ask(service).outcome.results

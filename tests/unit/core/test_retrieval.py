@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from knowledge_rag.core.deadline import Deadline, current_deadline
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
-from knowledge_rag.core.outcome import DropReason, Reason, Status
+from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import (
     MAX_SERVICE_RESULTS,
+    MORE_NOTICE,
     SPARE_RESULTS,
     TOO_LARGE_NOTICE,
     Guardrail,
@@ -17,11 +18,12 @@ from knowledge_rag.core.retrieval import (
     SearchSettings,
     SearchType,
     fit,
+    is_whole_document,
     retrieve_request,
     select,
     unproven_count,
 )
-from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.items import FILE, item, retrieved
 
 SETTINGS = SearchSettings("TESTKB0001")
 
@@ -61,6 +63,14 @@ class TestRequest:
         assert search_of(Query("x", filters={"service": "rds"}))["filter"] == one
         assert search_of(Query("x", filters=both))["filter"] == {"andAll": [other, one]}
 
+    def test_one_document_is_asked_for_by_its_exact_path(self):
+        query = Query("x", 3, {"source_file": FILE, "service": "rds"})
+        wanted = {"equals": {"key": "source_file", "value": FILE}}
+        assert search_of(query)["filter"] == {
+            "andAll": [{"equals": {"key": "service", "value": "rds"}}, wanted]
+        }
+        assert search_of(Query("x", filters={"source_file": FILE}))["filter"] == wanted
+
     def test_search_type_and_guardrail_are_settings(self):
         settings = SearchSettings(
             "TESTKB0001", SearchType.SEMANTIC, guardrail=Guardrail("gr1", "DRAFT")
@@ -73,10 +83,18 @@ class TestRequest:
 
     @pytest.mark.parametrize(
         "arguments",
-        [(" ",), ("x" * 20_001,), ("x", 0), ("x", 101), ("x", 5, {"owner": "sre"})],
+        [
+            (" ",),
+            ("x" * 20_001,),
+            ("x", 0),
+            ("x", 101),
+            ("x", 5, {"owner": "sre"}),
+            ("x", 5, {"source_file": "/etc/passwd"}),
+            ("x", 5, {"source_file": ""}),
+        ],
     )
     def test_a_query_outside_its_bounds_can_t_be_made(self, arguments):
-        with pytest.raises(ValueError, match=r"query|max_results|filters"):
+        with pytest.raises(ValueError, match=r"query|max_results|filters|source_file"):
             Query(*arguments)
 
 
@@ -250,6 +268,28 @@ class TestFit:
         outcome = select([], 5, None)
         assert fit(outcome, 0, self.size) is outcome
 
+    def test_of_one_document_the_lowest_scores_go_first_and_the_rest_stays_in_line_order(self):
+        scores = (0.2, 0.9, None, 0.5)
+        items = [item("x" * 40, start=n + 1, score=score) for n, score in enumerate(scores)]
+        found = select(items, 9, None)
+        outcome = fit(found, 100, self.size, one_document=True)
+        assert [result.citation.start_line for result in outcome.results] == [2, 4]
+        assert outcome.dropped == {DropReason.OVER_SIZE: 2}
+        assert outcome.notice == (
+            "2 passages of this document are left out to keep the answer small."
+        )
+        assert fit(found, 160, self.size, one_document=True) is found
+
+    def test_the_notice_of_what_was_left_out_counts_towards_the_size(self):
+        def size(outcome):
+            return self.size(outcome) + len(outcome.notice or "")
+
+        found = select([item("x" * 40, start=n + 1) for n in range(4)], 9, None)
+        for most in range(110, 160):
+            outcome = fit(found, most, size, one_document=True)
+            assert size(outcome) <= most
+            assert len(outcome.results) == (1 if most < 146 else 2)
+
 
 class Client:
     """Stands in for botocore's client where only its answer matters."""
@@ -262,6 +302,75 @@ class Client:
         if isinstance(self.answer, Exception):
             raise self.answer
         return {"ResponseMetadata": {"RequestId": "id-1"}, **self.answer}
+
+
+def document(*items, most=100, floor=None, path=FILE):
+    """Return what a query for one document gives where the service returns these items."""
+    query = Query("x", most, {"source_file": path})
+    settings = SearchSettings("TESTKB0001", evidence_floor=floor)
+    outcome = Retriever(Client(retrieved(*items)), settings).retrieve(query, Deadline.after(30))
+    return query, outcome.outcome
+
+
+class TestOneDocument:
+    def test_its_passages_come_in_line_order_with_the_service_s_scores(self):
+        items = [item(start=n, score=score) for n, score in ((90, 0.9), (1, 0.5), (50, None))]
+        _, outcome = document(*items)
+        assert [(r.citation.start_line, r.relevance_score) for r in outcome.results] == [
+            (1, 0.5), (50, None), (90, 0.9),
+        ]  # fmt: skip
+
+    def test_the_evidence_floor_does_not_apply(self):
+        query, outcome = document(item(score=0.01), floor=0.6)
+        assert outcome.status is Status.OK
+        assert is_whole_document(query, outcome)
+
+    def test_the_best_are_taken_before_they_are_put_in_line_order(self):
+        query, outcome = document(item(start=90), item(start=50), item(start=1), most=2)
+        assert [result.citation.start_line for result in outcome.results] == [50, 90]
+        assert outcome.dropped == {DropReason.OVER_LIMIT: 1}
+        assert outcome.notice == "1 passage of this document is not shown."
+        assert not is_whole_document(query, outcome)
+
+    def test_all_of_it_is_whole_and_needs_no_notice(self):
+        query, outcome = document(item(start=9), item(start=1), item(start=9))
+        assert outcome.dropped == {DropReason.DUPLICATE: 1}
+        assert outcome.notice is None
+        assert is_whole_document(query, outcome)
+
+    def test_what_can_t_be_proven_is_missing_from_it(self):
+        query, outcome = document(item(start=1), None, item(start=9, content_sha256="0" * 64))
+        assert outcome.notice == "2 passages of this document are not shown."
+        assert not is_whole_document(query, outcome)
+
+    def test_as_many_as_the_service_was_asked_for_may_not_be_all(self):
+        query, outcome = document(*[item(start=3 * n + 1) for n in range(MAX_SERVICE_RESULTS)])
+        assert len(outcome.results) == 100
+        assert outcome.notice == MORE_NOTICE
+        assert not is_whole_document(query, outcome)
+        few = [item(start=3 * n + 1) for n in range(2 + SPARE_RESULTS)]
+        query, outcome = document(*few, most=2)
+        assert outcome.notice == "At least 5 passages of this document are not shown."
+        doubled = [item(start=3 * n + 1) for n in range(99)] + [item(start=1)]
+        query, outcome = document(*doubled)
+        assert (len(outcome.results), outcome.notice) == (99, MORE_NOTICE)
+        assert not is_whole_document(query, outcome)
+
+    def test_as_many_as_were_asked_for_may_have_been_cut_by_whoever_passed_them_on(self):
+        query, outcome = document(item(start=1), item(start=9), most=2)
+        assert outcome.notice is None
+        assert not is_whole_document(query, outcome)
+
+    def test_a_document_that_is_not_there_or_not_the_one_is_not_whole(self):
+        query, nothing = document()
+        assert nothing == RetrievalOutcome(Status.NO_MATCH)
+        assert not is_whole_document(query, nothing)
+        query, other = document(item(source_file="runbooks/other.md"))
+        assert not is_whole_document(query, other)
+
+    def test_a_search_of_all_documents_is_never_a_whole_one(self):
+        outcome = select([item()], 5, None)
+        assert not is_whole_document(Query("x"), outcome)
 
 
 class TestRetriever:

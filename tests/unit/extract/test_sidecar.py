@@ -18,7 +18,7 @@ def test_plain_and_typed_values_are_those_of_front_matter():
     typed = {"value": {"type": "STRING", "stringValue": "rds"}, "includeForEmbedding": True}
     listed = {"value": {"type": "STRING_LIST", "stringListValue": ["a", "b"]}}
     found = said(
-        title=" A\n title ", service=typed, tags=listed, severity=1, document_type="runbook",
+        title=" A\n title ", service=typed, tags=listed, alerts="RDSLag", severity=1, document_type="runbook",
         source_url="https://a.example/x", owner={"value": {"type": "BOOLEAN", "booleanValue": True}},
         fetched_at="2026-11-21T10:00:00Z", other={"x": 1},
     )  # fmt: skip
@@ -28,6 +28,7 @@ def test_plain_and_typed_values_are_those_of_front_matter():
             "document_type": "runbook",
             "source_url": "https://a.example/x",
             "tags": ["a", "b"],
+            "alerts": ["RDSLag"],
             "service": "rds",
             "severity": "1",
             "owner": "true",
@@ -47,6 +48,7 @@ def test_plain_and_typed_values_are_those_of_front_matter():
         ({"owner": "\ud800"}, "owner is no line of text; left out"),
         ({"tags": [1, None]}, "tags are no list of words; left out"),
         ({"tags": []}, "tags are no list of words; left out"),
+        ({"alerts": [{}]}, "alerts are no list of names; left out"),
     ],
 )  # fmt: skip
 def test_nonsense_is_left_out_and_told(attributes, note):

@@ -46,6 +46,15 @@ def test_anything_else_is_refused_and_why(value):
         max_results(value)
 
 
+def test_of_one_document_more_may_be_asked_for():
+    def most(**arguments):
+        return to_query({"query": "x", "max_results": 60, **arguments}, 5, most_of_document=100)
+
+    assert most(source_file="runbooks/rds.md").max_results == 60
+    assert most().max_results == most(source_file=" ").max_results == 5
+    assert to_query({"query": "x", "max_results": 60, "source_file": "a.md"}, 5).max_results == 5
+
+
 def test_without_it_five_come_and_a_direct_caller_may_have_more():
     assert to_query({"query": "x"}, 5).max_results == 5
     assert max_results(60, most=100) == 60
@@ -64,6 +73,15 @@ def test_without_it_five_come_and_a_direct_caller_may_have_more():
         ({"query": "x", "service": None}, "service must be text"),
         ({"query": "x", "service": "y" * 201}, "service is longer than 200"),
         ({"query": "x", "document_type": "\udfff"}, "document_type holds a lone"),
+        ({"query": "x", "source_file": 5}, "source_file must be text"),
+        ({"query": "x", "source_file": "y" * 1_025}, "source_file is longer than 1024"),
+        ({"query": "x", "source_file": "\ud800.md"}, "source_file holds a lone"),
+        ({"query": "x", "source_file": "/a.md"}, "'/a.md' is not the path of a document"),
+        ({"query": "x", "source_file": "a/../b.md"}, "is not the path of a document"),
+        ({"query": "x", "source_file": "a//b.md"}, "is not the path of a document"),
+        ({"query": "x", "source_file": "a\\b.md"}, "is not the path of a document"),
+        ({"query": "x", "source_file": "a.md, lines 1-2"}, "is not the path of a document"),
+        ({"query": "x", "source_file": "z" * 1_000 + "/.."}, "is not the path of a document"),
         ({"query": "x", "maxResults": 3}, "unknown argument 'maxResults'; known are query"),
     ],
 )
@@ -80,9 +98,19 @@ def test_a_query_goes_on_as_it_is_and_blank_filters_are_none():
     assert query.filters == {"service": "rds"}
 
 
+def test_a_path_goes_on_as_it_is_for_it_has_to_match_exactly():
+    path = "runbooks/Über uns (2).md"
+    assert to_query({"query": "x", "source_file": path}, 5).source_file == path
+    assert to_query({"query": "x", "source_file": "a.md "}, 5).source_file == "a.md "
+    assert to_query({"query": "x", "source_file": " \n"}, 5).source_file is None
+    assert to_query({"query": "x", "source_file": "y" * 1_024}, 5).source_file == "y" * 1_024
+
+
 @given(
     st.dictionaries(
-        st.sampled_from(["query", "max_results", "service", "document_type", "other"]),
+        st.sampled_from(
+            ["query", "max_results", "service", "document_type", "source_file", "other"]
+        ),
         st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text()),
     )
 )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import DropReason
 from knowledge_rag.core.retrieval import Query, select
-from knowledge_rag.evaluation.faults.items import item
+from knowledge_rag.evaluation.faults.items import FILE, item
 from lambdas.retrieve_knowledge.events import (
     MAX_AGENT_RESPONSE_BYTES,
     MAX_DIRECT_RESPONSE_BYTES,
@@ -211,6 +211,21 @@ class TestGateway:
         fitted = call.fitted(outcome).outcome
         assert fitted.results == outcome.results[:3]
         assert len(json.dumps(call.answer(fitted))) <= MAX_GATEWAY_RESPONSE_BYTES
+
+    def test_of_one_document_a_hundred_results_may_be_asked_for(self):
+        event = {"query": "x", "max_results": 101, "source_file": "a.md"}
+        assert recognise(event, gateway_context()).query().max_results == 100
+        assert recognise({**event, "source_file": " "}, gateway_context()).query().max_results == 5
+
+    def test_what_of_one_document_is_too_much_is_told_within_the_limit(self):
+        call = recognise({"query": "x", "source_file": FILE}, gateway_context())
+        outcome = found(*[item("x" * 30_000, start=n, score=n / 10) for n in range(1, 6)])
+        fitted = call.fitted(outcome)
+        assert [result.citation.start_line for result in fitted.outcome.results] == [3, 4, 5]
+        assert fitted.answer["notice"] == (
+            "2 passages of this document are left out to keep the answer small."
+        )
+        assert len(json.dumps(fitted.answer)) <= MAX_GATEWAY_RESPONSE_BYTES
 
     @pytest.mark.parametrize(
         "name", ["t___retrieveKnowledge", "a___b___retrieve_knowledge", "retrieve_knowledge"]

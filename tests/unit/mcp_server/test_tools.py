@@ -61,6 +61,25 @@ def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol():
         client.tool("delete_everything")
 
 
+def test_one_document_comes_in_line_order_and_may_be_asked_for_whole():
+    long = passage("runbooks/rds.md", "# Failover\n\nPromote it.\n").content
+    results = [
+        RetrievalResult(long, Citation("runbooks/rds.md", 3 * n + 1, 3 * n + 3), n / 10)
+        for n in range(9)
+    ]
+    way = Answers(RetrievalOutcome(Status.OK, tuple(results)))
+    with talking(create_server(way, one_client=True)) as client:
+        found = client.tool(
+            "retrieve_knowledge", query="rest", max_results=60, source_file="runbooks/rds.md"
+        )
+        described = next(it for it in client.list_tools().tools if it.name == "retrieve_knowledge")
+    (query,) = way.queries
+    assert (query.max_results, query.source_file) == (60, "runbooks/rds.md")
+    Draft202012Validator(described.output_schema).validate(found.structured_content)
+    assert len(found.structured_content["results"]) == 9
+    assert "9 passages of the team's own documents, in the order of their lines." in texts(found)[0]
+
+
 def test_what_is_too_large_for_a_model_loses_its_lowest_ranks_and_they_are_no_evidence():
     large = [
         RetrievalResult("word " * 9_000, Citation(f"runbooks/{number}.md", 1, 1), 0.5)
