@@ -20,17 +20,17 @@ SCHEMA: Final = PROJECT / "schemas" / "retrieve_knowledge.openapi.json"
 _CALLERS: Final = {
     events.Caller.AGENT: (
         "an agent's action group",
-        MAX_TOOL_RESULTS,
+        f"{MAX_TOOL_RESULTS}",
         events.MAX_AGENT_RESPONSE_BYTES,
     ),
     events.Caller.GATEWAY: (
         "an AgentCore gateway, a client of MCP",
-        MAX_TOOL_RESULTS,
+        f"{MAX_TOOL_RESULTS}; {MAX_SERVICE_RESULTS} with `source_file`",
         events.MAX_GATEWAY_RESPONSE_BYTES,
     ),
     events.Caller.DIRECT: (
         "who invokes the function itself",
-        MAX_SERVICE_RESULTS,
+        f"{MAX_SERVICE_RESULTS}",
         events.MAX_DIRECT_RESPONSE_BYTES,
     ),
 }
@@ -69,8 +69,7 @@ def _body(holder: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _callers() -> str:
     rows = [
-        [code(kind), who, f"{results}", f"{size:,}"]
-        for kind, (who, results, size) in _CALLERS.items()
+        [code(kind), who, results, f"{size:,}"] for kind, (who, results, size) in _CALLERS.items()
     ]
     return "\n\n".join(
         [
