@@ -34,8 +34,8 @@ IncidentOption = Annotated[
     typer.Option(
         metavar="FILE",
         help=(
-            "JSON of an incident: what you write yourself, a webhook of Alertmanager, or an "
-            "alarm of CloudWatch; - is standard input."
+            "JSON of an alert or incident, as your pager sends it or as you write it (PagerDuty, Opsgenie, "
+            "Alertmanager, Grafana, CloudWatch, Datadog and others); - is standard input."
         ),
     ),
 ]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from knowledge_rag.cli.advisors import chosen_advisor
-from knowledge_rag.cli.incident_files import UNDERSTOOD, unwrapped
 from knowledge_rag.cli.input_files import input_name, read_input
 from knowledge_rag.cli.knowledge_bases import opened
 from knowledge_rag.cli.ways import deployed
@@ -17,6 +16,7 @@ from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query, SearchType
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.pagers import MAX_PASTED, SUPPORTED, pasted
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries, queries_for
 from knowledge_rag.orchestrator.retrieval import gather
 from knowledge_rag.orchestrator.state import one_line
@@ -33,13 +33,19 @@ if TYPE_CHECKING:
 
 
 def incident_of(question: str | None, path: Path | None) -> Incident:
-    """Give what is known: the file's incident, the question as its title where it has none.
+    """Return what is known: the file's incident, or the one whose JSON was pasted as the question.
+
+    A question in words is the title, unless the file's incident has one.
 
     Raises:
-        InvalidRequest: there is neither, or the file can't be read or tells nothing of an incident.
+        InvalidRequest: there is neither, or both are JSON; the question is too long; or the file
+            can't be read or has nothing to ask about.
     """
+    here = Incident.pasted_in(question or "")
     asked = " ".join((question or "").split())
     if path is None:
+        if here is not None:
+            return here
         if not asked:
             raise InvalidRequest("ask a question, or name an incident's file with --incident")
         if len(asked) > MAX_QUERY_CHARACTERS:
@@ -47,10 +53,12 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
                 f"the question has {len(asked)} characters, allowed: {MAX_QUERY_CHARACTERS}"
             )
         return Incident(title=one_line(asked) or "")
-    incident = Incident.from_state(unwrapped(_read(path)))
+    if here is not None:
+        raise InvalidRequest("the question is an incident's JSON; leave it out, or --incident")
+    incident = Incident.from_state(_read(path))
     if incident.is_empty and not asked:
         name = input_name(str(path))
-        raise InvalidRequest(f"{name}: tells nothing that could be asked about; {UNDERSTOOD}")
+        raise InvalidRequest(f"{name}: nothing in it that could be asked about; {SUPPORTED}")
     return (
         incident if incident.title or not asked else replace(incident, title=one_line(asked) or "")
     )
@@ -59,7 +67,7 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
 def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...]:
     """Give the queries: the question as it was typed, and what the incident suggests beside it."""
     asked = " ".join((question or "").split())
-    if not asked:
+    if not asked or Incident.pasted_in(question or "") is not None:
         return build_queries(incident)
     if incident.title == one_line(asked):
         return queries_for(asked)
@@ -125,7 +133,11 @@ class Answered:
 
 
 def _read(path: Path) -> object:
+    """Return the JSON of a file, also where words or a Markdown fence stand around it."""
+    data = read_input(str(path))
     try:
-        return read_json(read_input(str(path)))
+        return read_json(data)
     except UnreadableResponse as error:
+        if (payload := pasted(data[:MAX_PASTED].decode(errors="replace"))) is not None:
+            return payload
         raise InvalidRequest(f"{input_name(str(path))}: {error}") from error

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, links_in
 from knowledge_rag.orchestrator.names import fold
+from knowledge_rag.orchestrator.pager_texts import clean_title, looks_like_name, names_in
+from knowledge_rag.orchestrator.pagers import pasted, read
 from knowledge_rag.orchestrator.state import (
     ALERT_KEYS,
     MAX_ITEMS,
     MAX_NAME,
+    MAX_PROBLEMS,
     MAX_TEXT,
     StateReader,
     flattened,
@@ -47,6 +50,10 @@ class Incident:
         labels: of the alert.
         links: to its runbook, as its author wrote them, the likeliest first, at most MAX_LINKS.
         problems: what could not be read of the state it was made from, for a log or a warning.
+        alerts: an incident for each alert name, if the payload is a group with several of them; the
+            first of them gives this one its alert_name. At most MAX_ITEMS.
+        read_as: whose payload it was read from and which part was, such as ``"PagerDuty"`` or
+            ``"Alertmanager (2 firing alerts, 1 resolved left out)"``; ``""`` for a graph's state.
 
     Raises:
         ValueError: a text or a list is longer than it may be, or a text has several lines.
@@ -64,6 +71,8 @@ class Incident:
     labels: Mapping[str, str] = field(default_factory=dict)
     links: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    alerts: tuple[Incident, ...] = ()
+    read_as: str = ""
 
     def __post_init__(self) -> None:
         for name, limit in (*((n, MAX_NAME) for n in _NAMES), *((n, MAX_TEXT) for n in _TEXTS)):
@@ -77,33 +86,73 @@ class Incident:
 
     @classmethod
     def from_state(cls, state: object) -> Incident:
-        """Read an incident from a graph's state; never raises for what stands in it.
+        """Read an incident from what an alerting system sends, or a graph's state; never raises.
 
-        Understood are ``incident`` (a mapping, or a text that describes it), ``signals``,
-        ``evidence`` and ``history`` (lists of texts or mappings, such as alerts of Prometheus or
-        CloudWatch, or mappings of them), ``labels`` and ``annotations``; what ``incident`` has may
-        also stand beside it. Other keys are ignored.
+        A payload is recognised by :func:`knowledge_rag.orchestrator.pagers.read`. Of a state these
+        members are read: ``incident`` (a mapping, a text that describes it, or a payload),
+        ``signals``, ``evidence`` and ``history`` (lists of texts or mappings, such as alerts of
+        Prometheus or CloudWatch, or mappings of them), ``labels`` and ``annotations``; what
+        ``incident`` has may also stand beside it. Other keys are ignored.
 
         Args:
-            state: a mapping; anything else gives an empty incident with a problem.
+            state: decoded JSON, or JSON as text; anything else gives an empty incident with a problem.
         """
+        reading = read(state)
+        incident = cls._of(reading.state)
+        return replace(
+            incident,
+            problems=(*reading.problems, *incident.problems)[:MAX_PROBLEMS],
+            alerts=tuple(map(cls._of, reading.alerts)),
+            read_as=reading.read_as,
+        )
+
+    @classmethod
+    def pasted_in(cls, text: str) -> Incident | None:
+        """Return the incident whose JSON was pasted where a question is expected; ``None`` for words.
+
+        Args:
+            text: as it was typed; see :func:`knowledge_rag.orchestrator.pagers.pasted`.
+        """
+        payload = pasted(text)
+        incident = None if payload is None else cls.from_state(payload)
+        return None if incident is None or incident.is_empty else incident
+
+    @classmethod
+    def _of(cls, state: object) -> Incident:
         reader = StateReader(state)
         sources = list(_sources(reader))
         told = reader.state.get("incident")
         described = (one_line(told) or "") if isinstance(told, str) else ""
         return cls(
             incident_id=reader.name(sources, "incident_id", "id"),
-            title=reader.text(sources[:_OWN], "title", "name", "summary"),
+            title=clean_title(reader.text(sources[:_OWN], "title", "name", "summary")),
             alert_name=reader.name(sources, *ALERT_KEYS),
             service=reader.name(sources, "service", "service_name", "job"),
             severity=reader.name(sources, "severity", "priority"),
             description=reader.text(sources[:_OWN], "description", "details", "AlarmDescription")
             or described,
-            **{name: reader.texts(name) for name in _LISTS},
+            signals=reader.texts("signals"),
+            evidence=reader.texts("evidence"),
+            history=reader.texts("history"),
             labels=_labels(reader, sources),
             links=_links(sources),
             problems=tuple(reader.problems),
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that the alert may have, the likeliest first, at most MAX_NAMES.
+
+        First come names that the payload has as data, then the words of title, signals and
+        description that are written as alerts' names are: in CamelCase, or in parts with - or _.
+        """
+        alias = (text for key, text in self.labels.items() if fold(key) in _NAMED)
+        known = (self.alert_name, *(one.alert_name for one in self.alerts))
+        words = (
+            n for text in (self.title, *self.signals, self.description) for n in names_in(text)
+        )
+        names = (*filter(None, known), *filter(looks_like_name, alias), *words)
+        return tuple(dict.fromkeys(names))[:MAX_NAMES]
 
     @property
     def is_empty(self) -> bool:
@@ -112,6 +161,12 @@ class Incident:
 
 
 MAX_LINKS: Final = 5
+MAX_NAMES: Final = 20
+
+_NAMED: Final = frozenset(
+    {"alertname", "alarmname", "alias", "alert", "alarm", "check", "class", "monitor", "rule"}
+)
+"""Folded names of labels that hold a name of the alert."""
 
 _OWN: Final = 6
 """How many of the sources are about the incident itself; the others are its signals."""
@@ -139,9 +194,9 @@ def _links(sources: list[Source]) -> tuple[str, ...]:
         text
         for _, source in sources
         for key, value in islice(source.items(), MAX_ITEMS)
-        if isinstance(key, str)
-        and fold(key[:MAX_NAME]) in RUNBOOK_KEYS
-        and (text := one_line(value))
+        if isinstance(key, str) and fold(key[:MAX_NAME]) in RUNBOOK_KEYS
+        for link in (value[:MAX_ITEMS] if isinstance(value, list) else [value])
+        if (text := one_line(link))
     ]
     for _, source in sources:
         texts = (one_line(source.get(key)) for key in ("AlarmDescription", "description"))

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_rag.cli.incident_files import unwrapped
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.evaluation.coverage_alerts import prometheus_incident, without_templates
 from knowledge_rag.evaluation.coverage_files import MAX_BYTES, NoAlerts, read_rules
@@ -98,7 +97,7 @@ def test_an_agent_would_be_told_the_same_by_alertmanager_itself():
         "version": "4", "status": "firing", "alerts": [alert],
         "commonLabels": alert["labels"], "commonAnnotations": annotations,
     }  # fmt: skip
-    asked = build_queries(Incident.from_state(unwrapped(webhook)))
+    asked = build_queries(Incident.from_state(webhook))
     assert asked == build_queries(prometheus_incident("WriterGone", labels, annotations))
     assert len(asked) == 3
 

@@ -1,0 +1,406 @@
+"""What each maker's payload says, in the words of a graph's state.
+
+A function for each maker takes a payload and returns its alerts, none if the payload is not that maker's.
+The shapes are those of the makers' public documentation; tests/data/incidents/README.md names the pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from knowledge_rag.orchestrator.pager_alerts import (
+    NAME_KEYS,
+    SERVICE_KEYS,
+    Alert,
+    alert_of,
+    detailed_alert,
+    is_prometheus,
+    prometheus_alert,
+)
+from knowledge_rag.orchestrator.pager_facts import (
+    Facts,
+    at,
+    first,
+    folded,
+    mapping,
+    members,
+    passage,
+    pick,
+    scalars,
+    tags,
+    texts,
+)
+from knowledge_rag.orchestrator.pager_texts import (
+    clean_title,
+    leading_name,
+)
+from knowledge_rag.orchestrator.state import MAX_TEXT
+
+_ZABBIX_SEVERITIES: Final = {
+    "0": "Not classified", "1": "Information", "2": "Warning",
+    "3": "Average", "4": "High", "5": "Disaster",
+}  # fmt: skip
+"""What the numbers mean that exported events have."""
+_OF_ZABBIX: Final = frozenset({
+    "eventid", "eventseverity", "eventnseverity", "eventvalue", "eventstatus", "eventtags",
+    "triggerid", "triggerseverity", "triggerstatus", "hostname", "hosthost", "host",
+})  # fmt: skip
+"""Folded macros of which a webhook of Zabbix has one beside the name of its trigger or event."""
+
+
+_NOT_SAID: Final = re.compile(
+    r"(?<!\S)@[\w.-]+|^The monitor was last triggered at .*", re.MULTILINE
+)
+"""Whom Datadog notifies, and the line that it adds to what the author wrote."""
+
+
+Maker = Callable[[Facts], list[Alert]]
+
+
+def alertmanager(payload: Facts) -> list[Alert]:
+    """Read a webhook of Alertmanager, or what an API answers that lists alerts."""
+    alerts = payload.get("alerts", at(payload, "data.alerts"))
+    if not isinstance(alerts, list) or not any(map(is_prometheus, alerts)):
+        return []
+    return [prometheus_alert(alert) for alert in alerts if isinstance(alert, Mapping)]
+
+
+def grafana(payload: Facts) -> list[Alert]:
+    """Read a webhook of Grafana: of unified alerting, and of the alerting before it."""
+    if payload.keys() >= {"ruleName", "ruleUrl"}:
+        return [
+            alert_of(
+                name=payload["ruleName"],
+                title=payload.get("title"),
+                description=passage(payload, "message"),
+                labels=tags(payload.get("tags")),
+                over=payload.get("state"),
+                runbooks=payload,
+            )
+        ]
+    return alertmanager(payload) if "orgId" in payload else []
+
+
+def cloudwatch(payload: Facts) -> list[Alert]:
+    """Read an alarm as SNS delivers it, as EventBridge does, or as it invokes a function."""
+    alarm = payload
+    if payload.get("source") == "aws.cloudwatch":
+        alarm = mapping(payload.get("detail", payload.get("alarmData")))
+    name = alarm.get("AlarmName", alarm.get("alarmName"))
+    if not isinstance(name, str):
+        return []
+    labels = {"Region": pick(alarm, "Region") or pick(payload, "region")}
+    labels |= scalars({key: at(alarm, f"Trigger.{key}") for key in ("Namespace", "MetricName")})
+    labels |= tags(at(alarm, "Trigger.Dimensions"))
+    for metric in members(at(alarm, "configuration.metrics")):
+        measured = mapping(at(mapping(metric), "metricStat.metric"))
+        labels |= {"Namespace": pick(measured, "namespace"), "MetricName": pick(measured, "name")}
+        labels |= scalars(measured.get("dimensions"))
+    return [
+        alert_of(
+            name=name,
+            # the reason repeats the threshold, so it counts only where the author said nothing
+            description=passage(alarm, "AlarmDescription", "configuration.description")
+            or passage(alarm, "NewStateReason", "state.reason"),
+            labels=labels,
+            over=pick(alarm, "NewStateValue", "state.value"),
+            runbooks=alarm,
+        )
+    ]
+
+
+def pagerduty(payload: Facts) -> list[Alert]:
+    """Read a webhook of PagerDuty (v3, v2), an event for its Events API v2, or its own incidents."""
+    event = mapping(payload.get("event"))
+    if isinstance(event.get("data"), Mapping) and "event_type" in event:
+        return _pagerduty_incident(event["data"])
+    sent = [mapping(message) for message in members(payload.get("messages"))]
+    if incidents := [it for it in sent if isinstance(it.get("incident"), Mapping)]:
+        return [one for it in incidents for one in _pagerduty_incident(it["incident"], it)]
+    if isinstance(payload.get("payload"), Mapping) and "event_action" in payload:
+        return _pagerduty_event(payload)
+    incident = mapping(payload.get("incident", payload))
+    if incident.get("type") == "incident" and incident.keys() & {"incident_key", "html_url"}:
+        return _pagerduty_incident(incident)
+    return []
+
+
+def _pagerduty_incident(incident: Facts, message: Facts | None = None) -> list[Alert]:
+    entries = [at(incident, "first_trigger_log_entry"), *members(at(message or {}, "log_entries"))]
+    bodies = [
+        at(incident, "body"),
+        *(at(mapping(it), "body") for it in members(incident.get("alerts"))),
+    ]
+    bodies += [at(mapping(entry), "channel") for entry in entries]
+    details = (mapping(it).get(key) for it in bodies for key in ("details", "cef_details"))
+    return detailed_alert(
+        next(filter(None, details), None),
+        # a note and a status update have a text, and name their incident only
+        title=pick(incident, "title", "incident.summary", "summary", "description", limit=MAX_TEXT),
+        description=passage(incident, "content", "message"),
+        service=pick(incident, "service.summary", "service.name"),
+        severity=pick(incident, "priority.summary", "priority.name", "urgency"),
+        incident_id=pick(incident, "incident.id", "id"),
+        over=incident.get("status"),
+        runbooks=incident,
+    )
+
+
+def _pagerduty_event(event: Facts) -> list[Alert]:
+    told = mapping(event["payload"])
+    return detailed_alert(
+        told.get("custom_details"),
+        title=told.get("summary"),
+        other_name=pick(told, "class"),
+        service=pick(told, "component"),
+        severity=told.get("severity"),
+        incident_id=event.get("dedup_key"),
+        labels={key: told.get(key) for key in ("source", "component", "group", "class")},
+        over=event["event_action"],
+        runbooks=event,
+    )
+
+
+def opsgenie(payload: Facts) -> list[Alert]:
+    """Read a webhook of Opsgenie, or of the operations of Jira Service Management."""
+    alert = mapping(payload.get("alert"))
+    if not alert.keys() & {"alertId", "tinyId", "alias"}:
+        return []
+    named = {key: alert.get(key) for key in ("alias", "entity", "team", "source")}
+    return detailed_alert(
+        alert.get("details"),
+        title=alert.get("message"),
+        description=passage(alert, "description"),
+        other_name=leading_name(pick(alert, "alias")),
+        service=alert.get("entity"),
+        severity=alert.get("priority"),
+        incident_id=pick(alert, "tinyId", "alertId"),
+        labels={**named, **tags(alert.get("tags"))},
+        over=payload.get("action"),
+        runbooks=alert,
+    )
+
+
+def incident_io(payload: Facts) -> list[Alert]:
+    """Read a webhook of incident.io for an incident or an alert, or an event for its alert sources."""
+    told = mapping(payload.get(first(payload.get("event_type"))))
+    if not told and payload.keys() >= {"title", "deduplication_key", "status"}:
+        told = payload
+    if not told:
+        return []
+    incident = mapping(told.get("incident", told.get("alert", told)))
+    labels: dict[str, object] = {**scalars(incident.get("metadata"))}
+    for entry in map(mapping, members(incident.get("custom_field_entries"))):
+        values = map(_incident_io_value, members(entry.get("values")))
+        labels[pick(entry, "custom_field.name")] = ", ".join(filter(None, values))
+    for entry in map(mapping, members(incident.get("attributes"))):
+        values = map(_incident_io_value, [entry.get("value"), *members(entry.get("array_value"))])
+        labels[pick(entry, "attribute.name")] = ", ".join(filter(None, values))
+    known = folded(labels)
+    return [
+        alert_of(
+            name=pick(known, *NAME_KEYS),
+            title=pick(incident, "name", "title", limit=MAX_TEXT),
+            description=passage(incident, "summary", "description") or passage(told, "message"),
+            service=pick(known, *SERVICE_KEYS),
+            severity=pick(incident, "severity.name") or pick(known, "severity", "priority"),
+            incident_id=pick(incident, "reference", "deduplication_key", "id"),
+            labels=labels,
+            over=pick(incident, "incident_status.category", "status"),
+            runbooks=[incident, labels],
+        )
+    ]
+
+
+def _incident_io_value(value: object) -> str:
+    return pick(
+        mapping(value),
+        *("label", "value_catalog_entry.name", "value_option.value", "catalog_entry.name"),
+        *("literal", "value_link", "value_text", "value_numeric"),
+    )
+
+
+def new_relic(payload: Facts) -> list[Alert]:
+    """Read a webhook of New Relic: an issue of a workflow, or an incident of a legacy channel."""
+    if not payload.keys() & {"issueUrl", "alertConditionNames", "condition_name"}:
+        return []
+    conditions = texts(payload.get("alertConditionNames", payload.get("condition_name")))
+    targets = [mapping(target) for target in members(payload.get("targets"))]
+    entities = texts(payload.get("impactedEntities", [target.get("name") for target in targets]))
+    policies = texts(payload.get("alertPolicyNames", payload.get("policy_name")))
+    labels = {"policy": ", ".join(policies)}
+    for target in targets:
+        labels |= scalars(target.get("labels"))
+    return [
+        alert_of(
+            name=name,
+            title=pick(payload, "title", limit=MAX_TEXT),
+            description=passage(payload, "description", "details")
+            or "\n".join(texts(payload.get("alertConditionDescriptions"), MAX_TEXT)),
+            service=next(iter(entities), ""),
+            severity=pick(payload, "severity", "priority"),
+            incident_id=pick(payload, "id", "issueId", "incident_id"),
+            labels=labels,
+            signals=entities[1:],
+            over=pick(payload, "current_state", "state"),
+            runbooks=payload,
+        )
+        for name in conditions or [""]
+    ]
+
+
+def sentry(payload: Facts) -> list[Alert]:
+    """Read a webhook of Sentry: an issue alert, a metric alert, an issue; or of its older plugin."""
+    data = mapping(payload.get("data"))
+    if isinstance(data.get("metric_alert"), Mapping):
+        return _sentry_metric(data, payload.get("action"))
+    event = mapping(
+        next(filter(None, map(data.get, ("event", "error", "issue"))), payload.get("event"))
+    )
+    if not event.keys() & {"culprit", "issue_id", "event_id", "shortId"}:
+        return []
+    rule = pick(data, "triggered_rule", "issue_alert.title")
+    rule = rule or next(iter(texts(payload.get("triggering_rules"))), "")
+    title = pick(event, "title", "metadata.title", limit=MAX_TEXT) or pick(payload, "message")
+    labels = {"culprit": pick(event, "culprit"), **tags(event.get("tags"))}
+    return [
+        alert_of(
+            name=rule or title,
+            title=title,
+            description=passage(event, "message", "logentry.formatted", "metadata.value"),
+            service=pick(labels, "service")
+            or pick(event, "project.slug", "project.name", "project_slug")
+            or pick(payload, "project_name", "project"),
+            severity=pick(event, "level") or pick(payload, "level"),
+            incident_id=pick(event, "shortId", "issue_id", "id"),
+            labels=labels,
+            over=pick(event, "status"),
+            runbooks=data,
+        )
+    ]
+
+
+def _sentry_metric(data: Facts, action: object) -> list[Alert]:
+    metric = mapping(data["metric_alert"])
+    projects = texts(metric.get("projects", at(metric, "alert_rule.projects")))
+    return [
+        alert_of(
+            name=at(metric, "alert_rule.name"),
+            title=pick(data, "description_title", limit=MAX_TEXT),
+            description=passage(data, "description_text"),
+            service=next(iter(projects), ""),
+            severity=action,
+            incident_id=pick(metric, "identifier", "id"),
+            labels={key: at(metric, f"alert_rule.{key}") for key in ("query", "environment")},
+            over=action,
+            runbooks=data,
+        )
+    ]
+
+
+def zabbix(payload: Facts) -> list[Alert]:
+    """Read a webhook of Zabbix, which sends macros under their names, or an event that it exports."""
+    facts = folded(payload)
+    hosts = [mapping(host) for host in members(payload.get("hosts"))]
+    if not (facts.keys() & {"triggername", "eventname"} and facts.keys() & _OF_ZABBIX):
+        if not payload.keys() >= {"eventid", "name", "value", "hosts"}:
+            return []
+        facts["eventname"] = payload["name"]
+    value = pick(facts, "eventvalue", "value")
+    severity = pick(facts, "eventseverity", "triggerseverity", "severity", "eventnseverity")
+    labels = {
+        "host": pick(facts, "hostname", "hosthost", "host") or pick(next(iter(hosts), {}), "name"),
+        **tags(next(filter(None, map(facts.get, ("eventtags", "eventtagsjson", "tags"))), None)),
+    }
+    return [
+        alert_of(
+            name=pick(facts, "triggername", "eventname"),
+            title=pick(facts, "eventname", "triggername", limit=MAX_TEXT),
+            description=passage(facts, "triggerdescription", "alertmessage", "message"),
+            service=pick(facts, "service") or pick(labels, "service"),
+            severity=_ZABBIX_SEVERITIES.get(severity, severity),
+            incident_id=pick(facts, "eventid"),
+            labels=labels,
+            signals=[pick(facts, "eventopdata", "operationaldata", "itemvalue")],
+            over="ok" if value == "0" else pick(facts, "eventstatus", "triggerstatus", "status"),
+            runbooks=payload,
+        )
+    ]
+
+
+def datadog(payload: Facts) -> list[Alert]:
+    """Read a webhook of Datadog: its default template, and the names that custom ones mostly use."""
+    facts = folded(payload.get("metadata")) | folded(payload)
+    facts |= {f"alert{key}": it for key, it in folded(payload.get("alert")).items()}
+    known = {
+        "alerttransition",
+        "alertmetric",
+        "alertquery",
+        "alertscope",
+        "alertcyclekey",
+        "aggregkey",
+    }
+    if not (facts.keys() & known or facts.keys() >= {"eventtype", "lastupdated", "title", "body"}):
+        return []
+    tagged = tags(facts.get("alertscope")) | tags(facts.get("tags"))
+    monitor = clean_title(pick(facts, "alerttitle", "monitorname"))
+    priority = pick(facts, "alertpriority", "priority")
+    said = passage(facts, "textonlymsg", "body", "eventmsg", "eventmessage", "text", "message")
+    return [
+        alert_of(
+            name=pick(folded(tagged), *NAME_KEYS) or leading_name(monitor) or monitor,
+            title=pick(facts, "title", "eventtitle", "alerttitle", limit=MAX_TEXT),
+            description=_NOT_SAID.sub("", said),
+            service=pick(facts, "service") or pick(tagged, "service"),
+            # every event has a priority of its own, normal or low, which is not the monitor's
+            severity=pick(facts, "alerttype") if priority in ("", "normal", "low") else priority,
+            incident_id=pick(facts, "aggregkey", "id"),
+            labels={
+                "hostname": facts.get("hostname"),
+                "metric": facts.get("alertmetric"),
+                **tagged,
+            },
+            over=pick(facts, "alerttransition", "transition", "alerttype"),
+            runbooks=payload,
+        )
+    ]
+
+
+def google_cloud(payload: Facts) -> list[Alert]:
+    """Read a webhook of Google Cloud's monitoring, whose ``incident`` is no graph's."""
+    incident = mapping(payload.get("incident"))
+    if not incident.keys() & {"policy_name", "condition_name"}:
+        return []
+    labels = {key: incident.get(key) for key in ("condition_name", "resource_name")}
+    labels |= scalars(at(incident, "resource.labels")) | scalars(incident.get("policy_user_labels"))
+    return [
+        alert_of(
+            name=pick(incident, "policy_name", "condition_name"),
+            title=pick(incident, "documentation.subject", "summary", limit=MAX_TEXT),
+            description=passage(incident, "documentation.content", "summary"),
+            service=pick(scalars(labels), "service"),
+            severity=incident.get("severity"),
+            incident_id=incident.get("incident_id"),
+            labels=labels,
+            over=incident.get("state"),
+            runbooks=incident,
+        )
+    ]
+
+
+MAKERS: Final[tuple[tuple[str, Maker], ...]] = (
+    ("Grafana", grafana),
+    ("Alertmanager", alertmanager),
+    ("CloudWatch", cloudwatch),
+    ("PagerDuty", pagerduty),
+    ("Opsgenie", opsgenie),
+    ("incident.io", incident_io),
+    ("New Relic", new_relic),
+    ("Sentry", sentry),
+    ("Zabbix", zabbix),
+    ("Datadog", datadog),
+    ("Google Cloud", google_cloud),
+)
+"""Who sends payloads that are known, and what reads them; the first one that finds an alert counts."""

@@ -1,0 +1,389 @@
+"""One reader for what pagers and alerting systems send.
+
+Whatever carried it (a file, standard input, a graph's state, a question into which it was pasted), a payload
+is recognised by its shape, taken out of its envelopes, and told in the words of a graph's state, which
+``Incident.from_state`` reads. A payload that nobody knows is searched for a title and a description. Nothing
+raises, whatever a payload holds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.orchestrator.names import fold
+from knowledge_rag.orchestrator.pager_alerts import is_prometheus, links_of, prometheus_alert
+from knowledge_rag.orchestrator.pager_facts import (
+    at,
+    first,
+    mapping,
+    members,
+    pick,
+    raw,
+    runbooks_in,
+    scalars,
+    walk,
+)
+from knowledge_rag.orchestrator.pager_formats import MAKERS
+from knowledge_rag.orchestrator.pager_texts import plain
+from knowledge_rag.orchestrator.state import ALERT_KEYS, MAX_ITEMS, MAX_NAME, MAX_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from knowledge_rag.orchestrator.pager_alerts import Alert
+    from knowledge_rag.orchestrator.pager_facts import Facts
+
+SUPPORTED: Final = (
+    "supported: incident, signals, title, service, description; webhooks of "
+    "Alertmanager, Grafana, PagerDuty, Opsgenie, Datadog, incident.io, Zabbix, New Relic, Sentry and Google "
+    "Cloud; CloudWatch alarms, as they are or from SNS or EventBridge; any JSON with a title or a message"
+)
+"""What a file of an incident may hold, for an error message."""
+
+MAX_PASTED: Final = 1_000_000
+"""Characters of a text that are looked at for a payload."""
+
+_MAX_ENVELOPES: Final = 4
+_STATE_KEYS: Final = ("incident", "signals", "evidence", "history")
+"""What only a graph's state, or an incident that somebody wrote for us, has at the top."""
+_BESIDE: Final = ("service", "severity", "incident_id")
+"""What somebody may have added to a payload, beside its alerts."""
+_ENVELOPES: Final = (
+    *("Message", "message", "body", "payload", "detail", "data", "event"),
+    "alert_payload",  # of Grafana OnCall
+)
+"""Keys under which one payload carries another one, as an object or as JSON in a text."""
+
+_OPENS: Final = re.compile(r"[{\[]")
+_MAX_TRIES: Final = 20
+"""Brackets in a text that may begin a payload: ``[FIRING:1]`` does not."""
+
+_OWN_KEYS: Final = {
+    "alert_name": ("alert_name", "alertname", "alert", "alarm_name", "alarm"),
+    "title": ("title", "name", "summary"),
+    "description": ("description", "details"),
+    "service": ("service", "service_name", "job"),
+}
+"""What we call things ourselves: an incident in these words is no unrecognised payload."""
+_OTHER_KEYS: Final = {
+    "alert_name": (
+        "alarmname", "alertrule", "alertrulename", "rulename", "monitorname", "checkname", "triggername",
+        "conditionname", "policyname", "searchname", "rule", "monitor", "check", "trigger",
+    ),
+    "title": ("subject", "headline", "shortdescription"),
+    "description": (
+        "message", "text", "body", "output", "content", "msg", "detail", "longdescription", "reason",
+        "error",
+    ),
+    "service": ("application", "app", "component", "system"),
+    "severity": ("priority", "level", "urgency"),
+}  # fmt: skip
+"""Folded names that unknown payloads have for the same, the likeliest first."""
+_ONLY_OUTSIDE: Final = frozenset({"name", "job", "error", "reason"})
+"""Names that inside a payload are mostly somebody else's: ``{"user": {"name": ...}}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a payload says.
+
+    Args:
+        state: all of it, as ``Incident.from_state`` reads it; a state already, as it came.
+        alerts: the same for each alert name, if there are several.
+        read_as: whose payload it is, and what of it was read; ``""`` for a state.
+        problems: what was left out.
+    """
+
+    state: object
+    alerts: tuple[Mapping[str, Any], ...] = ()
+    read_as: str = ""
+    problems: tuple[str, ...] = ()
+
+
+def read(payload: object) -> Reading:
+    """Read a payload; never raises for what stands in it.
+
+    Args:
+        payload: decoded JSON of any maker, a graph's state, or JSON as text.
+    """
+    if isinstance(payload, str):
+        decoded = pasted(payload)
+        return Reading(payload) if decoded is None else read(decoded)
+    if isinstance(payload, Mapping) and any(payload.get(key) is not None for key in _STATE_KEYS):
+        return _of_state(payload)
+    known = _recognised(payload)
+    return _unrecognised(payload) if known is None else _grouped(known)
+
+
+def pasted(text: str) -> object | None:
+    """Return the payload that somebody pasted where a question was expected; ``None`` if there is none.
+
+    That is a JSON object, or a list with one in it; words may stand before it, and a Markdown fence around
+    it. Texts of more than MAX_PASTED characters, and what is nested too deeply, are no payload.
+
+    Args:
+        text: as it was typed.
+    """
+    if len(text) > MAX_PASTED:
+        return None
+    for bracket, _ in zip(_OPENS.finditer(text), range(_MAX_TRIES), strict=False):
+        try:
+            payload, _ = _DECODER.raw_decode(text, bracket.start())
+        except (ValueError, RecursionError):
+            continue
+        if payload and any(isinstance(one, dict) for one in (payload, *members(payload))):
+            return payload  # type: ignore[no-any-return] # JSON of any type
+    return None
+
+
+def _whole(digits: str) -> int | None:
+    """Return a whole number, ``None`` for a very long one, which Python refuses to read."""
+    return int(digits) if len(digits) <= MAX_NAME else None
+
+
+_DECODER: Final = json.JSONDecoder(parse_int=_whole)
+
+
+def _of_state(state: Mapping[Any, Any]) -> Reading:
+    """Read a state, whose incident may be a payload, or a text into which one was pasted."""
+    told = state.get("incident")
+    incident = pasted(told) if isinstance(told, str) else told
+    # of some makers the payload itself has all in its member "incident"
+    known = _recognised({"incident": incident}) or _recognised(incident)
+    if known is not None:
+        reading = _grouped(known)
+    elif incident is None or incident is told:
+        return Reading(state)
+    elif not (reading := _unrecognised(incident)).read_as:
+        own = mapping(incident).keys() & {key for fact in _OTHER_KEYS for key in _own_keys(fact)}
+        return Reading({**state, "incident": incident} if own else state)
+    read_state = mapping(reading.state)
+    signals = [*_listed(read_state.get("signals")), *_listed(state.get("signals"))]
+    others = {key: it for key, it in state.items() if key != "incident"}
+    return replace(reading, state={**others, **read_state, "signals": signals})
+
+
+def _listed(value: object) -> list[Any]:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if isinstance(value, list | tuple):
+        return list(value)
+    return [] if value is None else [value]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A payload that is known: whose, its alerts, what they share, what is beside them or left out."""
+
+    maker: str
+    alerts: list[Alert]
+    shared: Mapping[str, dict[str, str]]
+    beside: Mapping[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def _recognised(payload: object, depth: int = 0) -> _Known | None:
+    """Recognise a payload, or the first one that it carries, at most _MAX_ENVELOPES deep."""
+    if isinstance(payload, str):
+        payload = _decoded(payload)
+    if isinstance(payload, list) and any(map(is_prometheus, payload)):
+        alerts = [prometheus_alert(one) for one in payload if isinstance(one, Mapping)]
+        return _Known("Alertmanager", alerts, _shared({}))
+    if isinstance(payload, Mapping):
+        for maker, reads in MAKERS:
+            if alerts := reads(payload):
+                beside = {key: text for key in _BESIDE if (text := first(payload.get(key)))}
+                return _Known(maker, alerts, _shared(payload), beside, _truncated(payload))
+    if depth == _MAX_ENVELOPES:
+        return None
+    if isinstance(payload, list):
+        return _joined([_recognised(one, depth + 1) for one in members(payload)])
+    inside = (_recognised(one, depth + 1) for one in _carried(mapping(payload)))
+    return next(filter(None, inside), None)
+
+
+def _carried(payload: Facts) -> Iterator[object]:
+    """Yield the payloads that one may carry: of a function's event, SNS's or SQS's records."""
+    records = [mapping(record) for record in members(payload.get("Records"))]
+    if records:
+        yield [record.get("Sns", record.get("body")) for record in records]
+    yield from (payload[key] for key in _ENVELOPES if key in payload)
+
+
+def _joined(found: list[_Known | None]) -> _Known | None:
+    """Join the payloads of a list; the first one says whose they are."""
+    known = [one for one in found if one is not None]
+    if not known:
+        return None
+    alerts = [alert for one in known for alert in one.alerts]
+    return replace(known[0], alerts=alerts, problems=[it for one in known for it in one.problems])
+
+
+def _truncated(payload: Facts) -> list[str]:
+    left_out = payload.get("truncatedAlerts")
+    if isinstance(left_out, int) and left_out > 0:
+        return [f"alerts: the sender left {first(left_out) or 'many'} more out of its payload"]
+    return []
+
+
+def _shared(webhook: Facts) -> dict[str, dict[str, str]]:
+    """Return the labels and annotations that a webhook says all of its alerts have."""
+    labels = {**scalars(webhook.get("groupLabels")), **scalars(webhook.get("commonLabels"))}
+    return {"labels": labels, "annotations": scalars(webhook.get("commonAnnotations"))}
+
+
+def _grouped(known: _Known) -> Reading:
+    """Tell of the alerts that fire, or of all if all are over: together, and by name."""
+    firing = [alert for alert in known.alerts if not alert.is_over] or known.alerts
+    problems = known.problems
+    if len(firing) > MAX_ITEMS:
+        problems = [*problems, f"alerts: {len(firing)} firing, the first {MAX_ITEMS} are read"]
+    by_name: dict[str, list[Alert]] = {}
+    for alert in firing[:MAX_ITEMS]:
+        by_name.setdefault(alert.name, []).append(alert)
+    merged = [_merged(of_name, known.shared) for of_name in by_name.values()]
+    several = len(merged) > 1
+    whole = _together(merged, known.shared) if several else merged[0]
+    return Reading(
+        {**known.beside, **whole},
+        tuple(merged) if several else (),
+        _read_as(known.maker, known.alerts, len(firing)),
+        tuple(problems),
+    )
+
+
+def _read_as(maker: str, alerts: Sequence[Alert], firing: int) -> str:
+    over = sum(alert.is_over for alert in alerts)
+    if len(alerts) == 1:
+        return f"{maker} (resolved)" if over else maker
+    if over == len(alerts):
+        return f"{maker} (all {over} alerts are resolved)"
+    told = f"{firing} firing alert{'s' if firing > 1 else ''}"
+    return f"{maker} ({told}, {over} resolved left out)" if over else f"{maker} ({told})"
+
+
+def _merged(alerts: Sequence[Alert], shared: Mapping[str, dict[str, str]]) -> dict[str, Any]:
+    """Tell of the alerts of one name: as the first one, with what the others say and differ in as signals."""
+    states = [alert.state for alert in alerts]
+    labels = [state.get("labels", {}) for state in states]
+    state = {**states[0], "labels": {**shared["labels"], **_common(labels)}}
+    if "annotations" in state:
+        state["annotations"] = {**shared["annotations"], **state["annotations"]}
+    signals = [*state.get("signals", ()), *(one for other in states[1:] for one in _said(other))]
+    said = [_description(one) for one in states]
+    signals += [text for text in said if text and text != said[0]]
+    signals += _differing(labels)
+    return {**state, "runbook": _runbooks(states), "signals": signals[:MAX_ITEMS]}
+
+
+def _together(
+    states: Sequence[dict[str, Any]], shared: Mapping[str, dict[str, str]]
+) -> dict[str, Any]:
+    """Tell of all alerts of a group: what they have in common, and what each alert says."""
+    own = ("alert_name", "service", "severity", "incident_id")
+    state = {
+        key: text
+        for key in own
+        if (text := next(filter(None, (one.get(key) for one in states)), ""))
+    }
+    labels = _common([one.get("labels", {}) for one in states])
+    signals = [signal for one in states for signal in _said(one)]
+    return {
+        **state,
+        "labels": {**shared["labels"], **labels},
+        "annotations": shared["annotations"],
+        "runbook": _runbooks(states),
+        "signals": signals[:MAX_ITEMS],
+    }
+
+
+def _said(state: Mapping[str, Any]) -> list[Any]:
+    """Return what an alert of several is told by, beside the others."""
+    signals = list(state.get("signals", ()))
+    if "annotations" in state:  # its signals are the alerts themselves, which say all of it
+        return signals
+    name, text = raw(state.get("alert_name")), raw(state.get("title")) or _description(state)
+    return [text if name in text else ": ".join(filter(None, (name, text))), *signals]
+
+
+def _description(state: Mapping[str, Any]) -> str:
+    return raw(state.get("description")) or raw(at(state, "annotations.description"))
+
+
+def _runbooks(states: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(link for state in states for link in state.get("runbook", ())))
+
+
+def _common(labels: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {key: it for key, it in labels[0].items() if all(own.get(key) == it for own in labels)}
+
+
+def _differing(labels: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the values of each label that is not the same in all alerts, as ``pod: a-1, a-2``."""
+    values: dict[str, dict[str, None]] = {}
+    for own in labels:
+        for key in own.keys() - _common(labels).keys():
+            values.setdefault(key, {})[own[key]] = None
+    return [
+        first(f"{key}: {', '.join(told)}", limit=MAX_TEXT) for key, told in sorted(values.items())
+    ]
+
+
+def _unrecognised(payload: object) -> Reading:
+    """Search a payload that nobody knows for texts under the usual names."""
+    if pick(mapping(payload), *(f"labels.{key}" for key in ALERT_KEYS)):
+        return Reading(payload)  # a single alert of Prometheus, which is read as it is
+    objects = walk(_opened(payload))
+    found: dict[str, str] = {}
+    where: list[tuple[str, ...]] = []
+    for fact in _OTHER_KEYS:
+        path, text = next(filter(None, (_found(fact, *one) for one in objects)), ((), ""))
+        is_ours = len(path) == 1 and isinstance(payload, Mapping) and path[0] in _own_keys(fact)
+        if text and not is_ours:
+            found[fact] = text
+            where.append(path)
+    if not found:
+        return Reading(payload)
+    outside = {path[0] for path in where}
+    own = {key for fact in _OTHER_KEYS for key in _own_keys(fact)}
+    labels = {key: it for key, it in scalars(payload).items() if key not in outside | own}
+    links = [*runbooks_in(payload), *links_of(found.get("description", ""))]
+    state = {"runbook": links, "labels": labels, **mapping(payload), **found} | {"runbook": links}
+    if "description" in found:
+        state["description"] = plain(found["description"])
+    keys = ", ".join(repr(".".join(path)) for path in where)
+    return Reading(state, read_as=f"unrecognised payload: read {first(keys)}")
+
+
+def _own_keys(fact: str) -> tuple[str, ...]:
+    return _OWN_KEYS.get(fact, (fact,))
+
+
+def _opened(payload: object) -> object:
+    """Return a payload with the JSON decoded that one of its members is a text of."""
+    if not isinstance(payload, Mapping):
+        return payload
+    inner = {key: it for key in _ENVELOPES if isinstance(it := payload.get(key), str)}
+    return {**payload, **{key: _decoded(it) or it for key, it in inner.items()}}
+
+
+def _decoded(text: str) -> object | None:
+    return pasted(text) if text.lstrip()[:1] in ("{", "[") else None
+
+
+def _found(fact: str, path: tuple[str, ...], facts: Facts) -> tuple[tuple[str, ...], str] | None:
+    """Return the text that an object has under one of a fact's names, and where."""
+    by_name = {fold(first(key)): key for key in reversed(list(facts)[:MAX_ITEMS])}
+    for name in (*map(fold, _own_keys(fact)), *_OTHER_KEYS[fact]):
+        if name not in by_name or (path and name in _ONLY_OUTSIDE):
+            continue
+        key, value = first(by_name[name]), facts[by_name[name]]
+        if fact == "alert_name" and isinstance(value, Mapping):
+            key, value = f"{key}.name", value.get("name")
+        if any(map(str.isalnum, raw(value))):
+            return (*path, key), raw(value)
+    return None
