@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from knowledge_rag.cli.ask import ask
 from knowledge_rag.cli.bench import bench
-from knowledge_rag.cli.bench_retrieval import answers, peers, retrieval
+from knowledge_rag.cli.bench_retrieval import peers, retrieval
 from knowledge_rag.cli.bench_speed import SPEED
 from knowledge_rag.cli.chunk import chunk
 from knowledge_rag.cli.coverage import coverage
@@ -68,7 +68,6 @@ app.command("eval")(evaluate)
 app.command()(coverage)
 bench.command()(retrieval)
 bench.command()(peers)
-bench.command()(answers)
 for name, measure in SPEED.items():
     bench.command(name)(measure)
 app.add_typer(bench, name="bench")

@@ -1,4 +1,4 @@
-"""``knowledge-rag bench retrieval``, ``peers`` and ``answers``: labelled questions, asked in several ways."""
+"""``knowledge-rag bench retrieval`` and ``peers``: labelled questions, asked in several ways."""
 
 from __future__ import annotations
 
@@ -81,37 +81,6 @@ def peers(
     ):
         report = run_peers_bench(ours, given.rows, given.documents, given.embedder, given.progress)
     show(report.to_dict() if json else as_table(report))
-
-
-def answers(
-    datasets: DatasetsArgument,
-    docs: DocsOption = None,
-    limit: Annotated[int | None, typer.Option(min=1, help=_LIMIT_HELP)] = None,
-    seed: SeedOption = 0,
-    unnamed: Annotated[
-        bool, typer.Option("--without-alert", help="Leave the alerts' names out.")
-    ] = False,
-    linked: Annotated[
-        bool, typer.Option("--with-link", help="Have each alert link what answers it.")
-    ] = False,
-    json: JsonOption = False,
-) -> None:
-    """Get recommendations for labelled alerts.
-
-    Counts the steps that are from the documents that answer the alerts, and reads every cited line
-    from disk again. Exits 1 if one is not there as it was cited.
-    """
-    from knowledge_rag.evaluation.answers_bench import Known, as_table, run_answers_bench
-    from knowledge_rag.local.local_retrieval import local_retrieval
-
-    with (
-        _labelled(datasets, docs, limit, seed) as given,
-        local_retrieval(given.knowledge_base) as ours,
-    ):
-        check = given.documents.reader()
-        known = Known(name=not unnamed, link=linked)
-        report = run_answers_bench(ours, given.rows, check, given.progress, known)
-    show(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
 @dataclass(frozen=True, slots=True)

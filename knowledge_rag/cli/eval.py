@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.options import JsonOption, RegionOption, Search
+from knowledge_rag.cli.options import JsonOption, RegionOption, Search, TimeoutOption
 from knowledge_rag.cli.terminal import out, print_json
 from knowledge_rag.cli.ways import (
     FunctionOption,
@@ -74,9 +74,7 @@ CompareOption = Annotated[
 
 
 _OF_COMPARING: Final = frozenset({"compare", "json"})
-_OF_RANKINGS: Final = frozenset(
-    {"max_results", "with_alert", "limit", "seed", "results", "plot", "compare"}
-)
+_OF_RANKINGS: Final = frozenset({"max_results", "with_alert", "results", "plot", "compare"})
 
 
 def evaluate(
@@ -98,9 +96,10 @@ def evaluate(
     results: ResultsOption = None,
     plot: PlotOption = None,
     compare: CompareOption = None,
+    timeout: TimeoutOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Evaluate retrieval on labelled questions, or whole answers with --answers.
+    """Evaluate retrieval or whole answers on labelled questions.
 
     Retrieval goes through the real Lambda. Exits 1 if a target is missed: latency p95 < 2 s, success > 95 %, all citations
     exact, hit@5 > 80 %, zero results < 20 %. --compare shows the difference between two runs, and whether it is more
@@ -114,13 +113,14 @@ def evaluate(
             raise InvalidRequest(f"--compare asks nothing: leave {option} out")
         _compare(*compare, json=json)
         return
-    way = Way(function, knowledge_base, search, region, stack, gateway)
+    way = Way(function, knowledge_base, search, region, stack, gateway, timeout)
     way.check_alone(kb=kb)
     if answers:
         for option in _given(context, _OF_RANKINGS.__contains__):
             raise InvalidRequest(f"--answers scores answers, not rankings: leave {option} out")
         way.check_region()
-        _answers([*answers, *(datasets or [])], docs, kb, way, json=json)
+        files = [*answers, *(datasets or [])]
+        _answers(files, docs, kb, way, limit=limit, seed=seed, json=json)
         return
     if not datasets:
         raise InvalidRequest("name a dataset, or compare two runs with --compare A B")
@@ -154,14 +154,30 @@ def _given(context: typer.Context, wanted: Callable[[str], bool]) -> Iterator[st
 
 
 def _answers(
-    files: list[Path], docs: Path | None, kb: Path | None, way: Way, *, json: bool
+    files: list[Path],
+    docs: Path | None,
+    kb: Path | None,
+    way: Way,
+    *,
+    limit: int | None,
+    seed: int,
+    json: bool,
 ) -> None:
     from knowledge_rag.cli import evaluating
     from knowledge_rag.cli.bench_output import show
-    from knowledge_rag.evaluation.answers_report import as_tables
+    from knowledge_rag.evaluation import answers_alerts_table, answers_report
+    from knowledge_rag.evaluation.answers_cases import has_cases
 
-    report = evaluating.run_answers(files, docs, kb, way)
-    show(report.to_dict() if json else as_tables(report), passed=not report.missed)
+    if not has_cases(files[0]):
+        alerts = evaluating.run_alerts(files, docs, kb, way, limit=limit, seed=seed)
+        shown = alerts.to_dict() if json else answers_alerts_table.as_tables(alerts)
+        show(shown, passed=not alerts.missed)
+        return
+    if limit is not None:
+        raise InvalidRequest("--limit samples labelled questions: ask all cases")
+    cases = evaluating.run_cases(files, docs, kb, way)
+    shown = cases.to_dict() if json else answers_report.as_tables(cases)
+    show(shown, passed=not cases.missed)
 
 
 def _compare(a: Path, b: Path, *, json: bool) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from knowledge_rag.cli.ways import Way
+    from knowledge_rag.evaluation.answers_alerts import AlertsReport
     from knowledge_rag.evaluation.answers_cases import Case
     from knowledge_rag.evaluation.answers_report import AnswersReport
     from knowledge_rag.evaluation.answers_run import Question
@@ -150,9 +151,7 @@ def write(done: Evaluation, results: Path | None, plot: Path | None) -> None:
         write_plot(done, plot)
 
 
-def run_answers(
-    files: Sequence[Path], docs: Path | None, kb: Path | None, way: Way
-) -> AnswersReport:
+def run_cases(files: Sequence[Path], docs: Path | None, kb: Path | None, way: Way) -> AnswersReport:
     """Ask every case of some files as ``knowledge-rag ask`` does, and score the answers.
 
     Args:
@@ -187,6 +186,55 @@ def run_answers(
         return run_cases(retrieval, asked, reader, lines, progress)
 
 
+def run_alerts(
+    files: Sequence[Path],
+    docs: Path | None,
+    kb: Path | None,
+    way: Way,
+    *,
+    limit: int | None,
+    seed: int,
+) -> AlertsReport:
+    """Ask every labelled alert of some datasets, and rate the answers.
+
+    Args:
+        files: datasets; rows that name no alert are left out.
+        docs: the documents that their labels name; by default ``docs/`` beside the files.
+        kb: the knowledge base on this machine, if it is not the cached one.
+        way: how to search; local.
+        limit: ask so many alerts only.
+        seed: of that choice.
+
+    Raises:
+        InvalidRequest: no row names an alert, a row is wrong, or something deployed is to be asked.
+        UnreadableDocument: a file can't be read.
+        UnusableCorpus: there are no documents in the folder.
+    """
+    from knowledge_rag.core.retrieval import SearchType
+    from knowledge_rag.evaluation.answers_alerts_run import Local, run_alerts
+    from knowledge_rag.evaluation.datasets import load_datasets, sample
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.settings import LocalSettings
+
+    if not way.is_local:
+        raise InvalidRequest(
+            "--answers with labelled alerts needs a knowledge base on this machine"
+        )
+    alerts = [row for row in load_datasets(files) if row.alert]
+    if not alerts:
+        raise InvalidRequest("--answers: no question here names an alert")
+    rows = sample(alerts, limit, seed)
+    reader = read_labelled(rows, docs, files)
+    settings = LocalSettings.from_environment()
+    method = SearchType(way.method.upper())
+    with (
+        progress_bar() as progress,
+        _knowledge_base(reader.documents, settings, progress, kb) as opened,
+    ):
+        local = Local(opened, MiniLm(settings), method, way.budget)
+        return run_alerts(local, rows, reader, progress)
+
+
 def _question(case: Case) -> Question | str:
     """Return what ``ask`` would ask, or why it would refuse."""
     from knowledge_rag.cli.asking import incident_of, queries_of
@@ -217,7 +265,9 @@ def _retrieval(
 
     with (
         _knowledge_base(documents, settings, progress, kb) as opened,
-        local_retrieval(opened, search_type=SearchType(way.method.upper())) as local,
+        local_retrieval(
+            opened, search_type=SearchType(way.method.upper()), budget=way.budget
+        ) as local,
     ):
         yield local
 

@@ -195,15 +195,14 @@ def _described(failure: Failure) -> str:
 def _counts(title: str, rows: Mapping[str, Counts], total: Counts | None = None) -> Table:
     table = Table(title=title)
     table.add_column(title.removeprefix("by "), overflow="fold")
-    for heading in ("cases", "passed", "share", "torn", "dangerous", "incomplete"):
+    for heading in ("cases", "passed", "torn", "dangerous", "incomplete"):
         table.add_column(heading, justify="right", no_wrap=True)
     everything = {**rows} if total is None else {**rows, "all": total}
     for name, found in everything.items():
         table.add_row(
             neutralise(name),
             str(found.cases),
-            str(found.passed),
-            f"{found.passed / found.cases:.0%}",
+            f"{found.passed} ({found.passed / found.cases:.0%})",
             str(found.torn),
             str(found.dangerous),
             str(found.incomplete),

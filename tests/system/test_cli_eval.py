@@ -33,6 +33,9 @@ ROWS = (
 ELSEWHERE = {"id": "q4", "query": "raise the concurrency", "relevant": [{"source_file": RDS}]}
 
 
+CASE = {"id": "c1", "query": "how do we promote the replica of RDS?", "kind": "question"}
+
+
 def lines(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
@@ -42,6 +45,7 @@ def place(tmp_path_factory):
     """A folder with documents, a dataset whose targets are reached, and one that misses one."""
     files = {f"docs/{name}": text for name, text in RUNBOOKS.items()}
     files |= {"docs/postmortems/zebra.md": "# Zebra\n\nA zebra crossed.\n"}
+    files |= {"safe.jsonl": lines(CASE | {"files": [RDS]})}
     files |= {"good.jsonl": lines(*ROWS), "bad.jsonl": lines(ELSEWHERE), "cut.jsonl": '{"id'}
     return write_files(tmp_path_factory.mktemp("eval"), files)
 
@@ -103,13 +107,21 @@ def test_runs_are_compared_and_those_of_different_questions_are_refused(settled,
     assert_one_line(ran["other"].err, "different questions")
 
 
-CASE = {"id": "c1", "query": "how do we promote the replica of RDS?", "kind": "question"}
+def test_answers_to_labelled_alerts_are_compared_with_what_their_authors_wrote(
+    settled, good, place
+):
+    assert good.code == 0
+    ran = settled("eval", "--answers", place / "good.jsonl", "--limit", "5", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    named = ran.json["runs"]["named"]["all"]  # two rows name no alert
+    assert (named["alerts"], named["first"]) == (1, 1.0)
+    assert [near["project"] for near in ran.json["near_miss_answers"]] == ["runbooks"] * 2
+    assert ran.json["citations_exact"] == ran.json["citations"] > 0
 
 
 def test_answers_are_scored_and_a_dangerous_one_exits_1(settled, good, place):
     assert good.code == 0  # it has made the knowledge base
-    files = {"safe.jsonl": lines(CASE | {"files": [RDS]})}
-    files |= {"alert.jsonl": lines({"id": "c2", "incident": "rds", "files": [RDS]})}
+    files = {"alert.jsonl": lines({"id": "c2", "incident": "rds", "files": [RDS]})}
     files |= {"incidents/rds.json": json.dumps({"title": "The RDS writer is gone"})}
     files |= {"unsafe.jsonl": lines(CASE | {"bad": [f"{RDS}:1-14", "gone.md:1-1"]})}
     write_files(place, files)
@@ -135,7 +147,10 @@ def test_answers_are_scored_and_a_dangerous_one_exits_1(settled, good, place):
         (("--compare", "{}/a.jsonl"), ["requires 2 arguments; see knowledge-rag eval --help"]),
         (("{}/cut.jsonl",), ["cut.jsonl, line 1: no JSON"]),
         (("--answers", "{}/cut.jsonl"), ["cut.jsonl, line 1: no JSON"]),
-        (("--answers", "{}/a.jsonl", "--limit", "3"), ["leave --limit out"]),
+        (("--answers", "{}/a.jsonl", "--results", "b"), ["leave --results out"]),
+        (("--answers", "{}/safe.jsonl", "--limit", "3"), ["--limit samples labelled questions"]),
+        (("--answers", "{}/good.jsonl", "--stack", "dev"), ["on this machine"]),
+        (("--answers", "{}/bad.jsonl"), ["no question here names an alert"]),
         (("--answers", "{}/a.jsonl", "--kb", "a", "--stack", "dev"), ["--kb is for"]),
         (("{}/bad.jsonl", "--with-alert"), ["no question here names an alert"]),
         (("{}/good.jsonl", "--function", "f", "--search", "hybrid"), ["setting of its own"]),

@@ -1,0 +1,374 @@
+"""Whole answers to labelled alerts: how much of the author's own procedure do they show?
+
+Every alert is asked with its name, without it, and with its name and a link to the document that
+answers it. What its label names is its *place*: the lines, or the whole file; a file under
+``also_acceptable`` is one more. An answer is compared with the place of which it shows the most action
+lines (:mod:`knowledge_rag.evaluation.answers_actions`).
+
+A *near miss* is an alert that is asked of a knowledge base without its project, that is, without the
+documents in the same folder of the first level. Nothing there is about it, so every step is wrong.
+Alerts whose name is a heading, a word of one, or a file's name in another project are left out, and so
+are those whose label names another project's document too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.evaluation.answers_actions import Runbook
+from knowledge_rag.evaluation.answers_eval import CITED_SHARE, cited_lines
+from knowledge_rag.evaluation.evaluation_report import Goal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from knowledge_rag.evaluation.answers_actions import Actions
+    from knowledge_rag.evaluation.answers_lines import LabelledLines, Line
+    from knowledge_rag.evaluation.datasets import Row
+
+NAMED: Final = "named"
+UNNAMED: Final = "unnamed"
+LINKED: Final = "linked"
+RUNS: Final = (NAMED, UNNAMED, LINKED)
+"""What is known of an alert beside its text: its name, nothing, or its name and a link."""
+NEAR_MISS_RUNS: Final = (NAMED, UNNAMED)
+ALL: Final = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """An answer to a labelled alert. Shares are 0..1, ``None`` where there is nothing to measure.
+
+    Args:
+        row: the alert.
+        run: one of RUNS.
+        steps: how many it has.
+        first: whether the first citation of the first step is in one of the alert's places.
+        line_recall: share of the place's action lines that are cited.
+        code_recall: the same of its code lines.
+        precision: share of the cited lines that are in one of the alert's places.
+        confidence: as the answer states it, 0..1.
+        strength: of its evidence, as the answer states it; ``""`` where it doesn't.
+    """
+
+    row: Row
+    run: str
+    steps: int
+    first: bool
+    line_recall: float | None
+    code_recall: float | None
+    precision: float | None
+    confidence: float
+    strength: str
+
+    @property
+    def whole(self) -> bool:
+        """Whether the author's procedure is shown whole."""
+        return self.line_recall is not None and self.line_recall >= CITED_SHARE
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        figures = {name: _rounded(getattr(self, name)) for name in _OF_AN_ANSWER}
+        return {"id": self.row.id, "dataset": self.row.dataset, **figures}
+
+
+_OF_AN_ANSWER: Final = (
+    "run", "steps", "first", "line_recall", "code_recall", "precision", "confidence", "strength"
+)  # fmt: skip
+
+
+class Places:
+    """The places of labelled alerts.
+
+    Args:
+        lines: of the documents.
+    """
+
+    def __init__(self, lines: LabelledLines) -> None:
+        self._lines = lines
+        self._runbooks: dict[str, Runbook] = {}
+
+    def rate(self, row: Row, run: str, recommendation: Mapping[str, Any]) -> Rated:
+        """Compare an answer with what its alert's author wrote."""
+        places = _places_of(row)
+        cited = cited_lines(recommendation)
+        shown = list(filter(self._lines.is_counted, cited))
+        found = (self._actions(*place) for place in places)
+        recalls = [_recalls(name, actions, cited) for name, actions in found if actions.lines]
+        line_recall, code_recall = max(recalls, key=lambda it: it[0], default=(None, None))
+        steps = recommendation["recommendation"]["guidance"]
+        first = steps[0]["citation"] if steps else None
+        return Rated(
+            row,
+            run,
+            steps=len(steps),
+            first=first is not None
+            and _inside((first["source_file"], first["start_line"]), places),
+            line_recall=line_recall,
+            code_recall=code_recall,
+            precision=_mean(_inside(line, places) for line in shown),
+            confidence=recommendation["confidence"],
+            strength=recommendation.get("evidence", {}).get("strength", ""),
+        )
+
+    def _actions(self, source_file: str, place: range | None) -> tuple[str, Actions]:
+        if source_file not in self._runbooks:
+            self._runbooks[source_file] = Runbook(self._lines.text(source_file))
+        return source_file, self._runbooks[source_file].actions(place)
+
+
+_Place = tuple[str, "range | None"]
+
+
+def _places_of(row: Row) -> list[_Place]:
+    targets: list[_Place] = [
+        (it.source_file, range(it.lines[0], it.lines[1] + 1) if it.lines else None)
+        for it in row.targets
+    ]
+    return targets + [(name, None) for name in row.also_acceptable]
+
+
+def _inside(line: Line, places: Iterable[_Place]) -> bool:
+    return any(line[0] == name and (it is None or line[1] in it) for name, it in places)
+
+
+def _recalls(name: str, actions: Actions, cited: frozenset[Line]) -> tuple[float, float | None]:
+    numbers = {number for source_file, number in cited if source_file == name}
+    code = len(actions.code & numbers) / len(actions.code) if actions.code else None
+    return len(actions.lines & numbers) / len(actions.lines), code
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """The figures of some alerts. Shares are 0..1, ``None`` where there is nothing to measure.
+
+    Args:
+        alerts: how many.
+        first: share whose first step is from the author's own place.
+        lost: share that get no step, though what answers them is there.
+        measured: alerts whose place has action lines.
+        lines: share of the place's action lines shown, mean over the measured alerts.
+        code: the same of its code lines, mean over the alerts whose place has some.
+        whole: share of the measured alerts with at least CITED_SHARE of those lines.
+        precision: share of the shown lines that are from the place, mean over the answered alerts.
+    """
+
+    alerts: int
+    first: float | None
+    lost: float | None
+    measured: int
+    lines: float | None
+    code: float | None
+    whole: float | None
+    precision: float | None
+
+    @classmethod
+    def of(cls, rated: Sequence[Rated]) -> Completeness:
+        """Sum answers up."""
+        measured = [it for it in rated if it.line_recall is not None]
+        return cls(
+            alerts=len(rated),
+            first=_mean(it.first for it in rated),
+            lost=_mean(not it.steps for it in rated),
+            measured=len(measured),
+            lines=_mean(it.line_recall for it in measured if it.line_recall is not None),
+            code=_mean(it.code_recall for it in measured if it.code_recall is not None),
+            whole=_mean(it.whole for it in measured),
+            precision=_mean(it.precision for it in rated if it.precision is not None),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """An alert that was asked of the other projects' documents.
+
+    Args:
+        row: the alert.
+        run: NAMED or UNNAMED.
+        project: that is left out.
+        steps: how many the answer has; each is wrong.
+        first: the lines that the first step cites, ``file:first-last``; ``""`` without a step.
+        confidence: as the answer states it, 0..1.
+        strength: of its evidence, as the answer states it.
+    """
+
+    row: Row
+    run: str
+    project: str
+    steps: int
+    first: str
+    confidence: float
+    strength: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        figures = {name: _rounded(getattr(self, name)) for name in _OF_A_NEAR_MISS}
+        return {"id": self.row.id, **figures}
+
+
+_OF_A_NEAR_MISS: Final = ("run", "project", "steps", "first", "confidence", "strength")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Near misses, counted.
+
+    Args:
+        asked: how many.
+        given: of them, how many got steps.
+    """
+
+    asked: int
+    given: int
+
+    @classmethod
+    def of(cls, near: Sequence[NearMiss]) -> Given:
+        """Count near misses."""
+        return cls(len(near), sum(it.steps > 0 for it in near))
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Answers whose evidence has one strength, of one run.
+
+    Args:
+        run: one of NEAR_MISS_RUNS.
+        strength: as the answers state it.
+        answers: to alerts whose own document is there.
+        right: share of them whose first step is from the author's own place.
+        whole: share of those with action lines that are right and show the procedure whole.
+        near_misses: answers of that strength to near misses, all of them wrong.
+    """
+
+    run: str
+    strength: str
+    answers: int
+    right: float | None
+    whole: float | None
+    near_misses: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlertsReport:
+    """A run over labelled alerts.
+
+    Args:
+        rated: every answer of every run.
+        near: every near miss.
+        citations: ranges of lines that the answers cite.
+        exact: how many of them are on disk, byte for byte, what was cited.
+        p50_ms: an answer's time at the median.
+        again: questions that were asked again since a query had failed.
+    """
+
+    rated: tuple[Rated, ...]
+    near: tuple[NearMiss, ...]
+    citations: int
+    exact: int
+    p50_ms: float
+    again: int = 0
+
+    def completeness(self, run: str) -> Mapping[str, Completeness]:
+        """Return the figures of each dataset, and of all under ``all``."""
+        rated = [it for it in self.rated if it.run == run]
+        names = dict.fromkeys(it.row.dataset for it in rated)
+        parts = {
+            name: Completeness.of([it for it in rated if it.row.dataset == name]) for name in names
+        }
+        return {**parts, ALL: Completeness.of(rated)}
+
+    def near_misses(self, run: str) -> Mapping[str, Given]:
+        """Return the near misses of each project, and of all under ``all``."""
+        near = [it for it in self.near if it.run == run]
+        projects = dict.fromkeys(it.project for it in near)
+        parts = {name: Given.of([it for it in near if it.project == name]) for name in projects}
+        return {**parts, ALL: Given.of(near)}
+
+    def auroc(self, run: str) -> float | None:
+        """Return how well confidence separates right answers from wrong ones, near misses included.
+
+        That is the chance that a right answer's confidence is higher than a wrong one's (a tie counts
+        half); .5 is chance. Answers without steps don't count. ``None`` without right or wrong ones.
+        """
+        answered = [it for it in self.rated if it.run == run and it.steps]
+        near = [it.confidence for it in self.near if it.run == run and it.steps]
+        wrong = [it.confidence for it in answered if not it.first] + near
+        return auroc([it.confidence for it in answered if it.first], wrong)
+
+    @property
+    def reliability(self) -> tuple[Reliability, ...]:
+        """What each strength of evidence is worth, run by run; empty where answers state none."""
+        found = []
+        for run in NEAR_MISS_RUNS:
+            answered = [it for it in self.rated if it.run == run and it.steps and it.strength]
+            near = [it for it in self.near if it.run == run and it.steps]
+            stated = [it.strength for it in answered] + [it.strength for it in near]
+            for strength in dict.fromkeys(filter(None, stated)):
+                those = [it for it in answered if it.strength == strength]
+                measured = [it for it in those if it.line_recall is not None]
+                found.append(
+                    Reliability(
+                        run,
+                        strength,
+                        answers=len(those),
+                        right=_mean(it.first for it in those),
+                        whole=_mean(it.first and it.whole for it in measured),
+                        near_misses=sum(it.strength == strength for it in near),
+                    )
+                )
+        return tuple(found)
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """The target: every citation is exact."""
+        measured = f"{self.exact} of {self.citations}"
+        return (Goal("citations exact", "all", measured, self.exact == self.citations),)
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The names of the targets that are not reached."""
+        return tuple(goal.name for goal in self.goals if not goal.reached)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form; shares are rounded to six places."""
+        return {
+            "runs": {run: _as_dicts(self.completeness(run)) for run in RUNS},
+            "near_misses": {run: _as_dicts(self.near_misses(run)) for run in NEAR_MISS_RUNS},
+            "auroc": {run: _rounded(self.auroc(run)) for run in NEAR_MISS_RUNS},
+            "reliability": [_as_dict(each) for each in self.reliability],
+            "citations": self.citations,
+            "citations_exact": self.exact,
+            "p50_ms": round(self.p50_ms, 1),
+            "asked_again": self.again,
+            "reached": not self.missed,
+            "missed": list(self.missed),
+            "answers": [each.to_dict() for each in self.rated],
+            "near_miss_answers": [each.to_dict() for each in self.near],
+        }
+
+
+def auroc(right: Sequence[float], wrong: Sequence[float]) -> float | None:
+    """Return the chance that a number of ``right`` is above one of ``wrong``, ties counting half."""
+    if not right or not wrong:
+        return None
+    above = sum((it > other) + (it == other) / 2 for it in right for other in wrong)
+    return above / (len(right) * len(wrong))
+
+
+def _as_dicts(figures: Mapping[str, Completeness] | Mapping[str, Given]) -> dict[str, Any]:
+    return {name: _as_dict(found) for name, found in figures.items()}
+
+
+def _as_dict(figures: Completeness | Given | Reliability) -> dict[str, Any]:
+    return {name: _rounded(value) for name, value in asdict(figures).items()}
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - figures of several kinds
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return fmean(known) if known else None
