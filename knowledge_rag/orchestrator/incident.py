@@ -40,7 +40,7 @@ class Incident:
     Args:
         incident_id: its name in the incident management, at most MAX_NAME characters.
         title: what it is about, at most MAX_TEXT characters.
-        alert_name: of the alert that told of it, exactly as written.
+        alert_name: of its alert, exactly as written.
         service: that is affected.
         severity: as those who declared it write it.
         description: a few sentences, at most MAX_TEXT characters.

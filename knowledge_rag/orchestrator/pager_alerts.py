@@ -128,9 +128,9 @@ def detailed_alert(details: object, *, other_name: str = "", **facts: Any) -> li
     return [alert_of(name=name, description=described, **facts)]
 
 
-def _alerts_of(told: object) -> list[Facts]:
+def _alerts_of(detail: object) -> list[Facts]:
     """Return the alerts of a detail that lists them, as objects or in a text."""
-    return [it for it in members(told) if is_prometheus(it)] or alerts_in_text(raw(told))
+    return [it for it in members(detail) if is_prometheus(it)] or alerts_in_text(raw(detail))
 
 
 def _completed(alert: Alert, facts: Facts) -> Alert:

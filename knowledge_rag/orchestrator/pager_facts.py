@@ -1,4 +1,4 @@
-"""Reads JSON of which nobody promised anything: absent, of the wrong type, or far too large."""
+"""Reads values out of JSON of any shape: they may be absent, of another type, or far too large."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from knowledge_rag.orchestrator.pager_texts import MAX_RAW, says_runbook
 from knowledge_rag.orchestrator.state import MAX_ITEMS, MAX_NAME, MAX_TEXT, one_line
 
 MAX_NODES: Final = 200
-"""Objects of a payload that are searched for runbook links and, if nobody knows it, for its texts."""
+"""Objects of a payload that are searched for runbook links and, if it is unknown, for its texts."""
 
 Facts = Mapping[str, Any]
 

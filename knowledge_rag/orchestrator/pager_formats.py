@@ -149,15 +149,15 @@ def _pagerduty_incident(incident: Facts, message: Facts | None = None) -> list[A
 
 
 def _pagerduty_event(event: Facts) -> list[Alert]:
-    told = mapping(event["payload"])
+    alert = mapping(event["payload"])
     return detailed_alert(
-        told.get("custom_details"),
-        title=told.get("summary"),
-        other_name=pick(told, "class"),
-        service=pick(told, "component"),
-        severity=told.get("severity"),
+        alert.get("custom_details"),
+        title=alert.get("summary"),
+        other_name=pick(alert, "class"),
+        service=pick(alert, "component"),
+        severity=alert.get("severity"),
         incident_id=event.get("dedup_key"),
-        labels={key: told.get(key) for key in ("source", "component", "group", "class")},
+        labels={key: alert.get(key) for key in ("source", "component", "group", "class")},
         over=event["event_action"],
         runbooks=event,
     )
@@ -185,12 +185,12 @@ def opsgenie(payload: Facts) -> list[Alert]:
 
 def incident_io(payload: Facts) -> list[Alert]:
     """Read a webhook of incident.io for an incident or an alert, or an event for its alert sources."""
-    told = mapping(payload.get(first(payload.get("event_type"))))
-    if not told and payload.keys() >= {"title", "deduplication_key", "status"}:
-        told = payload
-    if not told:
+    event = mapping(payload.get(first(payload.get("event_type"))))
+    if not event and payload.keys() >= {"title", "deduplication_key", "status"}:
+        event = payload
+    if not event:
         return []
-    incident = mapping(told.get("incident", told.get("alert", told)))
+    incident = mapping(event.get("incident", event.get("alert", event)))
     labels: dict[str, object] = {**scalars(incident.get("metadata"))}
     for entry in map(mapping, members(incident.get("custom_field_entries"))):
         values = map(_incident_io_value, members(entry.get("values")))
@@ -203,7 +203,7 @@ def incident_io(payload: Facts) -> list[Alert]:
         alert_of(
             name=pick(known, *NAME_KEYS),
             title=pick(incident, "name", "title", limit=MAX_TEXT),
-            description=passage(incident, "summary", "description") or passage(told, "message"),
+            description=passage(incident, "summary", "description") or passage(event, "message"),
             service=pick(known, *SERVICE_KEYS),
             severity=pick(incident, "severity.name") or pick(known, "severity", "priority"),
             incident_id=pick(incident, "reference", "deduplication_key", "id"),

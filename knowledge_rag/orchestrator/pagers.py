@@ -1,9 +1,8 @@
 """One reader for what pagers and alerting systems send.
 
-Whatever carried it (a file, standard input, a graph's state, a question into which it was pasted), a payload
-is recognised by its shape, taken out of its envelopes, and told in the words of a graph's state, which
-``Incident.from_state`` reads. A payload that nobody knows is searched for a title and a description. Nothing
-raises, whatever a payload holds.
+A payload comes in a file, on standard input, in a graph's state, or pasted as a question. It is recognised
+by its shape, removed from its envelopes, and translated into a graph's state, which ``Incident.from_state``
+reads. An unknown payload is searched for a title and a description. No JSON makes it raise.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ class Reading:
 
 
 def read(payload: object) -> Reading:
-    """Read a payload; never raises for what stands in it.
+    """Read a payload; never raises, whatever JSON it is.
 
     Args:
         payload: decoded JSON of any maker, a graph's state, or JSON as text.
@@ -150,13 +149,13 @@ _DECODER: Final = json.JSONDecoder(parse_int=_whole)
 
 def _of_state(state: Mapping[Any, Any]) -> Reading:
     """Read a state, whose incident may be a payload, or a text into which one was pasted."""
-    told = state.get("incident")
-    incident = pasted(told) if isinstance(told, str) else told
+    written = state.get("incident")
+    incident = pasted(written) if isinstance(written, str) else written
     # of some makers the payload itself has all in its member "incident"
     known = _recognised({"incident": incident}) or _recognised(incident)
     if known is not None:
         reading = _grouped(known)
-    elif incident is None or incident is told:
+    elif incident is None or incident is written:
         return Reading(state)
     elif not (reading := _unrecognised(incident)).read_as:
         own = mapping(incident).keys() & {key for fact in _OTHER_KEYS for key in _own_keys(fact)}
@@ -237,7 +236,7 @@ def _shared(webhook: Facts) -> dict[str, dict[str, str]]:
 
 
 def _grouped(known: _Known) -> Reading:
-    """Tell of the alerts that fire, or of all if all are over: together, and by name."""
+    """Return the alerts that fire, or all if all are over: as one state, and one for each name."""
     firing = [alert for alert in known.alerts if not alert.is_over] or known.alerts
     problems = known.problems
     if len(firing) > MAX_ITEMS:
@@ -262,12 +261,12 @@ def _read_as(maker: str, alerts: Sequence[Alert], firing: int) -> str:
         return f"{maker} (resolved)" if over else maker
     if over == len(alerts):
         return f"{maker} (all {over} alerts are resolved)"
-    told = f"{firing} firing alert{'s' if firing > 1 else ''}"
-    return f"{maker} ({told}, {over} resolved left out)" if over else f"{maker} ({told})"
+    read = f"{firing} firing alert{'s' if firing > 1 else ''}"
+    return f"{maker} ({read}, {over} resolved left out)" if over else f"{maker} ({read})"
 
 
 def _merged(alerts: Sequence[Alert], shared: Mapping[str, dict[str, str]]) -> dict[str, Any]:
-    """Tell of the alerts of one name: as the first one, with what the others say and differ in as signals."""
+    """Return one state for the alerts of one name: the first one's, with the others' texts as signals."""
     states = [alert.state for alert in alerts]
     labels = [state.get("labels", {}) for state in states]
     state = {**states[0], "labels": {**shared["labels"], **_common(labels)}}
@@ -283,7 +282,7 @@ def _merged(alerts: Sequence[Alert], shared: Mapping[str, dict[str, str]]) -> di
 def _together(
     states: Sequence[dict[str, Any]], shared: Mapping[str, dict[str, str]]
 ) -> dict[str, Any]:
-    """Tell of all alerts of a group: what they have in common, and what each alert says."""
+    """Return one state for a group: what its alerts have in common, and the texts of each as signals."""
     own = ("alert_name", "service", "severity", "incident_id")
     state = {
         key: text
@@ -302,7 +301,7 @@ def _together(
 
 
 def _said(state: Mapping[str, Any]) -> list[Any]:
-    """Return what an alert of several is told by, beside the others."""
+    """Return the signals that stand for an alert beside others."""
     signals = list(state.get("signals", ()))
     if "annotations" in state:  # its signals are the alerts themselves, which say all of it
         return signals
@@ -329,12 +328,12 @@ def _differing(labels: Sequence[Mapping[str, str]]) -> list[str]:
         for key in own.keys() - _common(labels).keys():
             values.setdefault(key, {})[own[key]] = None
     return [
-        first(f"{key}: {', '.join(told)}", limit=MAX_TEXT) for key, told in sorted(values.items())
+        first(f"{key}: {', '.join(own)}", limit=MAX_TEXT) for key, own in sorted(values.items())
     ]
 
 
 def _unrecognised(payload: object) -> Reading:
-    """Search a payload that nobody knows for texts under the usual names."""
+    """Search an unknown payload for texts under the usual names."""
     if pick(mapping(payload), *(f"labels.{key}" for key in ALERT_KEYS)):
         return Reading(payload)  # a single alert of Prometheus, which is read as it is
     objects = walk(_opened(payload))
