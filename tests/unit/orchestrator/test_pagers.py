@@ -91,6 +91,71 @@ def test_what_an_alert_is_tagged_with_are_its_labels(name, label):
     assert label in incident(name).labels.items()
 
 
+def pagerduty_v2():
+    incident = recorded("pagerduty-v3")["event"]["data"]
+    details = incident.pop("body")["details"]
+    entries = [{"type": "trigger_log_entry", "channel": {"type": "api", "details": details}}]
+    return {
+        "messages": [{"event": "incident.trigger", "incident": incident, "log_entries": entries}]
+    }
+
+
+def invoked_by_an_alarm():
+    event = recorded("cloudwatch-eventbridge")
+    detail = event.pop("detail")
+    return {**event, "alarmArn": event["resources"][0], "alarmData": detail}
+
+
+def sentrys_older_plugin():
+    event = recorded("sentry-issue-alert")["data"]["event"]
+    return {
+        "project": "web-shop",
+        "culprit": event["culprit"],
+        "triggering_rules": ["CheckoutErrorsBurst"],
+        "event": event,
+    }
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        (pagerduty_v2, "pagerduty-v3"),
+        (lambda: {"incident": recorded("pagerduty-v3")["event"]["data"]}, "pagerduty-v3"),
+        (lambda: {"status": "success", "data": {"alerts": recorded("alertmanager-alerts")}}, "alertmanager-alerts"),
+        (invoked_by_an_alarm, "cloudwatch-eventbridge"),
+        (lambda: json.loads(recorded("cloudwatch-sns")["Message"]), "cloudwatch-sns"),
+        (lambda: {"Records": [{"body": json.dumps(recorded("cloudwatch-sns"))}]}, "cloudwatch-sns"),
+        (sentrys_older_plugin, "sentry-issue-alert"),
+        (lambda: {"event": {"type": "escalation"}, "alert_group": {}, "alert_payload": recorded("alertmanager-webhook")}, "alertmanager-webhook"),
+        (lambda: {"headers": {}, "body": json.dumps(recorded("opsgenie-create"))}, "opsgenie-create"),
+        (lambda: [recorded("datadog-custom")], "datadog-custom"),
+        (lambda: {"metadata": {key.upper(): it for key, it in recorded("datadog-custom").items()}, "title": "Replication lag on orders-db"}, "datadog-custom"),
+    ],
+)  # fmt: skip
+def test_other_forms_and_envelopes_of_a_payload_read_the_same(other, name):
+    read, expected = Incident.from_state(other()), incident(name)
+    assert read.read_as == expected.read_as
+    assert (read.alert_name, read.title, read.service, read.description, read.links) == (
+        expected.alert_name,
+        expected.title,
+        expected.service,
+        expected.description,
+        expected.links,
+    )
+
+
+def test_an_event_for_an_http_source_of_incident_io_has_its_labels_in_its_metadata():
+    event = {
+        "title": "Queue is long",
+        "description": "4,120 wait",
+        "deduplication_key": "outbox-1",
+        "status": "firing",
+        "metadata": {"alertname": "OutboxGrows", "service": "mailer"},
+    }
+    read = Incident.from_state(event)
+    assert (read.read_as, read.alert_name, read.service) == ("incident.io", "OutboxGrows", "mailer")
+
+
 class TestGroups:
     def test_each_firing_name_is_an_incident_of_its_own_in_the_payloads_order(self):
         group = incident("alertmanager-group")
