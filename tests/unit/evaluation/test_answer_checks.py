@@ -1,0 +1,229 @@
+"""The checks of what answers make of prohibitions and conditions, and the labels they read."""
+
+import json
+import re
+
+import pytest
+
+from knowledge_rag.evaluation.answers_cases import read_cases
+from knowledge_rag.evaluation.answers_lines import Range
+from tests.support.answer_checks import Finding, Texts, inverted, stripped
+from tests.support.local import CORPUS, PROJECT
+
+POLARITY = PROJECT / "tests" / "data" / "polarity"
+NEAR_MISSES = PROJECT / "tests" / "data" / "near_misses" / "cases.jsonl"
+
+PAGE = """\
+# Broker
+
+Before step 1, ask the owner of the queue.
+
+1. Restart the consumer of the queue.
+2. Never purge the queue of the broker.
+
+```
+brokerctl restart consumer
+# wrong:
+brokerctl purge orders --all
+```
+"""
+DOCUMENTS = Texts({"broker.md": PAGE})
+CASE = {
+    "never": ["broker.md:6-6", "broker.md:10-11"],
+    "governed": [{"lines": "broker.md:5-5", "by": "broker.md:3-3", "says": "ask the owner"}],
+}
+
+
+def cite(first, last=None):
+    return {"source_file": "broker.md", "start_line": first, "end_line": last or first}
+
+
+def warn(kind, line, text="text"):
+    return {"kind": kind, "position": "before", "text": text, "citation": cite(line)}
+
+
+def answer(action, *cited, commands=(), warnings=()):
+    step = {
+        "step": 1,
+        "action": action,
+        "commands": list(commands),
+        "citation": cited[0],
+        "further_citations": list(cited[1:]),
+        "warnings": list(warnings),
+    }
+    return {"status": "ok", "recommendation": {"summary": "", "guidance": [step]}}
+
+
+def kinds(findings):
+    return [(finding.kind, finding.line[1]) for finding in findings]
+
+
+def test_a_prohibited_line_as_action_is_inverted():
+    found = inverted(CASE, answer("Never purge the queue of the broker.", cite(6)), DOCUMENTS)
+    assert found == (
+        Finding(1, "action", ("broker.md", 6), "2. Never purge the queue of the broker."),
+    )
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "Purge the queue of the broker.",
+        "First look at it. **Purge the queue** of the broker, then wait.",
+        "Restart the consumer of the queue.\nPurge the queue of the broker",
+    ],
+)
+def test_it_is_inverted_without_its_negation_too(action):
+    assert kinds(inverted(CASE, answer(action, cite(5, 6)), DOCUMENTS)) == [("action", 6)]
+
+
+def test_a_prohibited_command_is_inverted_whether_it_is_cited_or_not():
+    for cited in (cite(9, 11), cite(5)):
+        found = inverted(
+            CASE,
+            answer("Run this.", cited, commands=["brokerctl purge orders --all"]),
+            DOCUMENTS,
+        )
+        assert ("command", 11) in kinds(found)
+
+
+def test_a_citation_alone_has_to_be_marked():
+    shown = answer("Restart the consumer of the queue.", cite(5, 6))
+    assert kinds(inverted(CASE, shown, DOCUMENTS)) == [("unmarked", 6)]
+
+
+@pytest.mark.parametrize("kind", ["prohibited", "obsolete"])
+def test_a_warning_of_what_is_prohibited_or_obsolete_marks_it(kind):
+    shown = answer("Restart the consumer of the queue.", cite(5, 6), warnings=[warn(kind, 6)])
+    assert inverted(CASE, shown, DOCUMENTS) == ()
+
+
+@pytest.mark.parametrize("kind", ["caution", "note", "condition"])
+def test_a_warning_of_another_kind_does_not(kind):
+    shown = answer("Restart the consumer of the queue.", cite(5), warnings=[warn(kind, 6)])
+    assert kinds(inverted(CASE, shown, DOCUMENTS)) == [("unmarked", 6)]
+
+
+def test_a_warning_does_not_excuse_the_action():
+    shown = answer("Purge the queue of the broker.", cite(6), warnings=[warn("prohibited", 6)])
+    assert kinds(inverted(CASE, shown, DOCUMENTS)) == [("action", 6)]
+
+
+def test_words_that_an_allowed_line_has_too_are_allowed():
+    documents = Texts(
+        {"a.md": "1. Purge the queue on staging.\n2. Never purge the queue on staging twice."}
+    )
+    case = {"never": ["a.md:2-2"]}
+    citation = {"source_file": "a.md", "start_line": 1, "end_line": 1}
+    assert inverted(case, answer("Purge the queue on staging.", citation), documents) == ()
+
+
+def test_a_step_without_its_condition_is_stripped():
+    found = stripped(CASE, answer("Restart the consumer of the queue.", cite(5)), DOCUMENTS)
+    assert found == (Finding(1, "uncited", ("broker.md", 5), "broker.md:3-3"),)
+
+
+def test_a_condition_that_is_cited_and_not_shown_is_stripped():
+    shown = answer("Restart the consumer of the queue.", cite(3), cite(5))
+    assert kinds(stripped(CASE, shown, DOCUMENTS)) == [("unsaid", 5)]
+
+
+def test_a_condition_may_stand_in_the_action_or_in_a_warning():
+    in_action = answer("Ask the owner. Restart the consumer of the queue.", cite(3, 5))
+    in_warning = answer(
+        "Restart the consumer of the queue.",
+        cite(5),
+        warnings=[warn("precondition", 3, "Before step 1, ask the owner of the queue.")],
+    )
+    assert stripped(CASE, in_action, DOCUMENTS) == stripped(CASE, in_warning, DOCUMENTS) == ()
+
+
+def test_steps_of_other_lines_need_no_condition():
+    assert stripped(CASE, answer("Restart.", cite(9)), DOCUMENTS) == ()
+    assert inverted({}, answer("Restart.", cite(9)), DOCUMENTS) == stripped({}, answer("Restart.", cite(9)), DOCUMENTS) == ()  # fmt: skip
+
+
+def cases():
+    return [json.loads(line) for line in (POLARITY / "cases.jsonl").read_text("utf-8").splitlines()]
+
+
+def ranges_of(case):
+    return [
+        *case["must"],
+        *case.get("never", ()),
+        *(rule[part] for rule in case.get("governed", ()) for part in ("lines", "by")),
+    ]
+
+
+def pages():
+    return {path.name: path.read_text("utf-8") for path in (POLARITY / "docs").iterdir()}
+
+
+def test_the_runbooks_are_60_and_each_has_its_question():
+    rows = cases()
+    assert len(read_cases([POLARITY / "cases.jsonl"])) == len(rows) == 60
+    assert sorted(case["files"][0] for case in rows) == sorted(pages())
+    assert sum("no-prohibition" in case["tests"] for case in rows) >= 15
+    assert all(10 <= page.count("\n") <= 40 for page in pages().values()), [
+        name for name, page in pages().items() if not 10 <= page.count("\n") <= 40
+    ]
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case["id"])
+def test_the_labels_of_a_runbook_name_lines_of_it_and_contradict_nothing(case):
+    (name,) = case["files"]
+    documents = Texts(pages())
+    for text in ranges_of(case):
+        labelled = Range.parse(text)
+        assert labelled.source_file == name
+        assert labelled.last < len(documents.text(name))
+        assert {(name, labelled.first), (name, labelled.last)} <= documents.counted(labelled)
+    wanted = {line for text in case["must"] for line in documents.counted(Range.parse(text))}
+    never = {
+        line for text in case.get("never", ()) for line in documents.counted(Range.parse(text))
+    }
+    assert wanted
+    assert not wanted & never
+    assert bool(never) != ("no-prohibition" in case["tests"]) or "caution-after" in case["tests"]
+    for rule in case.get("governed", ()):
+        by = Range.parse(rule["by"])
+        said = " ".join(documents.text(name)[by.first - 1 : by.last])
+        assert rule["says"].casefold() in said.casefold()
+
+
+def test_an_answer_of_the_whole_page_is_inverted_wherever_something_is_forbidden():
+    documents = Texts(pages())
+    for case in cases():
+        (name,) = case["files"]
+        lines = documents.text(name)
+        citation = {"source_file": name, "start_line": 1, "end_line": len(lines)}
+        whole = answer("\n".join(lines), citation)
+        forbidden = {
+            line for text in case.get("never", ()) for line in documents.counted(Range.parse(text))
+        }
+        assert {finding.line for finding in inverted(case, whole, documents)} == forbidden
+        assert stripped(case, whole, documents) == ()
+
+
+def near_misses():
+    return [json.loads(line) for line in NEAR_MISSES.read_text("utf-8").splitlines()]
+
+
+def test_the_near_misses_are_33_questions_and_33_alerts():
+    rows = near_misses()
+    assert len({row["id"] for row in rows}) == len(rows) == 66
+    assert sum("query" in row for row in rows) == sum("incident" in row for row in rows) == 33
+    fields = {"alert_name", "title", "description", "service"}
+    assert all(set(row["incident"]) == fields for row in rows if "incident" in row)
+
+
+@pytest.mark.parametrize("row", near_misses(), ids=lambda row: row["id"])
+def test_a_near_miss_names_what_no_sample_runbook_holds(row):
+    said = row.get("query") or " ".join(row["incident"].values())
+    held = " ".join(path.name + " " + path.read_text("utf-8") for path in CORPUS.rglob("*.md"))
+    assert row["none"] is True
+    assert row["names"]
+    for name in row["names"]:
+        assert name.casefold() in said.casefold()
+        assert not re.search(re.escape(name), held, re.IGNORECASE)
+    assert (CORPUS / row["near"]).is_file()
