@@ -14,20 +14,17 @@ from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
 from knowledge_rag.core.response import read_json
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query, SearchType
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.consultation import advise_on, consult, look_up
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.pagers import MAX_PASTED, SUPPORTED, pasted
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries, queries_for
-from knowledge_rag.orchestrator.retrieval import gather
 from knowledge_rag.orchestrator.state import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from knowledge_rag.cli.advisors import Writer
     from knowledge_rag.cli.ways import Way
-    from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.orchestrator.consultation import Consultation
     from knowledge_rag.orchestrator.telling import Notify
 
@@ -64,8 +61,13 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
     )
 
 
-def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...]:
-    """Give the queries: the question as it was typed, and what the incident suggests beside it."""
+def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | None:
+    """Return the queries: the question as it was typed, and what the incident suggests beside it.
+
+    ``None`` for a group of alerts: each of them is asked for by its own words.
+    """
+    if len(incident.alerts) > 1:
+        return None
     asked = " ".join((question or "").split())
     if not asked or Incident.pasted_in(question or "") is not None:
         return build_queries(incident)
@@ -101,35 +103,13 @@ def consulted(
                 consult(incident, found.retrieval, advisor, queries=queries, notify=notify)
             )
     advisor = chosen_advisor(writer)
-    answered = Answered(queries, _retrieved_here(queries, way, kb))
-    # outside the block, which hides the user's own AWS settings from the local function
-    return asyncio.run(consult(incident, answered, advisor, queries=queries, notify=notify))
-
-
-def _retrieved_here(
-    queries: Sequence[Query], way: Way, kb: Path | None
-) -> Sequence[RetrievalOutcome]:
     with (
         opened(kb) as knowledge_base,
         local_retrieval(knowledge_base, search_type=SearchType(way.method.upper())) as retrieval,
     ):
-        return asyncio.run(gather(queries, retrieval))
-
-
-class Answered:
-    """A way to the knowledge base that has been gone already.
-
-    Args:
-        queries: what was asked.
-        outcomes: what each gave.
-    """
-
-    def __init__(self, queries: Sequence[Query], outcomes: Sequence[RetrievalOutcome]) -> None:
-        self._answers = list(zip(queries, outcomes, strict=True))
-
-    async def retrieve(self, query: Query) -> RetrievalOutcome:
-        """Give what the query gave."""
-        return next(outcome for asked, outcome in self._answers if asked == query)
+        findings = asyncio.run(look_up(incident, retrieval, queries=queries, notify=notify))
+    # outside the block, which hides the user's own AWS settings from the local function
+    return asyncio.run(advise_on(incident, findings, advisor, notify=notify))
 
 
 def _read(path: Path) -> object:

@@ -21,6 +21,7 @@ class MeasuredRetrieval:
     """
 
     def __init__(self, retrieval: Retrieval, metrics: ConsoleMetrics) -> None:
+        self.floors = getattr(retrieval, "floors", None)
         self._retrieval = retrieval
         self._metrics = metrics
 

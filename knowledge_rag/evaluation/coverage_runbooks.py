@@ -14,7 +14,7 @@ from knowledge_rag.core.metadata import SOURCE_URL
 from knowledge_rag.evaluation.coverage_sections import sections_of
 from knowledge_rag.evaluation.datasets import Target
 from knowledge_rag.local.corpus import read_extracted
-from knowledge_rag.orchestrator.advisors.sections import only_tells_purpose
+from knowledge_rag.orchestrator.headings import tells_only_kind
 from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit, folded_parts
 from knowledge_rag.orchestrator.names import fold
 
@@ -218,7 +218,7 @@ class Runbooks:
             return target
         # of the headings above, the first one is the title, which tells nothing of the kind
         titles = sections[:1] if len(above) > 1 else ()
-        around = [it for it in above if it in titles or not only_tells_purpose(it.heading)]
+        around = [it for it in above if it in titles or not tells_only_kind(it.heading)]
         return Target(target.source_file, around[-1].lines if around else None)
 
     def _anchored(self, anchor: str, alert_name: str) -> tuple[Target, ...]:

@@ -33,15 +33,19 @@ _REFERENCE: Final = re.compile(r"\[Source: ([^\[\]]+), lines (\d+)-(\d+)\]")
 
 
 def extracted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:
-    """Lift guidance from the results, as the advisor without a model does."""
+    """Write down the procedures of the results, as the advisor without a model hands them over."""
     # only now: most who use the local server never ask it for an answer
-    from knowledge_rag.orchestrator.advisors.extractive import write  # noqa: PLC0415
+    from knowledge_rag.orchestrator.composition import state  # noqa: PLC0415
     from knowledge_rag.orchestrator.findings import Asked, Findings  # noqa: PLC0415
     from knowledge_rag.orchestrator.incident import Incident  # noqa: PLC0415
+    from knowledge_rag.orchestrator.showing import pieces_of  # noqa: PLC0415
 
     query = Query(question[:MAX_QUERY_CHARACTERS] if question.strip() else "?")
     findings = Findings(tuple(Asked(query, outcome) for outcome in outcomes))
-    return write(Incident.from_state({"incident": question}), findings)
+    given = state(Incident.from_state({"incident": question}), findings, "extractive")
+    if given.status is not Status.OK:
+        return UNREACHABLE if given.status is Status.DEGRADED else NO_MATCH
+    return "".join(piece.text for piece in pieces_of(given, findings.ledger))
 
 
 def quoted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.action_group import local_action_group
+from knowledge_rag.local.as_typed import GENERATED_FILTERS, answered
+from knowledge_rag.local.floors import ADVICE_FLOORS
 from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.local.timeouts import LOCAL_TIMEOUT_SECONDS, timed_out
 from knowledge_rag.orchestrator.backends.arguments import current_ids, to_arguments
@@ -17,7 +19,7 @@ from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.retrieval import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from knowledge_rag.core.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalOutcome
@@ -35,12 +37,22 @@ class LocalFunction:
 
     Args:
         function: the function.
+        knowledge_base: the one that it asks, to correct typing mistakes by; ``None`` leaves queries
+            as they are.
+        unexplained: see :func:`~knowledge_rag.local.as_typed.answered`.
     """
 
     name = "local"
 
-    def __init__(self, function: ActionGroup) -> None:
+    def __init__(
+        self,
+        function: ActionGroup,
+        knowledge_base: KnowledgeBase | None = None,
+        unexplained: Collection[str] = GENERATED_FILTERS,
+    ) -> None:
         self._function = function
+        self._knowledge_base = knowledge_base
+        self._unexplained = unexplained
         self._turn = threading.Lock()
 
     def prepare(self, deadline: Deadline) -> None:
@@ -51,10 +63,17 @@ class LocalFunction:
         if not self._turn.acquire(timeout=deadline.remaining()):
             raise DeadlineExceeded("other queries took too long")
         try:
-            answer = self._function.invoke({**to_arguments(query), **current_ids()})
+            event = {**to_arguments(query), **current_ids()}
+            if self._knowledge_base is None:
+                body = self._invoke(event)
+            else:
+                body = answered(self._knowledge_base, event, self._invoke, self._unexplained)
         finally:
             self._turn.release()
-        return read_outcome(answer.body, max_results=query.max_results)
+        return read_outcome(body, max_results=query.max_results)
+
+    def _invoke(self, event: dict[str, Any]) -> dict[str, Any]:
+        return self._function.invoke(event).body
 
     def close(self) -> None:
         """Do nothing: the function belongs to whoever made it."""
@@ -67,6 +86,7 @@ def local_retrieval(
     search_type: SearchType = SearchType.HYBRID,
     policy: SourcePolicy | None = None,
     budget: Budget | None = None,
+    unexplained: Collection[str] = GENERATED_FILTERS,
 ) -> Iterator[BoundedRetrieval]:
     """Ask a local knowledge base for as long as the block runs.
 
@@ -77,6 +97,8 @@ def local_retrieval(
         search_type: what the function asks for.
         policy: of sources; by default what the user's ``SOURCE_POLICY`` says.
         budget: of each query, and so of the function behind it; 30 s by default.
+        unexplained: filters that nobody typed; a query with one of them that finds nothing says no
+            more than that.
 
     Raises:
         InvalidSettings: on entering, when the policy is wrong or does not go with the search.
@@ -94,7 +116,12 @@ def local_retrieval(
         ) as function,
     ):
         notice = timed_out(budget.seconds)
-        retrieval = BoundedRetrieval(LocalFunction(function), budget, timeout_notice=notice)
+        retrieval = BoundedRetrieval(
+            LocalFunction(function, knowledge_base, unexplained),
+            budget,
+            timeout_notice=notice,
+            floors=ADVICE_FLOORS if search_type is SearchType.HYBRID else None,
+        )
         try:
             yield retrieval
         finally:

@@ -9,34 +9,42 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, is_sha256
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.guardrails.danger import dangers_in
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.report import Verdict
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
-from knowledge_rag.orchestrator.advisors.noted import NotedFindings
-from knowledge_rag.orchestrator.advisors.passages import path_of
-from knowledge_rag.orchestrator.advisors.subjects import is_at
 from knowledge_rag.orchestrator.answer import read_answer
-from knowledge_rag.orchestrator.confidence import ground
-from knowledge_rag.orchestrator.gaps import earlier_missing
 from knowledge_rag.orchestrator.linked import called_alike, followed, words_of_link
+from knowledge_rag.orchestrator.planning import Plan, plan_of
+from knowledge_rag.orchestrator.procedures import NotShown, Why
 from knowledge_rag.orchestrator.recommendation import (
+    MAX_SIMILAR,
     MAX_STEPS,
     MAX_WARNINGS,
     CitedLines,
     Concern,
     Recommendation,
+    Section,
     Shortfall,
     SimilarIncident,
     Step,
     Warned,
 )
-from knowledge_rag.orchestrator.relevance import documents_about
+from knowledge_rag.orchestrator.stating import (
+    Citer,
+    confidence_of,
+    evidence_of,
+    similar_of,
+    status_of,
+    steps_of,
+)
 from knowledge_rag.orchestrator.support import judge
 
 if TYPE_CHECKING:
@@ -67,8 +75,103 @@ def recommend(
         advice: the answer, and the evidence that it was written from.
         settings: of the verification.
     """
+    if advice.text is None:
+        return state(incident, advice.findings, advice.advisor)
     verified = verify(advice.text, advice.findings.ledger, settings)
     return compose(incident, verified, advice.findings, advice.advisor)
+
+
+def state(incident: Incident, findings: Findings, advisor: str) -> Recommendation:
+    """Make a recommendation of the procedures in findings, without any text between them.
+
+    Args:
+        incident: that they are for.
+        findings: the evidence, with a plan.
+        advisor: the name of who hands them over.
+    """
+    plan = findings.plan or plan_of(incident, findings)
+    if findings.status is not Status.OK:
+        return without_advice(incident, findings)
+    citer = Citer(findings)
+    steps, sections = steps_of(plan, citer)
+    similar = similar_of(incident, findings, citer)
+    warnings = [
+        *_of_search(incident, findings),
+        *_of_plan(plan, findings, incident),
+        *_of_sections(sections),
+    ]
+    if not steps and not similar:
+        if findings.failures:
+            return _degraded(findings, _bounded(warnings), advisor)
+        reading = [
+            one
+            for block in plan.blocks
+            for it in block.reading
+            for one in citer.cite(it.source_file, it.start_line, it.end_line)
+        ]
+        unknown = tuple(dict.fromkeys(word for block in plan.blocks for word in block.unknown))
+        return Recommendation(
+            Status.NO_MATCH,
+            wording.NO_MATCH,
+            wording.near_miss(reading[0].citation.source_file if reading else "", unknown),
+            warnings=_bounded(warnings),
+            advisor=advisor,
+            reading=tuple(dict.fromkeys(reading)),
+            unknown=unknown,
+        )
+    evidence = evidence_of(incident, plan, sections, findings)
+    files = list(dict.fromkeys(it.source_file for it in sections))
+    return Recommendation(
+        Status.OK,
+        wording.told(len(steps), files, [it.incident_id for it in similar]),
+        wording.reasoned(len(steps), files, evidence.reasons),
+        guidance=tuple(steps),
+        similar_incidents=tuple(similar),
+        confidence=confidence_of(evidence, incident, plan, sections),
+        warnings=_bounded(warnings),
+        advisor=advisor,
+        procedures=tuple(sections),
+        alerts=status_of(plan),
+        reading=tuple(
+            one
+            for block in plan.blocks
+            for it in block.reading
+            for one in citer.cite(it.source_file, it.start_line, it.end_line)
+        ),
+        unknown=tuple(dict.fromkeys(word for block in plan.blocks for word in block.unknown)),
+        evidence=evidence,
+    )
+
+
+def _of_sections(sections: Sequence[Section]) -> Iterator[Warned]:
+    """Name what is not shown of each procedure."""
+    for section in sections:
+        for it in section.not_shown:
+            if it.why in (Why.PROHIBITED, Why.OBSOLETE):
+                continue
+            lines = f"{it.start}-{it.end}" if it.end > it.start else f"{it.start} and after"
+            message = (
+                f"Lines {lines} of {it.source_file} belong to the procedure and are not shown."
+            )
+            yield Warned(Concern.NOT_SHOWN, message)
+
+
+def _of_plan(plan: Plan, findings: Findings, incident: Incident) -> Iterator[Warned]:
+    """Say what a group's alerts got, how a payload was read, and where steps are not from the alert's link."""
+    for block in plan.blocks:
+        if block.alert and not block.procedures:
+            told = (
+                "nothing is documented for it" if block.looked_up else "it could not be looked up"
+            )
+            yield Warned(Concern.NOTICE, f"{block.alert}: {told}.")
+    if incident.read_as.startswith("unrecognised"):
+        yield Warned(Concern.READ_AS, f"{incident.read_as}.")
+    given = {it.source_file for it in plan.procedures}
+    for link in followed(findings.ledger.results, incident.links) if given else ():
+        if not given & set(link.files):
+            files = wording.listed([*link.files])
+            message = f"No step is from the runbook that the alert links ({files})."
+            yield Warned(Concern.LINKED_RUNBOOK, message)
 
 
 def compose(
@@ -132,36 +235,66 @@ class _Composer:
         self._incident = incident
         self._verified = verified
         self._findings = findings
+        self._plan = findings.plan or plan_of(incident, findings)
         self._warnings: list[Warned] = []
         self._answer = read_answer(verified, self._is_past)
         self._cut(self._answer)
-        self._cited = [it for part in self._answer.steps for it in part.cited]
         self.steps = [self._step(part, n) for n, part in enumerate(self._answer.steps, start=1)]
         self.similar = [self._similar_incident(part) for part in self._answer.similar]
 
     def recommendation(self, advisor: str) -> Recommendation:
-        """Give the recommendation of an answer that has any step or similar incident."""
-        grounds = ground(
-            self._incident,
-            self._findings,
-            self._answer,
-            self._backed(),
-        )
+        """Return the recommendation of an answer that has any step or similar incident."""
+        used, left_out = self._drawn_on()
+        evidence = evidence_of(self._incident, used, left_out, self._findings)
+        said = len(self.steps) + len(self.similar) + len(self._answer.uncited)
+        stated: list[Step | SimilarIncident] = [*self.steps, *self.similar]
+        backed = sum(it.support is not Verdict.UNSUPPORTED for it in stated)
+        confidence = confidence_of(evidence, self._incident, used, left_out) * backed / said
+        files = list(dict.fromkeys(it.citations[0].citation.source_file for it in self.steps))
         return Recommendation(
             Status.OK,
             self._summary(),
-            grounds.reasoning,
+            wording.reasoned(len(self.steps), files, evidence.reasons, backed=backed, said=said),
             guidance=tuple(self.steps),
             similar_incidents=tuple(self.similar),
             analysis="\n\n".join(filter(None, self._answer.analysis)),
-            confidence=grounds.confidence,
-            warnings=_bounded(list(self._all_warnings())),
+            confidence=round(confidence, 2),
+            warnings=_bounded([*self._all_warnings(), *_of_sections(left_out)]),
             advisor=advisor,
+            evidence=evidence,
         )
 
-    def _backed(self) -> int:
-        said: list[Step | SimilarIncident] = [*self.steps, *self.similar]
-        return sum(it.support is not Verdict.UNSUPPORTED for it in said)
+    def _drawn_on(self) -> tuple[Plan, list[Section]]:
+        """Return the procedures that the answer cites, and of each what the answer leaves out."""
+        cited = {
+            (it.citation.source_file, number)
+            for step in self.steps
+            for it in step.citations
+            for number in range(it.citation.start_line, it.citation.end_line + 1)
+        }
+        blocks, sections = [], []
+        for block in self._plan.blocks:
+            used = []
+            for it in block.procedures:
+                own = {(it.source_file, number) for number in it.lines}
+                if not own & cited:
+                    continue
+                used.append(it)
+                missed = [
+                    NotShown(it.source_file, item.start, item.end, Why.NOT_GIVEN)
+                    for item in it.items
+                    if not any(
+                        (it.source_file, n) in cited for n in range(item.start, item.end + 1)
+                    )
+                ]
+                first, last = min(it.lines), max(it.lines)
+                left = (*it.not_shown, *missed)
+                complete = it.is_complete and not missed
+                sections.append(
+                    Section(it.source_file, it.path, it.kind, first, last, left, complete, it.alert)
+                )
+            blocks.append(replace(block, procedures=tuple(used), why=block.why if used else ""))
+        return Plan(tuple(blocks)), sections
 
     def nothing(self, advisor: str) -> Recommendation:
         """Give the recommendation of an answer that kept none, though there was evidence."""
@@ -179,10 +312,7 @@ class _Composer:
             )
         if self._findings.failures:
             return _degraded(self._findings, warnings, advisor)
-        about = documents_about(self._findings.ledger.results, self._incident)
-        # its notes tell of an answer that was cut off, or of an advisor in whose place another wrote
-        finished = not isinstance(self._findings, NotedFindings)
-        told = wording.fruitless(len(self._findings.ledger), about[:MAX_NAMED], finished=finished)
+        told = wording.fruitless(len(self._findings.ledger), finished=not self._findings.notes)
         return Recommendation(
             Status.NO_MATCH, wording.NO_MATCH, told, warnings=warnings, advisor=advisor
         )
@@ -190,18 +320,21 @@ class _Composer:
     # parts
 
     def _cut(self, answer: Answer) -> None:
-        for name, parts in (("steps", answer.steps), ("similar incidents", answer.similar)):
-            if len(parts) > MAX_STEPS:
-                message = f"{len(parts)} {name}, the first {MAX_STEPS} are given."
+        for name, parts, most in (
+            ("steps", answer.steps, MAX_STEPS),
+            ("similar incidents", answer.similar, MAX_SIMILAR),
+        ):
+            if len(parts) > most:
+                message = f"{len(parts)} {name}, the first {most} are given."
                 self._warnings.append(Warned(Concern.TRUNCATED, message))
-                del parts[MAX_STEPS:]
+                del parts[most:]
 
     def _step(self, part: Part, number: int) -> Step:
         support, concerns = judge((part.text, *part.commands), part.cited, self._known(part.cited))
         self._warnings += [Warned(kind, message, number) for kind, message in concerns]
-        if missing := earlier_missing(part.cited, self._cited, self._path):
-            self._warnings.append(Warned(Concern.EARLIER_STEPS, missing, number))
-        return Step(part.text, self._lines(part.cited), part.commands, support)
+        dangers = dangers_in("\n".join((part.text, *part.commands)))
+        labels = tuple(dict.fromkeys(it.label for it in dangers))
+        return Step(part.text, self._lines(part.cited), part.commands, support, destructive=labels)
 
     def _similar_incident(self, part: Part) -> SimilarIncident:
         cited = sorted(part.cited, key=lambda it: not self._is_past(it))  # stable: reports first
@@ -211,9 +344,6 @@ class _Composer:
         self._warnings += [Warned(kind, message) for kind, message in concerns]
         said = "\n".join((text, *part.commands))
         return SimilarIncident(said, self._lines(cited), name, support)
-
-    def _path(self, cited: Cited) -> tuple[str, ...]:
-        return path_of(self._findings.result(cited.number))
 
     def _lines(self, cited: Sequence[Cited]) -> tuple[CitedLines, ...]:
         return tuple(
@@ -264,7 +394,8 @@ class _Composer:
 
     def _all_warnings(self) -> Iterator[Warned]:
         yield from _of_search(self._incident, self._findings)
-        yield from self._of_linked()
+        if self.steps:
+            yield from _of_plan(self._linked_plan(), self._findings, self._incident)
         for part in self._answer.uncited:
             quoted = " ".join(part.text.split())[:_SHOWN_UNCITED]
             yield Warned(Concern.UNCITED_STEPS, f'"{quoted}" cites nothing, so it is no step')
@@ -275,29 +406,9 @@ class _Composer:
                 continue
             yield Warned(warned.kind, warned.message, number)
 
-    def _of_linked(self) -> Iterator[Warned]:
-        """Say if the steps are not from where the alert links, though it was found."""
-        results = self._findings.ledger.results
-        for link in followed(results, self._incident.links) if self.steps else ():
-            files = wording.listed([*link.files])
-            cited = [it for it in self._cited if it.citation.source_file in link.files]
-            if len({self._sha256_or_name(file) for file in link.files}) > 1:
-                message = f"The alert's link may mean any of {files}."
-                yield Warned(Concern.LINKED_RUNBOOK, message)
-            if not cited:
-                message = f"No step is from the runbook that the alert links ({files})."
-                yield Warned(Concern.LINKED_RUNBOOK, message)
-            elif link.anchor and not any(is_at(self._path(it), link.anchor) for it in cited):
-                message = (
-                    f"No step is from a section of {files} that is called as in the alert's link."
-                )
-                yield Warned(Concern.LINKED_RUNBOOK, message)
-
-    def _sha256_or_name(self, file: str) -> str:
-        """Give the hash of a retrieved document, its name where that is not known."""
-        its = (it for it in self._findings.ledger.results if it.citation.source_file == file)
-        known = next(its).metadata.get(DOCUMENT_SHA256)
-        return known if isinstance(known, str) and is_sha256(known) else file
+    def _linked_plan(self) -> Plan:
+        """Return the plan as far as the answer draws on it."""
+        return self._drawn_on()[0]
 
     def _number_at(self, offset: int) -> int | None:
         """Give the number of the step that a place in the answer is in."""

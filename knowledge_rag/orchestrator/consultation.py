@@ -4,35 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.guardrails.log import log_warnings
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.live import advise
 from knowledge_rag.orchestrator.backends.arguments import current_ids, on_behalf_of
-from knowledge_rag.orchestrator.composition import compose, without_advice
+from knowledge_rag.orchestrator.composition import compose, state, without_advice
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.followed import Followed
 from knowledge_rag.orchestrator.held import HeldToItsWord, is_cancelled, tell_of
+from knowledge_rag.orchestrator.planning import (
+    COMPLETION_RESULTS,
+    completion,
+    documents_to_complete,
+    plan_of,
+)
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import gather
 from knowledge_rag.orchestrator.telling import Teller
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.guardrails.verify import Verified
     from knowledge_rag.orchestrator.advisors.advisor import Advice, Advisor
     from knowledge_rag.orchestrator.incident import Incident
+    from knowledge_rag.orchestrator.planning import Plan
     from knowledge_rag.orchestrator.recommendation import Recommendation
     from knowledge_rag.orchestrator.retrieval import Retrieval
     from knowledge_rag.orchestrator.telling import Notify
+
+MAX_ALERTS: Final = 10
+"""Alerts of a group that are looked up; the others are named as not looked up."""
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -62,7 +75,7 @@ async def consult(
     queries: tuple[Query, ...] | None = None,
     notify: Notify | None = None,
 ) -> Consultation:
-    """Give a recommendation for an incident.
+    """Return a recommendation for an incident.
 
     Args:
         incident: what is known.
@@ -73,13 +86,84 @@ async def consult(
         queries: what to ask; by default what the incident suggests.
         notify: is told of each stage, see :mod:`knowledge_rag.orchestrator.telling`.
     """
+    findings = await look_up(incident, retrieval, queries=queries, notify=notify)
+    return await advise_on(incident, findings, advisor, notify=notify)
+
+
+async def look_up(
+    incident: Incident,
+    retrieval: Retrieval,
+    *,
+    queries: tuple[Query, ...] | None = None,
+    notify: Notify | None = None,
+) -> Findings:
+    """Ask, complete the documents that procedures stand in, and choose the procedures.
+
+    The queries go out side by side, then the completions, at most MAX_COMPLETED for each alert; each has the
+    budget of a query. Of the completions only what a procedure needs is kept.
+
+    Args:
+        incident: what is known; the alerts of a group are asked for one by one.
+        retrieval: the way to the knowledge base.
+        queries: what to ask; by default what the incident suggests.
+        notify: is told of each stage.
+    """
     teller = Teller(notify)
-    asked = build_queries(incident) if queries is None else queries
-    teller.searching(asked)
+    asked = [(it, "") for it in queries] if queries is not None else list(_queries(incident))
+    teller.searching(tuple(query for query, _ in asked))
+    held = HeldToItsWord(retrieval)
     with _named(incident):
-        outcomes = await gather(asked, HeldToItsWord(retrieval))
-    findings = Findings(tuple(map(Asked, asked, outcomes)))
+        outcomes = await gather([query for query, _ in asked], held)
+        found = [
+            Asked(query, outcome, alert)
+            for (query, alert), outcome in zip(asked, outcomes, strict=True)
+        ]
+        wanted = [completion(incident, it) for it in documents_to_complete(incident, found)]
+        rest = await gather(wanted, held, max_results=COMPLETION_RESULTS)
+    completions = tuple(map(Asked, wanted, rest))
+    findings = Findings(tuple(found), completions)
+    plan = plan_of(incident, findings, getattr(retrieval, "floors", None))
+    kept = tuple(map(partial(_needed, plan=plan), completions))
+    findings = replace(findings, completions=kept, plan=plan)
     teller.found(findings)
+    return findings
+
+
+def _queries(incident: Incident) -> Iterator[tuple[Query, str]]:
+    """Yield the queries of an incident; of a group, the first one of each alert, with its name."""
+    if len(incident.alerts) <= 1:
+        yield from ((query, "") for query in build_queries(incident))
+        return
+    for member in incident.alerts[:MAX_ALERTS]:
+        yield from ((query, member.alert_name) for query in build_queries(member)[:1])
+
+
+def _needed(asked: Asked, plan: Plan) -> Asked:
+    """Return a completion with the passages that a procedure needs."""
+    results = tuple(it for it in asked.outcome.results if plan.needs(it.citation))
+    return (
+        replace(asked, outcome=replace(asked.outcome, results=results))
+        if results
+        else replace(asked, outcome=RetrievalOutcome(Status.NO_MATCH))
+    )
+
+
+async def advise_on(
+    incident: Incident,
+    findings: Findings,
+    advisor: Advisor | None = None,
+    *,
+    notify: Notify | None = None,
+) -> Consultation:
+    """Have an advisor write from what was found.
+
+    Args:
+        incident: what is known.
+        findings: of :func:`look_up`.
+        advisor: who writes; by default the one without a model.
+        notify: is told of each stage.
+    """
+    teller = Teller(notify)
     followed = Followed(teller, findings)
     given = await _written(incident, findings, advisor or ExtractiveAdvisor(), followed)
     followed.settle(given.findings, given.recommendation, given.verified)
@@ -101,6 +185,9 @@ async def _written(
 ) -> Consultation:
     try:
         advice = await advise(advisor, incident, findings, followed)
+        if advice.text is None:
+            given = state(incident, advice.findings, advice.advisor)
+            return Consultation(given, advice.findings, advice)
         verified = verify(advice.text, advice.findings.ledger)
         log_warnings(verified.warnings)
         given = compose(incident, verified, advice.findings, advice.advisor)

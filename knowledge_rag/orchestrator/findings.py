@@ -11,14 +11,22 @@ from knowledge_rag.guardrails.ledger import Ledger
 if TYPE_CHECKING:
     from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult
     from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.orchestrator.planning import Plan
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One query and what it gave."""
+    """One query and what it gave.
+
+    Args:
+        query: the question.
+        outcome: what it gave.
+        alert: the alert of a group that it was asked for; ``""`` where there is one only.
+    """
 
     query: Query
     outcome: RetrievalOutcome
+    alert: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +35,23 @@ class Findings:
 
     Args:
         asked: the queries with their outcomes; none where nothing could be asked.
-        ledger: their results, numbered; made from them.
+        completions: queries for the rest of documents that these had found, with their outcomes.
+        plan: the procedures in them; ``None`` where nobody has looked for them yet.
+        notes: sentences of an advisor that the reader is to know.
+        ledger: all results, numbered; made from them.
 
     Raises:
         InvalidCitation: a result's text has not as many lines as its citation.
     """
 
     asked: tuple[Asked, ...] = ()
+    completions: tuple[Asked, ...] = ()
+    plan: Plan | None = None
+    notes: tuple[str, ...] = ()
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
-        ledger = Ledger.of(*(asked.outcome.results for asked in self.asked))
+        ledger = Ledger.of(*(it.outcome.results for it in (*self.asked, *self.completions)))
         object.__setattr__(self, "ledger", ledger)
 
     @property
@@ -59,9 +73,9 @@ class Findings:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What retrieval wants the reader to know, each sentence once."""
+        """What the reader is to know: an advisor's notes, then retrieval's notices, each sentence once."""
         notices = (asked.outcome.notice for asked in self.asked)
-        return tuple(dict.fromkeys(notice for notice in notices if notice))
+        return tuple(dict.fromkeys((*self.notes, *(notice for notice in notices if notice))))
 
     def result(self, number: int) -> RetrievalResult:
         """Give the result that is entry ``number`` of the ledger, with its metadata.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.pieces import Piece, PieceStream, pieces_of
+from knowledge_rag.orchestrator import showing
 
 if TYPE_CHECKING:
     from knowledge_rag.guardrails.verify import Verified
@@ -58,7 +59,8 @@ class Followed:
         if verified is None or recommendation.status is not Status.OK:
             self._take_back()
             self._now_with(findings)
-            self._teller.text([Piece(recommendation.summary)])
+            shown = showing.pieces_of(recommendation, findings.ledger)
+            self._teller.text(shown or [Piece(recommendation.summary)])
             return
         same = findings.ledger == self._findings.ledger
         rest, told = self._stream.close()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.context import split_words
 from knowledge_rag.core.metadata import SOURCE_URL
-from knowledge_rag.orchestrator.advisors.sections import only_tells_purpose
+from knowledge_rag.orchestrator.headings import tells_only_kind
 from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit
 from knowledge_rag.orchestrator.names import fold
 
@@ -116,7 +116,7 @@ def called_alike(results: Iterable[RetrievalResult], links: Iterable[str]) -> li
 
 def _matter(anchor: str) -> str:
     """Leave out an anchor that says what a section is for, or a line: a link to ``#symptoms`` means more."""
-    if _LINES.fullmatch(anchor) or only_tells_purpose(split_words(anchor)):
+    if _LINES.fullmatch(anchor) or tells_only_kind(split_words(anchor)):
         return ""
     return anchor
 

@@ -12,19 +12,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.support.report import Verdict
+from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.wording import NO_MATCH
 
 if TYPE_CHECKING:
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import Reason
-    from knowledge_rag.guardrails.draft import Kind
+    from knowledge_rag.guardrails.draft import Kind as WordingKind
+    from knowledge_rag.orchestrator.governing import Governs
+    from knowledge_rag.orchestrator.procedures import NotShown, Part
 
 AGENT_ID: Final = "knowledge-rag"
 """Under which an orchestrator finds this agent's output."""
 
-MAX_STEPS: Final = 30
-"""Steps of a recommendation at most, and similar incidents; no one follows more at 3 a.m."""
+MAX_STEPS: Final = 200
+"""Steps of a recommendation at most; what is beyond is named by its lines."""
 
+MAX_SIMILAR: Final = 30
+"""Similar incidents at most."""
+
+MAX_INCOMPLETE: Final = 0.5
+"""Confidence at most where anything of a procedure is missing."""
 
 MAX_WARNINGS: Final = 100
 """Warnings of a recommendation at most; who writes more than that has to be looked at as a whole."""
@@ -50,8 +58,10 @@ class Concern(StrEnum):
     """The step denies what the cited lines say, or says what they deny."""
     FILLED_PLACEHOLDER = "filled_placeholder"
     """The cited lines leave a value open that the step fills in."""
-    EARLIER_STEPS = "earlier_steps"
-    """The step is one of a numbered list of which an earlier one is not given."""
+    NOT_SHOWN = "not_shown"
+    """Lines of a procedure that is given are not."""
+    READ_AS = "read_as"
+    """How a payload was read."""
     INCOMPLETE_SEARCH = "incomplete_search"
     """A query could not be answered: more may be documented."""
     LINKED_RUNBOOK = "linked_runbook"
@@ -74,7 +84,7 @@ class Warned:
         step: the number of the step that it is about; ``None`` if it is about no single one.
     """
 
-    kind: Concern | Kind
+    kind: Concern | WordingKind
     message: str
     step: int | None = None
 
@@ -104,6 +114,106 @@ class CitedLines:
         return wire | ({"document_sha256": self.document_sha256} if self.document_sha256 else {})
 
 
+class Strength(StrEnum):
+    """How good the evidence for a recommendation is, in a word."""
+
+    STRONG = "strong"
+    """The procedure is filed under what was asked for, and whole."""
+    PARTIAL = "partial"
+    """Search agrees on it, or something of it is missing."""
+    THIN = "thin"
+    """It may be about something else: look before you follow it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a recommendation rests on, in words.
+
+    Args:
+        strength: in one word.
+        reasons: why, one sentence each.
+    """
+
+    strength: Strength
+    reasons: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {"strength": self.strength.value, "reasons": list(self.reasons)}
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Lines that govern a step: a caution, a condition, a prohibition.
+
+    Args:
+        text: as they stand there.
+        kind: what they make of the step.
+        after: whether they stand behind it.
+        citations: the lines, at least one.
+    """
+
+    text: str
+    kind: Governs
+    after: bool
+    citations: tuple[CitedLines, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the wire form."""
+        position = "after" if self.after else "before"
+        wire = {"text": self.text, "kind": self.kind.value, "position": position}
+        return wire | {"citation": self.citations[0].to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A procedure that is given, or lines worth reading.
+
+    Args:
+        source_file: the document.
+        path: headings, outermost first.
+        kind: what it is for.
+        start: first line, 1-based.
+        end: last line, inclusive.
+        not_shown: what of it is left out.
+        complete: whether all is shown that its author means to be done.
+        alert: the alert of a group that it is for; ``""`` where there is one only.
+    """
+
+    source_file: str
+    path: tuple[str, ...]
+    kind: Kind
+    start: int
+    end: int
+    not_shown: tuple[NotShown, ...] = ()
+    complete: bool = True
+    alert: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the wire form."""
+        wire: dict[str, Any] = {
+            "source_file": self.source_file,
+            "section": list(self.path),
+            "kind": self.kind.value,
+            "start_line": self.start,
+            "end_line": self.end,
+            "complete": self.complete,
+            "not_shown": [not_shown_dict(it) for it in self.not_shown],
+        }
+        return wire | ({"alert": self.alert} if self.alert else {})
+
+
+def not_shown_dict(it: NotShown) -> dict[str, Any]:
+    """Return the wire form of lines that are not shown."""
+    wire: dict[str, Any] = {
+        "source_file": it.source_file,
+        "start_line": it.start,
+        "end_line": it.end,
+        "reason": it.why.value,
+    }
+    return wire | ({"heading": it.heading} if it.heading else {})
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One thing to do.
@@ -113,6 +223,13 @@ class Step:
         citations: the lines that say so, at least one; the first is the one that counts.
         commands: what to run or to look at, one text a code block, as it stands there.
         support: whether the cited lines hold what the step says.
+        procedure: which of the recommendation's procedures it belongs to, 1-based; 0 for a model's step.
+        number: the author's own mark, ``""`` if there is none.
+        kind: what its section is for.
+        path: headings above it.
+        parts: text and code in the author's order; empty for a model's step.
+        guards: what governs it.
+        destructive: what its commands may destroy, one label each.
 
     Raises:
         ValueError: there is no action or no citation.
@@ -122,6 +239,13 @@ class Step:
     citations: tuple[CitedLines, ...]
     commands: tuple[str, ...] = ()
     support: Verdict = Verdict.NOTHING_TO_CHECK
+    procedure: int = 0
+    number: str = ""
+    kind: Kind = Kind.OTHER
+    path: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    destructive: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.action.strip():
@@ -129,16 +253,29 @@ class Step:
         if not self.citations:
             raise ValueError(f"a step without a citation: {self.action[:60]!r}")
 
-    def to_dict(self, number: int) -> dict[str, Any]:
-        """Give the wire form.
+    def to_dict(self, number: int, section: Section | None = None) -> dict[str, Any]:
+        """Return the wire form.
 
         Args:
             number: of the step, 1-based.
+            section: the procedure that it belongs to, if it does to one.
         """
         wire: dict[str, Any] = {"step": number, "action": self.action}
         if self.commands:
             wire["commands"] = list(self.commands)
-        return wire | _cited(self.citations) | {"support": _wire_verdict(self.support)}
+        wire |= _cited(self.citations) | {"support": _wire_verdict(self.support)}
+        if section is not None:
+            wire |= {
+                "procedure": self.procedure,
+                "kind": self.kind.value,
+                "complete": section.complete,
+            }
+            wire["not_shown"] = [not_shown_dict(it) for it in section.not_shown]
+        if self.number:
+            wire["number"] = self.number
+        if self.guards:
+            wire["warnings"] = [it.to_dict() for it in self.guards]
+        return wire | ({"destructive": list(self.destructive)} if self.destructive else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +326,11 @@ class Recommendation:
         warnings: what a person should look at.
         advisor: who wrote it; ``""`` where nobody had to.
         reason: why it is degraded; else ``None``.
+        procedures: that the steps belong to, in the order of the steps.
+        reading: the closest sections where nothing is documented; never advice.
+        alerts: for each alert of a group, whether anything is documented for it.
+        unknown: words of the incident that no cited line, heading or title holds.
+        evidence: what it rests on, in words; ``None`` unless ok.
 
     Raises:
         ValueError: these do not agree.
@@ -204,6 +346,11 @@ class Recommendation:
     warnings: tuple[Warned, ...] = ()
     advisor: str = ""
     reason: Reason | Shortfall | None = None
+    procedures: tuple[Section, ...] = ()
+    reading: tuple[CitedLines, ...] = ()
+    alerts: tuple[tuple[str, Status], ...] = ()
+    unknown: tuple[str, ...] = ()
+    evidence: Evidence | None = None
 
     def __post_init__(self) -> None:
         given = bool(self.guidance or self.similar_incidents)
@@ -213,14 +360,18 @@ class Recommendation:
             raise ValueError(f"{self.status} with reason {self.reason}")
         if not 0.0 <= self.confidence <= (1.0 if given else 0.0):
             raise ValueError(f"{self.status} with confidence {self.confidence}")
-        if max(len(self.guidance), len(self.similar_incidents)) > MAX_STEPS:
-            raise ValueError(f"more than {MAX_STEPS} steps or similar incidents")
+        if len(self.guidance) > MAX_STEPS or len(self.similar_incidents) > MAX_SIMILAR:
+            raise ValueError(f"more than {MAX_STEPS} steps or {MAX_SIMILAR} similar incidents")
         if len(self.warnings) > MAX_WARNINGS:
             raise ValueError(f"more than {MAX_WARNINGS} warnings")
         if not self.summary.strip() or not self.reasoning.strip():
             raise ValueError("a recommendation without a summary or reasoning")
         if (self.summary == NO_MATCH) != (self.status is Status.NO_MATCH):
             raise ValueError(f"{self.status} with summary {self.summary!r}")
+
+    def section_of(self, step: Step) -> Section | None:
+        """Return the procedure that a step belongs to; ``None`` for a step of a model's own."""
+        return self.procedures[step.procedure - 1] if step.procedure else None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the advisory format, as ``schemas/recommendation.schema.json`` describes it."""
@@ -229,9 +380,21 @@ class Recommendation:
             wire["reason"] = self.reason.value
         wire["recommendation"] = {
             "summary": self.summary,
-            "guidance": [step.to_dict(number) for number, step in enumerate(self.guidance, 1)],
+            "guidance": [
+                step.to_dict(number, self.section_of(step))
+                for number, step in enumerate(self.guidance, 1)
+            ],
             "similar_incidents": [similar.to_dict() for similar in self.similar_incidents],
         }
+        more: dict[str, Any] = {
+            "procedures": [it.to_dict() for it in self.procedures],
+            "reading": [it.to_dict() for it in self.reading],
+            "alerts": [{"alert": name, "status": status.value} for name, status in self.alerts],
+            "unknown_words": list(self.unknown),
+        }
+        wire["recommendation"] |= {key: value for key, value in more.items() if value}
+        if self.evidence is not None:
+            wire["evidence"] = self.evidence.to_dict()
         if self.analysis:
             wire["analysis"] = self.analysis
         wire |= {"confidence": self.confidence, "reasoning": self.reasoning}

@@ -21,7 +21,7 @@ NO_ADVICE: Final = "The knowledge base returned passages, but no advice could be
 """The summary where no advisor answered."""
 
 
-_UNFINISHED: Final = "but the advisor did not finish: read them yourself"
+_UNFINISHED: Final = "the advisor did not finish: read them yourself"
 
 
 def counted(number: int, noun: str) -> str:
@@ -69,26 +69,53 @@ def told(steps: int, documents: list[str], incidents: list[str]) -> str:
     return " ".join(sentences)
 
 
-def fruitless(passages: int, about: list[str], *, finished: bool = True) -> str:
-    """Say why nothing is advised though something was retrieved.
+def reasoned(
+    steps: int, documents: list[str], reasons: tuple[str, ...], *, backed: int = 0, said: int = 0
+) -> str:
+    """Return the sentence that says what a recommendation rests on.
+
+    Args:
+        steps: how many there are.
+        documents: their files.
+        reasons: why the evidence is as good as it is.
+        backed: statements of a model whose cited lines hold them.
+        said: statements that a model made.
+
+    >>> reasoned(6, ["runbooks/rds.md"], ("it is filed under the alert's name",))
+    "6 steps from 1 document: it is filed under the alert's name."
+    """
+    told = f"{counted(steps, 'step')} from {counted(len(documents), 'document')}"
+    more = [f"{said - backed} of {said} statements are not backed"] if backed < said else []
+    return f"{told}: {'; '.join([*reasons, *more])}." if reasons or more else f"{told}."
+
+
+def near_miss(closest: str, unknown: tuple[str, ...]) -> str:
+    """Say why nothing is advised though something was found.
+
+    >>> near_miss("runbooks/postgres.md", ("MongoDB",))
+    'The closest page is runbooks/postgres.md, and nothing found mentions MongoDB.'
+    >>> near_miss("runbooks/postgres.md", ())
+    'The closest page is runbooks/postgres.md, and it is about something else.'
+    """
+    if not closest:
+        return "Nothing that was found says what to do."
+    missing = (
+        f"nothing found mentions {listed([*unknown])}" if unknown else "it is about something else"
+    )
+    return f"The closest page is {closest}, and {missing}."
+
+
+def fruitless(passages: int, *, finished: bool = True) -> str:
+    """Say why a model advises nothing though something was retrieved.
 
     Args:
         passages: how many.
-        about: the documents among them that hold enough of the incident's words.
-        finished: whether who was to write came to an end: what half an answer leaves out, or another
-            advisor's, says nothing of the documents.
+        finished: whether it came to an end.
 
-    >>> fruitless(1, [])
-    '1 passage came back; no document holds enough of the words that tell of the incident.'
-    >>> fruitless(4, ["runbooks/rds.md"])
-    '4 passages came back; those of runbooks/rds.md are about it, and none says what to do.'
-    >>> fruitless(4, ["runbooks/rds.md"], finished=False)
-    '4 passages came back; those of runbooks/rds.md are about it, but the advisor did not finish: read them yourself.'
+    >>> fruitless(1)
+    '1 passage came back; the advisor found nothing in it.'
+    >>> fruitless(4, finished=False)
+    '4 passages came back; the advisor did not finish: read them yourself.'
     """
-    if not about:
-        why = "no document holds enough of the words that tell of the incident"
-        end = "" if finished else ", and the advisor did not finish"
-    else:
-        why = f"those of {listed(about)} are about it, "
-        end = "and none says what to do" if finished else _UNFINISHED
-    return f"{counted(passages, 'passage')} came back; {why}{end}."
+    why = "the advisor found nothing in " + ("it" if passages == 1 else "them")
+    return f"{counted(passages, 'passage')} came back; {why if finished else _UNFINISHED}."

@@ -1,9 +1,9 @@
-"""Who writes the guidance: one interface for a Bedrock agent, a model, and none at all.
+"""Who gives the guidance: one interface for a Bedrock agent, a model, and none at all.
 
-An advisor writes an *answer* in Markdown, in the format that prompts/knowledge-rag-agent.txt asks
-for: numbered steps, each with its reference behind it, ``[Source: file, lines a-b]``. It says nothing
-else: what its references stand for is looked up in the evidence, by
-:func:`knowledge_rag.orchestrator.composition.recommend`, in the same way for all of them.
+A model writes an *answer* in Markdown, in the format that prompts/knowledge-rag-agent.txt asks for:
+numbered steps, each with its reference behind it, ``[Source: file, lines a-b]``. What its references
+stand for is looked up in the evidence, by :func:`knowledge_rag.orchestrator.composition.recommend`.
+Without a model the advice is the procedures themselves, as data, and no text is read.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """An answer as its advisor wrote it, not verified.
+    """What an advisor gives.
 
     Args:
-        text: Markdown.
+        text: Markdown as a model wrote it, not verified; ``None`` for the procedures as they are.
         findings: the evidence it was written from: what the advisor was given, or, for one that
             searches itself (a Bedrock agent), what it found.
         advisor: the name of who wrote it: ``extractive``, ``converse``, ``bedrock-agent``.
     """
 
-    text: str
+    text: str | None
     findings: Findings
     advisor: str
 

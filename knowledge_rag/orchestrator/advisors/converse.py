@@ -6,7 +6,7 @@ import asyncio
 import math
 import random
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.clients import create_client
@@ -26,7 +26,6 @@ from knowledge_rag.orchestrator.advisors.converse_exchange import (
     read_response,
 )
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed
-from knowledge_rag.orchestrator.advisors.noted import noted
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ class ConverseAdvisor:
             return Advice(UNREACHABLE if findings.failures else NO_MATCH, findings, NAME)
         response = await self._response(self._request(incident, findings))
         said, cut = read_response(response, findings)
-        return Advice(said, noted(findings, CUT_NOTE) if cut else findings, NAME)
+        return Advice(said, replace(findings, notes=(CUT_NOTE,)) if cut else findings, NAME)
 
     async def prepare(self) -> None:
         """Spare the first incident what takes time once; what fails here, its advice tells."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.outcome import Reason, Status
@@ -12,7 +13,6 @@ from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed, as_model_failure
 from knowledge_rag.orchestrator.advisors.live import advise
-from knowledge_rag.orchestrator.advisors.noted import noted
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.held import is_cancelled, tell_of
@@ -109,7 +109,7 @@ class FallbackAdvisor:
         evidence = _evidence(incident, findings, failure)
         instead = await self._substitute.advise(incident, evidence)
         has_steps = bool(recommend(incident, instead).guidance)
-        told = noted(instead.findings, note_of(failure, has_steps=has_steps))
+        told = replace(instead.findings, notes=(note_of(failure, has_steps=has_steps),))
         return Advice(instead.text, told, instead.advisor)
 
     async def _doubted(self, incident: Incident, advice: Advice) -> Advice:
@@ -124,7 +124,9 @@ class FallbackAdvisor:
         _logger.warning(
             "advisor=%s | nothing documented, it says; lines say otherwise", advice.advisor
         )
-        return Advice(instead.text, noted(instead.findings, DOUBTED_NOTE), instead.advisor)
+        return Advice(
+            instead.text, replace(instead.findings, notes=(DOUBTED_NOTE,)), instead.advisor
+        )
 
 
 def note_of(failure: ModelFailed, *, has_steps: bool) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.orchestrator.planning import Floors
 
 MAX_THREADS: Final = 16
 """Queries of one back end in flight at once; further ones wait, and their budget runs meanwhile."""
@@ -87,11 +88,18 @@ class BoundedRetrieval:
         way: whom to ask; closed by :meth:`close`.
         budget: of each query.
         timeout_notice: what the reader is told of a query that took too long, if anything.
+        floors: scores under which what it finds is no advice, where they are known for its scale.
     """
 
     def __init__(
-        self, way: Way, budget: Budget | None = None, *, timeout_notice: str | None = None
+        self,
+        way: Way,
+        budget: Budget | None = None,
+        *,
+        timeout_notice: str | None = None,
+        floors: Floors | None = None,
     ) -> None:
+        self.floors = floors
         self._way = way
         self._budget = budget or Budget()
         self._timeout_notice = timeout_notice

@@ -1,0 +1,464 @@
+"""Which procedures an incident gets: by its link, by its name, else by what search found best.
+
+A rule a person can say: the section that the alert links; else the one that is filed under the alert's name (its
+heading, an "Alert:" line, the page's front matter, title or file name); else the section that search and the
+incident's own words agree on best. Inside what is chosen nothing is chosen: see :mod:`procedures`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.orchestrator.governing import is_obsolete, says_nothing
+from knowledge_rag.orchestrator.headings import (
+    NEVER,
+    Kind,
+    is_numbered_step,
+    kind_told,
+    tells_only_kind,
+)
+from knowledge_rag.orchestrator.names import fold
+from knowledge_rag.orchestrator.outline import LABEL_LEVEL, Form
+from knowledge_rag.orchestrator.procedures import (
+    action_lines,
+    asks_for_something,
+    cautions_of,
+    governed,
+    procedure_of,
+)
+from knowledge_rag.orchestrator.words import word_list, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from knowledge_rag.orchestrator.outline import Outline, Section
+    from knowledge_rag.orchestrator.procedures import (
+        Procedure,
+    )
+
+MAX_PAGE: Final = 60
+"""Action lines up to which a page that is one procedure is given whole; 30 and 120 measured the same."""
+MAX_DEPTH: Final = 2
+"""Links inside a document that are followed, one behind the other."""
+MAX_LINKED: Final = 8
+"""Sections that links draw in at most."""
+
+_FIRST_LINES: Final = 6
+"""Lines in which a page says that it is superseded."""
+_OLD_FOLDERS: Final = frozenset(
+    {"old", "archive", "archived", "obsolete", "deprecated", "historical", "legacy"}
+)
+_NAME_LENGTH: Final = 5
+"""Letters and digits from which a name inside a longer one is no chance."""
+_ALERT_LINE: Final = re.compile(r"\b(?:alert|alarm|monitor|trigger)", re.IGNORECASE)
+_NAME: Final = re.compile(r"[\w.:/-]*<[\w-]{1,20}>[\w.:/-]*|[\w][\w.:/-]*")
+_LINK: Final = re.compile(r"\[[^\]\n]*\]\(#([\w.:%-]+)\)")
+_QUOTED: Final = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
+_UNDO: Final = re.compile(
+    r"\b(?:undo|revert|roll(?:ing)? ?back|go(?:ing)? back|back (?:on|off|to (?:normal|spot))|switch(?:ing)? back|turn(?:ed)?\b.{1,40}\bback"
+    r"|(?:put|set|scale)(?:ting|ing)?\b.{1,60}\bback)\b",
+    re.IGNORECASE,
+)
+_UNDOES: Final = re.compile(
+    r"\b(?:undo|revert|roll(?:ing)? ?back|back|again|afterwards|(?:scal(?:e|ing)|back) down|normal|re-?enabl\w+|restor\w+)\b",
+    re.IGNORECASE,
+)
+_VERIFY: Final = re.compile(
+    r"\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify)\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b",
+    re.IGNORECASE,
+)
+PAST: Final = re.compile(
+    r"\blast time\b|\bdid we (?:do|fix)\b|\b(?:previous|earlier|past) incidents?\b|\bhappened before\b|\bpost-?mortem\b",
+    re.IGNORECASE,
+)
+_WHO: Final = re.compile(
+    r"\bwho(?:m)? (?:to|do|should|can|must|is on|owns)\b|\b(?:anybody|anyone|somebody|someone) to be (?:woken|called|paged)\b|\bto (?:wake|page|escalate to)\b|\bescalat(?:e|ion) (?:to|path|contacts?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an incident or a question asks for, as far as choosing needs it.
+
+    Args:
+        names: of alerts in it, exactly as written, the likeliest first.
+        text: all that is known, in words.
+        anchors: documents that the alert links, the likeliest first, with the sections it names.
+        is_alert: whether an alert tells of it, rather than a person's question.
+    """
+
+    names: tuple[str, ...] = ()
+    text: str = ""
+    anchors: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    is_alert: bool = False
+
+    def asks(self, pattern: re.Pattern[str]) -> bool:
+        """Whether it is a question of a certain form."""
+        return not self.is_alert and pattern.search(self.text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A section, and what speaks for it.
+
+    Args:
+        outline: its document.
+        section: the section; the root stands for the page.
+        why: ``linked``, ``named`` or ``found``.
+        worth: retrieval and shared words, more is better.
+    """
+
+    outline: Outline
+    section: Section
+    why: str = "found"
+    worth: float = 0.0
+
+
+Evidence = dict[str, dict[int, float]]
+"""Of each document: what its retrieved chunks are worth by their ranks, by first line."""
+
+
+def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> Place | None:
+    """Return where the procedure for an incident stands; ``None`` without a document to draw on.
+
+    Args:
+        wanted: what is asked for.
+        outlines: of the documents that may hold it, the best first.
+        evidence: of the search.
+    """
+    usable = [it for it in outlines if _gives_steps(it, wanted)]
+    ranked = _ranked(wanted, usable, evidence)
+    linked = [it for it in ranked if it.outline.source_file in wanted.anchors]
+    order = list(wanted.anchors)
+    linked.sort(key=lambda it: order.index(it.outline.source_file))
+    for place in linked:
+        anchors = wanted.anchors[place.outline.source_file]
+        if any(is_called(place.section, anchor) for anchor in anchors):
+            return replace(place, why="linked")
+    for among, why in ((linked, "linked"), (ranked, "named")):
+        by_heading = (it for it in among if any(_is_headed(it.section, n) for n in wanted.names))
+        by_line = (it for it in among if any(_is_listed(it, n) for n in wanted.names))
+        by_page = (it for it in among if any(is_filed(it.outline, n) for n in wanted.names))
+        for found in (by_heading, by_line, by_page):
+            if first := next(found, None):
+                return replace(first, why=why)
+        if linked and among is linked:
+            return replace(linked[0], why="linked")
+    return ranked[0] if ranked else None
+
+
+def is_called(section: Section, anchor: str) -> bool:
+    """Whether a link's anchor names a section's heading."""
+    wanted = fold(anchor.removeprefix("user-content-"))
+    return bool(wanted) and wanted == fold(section.heading)
+
+
+def _is_headed(section: Section, name: str) -> bool:
+    """Whether a heading is an alert's name, or has it as one of its words; ``<az>`` stands for any."""
+    folded = fold(name)
+    if not folded or not section.heading:
+        return False
+    if fold(section.heading) == folded:
+        return True
+    if len(folded) >= _NAME_LENGTH and any(
+        same_name(found[0], name) for found in _NAME.finditer(section.heading)
+    ):
+        return True
+    # NginxIngressPodDown heads Default-non-prod-ingress-NginxIngressPodDown as well
+    words, wanted = words_of([section.heading]), words_of([name])
+    return 2 * len(words) >= max(2 * MIN_NAME_WORDS, len(wanted)) and words <= wanted
+
+
+MIN_NAME_WORDS: Final = 2
+"""Words of a heading, all of them in an alert's name and half of it, that make it the alert's own."""
+
+
+def is_of_another(place: Place, names: Sequence[str]) -> bool:
+    """Whether a place is filed under the name of another alert: such a section is for that one alone."""
+    stem = place.outline.source_file.rpartition("/")[2].partition(".")[0]
+    titles = [*place.section.path, place.outline.title, stem]
+    return any(
+        _LIKE_A_NAME.fullmatch(title.strip()) and not any(same_name(title, name) for name in names)
+        for title in titles
+    )
+
+
+_LIKE_A_NAME: Final = re.compile(r"(?=(?:[^\s]*[a-z\d_-][A-Z]){2})[A-Z][\w()./-]{7,}")
+"""How an alert's name is written: one word of three or more, each with a capital."""
+
+
+def _is_listed(place: Place, name: str) -> bool:
+    """Whether a line of a section's own text that speaks of alerts holds the name."""
+    outline, section = place.outline, place.section
+    for block in section.blocks:
+        if block.form in (Form.LIST, Form.CODE):
+            continue
+        for number in range(block.start, block.end + 1):
+            line = outline.lines.get(number, "")
+            if _ALERT_LINE.search(line) and any(
+                same_name(found[0], name) for found in _NAME.finditer(line)
+            ):
+                return True
+    return False
+
+
+def is_filed(outline: Outline, name: str) -> bool:
+    """Whether a page is filed under an alert's name: front matter, title or file name."""
+    stem = outline.source_file.rpartition("/")[2].partition(".")[0]
+    return bool(fold(name)) and any(
+        same_name(it, name) for it in (*outline.alerts, outline.title, stem)
+    )
+
+
+def same_name(written: str, name: str) -> bool:
+    """Whether two names are one: letters and digits alone count, and ``<...>`` stands for anything."""
+    if "<" in written and ">" in written:
+        before, _, rest = written.partition("<")
+        behind = rest.partition(">")[2]
+        if len(fold(before)) < _NAME_LENGTH:
+            return False
+        return fold(name).startswith(fold(before)) and fold(name).endswith(fold(behind))
+    return fold(written) == fold(name) != ""
+
+
+def is_superseded(outline: Outline) -> bool:
+    """Whether a page says in its first lines, or by its folder, that it isn't used any more."""
+    *folders, _ = outline.source_file.casefold().split("/")
+    if _OLD_FOLDERS & set(folders):
+        return True
+    return any(
+        is_obsolete(text)
+        for number, text in outline.lines.items()
+        if number < min(outline.lines) + _FIRST_LINES and min(outline.lines) <= _FIRST_LINES * 3
+    )
+
+
+def _gives_steps(outline: Outline, wanted: Wanted) -> bool:
+    if outline.document_type == DocumentType.POSTMORTEM:
+        return wanted.asks(PAST)
+    return not is_superseded(outline)
+
+
+# which section
+
+
+def _ranked(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> list[Place]:
+    """Return all sections, the best first: evidence of the search, of their page, and shared words."""
+    places = [Place(outline, section) for outline in outlines for section in outline.sections()]
+    if not places:
+        return []
+    ranks = [_rank_of(place, evidence) for place in places]
+    pages = [sum(evidence.get(place.outline.source_file, {}).values()) for place in places]
+    words = _bm25(wanted, places)
+    best = [max(values) or 1.0 for values in (ranks, pages, words)]
+    worth = [
+        rank / best[0] + PAGE_SHARE * page / best[1] + word / best[2] + _suits(wanted, place)
+        for rank, page, word, place in zip(ranks, pages, words, places, strict=True)
+    ]
+    ranked = [replace(place, worth=it) for place, it in zip(places, worth, strict=True)]
+    return sorted(ranked, key=lambda it: -it.worth)
+
+
+PAGE_SHARE: Final = 0.25
+"""What the evidence for a section's page counts beside its own."""
+
+
+def _suits(wanted: Wanted, place: Place) -> float:
+    """Return 1 where a question asks for undoing, verifying or whom to call, and the section is for that."""
+    section = place.section
+    kinds = {it.kind for it in (section, *section.above()) if it.heading}
+    if wanted.asks(_UNDO) and (Kind.ROLLBACK in kinds or _UNDOES.search(section.heading)):
+        return 1.0
+    if wanted.asks(_VERIFY) and Kind.VERIFICATION in kinds:
+        return 1.0
+    if wanted.asks(_WHO) and (
+        Kind.ESCALATION in kinds or kind_told(place.outline.title) is Kind.ESCALATION
+    ):
+        return 1.0
+    if kinds & NEVER:
+        return -5.0
+    return 0.0
+
+
+def _own_range(section: Section) -> tuple[int, int]:
+    last = max((block.end for block in section.blocks), default=section.start)
+    return section.start, max(last, section.heading_end)
+
+
+def _rank_of(place: Place, evidence: Evidence) -> float:
+    """Return what the chunks are worth that begin in a section's own text."""
+    start, end = _own_range(place.section)
+    if not place.section.level:
+        start = 0
+    chunks = evidence.get(place.outline.source_file, {})
+    return sum(worth for line, worth in chunks.items() if start <= line <= end)
+
+
+def _bm25(wanted: Wanted, places: Sequence[Place]) -> list[float]:
+    """Return how well each section's own text and headings hold the words (Robertson and Zaragoza, 2009)."""
+    asked = set(word_list([*wanted.names, wanted.text]))
+    texts = []
+    for place in places:
+        start, end = _own_range(place.section)
+        path = place.section.path or (place.outline.title,)
+        said = (*path, *path[-1:], place.outline.source_file.rpartition("/")[2])
+        texts.append(Counter(word_list((*said, place.outline.text(start, end)))))
+    count = len(texts)
+    held = Counter(word for text in texts for word in text if word in asked)
+    mean = sum(text.total() for text in texts) / count or 1.0
+    return [
+        sum(
+            math.log(1 + (count - held[word] + 0.5) / (held[word] + 0.5))
+            * (often * 2.2 / (often + 1.2 * (0.25 + 0.75 * text.total() / mean)))
+            for word in asked
+            if (often := text[word])
+        )
+        for text in texts
+    ]
+
+
+# how much of the page
+
+
+def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Procedure]:
+    """Return the procedure at a place, with what belongs to it.
+
+    First the section (or the page, if it is one procedure) in the author's order; then the sections that it
+    links to; then the page's own verification and clean-up. The page's warnings govern the first item.
+
+    Args:
+        place: where it stands.
+        wanted: what is asked for.
+        alert: of a group that it is for.
+    """
+    outline = place.outline
+    if is_unwritten(outline, place.section):
+        return []
+    is_page = _is_one_procedure(outline, wanted)
+    main = _climbed(place, wanted)
+    if is_page and not _asks_for_part(wanted, main):
+        main = outline.root
+    elif main is outline.root or main is _top(outline):
+        # a page of several matters is no procedure: what was found there is all there is of this one
+        main = place.section
+    if main.kind in NEVER or any(it.kind in NEVER for it in main.above()):
+        return []
+    found: list[Procedure] = []
+    given: list[Section] = []
+    for section in (main, *_linked(outline, main), *_closing(outline, main)):
+        if any(it.holds(section) for it in given):
+            continue
+        if procedure := procedure_of(outline, section, leave_out=given, alert=alert):
+            found.append(procedure)
+            given.append(section)
+    if found and found[0].path == main.path:
+        warned = [it for above in main.above() for it in cautions_of(outline, above)]
+        first = governed(found[0].items[0], *warned)
+        found[0] = replace(found[0], items=(first, *found[0].items[1:]))
+    return found
+
+
+def _asks_for_part(wanted: Wanted, section: Section) -> bool:
+    """Whether a question wants one part of a page, and the section is that part."""
+    undo = wanted.asks(_UNDO) and (section.kind is Kind.ROLLBACK or _UNDOES.search(section.heading))
+    verify = wanted.asks(_VERIFY) and section.kind is Kind.VERIFICATION
+    return bool(undo or verify)
+
+
+def _climbed(place: Place, wanted: Wanted) -> Section:
+    """Go up until there is something to do, and the heading names a matter rather than a part of one."""
+    section = place.section
+    while section.parent:
+        if not asks_for_something(place.outline, section) or section.kind is Kind.BACKGROUND:
+            section = section.parent
+        elif _asks_for_part(wanted, section):
+            break
+        elif (
+            tells_only_kind(section.heading)
+            or is_numbered_step(section.heading)
+            or section.level == LABEL_LEVEL
+        ) and (section.parent.level or len(section.parent.children) == 1):
+            section = section.parent
+        else:
+            break
+    return section
+
+
+def is_unwritten(outline: Outline, section: Section) -> bool:
+    """Whether a section is still to be written: it holds a TODO and nothing to do."""
+    texts = [
+        outline.text(block.start, block.end) for part in section.walk() for block in part.blocks
+    ]
+    return bool(texts) and all(map(says_nothing, texts))
+
+
+def _top(outline: Outline) -> Section:
+    """Return the section that is the page: the root, or its only heading."""
+    top = outline.root
+    while len(top.children) == 1 and not top.blocks:
+        top = top.children[0]
+    return top
+
+
+def _is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
+    """Whether a page is one procedure: its headings are kinds, or it is filed under the alert; and not too long."""
+    if action_lines(outline, outline.root) > MAX_PAGE or not outline.whole:
+        return False
+    if any(is_filed(outline, name) for name in wanted.names) and len(outline.alerts) <= 1:
+        return True
+    top = _top(outline)
+    parts = [
+        it
+        for it in (top.children if top.level < 2 else outline.root.children)
+        if it.level != LABEL_LEVEL
+    ]
+    return all(
+        tells_only_kind(it.heading)
+        or is_numbered_step(it.heading)
+        or it.kind in (Kind.BACKGROUND, *NEVER)
+        for it in parts
+    )
+
+
+def _closing(outline: Outline, main: Section) -> Iterator[Section]:
+    """Yield the sections beside a procedure, or beside the ones around it, that only verify or clean up."""
+    for around in (main, *main.above()):
+        if around.parent is None:
+            return
+        for beside in around.parent.children:
+            if (
+                beside is not around
+                and beside.kind in (Kind.VERIFICATION, Kind.ROLLBACK)
+                and tells_only_kind(beside.heading)
+            ):
+                yield beside
+
+
+def _linked(outline: Outline, main: Section) -> list[Section]:
+    """Return the sections of the page that a procedure says to go to, and those that these do."""
+    found: list[Section] = []
+    turn = [main]
+    for _ in range(MAX_DEPTH):
+        turn = [
+            section
+            for source in turn
+            for section in _named_in(outline, source)
+            if not main.holds(section) and not section.holds(main) and section not in found
+        ]
+        found += dict.fromkeys(turn)
+    return found[:MAX_LINKED]
+
+
+def _named_in(outline: Outline, source: Section) -> Iterator[Section]:
+    text = outline.text(source.start, source.end)
+    wanted = [*_LINK.findall(text), *_QUOTED.findall(text)]
+    for name in dict.fromkeys(wanted):
+        for section in outline.sections():
+            if section.level and is_called(section, name) and asks_for_something(outline, section):
+                yield section

@@ -1,0 +1,155 @@
+"""What governs a step: the words before, around or behind it that say when, whether and how to take it.
+
+A paragraph right before a list, a table or code governs all of it; a heading, all below it; a list item, what
+is inside it. The words decide what the governed lines are: one table, and one rule each.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Governs(StrEnum):
+    """What governing words make of what they govern."""
+
+    CAUTION = "caution"
+    """Take care: shown with the step."""
+    CONDITION = "condition"
+    """Only then, or only there: a branch."""
+    PRECONDITION = "precondition"
+    """To be done or known before anything on the page."""
+    PROHIBITED = "prohibited"
+    """Must not be done: shown as "Do not", never as a step."""
+    OBSOLETE = "obsolete"
+    """Was done once, or was wrong: likewise never a step."""
+    NOTE = "note"
+    """Anything else that belongs to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Governing:
+    """Lines that govern a step.
+
+    Args:
+        text: as they stand there, without quote marks.
+        kind: what they make of the step.
+        start: first line, 1-based.
+        end: last line, inclusive.
+        after: whether they stand behind the step.
+    """
+
+    text: str
+    kind: Governs
+    start: int
+    end: int
+    after: bool = False
+
+
+NEVER: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE})
+"""What is never a step."""
+
+_OPENING: Final = r"^[\s>*_`#:!\[\]\-–—\d.)]*(?:(?:note|warning|caution|important|danger|attention|tip|please|and|but|also)\b[\s:*_\]!,]*)*"
+_PROHIBITS: Final = re.compile(
+    _OPENING + r"(?:(?:in|on|during|under|for|at)\b[^.:,]{0,60}[,:]?\s+)?"
+    r"(?:(?:you|we|nobody|no one|on-?call|one)\s+)?"
+    r"(?:never\b|do\s+not\b|don[’']?t\b|must\s*n[o’']t\b|must never\b|should\s*(?:n[o’']t|never)\b|may not\b|avoid\b"
+    r"|under no circumstances\b|forbidden\b|prohibited\b|not allowed\b|wrong\b|incorrect\b|bad\b|what not to do\b|anti-?patterns?\b)",
+    re.IGNORECASE,
+)
+"""Opens with a prohibition."""
+_PROHIBITS_AFTER: Final = re.compile(
+    r"\b(?:(?:is|are) (?:forbidden|prohibited|not allowed|not to be (?:done|used|run))|must not be (?:done|run|used)"
+    r"|(?:this|these|the following)\b[^.]{0,40}\b(?:is|are|was|were) wrong"
+    r"|should not be (?:done|run|used)|(?:what|things) (?:not to do|to avoid)|not an option|never (?:do|run|use) (?:any of )?(?:this|these|the following))\b",
+    re.IGNORECASE,
+)
+_UNLESS: Final = re.compile(
+    r"\b(?:until|unless|before|without|except|more than|while|if|when|only|as long as|first|again)\b",
+    re.IGNORECASE,
+)
+"""Makes a condition of a prohibition: what follows may be done, then."""
+_OBSOLETE: Final = re.compile(
+    r"\b(?:obsolete|deprecated|superseded|out of date|outdated|no longer (?:used|valid|needed|necessary|applies|works|exists|supported)"
+    r"|not (?:needed|necessary|used|valid) (?:any ?more|since)|used to (?:be|do|run)|(?:old|former|previous|legacy) (?:procedure|way|process|method|steps?)"
+    r"|was wrong|were wrong|which made (?:it|things) worse|did not (?:help|work)|kept for (?:the )?(?:audit|history|reference))\b"
+    r"|:\s*wrong\b",
+    re.IGNORECASE,
+)
+_CONDITION: Final = re.compile(
+    _OPENING
+    + r"(?:if|when|where|only|unless|except|in case|as long as|once|until|while|for (?!example)|on\b|in (?!order|this|the following)"
+    r"|otherwise|else\b|after|before|should\b|during|with(?:out)?\b|case\b|option\b|scenario\b|staging|production|prod\b|dev\b)",
+    re.IGNORECASE,
+)
+_CAUTION: Final = re.compile(
+    r"\b(?:never|do not|don[’']?t|must(?:\s*n[o’']t)?|only copy|source of truth|warning|caution|danger(?:ous)?|careful(?:ly)?|beware|irreversibl[ey]"
+    r"|can(?:no|[’'])t be undone|cannot be (?:undone|restored)|data loss|(?:is|are|be|been) lost|lose (?:data|all)|destructive|important|attention|make sure|ask first"
+    r"|untested|not (?:been )?tested|at your own risk|before (?:you|anything|doing|running|restarting|any)|without (?:asking|approval)|approval|sev ?1|"
+    r"forbid|forbidden|first (?:find|check|make|ask|call|stop)|call .{0,40}first|do nothing|no hurry|afterwards|note the order)\b|⚠|:warning:",
+    re.IGNORECASE,
+)
+_BEFORE_ALL: Final = re.compile(
+    r"\bbefore (?:anything|you (?:do|start|run|touch|follow)|any of|doing anything|running any|using|following)"
+    r"|\b(?:prerequisites?|preconditions?|requirements?|requires?|you(?:['’]ll)? need|only for|only applies|applies to|not for)\b",
+    re.IGNORECASE,
+)
+_STRUCK: Final = re.compile(
+    r"^[\s>*+\-\d.)\[\]xX]*(?:~~.+~~|<(?:del|s|strike)>.+</(?:del|s|strike)>)[\s.;:]*$", re.DOTALL
+)
+_NOTHING: Final = re.compile(
+    r"^[\s>*_+\-\d.)\[\]xX|]*(?:(?:to ?do|tbd|tba|fixme|n/?a|none|wip|coming soon|work in progress|to be (?:written|done|defined|completed))\b.{0,80}"
+    r"|!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+|\[[^\]\n]*\]:\s*\S+.*|\[toc\]|-+)[\s*_|]*$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def governs(text: str) -> Governs:
+    """Return what words make of the lines that they govern.
+
+    >>> governs("Never do any of the following in production:"), governs("On staging only:")
+    (<Governs.PROHIBITED: 'prohibited'>, <Governs.CONDITION: 'condition'>)
+    >>> governs("Don't restart it before you have:"), governs("To roll back:")
+    (<Governs.CONDITION: 'condition'>, <Governs.NOTE: 'note'>)
+    """
+    if is_struck(text) or _OBSOLETE.search(text):
+        return Governs.OBSOLETE
+    if found := _PROHIBITS.match(text):
+        return Governs.CONDITION if _UNLESS.search(text, found.end()) else Governs.PROHIBITED
+    if found := _PROHIBITS_AFTER.search(text):
+        return Governs.CONDITION if _UNLESS.search(text) else Governs.PROHIBITED
+    if _CONDITION.match(text):
+        return Governs.CONDITION
+    return Governs.CAUTION if warns(text) else Governs.NOTE
+
+
+def warns(text: str) -> bool:
+    """Whether a paragraph tells to take care, or what must hold first."""
+    return bool(_CAUTION.search(text) or _BEFORE_ALL.search(text))
+
+
+def is_precondition(text: str) -> bool:
+    """Whether a paragraph of a page's introduction holds for all that the page says to do."""
+    return _BEFORE_ALL.search(text) is not None
+
+
+def prohibits(text: str) -> bool:
+    """Whether words open with a prohibition, be it with a condition."""
+    return _PROHIBITS.match(text) is not None
+
+
+def is_obsolete(text: str) -> bool:
+    """Whether words say that what they are about isn't done any more, or was wrong."""
+    return _OBSOLETE.search(text) is not None
+
+
+def is_struck(text: str) -> bool:
+    """Whether all of it is struck out."""
+    return _STRUCK.match(text) is not None
+
+
+def says_nothing(text: str) -> bool:
+    """Whether it is a bare link, or stands where somebody still has to write something."""
+    return _NOTHING.match(text.strip()) is not None

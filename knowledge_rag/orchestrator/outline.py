@@ -1,0 +1,351 @@
+r"""A retrieved document as its author laid it out: sections, and in them paragraphs, lists, tables and code.
+
+Built from proven chunks alone. Lines that were not retrieved are blank here, and known as unknown. The blocks
+are those of CommonMark (markdown-it-py, with GitHub's tables); three things that runbooks hold and CommonMark
+reads as plain text count as well: escaped list marks (``1\\.``), lettered lists (``a)``), and a line of its own
+that only labels what follows (``Undo:``, ``**Verification**``), which is a heading.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from markdown_it import MarkdownIt
+
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, TITLE
+from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label, kind_told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from markdown_it.token import Token
+
+    from knowledge_rag.core.outcome import RetrievalResult
+
+LABEL_LEVEL: Final = 7
+"""Level of a heading that is a label: below the six of Markdown."""
+
+_ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t])")
+_LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
+_RULED: Final = re.compile(r"^(\s*)([*_=-])\2{9,}\s*$")
+_HTML_HEADING: Final = re.compile(r"^\s*<h([1-6])[^>]*>(.*?)</h\1>\s*$", re.IGNORECASE)
+_TAG: Final = re.compile(r"<[^<>]{0,200}>")
+
+
+class Form(Enum):
+    """What a block is."""
+
+    PARAGRAPH = auto()
+    LIST = auto()
+    CODE = auto()
+    TABLE = auto()
+    QUOTE = auto()
+    HTML = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class ListItem:
+    """One item at the top level of a list.
+
+    Args:
+        mark: as its author wrote it: ``3.``, ``a)``, ``-``.
+        start: first line, 1-based.
+        end: last line that is not blank, inclusive; inner items and code included.
+        code: line ranges of the code blocks in it, at any depth.
+    """
+
+    mark: str
+    start: int
+    end: int
+    code: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the author numbered it."""
+        return self.mark[0].isalnum()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines that belong together.
+
+    Args:
+        form: what they are.
+        start: first line, 1-based.
+        end: last line that is not blank, inclusive.
+        items: of a list.
+        holds_code: whether a quote or paragraph holds a code block or a command alone.
+    """
+
+    form: Form
+    start: int
+    end: int
+    items: tuple[ListItem, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Section:
+    """A heading and what stands below it, up to the next heading of its own or a higher level.
+
+    Args:
+        level: 0 for what stands above the first heading, 1..6, or LABEL_LEVEL.
+        heading: its words without marks; ``""`` at level 0.
+        start: line of the heading; of the first line at level 0.
+        parent: ``None`` for the root, which is the document.
+        kind: what its own heading says that it is for; of a title, and of a report's sections, nothing.
+    """
+
+    level: int
+    heading: str
+    start: int
+    parent: Section | None
+    blocks: list[Block] = field(default_factory=list)
+    children: list[Section] = field(default_factory=list)
+    heading_end: int = 0
+    kind: Kind = Kind.OTHER
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Headings from the outermost to its own."""
+        above = self.parent.path if self.parent else ()
+        return (*above, self.heading) if self.heading else above
+
+    def walk(self) -> Iterator[Section]:
+        """Yield the section and all below it, in the order of their lines."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def above(self) -> Iterator[Section]:
+        """Yield the sections around it, innermost first."""
+        if self.parent:
+            yield self.parent
+            yield from self.parent.above()
+
+    def holds(self, other: Section) -> bool:
+        """Whether the other one is this section or stands below it."""
+        return other is self or any(it is self for it in other.above())
+
+    @property
+    def end(self) -> int:
+        """Last line of its own blocks and of all below it."""
+        return max(
+            (block.end for section in self.walk() for block in section.blocks),
+            default=self.walked_end,
+        )
+
+    @property
+    def walked_end(self) -> int:
+        """Last line of the last heading in it."""
+        return max(max(section.start, section.heading_end) for section in self.walk())
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A document, as far as it was retrieved.
+
+    Args:
+        source_file: relative to the corpus root.
+        title: as its metadata have it.
+        document_type: likewise; ``""`` if unknown.
+        alerts: names under which its front matter files it.
+        lines: text of each known line, by number; blank lines between chunks are not in it.
+        root: the section of level 0, with all others below it.
+        whole: whether every line is known that is not blank.
+    """
+
+    source_file: str
+    title: str
+    document_type: str
+    alerts: tuple[str, ...]
+    lines: Mapping[int, str]
+    root: Section
+    whole: bool
+
+    def sections(self) -> Iterator[Section]:
+        """Yield all sections, the root first."""
+        return self.root.walk()
+
+    def text(self, start: int, end: int) -> str:
+        """Return lines joined by line breaks; unknown ones are blank."""
+        return "\n".join(self.lines.get(number, "") for number in range(start, end + 1))
+
+    def gaps(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
+        """Return the line ranges between two lines that may hold what was not retrieved.
+
+        Where the document is whole a gap holds blank lines only; elsewhere one of a single line may.
+        """
+        if self.whole:
+            return ()
+        known = [number for number in self.lines if start <= number <= end]
+        edges = [start - 1, *sorted(known), end + 1]
+        pairs = itertools.pairwise(edges)
+        return tuple((a + 1, b - 1) for a, b in pairs if b - a > 2)
+
+
+def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
+    """Lay out one document.
+
+    Args:
+        results: chunks of one document, at least one, in any order.
+        whole: whether they are all there are.
+    """
+    ordered = sorted(results, key=lambda it: it.citation.start_line)
+    lines: dict[int, str] = {}
+    for result in ordered:
+        for number, text in enumerate(result.content.split("\n"), result.citation.start_line):
+            lines.setdefault(number, text.removesuffix("\r"))
+    first = ordered[0]
+    metadata = first.metadata
+    alerts = metadata.get(ALERTS)
+    root = _sections(lines)
+    if metadata.get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM:
+        for section in root.walk():
+            section.kind = Kind.OTHER
+    return Outline(
+        first.citation.source_file,
+        _text(metadata.get(TITLE)),
+        _text(metadata.get(DOCUMENT_TYPE)),
+        tuple(alerts) if isinstance(alerts, list) else (),
+        lines,
+        root,
+        whole,
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _sections(lines: Mapping[int, str]) -> Section:
+    first, last = min(lines), max(lines)
+    shape = [_shape(lines.get(number, "")) for number in range(first, last + 1)]
+    root = Section(0, "", first, None)
+    tokens = _parser().parse("\n".join(shape))
+    position, current = 0, root
+    while position < len(tokens):
+        behind = _behind(tokens, position)
+        token = tokens[position]
+        if token.map and token.type != "hr":
+            start, end = _range(token, first, lines)
+            heading = _heading(tokens, position, start, end, lines)
+            if heading:
+                level, words = heading
+                while current.level >= level and current.parent:
+                    current = current.parent
+                section = Section(
+                    level, words, start, current, heading_end=end, kind=kind_told(words)
+                )
+                current.children.append(section)
+                current = section
+            elif token.type in _FORMS and any(
+                lines.get(n, "").strip() for n in range(start, end + 1)
+            ):
+                current.blocks.append(_block(tokens[position:behind], start, end, first, lines))
+        position = behind
+    title = next(iter(root.children), None)
+    if title and not any(it.level <= title.level for it in root.children[1:]):
+        title.kind = Kind.OTHER
+    return root
+
+
+_FORMS: Final = {
+    "paragraph_open": Form.PARAGRAPH,
+    "bullet_list_open": Form.LIST,
+    "ordered_list_open": Form.LIST,
+    "fence": Form.CODE,
+    "code_block": Form.CODE,
+    "table_open": Form.TABLE,
+    "blockquote_open": Form.QUOTE,
+    "html_block": Form.HTML,
+}
+
+
+def _shape(line: str) -> str:
+    """Return a line as it is meant: the same line, its list mark such that CommonMark sees it."""
+    line = line.replace("\r", " ").replace("\0", "\ufffd")
+    line = _ESCAPED_MARK.sub(r"\1\2", line)
+    return _LETTER_MARK.sub(lambda it: f"{it[1]}{ord(it[2]) - ord('a') + 1})", line)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark").enable("table")
+    # blocks alone: what stands in a line is shown as it is, and "normalize" would move lines at a lone \r
+    parser.core.ruler.enableOnly(["block"])
+    return parser
+
+
+def _behind(tokens: Sequence[Token], position: int) -> int:
+    """Return the position behind a token and all that stands in it."""
+    depth = 0
+    for place in range(position, len(tokens)):
+        depth += tokens[place].nesting
+        if depth <= 0:
+            return place + 1
+    return len(tokens)
+
+
+def _range(token: Token, first: int, lines: Mapping[int, str]) -> tuple[int, int]:
+    start, behind = token.map or (0, 1)
+    end = behind - 1
+    while end > start and not lines.get(first + end, "").strip():
+        end -= 1
+    return first + start, first + end
+
+
+def _heading(
+    tokens: Sequence[Token], position: int, start: int, end: int, lines: Mapping[int, str]
+) -> tuple[int, str] | None:
+    """Return level and words of a heading; ``None`` for any other block."""
+    token = tokens[position]
+    if token.type == "heading_open":
+        return int(token.tag[1:]), plain_words(tokens[position + 1].content)
+    if start != end or token.type not in ("paragraph_open", "html_block"):
+        return None
+    text = lines.get(start, "")
+    if found := _HTML_HEADING.match(text):
+        return int(found[1]), plain_words(_TAG.sub("", found[2]))
+    return (LABEL_LEVEL, plain_words(text).rstrip(":")) if kind_of_label(text) in ACTIONS else None
+
+
+def plain_words(heading: str) -> str:
+    """Return a heading's words without emphasis, code marks, links and attributes."""
+    text = re.sub(r"!?\[([^\[\]]*)\]\([^()]*\)", r"\1", heading)
+    text = re.sub(r"\{:?\s*#[^{}]*\}\s*$", "", text)
+    return " ".join(
+        re.sub(r"[*_`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<=\S)_{1,3}(?=\s|$)", "", text).split()
+    )
+
+
+def _block(
+    tokens: Sequence[Token], start: int, end: int, first: int, lines: Mapping[int, str]
+) -> Block:
+    form = _FORMS[tokens[0].type]
+    if form is not Form.LIST:
+        return Block(form, start, end)
+    depth, position, items = tokens[0].level, 1, []
+    while position < len(tokens):
+        token = tokens[position]
+        behind = _behind(tokens, position)
+        if token.type == "list_item_open" and token.level == depth + 1:
+            begins, ends = _range(token, first, lines)
+            code = tuple(
+                _range(it, first, lines)
+                for it in tokens[position:behind]
+                if it.type in ("fence", "code_block")
+            )
+            items.append(ListItem(_mark(lines.get(begins, ""), token), begins, ends, code))
+        position = max(behind, position + 1)
+    return Block(form, start, end, tuple(items))
+
+
+def _mark(line: str, token: Token) -> str:
+    found = re.match(r"[ \t]*(?:>[ \t]*)*(\d{1,9}|[a-i])\\?([.)])", line)
+    return f"{found[1]}{found[2]}" if found else token.markup or "-"

@@ -1,0 +1,302 @@
+"""From what search found to the procedures that an incident gets: which documents to complete, and what of them.
+
+Two steps with a query between them. :func:`documents_to_complete` names the documents whose rest is worth
+fetching; :func:`plan_of` lays all documents out, chooses the place (:mod:`choosing`), and decides whether it is
+about the incident at all. Nothing documented means no procedure: the closest sections are offered as reading.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, SOURCE_FILE, TITLE
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.core.retrieval import Query, is_whole_document
+from knowledge_rag.orchestrator.choosing import (
+    PAST,
+    Wanted,
+    is_of_another,
+    place_for,
+    procedures_at,
+    same_name,
+)
+from knowledge_rag.orchestrator.linked import anchored, followed
+from knowledge_rag.orchestrator.outline import outline_of
+from knowledge_rag.orchestrator.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from knowledge_rag.core.citations import Citation
+    from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.orchestrator.choosing import (
+        Evidence,
+        Place,
+    )
+    from knowledge_rag.orchestrator.findings import Asked, Findings
+    from knowledge_rag.orchestrator.incident import Incident
+    from knowledge_rag.orchestrator.outline import Outline
+    from knowledge_rag.orchestrator.procedures import Procedure
+
+MAX_COMPLETED: Final = 3
+"""Documents that are completed for one alert."""
+COMPLETION_RESULTS: Final = 100
+"""Passages of a completed document at most: what Retrieve gives at once."""
+MAX_READING: Final = 3
+"""Sections that are offered as reading where nothing is documented."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """Scores of a search under which what it found is no advice; they belong to one search's scale.
+
+    Args:
+        alert: for alerts.
+        question: for questions in words.
+    """
+
+    alert: float
+    question: float
+
+
+NAME_SHARE: Final = 0.75
+"""Share of the words of an alert's name that a place must hold which isn't filed under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What one alert, or one question, gets.
+
+    Args:
+        alert: its name in a group; ``""`` where there is one only.
+        procedures: the one that was chosen, then what belongs to it; none if nothing is documented.
+        why: ``linked``, ``named`` or ``found``; ``""`` without procedures.
+        reading: the closest sections, where there is no procedure.
+        unknown: words of the incident that nothing found holds.
+        looked_up: whether it was searched for.
+    """
+
+    alert: str = ""
+    procedures: tuple[Procedure, ...] = ()
+    why: str = ""
+    reading: tuple[Citation, ...] = ()
+    unknown: tuple[str, ...] = ()
+    looked_up: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The procedures of an incident.
+
+    Args:
+        blocks: one for each alert.
+    """
+
+    blocks: tuple[Block, ...] = ()
+
+    @property
+    def procedures(self) -> tuple[Procedure, ...]:
+        """Those of all blocks, each once, in their order."""
+        return tuple(dict.fromkeys(it for block in self.blocks for it in block.procedures))
+
+    def needs(self, citation: Citation) -> bool:
+        """Whether any procedure has a line of a passage."""
+        lines = range(citation.start_line, citation.end_line + 1)
+        return any(
+            it.source_file == citation.source_file and not it.lines.isdisjoint(lines)
+            for it in self.procedures
+        )
+
+
+def members(incident: Incident) -> tuple[Incident, ...]:
+    """Return the alerts of a group, each as an incident; the incident itself if it is none."""
+    return incident.alerts if len(incident.alerts) > 1 else (incident,)
+
+
+def documents_to_complete(incident: Incident, asked: Sequence[Asked]) -> list[str]:
+    """Return the documents whose rest is to be fetched, the likeliest first.
+
+    Linked ones first, then those filed under the alert's name, then by rank; at most MAX_COMPLETED for
+    each alert.
+    """
+    wanted: list[str] = []
+    for member in members(incident):
+        own = _asked_for(member, incident, asked)
+        wanted += [it for it in _ranked(member, own)[:MAX_COMPLETED] if it not in wanted]
+    return wanted
+
+
+def completion(incident: Incident, source_file: str) -> Query:
+    """Return the query for all of a document."""
+    text = " ".join(filter(None, (incident.alert_name, incident.title, incident.description)))
+    return Query((text or source_file)[:1000], COMPLETION_RESULTS, {SOURCE_FILE: source_file})
+
+
+def plan_of(incident: Incident, findings: Findings, floors: Floors | None = None) -> Plan:
+    """Choose the procedures of an incident.
+
+    Args:
+        incident: what is known.
+        findings: what retrieval gave, completions included.
+        floors: of the search's scores, if they are known.
+    """
+    outlines = _outlines(findings)
+    return Plan(
+        tuple(_block(member, incident, findings, outlines, floors) for member in members(incident))
+    )
+
+
+def _asked_for(member: Incident, incident: Incident, asked: Sequence[Asked]) -> list[Asked]:
+    return [it for it in asked if member is incident or it.alert == member.alert_name]
+
+
+def _outlines(findings: Findings) -> dict[str, Outline]:
+    results: dict[str, dict[tuple[int, int], RetrievalResult]] = defaultdict(dict)
+    whole = {
+        it.query.source_file
+        for it in findings.completions
+        if is_whole_document(it.query, it.outcome)
+    }
+    for it in (*findings.asked, *findings.completions):
+        for result in it.outcome.results:
+            citation = result.citation
+            place = (citation.start_line, citation.end_line)
+            results[citation.source_file].setdefault(place, result)
+    return {name: outline_of(its.values(), whole=name in whole) for name, its in results.items()}
+
+
+def _worth(asked: Iterable[Asked]) -> Evidence:
+    worth: Evidence = defaultdict(lambda: defaultdict(float))
+    for it in asked:
+        for rank, result in enumerate(it.outcome.results):
+            worth[result.citation.source_file][result.citation.start_line] += 1 / (2 + rank)
+    return worth
+
+
+def _ranked(member: Incident, asked: Sequence[Asked]) -> list[str]:
+    """Return the documents that may give steps, the likeliest first."""
+    results = [result for it in asked for result in it.outcome.results]
+    wanted = wanted_by(member, results)
+    worth = _worth(asked)
+    usable = [
+        name
+        for name in sorted(worth, key=lambda name: -sum(worth[name].values()))
+        if wanted.asks(PAST) or not _is_report(name, results)
+    ]
+    named = [
+        name
+        for name in usable
+        if any(_is_named(it, wanted.names) for it in results if it.citation.source_file == name)
+    ]
+    return list(dict.fromkeys([*wanted.anchors, *named, *usable]))
+
+
+def _is_report(name: str, results: Iterable[RetrievalResult]) -> bool:
+    first = next(it for it in results if it.citation.source_file == name)
+    return first.metadata.get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM
+
+
+def _is_named(result: RetrievalResult, names: Sequence[str]) -> bool:
+    alerts = result.metadata.get(ALERTS)
+    stem = result.citation.source_file.rpartition("/")[2].partition(".")[0]
+    written = [
+        *(alerts if isinstance(alerts, list) else ()),
+        str(result.metadata.get(TITLE, "")),
+        result.citation.section_header,
+        stem,
+    ]
+    return any(same_name(it, name) or name in result.content for it in written for name in names)
+
+
+def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
+    """Return what an incident asks for."""
+    text = " ".join(filter(None, (member.title, member.description, *member.signals)))
+    names = tuple(dict.fromkeys(filter(None, (member.alert_name, *member.names))))
+    return Wanted(names, text, anchored(followed(results, member.links)), bool(member.alert_name))
+
+
+def _block(
+    member: Incident,
+    incident: Incident,
+    findings: Findings,
+    outlines: dict[str, Outline],
+    floors: Floors | None,
+) -> Block:
+    asked = _asked_for(member, incident, findings.asked)
+    alert = "" if member is incident else member.alert_name
+    results = [result for it in asked for result in it.outcome.results]
+    if not results:
+        return Block(alert, looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked))
+    wanted = wanted_by(member, results)
+    order = _ranked(member, asked)
+    place = place_for(wanted, [outlines[it] for it in order[:MAX_COMPLETED]], _worth(asked))
+    if place is not None and _is_about(place, wanted, asked, floors):
+        procedures = procedures_at(place, wanted, alert=alert)
+        if procedures:
+            return Block(alert, tuple(procedures), place.why)
+    reading = [result.citation for result in asked[0].outcome.results[:MAX_READING]]
+    return Block(alert, reading=tuple(reading), unknown=_unknown(member, results))
+
+
+def _is_about(place: Place, wanted: Wanted, asked: Sequence[Asked], floors: Floors | None) -> bool:
+    """Whether what was found is about the incident.
+
+    What is linked, or filed under the alert's name, is. Else: an alert needs NAME_SHARE of the words of
+    its name in the section and its headings, and a section that isn't filed under another alert; and
+    where the scale of the search's scores is known, a score.
+    """
+    if place.why != "found":
+        return True
+    if wanted.is_alert:
+        if is_of_another(place, wanted.names):
+            return False
+        outline, section = place.outline, place.section
+        held = words_of(
+            [
+                outline.text(section.start, section.end),
+                *section.path,
+                outline.title,
+                outline.source_file,
+            ]
+        )
+        name = words_of(wanted.names[:1])
+        if len(name & held) < NAME_SHARE * len(name):
+            return False
+    if floors is None:
+        return True
+    score = max(
+        (
+            result.relevance_score or 0.0
+            for result in asked[0].outcome.results
+            if result.citation.source_file == place.outline.source_file
+        ),
+        default=0.0,
+    )
+    return score >= (floors.alert if wanted.is_alert else floors.question)
+
+
+def _unknown(member: Incident, results: Sequence[RetrievalResult]) -> tuple[str, ...]:
+    """Return the incident's own words that nothing found holds, in its order, at most five."""
+    held = words_of(
+        text
+        for it in results
+        for text in (it.content, it.citation.source_file, str(it.metadata.get(TITLE, "")))
+    )
+    said = " ".join(filter(None, (member.alert_name, member.title, member.service)))
+    words = dict.fromkeys(word.strip(".,:;!?()[]\"'`") for word in said.split())
+    return tuple(word for word in words if (own := words_of([word])) and not own & held)[:5]
+
+
+__all__ = [
+    "Block",
+    "Floors",
+    "Plan",
+    "completion",
+    "documents_to_complete",
+    "members",
+    "plan_of",
+    "wanted_by",
+]

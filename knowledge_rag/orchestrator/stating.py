@@ -1,0 +1,320 @@
+"""From procedures to a recommendation: steps, guards and citations, all of them lines that were retrieved.
+
+No text is written to be read back: an item's lines are looked up in the ledger, and a line that it does not hold
+could not be cited, so it could not be a step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, is_sha256
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.guardrails.danger import dangers_in
+from knowledge_rag.guardrails.support.report import Verdict
+from knowledge_rag.orchestrator.governing import NEVER
+from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_told
+from knowledge_rag.orchestrator.outline import outline_of
+from knowledge_rag.orchestrator.procedures import NotShown, Why
+from knowledge_rag.orchestrator.recommendation import (
+    MAX_INCOMPLETE,
+    MAX_STEPS,
+    CitedLines,
+    Evidence,
+    Guard,
+    Section,
+    SimilarIncident,
+    Step,
+    Strength,
+)
+from knowledge_rag.orchestrator.words import told_of, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from knowledge_rag.guardrails.ledger import Ledger
+    from knowledge_rag.orchestrator.findings import Findings
+    from knowledge_rag.orchestrator.incident import Incident
+    from knowledge_rag.orchestrator.outline import Block, Outline
+    from knowledge_rag.orchestrator.planning import Plan
+    from knowledge_rag.orchestrator.procedures import Item, Procedure
+
+MAX_PAST: Final = 3
+"""Similar incidents at most."""
+MIN_SHARED: Final = 3
+"""Words that the report of a similar incident shares with this one at least."""
+MAX_SAID: Final = 3
+"""Paragraphs or items of a report's section that are given."""
+
+SERVICE: Final = "service"
+INCIDENT_ID: Final = "incident_id"
+
+
+class Citer:
+    """Cites lines of documents from what retrieval returned.
+
+    Args:
+        findings: the evidence.
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._ledger: Ledger = findings.ledger
+
+    def cite(self, source_file: str, start: int, end: int) -> list[CitedLines]:
+        """Return the narrowest citations of lines, in their order; of blank and unknown lines none.
+
+        Lines of one passage that follow each other are one citation.
+        """
+        cited: list[CitedLines] = []
+        number = start
+        while number <= end:
+            found = None
+            # the longest range from here on that one passage holds
+            for last in range(end, number - 1, -1):
+                if found := self._ledger.lines(source_file, number, last):
+                    break
+            if found is None:
+                number += 1
+                continue
+            behind = found.citation.end_line + 1
+            first, last = number, behind - 1
+            lines = found.content.split("\n")
+            while first <= last and not lines[first - number].strip():
+                first += 1
+            while last >= first and not lines[last - number].strip():
+                last -= 1
+            trimmed = self._ledger.lines(source_file, first, last) if first <= last else None
+            if trimmed is not None:
+                digest = hashlib.sha256(trimmed.content.encode()).hexdigest()
+                cited.append(CitedLines(trimmed.citation, digest, self._document(trimmed.number)))
+            number = behind
+        return cited
+
+    def _document(self, number: int) -> str:
+        known = self._findings.result(number).metadata.get(DOCUMENT_SHA256)
+        return known if isinstance(known, str) and is_sha256(known) else ""
+
+
+def steps_of(plan: Plan, citer: Citer) -> tuple[list[Step], list[Section]]:
+    """Return the steps of all procedures, and the procedures that they belong to.
+
+    What exceeds MAX_STEPS is named as not shown.
+    """
+    steps: list[Step] = []
+    sections: list[Section] = []
+    for procedure in plan.procedures:
+        own: list[Step] = []
+        left = list(procedure.not_shown)
+        for item in procedure.items:
+            if len(steps) + len(own) >= MAX_STEPS:
+                left.append(
+                    NotShown(procedure.source_file, item.start, procedure.items[-1].end, Why.LIMIT)
+                )
+                break
+            if step := _step(procedure, item, len(sections) + 1, citer):
+                own.append(step)
+            else:
+                left.append(
+                    NotShown(procedure.source_file, item.start, item.end, Why.NOT_RETRIEVED)
+                )
+        if not own:
+            continue
+        numbers = procedure.lines
+        complete = all(it.why in (Why.PROHIBITED, Why.OBSOLETE) for it in left)
+        sections.append(
+            Section(
+                procedure.source_file,
+                procedure.path,
+                procedure.kind,
+                min(numbers),
+                max(numbers),
+                tuple(left),
+                complete,
+                procedure.alert,
+            )
+        )
+        steps += own
+    return steps, sections
+
+
+def _step(procedure: Procedure, item: Item, number: int, citer: Citer) -> Step | None:
+    guards = []
+    shown: list[CitedLines] = []
+    for it in item.governing:
+        cited = citer.cite(procedure.source_file, it.start, it.end)
+        if cited:
+            guards.append(Guard(it.text, it.kind, it.after, tuple(cited)))
+            shown += cited if it.kind not in NEVER else ()
+    own = citer.cite(procedure.source_file, item.start, item.end)
+    if not own:
+        return None
+    kind = item.kind if item.kind in ACTIONS else Kind.OTHER
+    dangers = dangers_in("\n".join(part.text for part in item.parts))
+    return Step(
+        item.text,
+        tuple(dict.fromkeys((*own, *shown))),
+        tuple(it for it in item.commands if it != item.text),
+        Verdict.SUPPORTED,
+        number,
+        item.number,
+        kind,
+        item.path,
+        item.parts,
+        tuple(guards),
+        tuple(dict.fromkeys(it.label for it in dangers)),
+    )
+
+
+CONFIDENCE: Final = {"linked": 0.95, "named": 0.9}
+"""Confidence in what the alert links, and in what is filed under its name."""
+FOUND_LEAST: Final = 0.2
+FOUND_MOST: Final = 0.75
+"""Bounds of the confidence in what search found, by the share of the incident's words that it holds."""
+ENOUGH_WORDS: Final = 0.5
+"""Share of the incident's words that a procedure must hold, or the evidence for it is thin."""
+
+
+def evidence_of(
+    incident: Incident, plan: Plan, sections: Sequence[Section], findings: Findings
+) -> Evidence:
+    """Return how good the evidence is, and why.
+
+    Strong is a procedure that the alert links or that is filed under its name, and that is whole; thin is one that
+    search found and that holds less than ENOUGH_WORDS of the incident's words; anything else is partial.
+    """
+    reasons: list[str] = []
+    whys = {block.why for block in plan.blocks if block.procedures}
+    partial = not whys
+    if "linked" in whys:
+        reasons.append("the alert links this procedure")
+    if "named" in whys:
+        reasons.append("it is filed under the alert's name")
+    thin = False
+    if "found" in whys:
+        held = held_of(incident, plan)
+        reasons.append(
+            f"search found it: it holds {held:.0%} of the words of the question"
+            if held >= ENOUGH_WORDS
+            else f"it holds only {held:.0%} of the words of the question: check that it fits"
+        )
+        partial, thin = True, held < ENOUGH_WORDS
+    for wrong, reason in (
+        (any(not it.complete for it in sections), "part of it is not shown"),
+        (
+            any(block.alert and not block.procedures for block in plan.blocks),
+            "not every alert of the group is documented",
+        ),
+        (bool(findings.failures), "a query could not be answered"),
+    ):
+        if wrong:
+            reasons.append(reason)
+            partial = True
+    strength = Strength.THIN if thin else Strength.PARTIAL if partial else Strength.STRONG
+    return Evidence(strength, tuple(reasons))
+
+
+def held_of(incident: Incident, plan: Plan) -> float:
+    """Return the share of the incident's words that the procedures and their headings hold, 0..1."""
+    told = told_of(incident)
+    held = words_of(
+        text
+        for it in plan.procedures
+        for text in (
+            *it.path,
+            it.source_file,
+            *(item.text for item in it.items),
+            *(command for item in it.items for command in item.commands),
+            *(guard.text for item in it.items for guard in item.governing),
+        )
+    )
+    return len(told & held) / len(told) if told else 0.0
+
+
+def confidence_of(
+    evidence: Evidence, incident: Incident, plan: Plan, sections: Sequence[Section]
+) -> float:
+    """Return the confidence, 0..1, two decimals; at most MAX_INCOMPLETE where anything is missing."""
+    whys = {block.why for block in plan.blocks if block.procedures}
+    found = FOUND_LEAST + (FOUND_MOST - FOUND_LEAST) * held_of(incident, plan)
+    figure = min((CONFIDENCE.get(why, found) for why in whys), default=FOUND_LEAST)
+    known = {"the alert links this procedure", "it is filed under the alert's name"}
+    whole = all(it.complete for it in sections) and set(evidence.reasons) <= known
+    return round(
+        figure
+        if whole or ("found" in whys and all(it.complete for it in sections))
+        else min(figure, MAX_INCOMPLETE),
+        2,
+    )
+
+
+# earlier incidents
+
+
+def similar_of(incident: Incident, findings: Findings, citer: Citer) -> list[SimilarIncident]:
+    """Return the earlier incidents like this one, the most alike first, with what resolved them.
+
+    Alike is a report of the same service, or of the one whose runbook was found best; a report without a
+    service if it shares MIN_SHARED words with the incident.
+    """
+    told = told_of(incident)
+    services = {incident.service.casefold(), _best_service(findings)} - {""}
+    worth: dict[str, float] = {}
+    for asked in findings.asked:
+        for rank, result in enumerate(asked.outcome.results):
+            if result.metadata.get(DOCUMENT_TYPE) != DocumentType.POSTMORTEM:
+                continue
+            name, service = result.citation.source_file, str(result.metadata.get(SERVICE, ""))
+            its = [it for it in findings.ledger.results if it.citation.source_file == name]
+            shared = told & words_of([name, *(it.content for it in its)])
+            if service.casefold() in services or (not service and len(shared) >= MIN_SHARED):
+                worth[name] = worth.get(name, 0.0) + 1 / (2 + rank)
+    similar = []
+    for name in sorted(worth, key=lambda name: -worth[name]):
+        its = [it for it in findings.ledger.results if it.citation.source_file == name]
+        outline = outline_of(its, whole=False)
+        blocks = list(_resolution(outline))[:MAX_SAID]
+        cited = [one for block in blocks for one in citer.cite(name, block.start, block.end)]
+        said = "\n".join(outline.text(block.start, block.end) for block in blocks)
+        known = its[0].metadata.get(INCIDENT_ID)
+        if cited and said.strip():
+            incident_id = known if isinstance(known, str) else ""
+            similar.append(SimilarIncident(said, tuple(cited), incident_id, Verdict.SUPPORTED))
+    return similar[:MAX_PAST]
+
+
+def _resolution(outline: Outline) -> Iterator[Block]:
+    """Yield the blocks of a report's sections that say how the incident was resolved."""
+    for section in outline.sections():
+        if kind_told(section.heading) is Kind.RESOLUTION and section.level:
+            yield from section.blocks
+
+
+def _best_service(findings: Findings) -> str:
+    """Return the service of the runbook that came first."""
+    for asked in findings.asked:
+        for result in asked.outcome.results:
+            if result.metadata.get(DOCUMENT_TYPE) != DocumentType.POSTMORTEM:
+                return str(result.metadata.get(SERVICE, "")).casefold()
+    return ""
+
+
+def status_of(plan: Plan) -> tuple[tuple[str, Status], ...]:
+    """Return, for each alert of a group, whether anything is documented for it."""
+    return tuple(
+        (
+            block.alert,
+            Status.OK
+            if block.procedures
+            else Status.NO_MATCH
+            if block.looked_up
+            else Status.DEGRADED,
+        )
+        for block in plan.blocks
+        if block.alert
+    )
+
+
+__all__ = ["Citer", "confidence_of", "evidence_of", "similar_of", "status_of", "steps_of"]

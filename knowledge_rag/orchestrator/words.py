@@ -1,0 +1,57 @@
+"""The words that an incident and a document can share: stems of names taken apart, without those that any has."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.stemming import stem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from knowledge_rag.orchestrator.incident import Incident
+
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
+_LONG_STEM: Final = 6
+"""Letters of a stem from which a last ``i`` says nothing: ``expiri``, but ``queri`` stays."""
+_COMMON: Final = frozenset({
+    "a", "about", "above", "after", "all", "alarm", "alert", "also", "am", "an", "and", "any",
+    "are", "as", "at", "be", "because", "been", "before", "below", "but", "by", "can", "did",
+    "do", "does", "error", "errors", "fail", "failed", "failing", "fails", "for", "from", "had",
+    "has", "have", "how", "i", "if", "in", "incident", "into", "is", "issue", "it", "its", "many",
+    "minute", "minutes", "more", "no", "not", "of", "off", "on", "one", "or", "our", "out",
+    "over", "per", "problem", "s", "says", "second", "seconds", "seems", "service", "since", "so",
+    "some", "than", "that", "the", "their", "them", "there", "they", "this", "though", "time",
+    "to", "under", "up", "was", "we", "were", "what", "when", "where", "which", "while", "who",
+    "why", "will", "with", "you", "threshold", "crossed", "critical", "warning",
+})  # fmt: skip
+"""Words that any incident may be told in."""
+
+
+def word_list(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the stems of the words of texts that tell something, in order, names taken apart.
+
+    ``expiry`` and ``expires`` are one word here: of longer stems, a last ``i`` (a ``y`` once) is cut.
+    """
+    for text in texts:
+        for found in _WORD.finditer(text):
+            word = found[0].lower()
+            if word not in _COMMON and len(word) > 1:
+                stemmed = stem(word)
+                yield stemmed[:-1] if len(stemmed) >= _LONG_STEM and stemmed[-1] == "i" else stemmed
+
+
+def words_of(texts: Iterable[str]) -> set[str]:
+    """Return the distinct words of :func:`word_list`."""
+    return set(word_list(texts))
+
+
+def told_of(incident: Incident) -> set[str]:
+    """Return the words that an incident is told in."""
+    return words_of(
+        (
+            *(incident.alert_name, incident.title, incident.service, incident.description),
+            *incident.signals,
+        )
+    )
