@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.orchestrator.governing import is_obsolete, says_nothing
+from knowledge_rag.orchestrator.governing import says_nothing
 from knowledge_rag.orchestrator.headings import (
     NEVER,
     Kind,
@@ -48,8 +48,13 @@ MAX_DEPTH: Final = 2
 MAX_LINKED: Final = 8
 """Sections that links draw in at most."""
 
-_FIRST_LINES: Final = 6
-"""Lines in which a page says that it is superseded."""
+_SUPERSEDED: Final = re.compile(
+    r"^[\s>*_#\W]*(?:(?:note|warning|important|attention)\W+)?(?:(?:this|the) (?:page|runbook|document|procedure|playbook|guide|section)\b[^.]{0,40}?\b)?"
+    r"(?:superseded|out of date|outdated|obsolete|deprecated|archived|replaced by|kept for|no longer (?:maintained|valid|used|in use))\b"
+    r"|.{0,80}\((?:superseded|obsolete|deprecated|outdated|archived|old|replaced by)\b",
+    re.IGNORECASE,
+)
+"""How a page's title or first words say that it isn't used any more."""
 _OLD_FOLDERS: Final = frozenset(
     {"old", "archive", "archived", "obsolete", "deprecated", "historical", "legacy"}
 )
@@ -175,7 +180,7 @@ def _is_headed(section: Section, name: str) -> bool:
     return 2 * len(words) >= max(2 * MIN_NAME_WORDS, len(wanted)) and words <= wanted
 
 
-MIN_NAME_WORDS: Final = 2
+MIN_NAME_WORDS: Final = 3
 """Words of a heading, all of them in an alert's name and half of it, that make it the alert's own."""
 
 
@@ -232,11 +237,13 @@ def is_superseded(outline: Outline) -> bool:
     *folders, _ = outline.source_file.casefold().split("/")
     if _OLD_FOLDERS & set(folders):
         return True
-    return any(
-        is_obsolete(text)
-        for number, text in outline.lines.items()
-        if number < min(outline.lines) + _FIRST_LINES and min(outline.lines) <= _FIRST_LINES * 3
-    )
+    top = _top(outline)
+    first = [
+        outline.text(it.start, it.end)
+        for it in top.blocks[:2]
+        if it.form in (Form.PARAGRAPH, Form.QUOTE)
+    ]
+    return any(_SUPERSEDED.match(text) for text in (outline.title, top.heading, *first))
 
 
 def _gives_steps(outline: Outline, wanted: Wanted) -> bool:
@@ -351,7 +358,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         return []
     found: list[Procedure] = []
     given: list[Section] = []
-    for section in (main, *_linked(outline, main), *_closing(outline, main)):
+    for section in (main, *_linked(outline, main), *_closing(main)):
         if any(it.holds(section) for it in given):
             continue
         if procedure := procedure_of(outline, section, leave_out=given, alert=alert):
@@ -359,8 +366,8 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
             given.append(section)
     if found and found[0].path == main.path:
         warned = [it for above in main.above() for it in cautions_of(outline, above)]
-        first = governed(found[0].items[0], *warned)
-        found[0] = replace(found[0], items=(first, *found[0].items[1:]))
+        items = tuple(governed(it, *warned) for it in found[0].items)
+        found[0] = replace(found[0], items=items)
     return found
 
 
@@ -426,7 +433,7 @@ def _is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
     )
 
 
-def _closing(outline: Outline, main: Section) -> Iterator[Section]:
+def _closing(main: Section) -> Iterator[Section]:
     """Yield the sections beside a procedure, or beside the ones around it, that only verify or clean up."""
     for around in (main, *main.above()):
         if around.parent is None:

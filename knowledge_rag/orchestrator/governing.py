@@ -38,7 +38,9 @@ class Governing:
         kind: what they make of the step.
         start: first line, 1-based.
         end: last line, inclusive.
-        after: whether they stand behind the step.
+        after: whether they are shown behind the step.
+        withheld: whether they are what must not be done, rather than the sentence that says so: such lines are
+            quoted as a warning and cited by no step.
     """
 
     text: str
@@ -46,6 +48,7 @@ class Governing:
     start: int
     end: int
     after: bool = False
+    withheld: bool = False
 
 
 NEVER: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE})
@@ -56,7 +59,9 @@ _PROHIBITS: Final = re.compile(
     _OPENING + r"(?:(?:in|on|during|under|for|at)\b[^.:,]{0,60}[,:]?\s+)?"
     r"(?:(?:you|we|nobody|no one|on-?call|one)\s+)?"
     r"(?:never\b|do\s+not\b|don[’']?t\b|must\s*n[o’']t\b|must never\b|should\s*(?:n[o’']t|never)\b|may not\b|avoid\b"
-    r"|under no circumstances\b|forbidden\b|prohibited\b|not allowed\b|wrong\b|incorrect\b|bad\b|what not to do\b|anti-?patterns?\b)",
+    r"|under no circumstances\b|forbidden\b|prohibited\b|not allowed\b|wrong\b|incorrect\b|bad\b|anti-?patterns?\b"
+    r"|what (?:(?:you|we) )?(?:must|should|may)? ?not(?: to)?\b|not here\b|hands off\b|leave alone\b|off limits\b"
+    r"|none of (?:this|these|the following)\b|it(?:['’]s| is) forbidden\b)",
     re.IGNORECASE,
 )
 """Opens with a prohibition."""
@@ -70,11 +75,11 @@ _UNLESS: Final = re.compile(
     r"\b(?:until|unless|before|without|except|more than|while|if|when|only|as long as|first|again)\b",
     re.IGNORECASE,
 )
-"""Makes a condition of a prohibition: what follows may be done, then."""
+"""Makes a condition of a prohibition: what follows is to be done first ("don't restart it before you have: ...")."""
 _OBSOLETE: Final = re.compile(
     r"\b(?:obsolete|deprecated|superseded|out of date|outdated|no longer (?:used|valid|needed|necessary|applies|works|exists|supported)"
     r"|not (?:needed|necessary|used|valid) (?:any ?more|since)|used to (?:be|do|run)|(?:old|former|previous|legacy) (?:procedure|way|process|method|steps?)"
-    r"|was wrong|were wrong|which made (?:it|things) worse|did not (?:help|work)|kept for (?:the )?(?:audit|history|reference))\b"
+    r"|not needed any ?more|old advice|was wrong|were wrong|(?:that|which) made (?:it|things) worse|did not (?:help|work)|kept for (?:the )?(?:audit|history|reference))\b"
     r"|:\s*wrong\b",
     re.IGNORECASE,
 )
@@ -86,9 +91,9 @@ _CONDITION: Final = re.compile(
 )
 _CAUTION: Final = re.compile(
     r"\b(?:never|do not|don[’']?t|must(?:\s*n[o’']t)?|only copy|source of truth|warning|caution|danger(?:ous)?|careful(?:ly)?|beware|irreversibl[ey]"
-    r"|can(?:no|[’'])t be undone|cannot be (?:undone|restored)|data loss|(?:is|are|be|been) lost|lose (?:data|all)|destructive|important|attention|make sure|ask first"
+    r"|can(?:no|[’'])t be undone|cannot be (?:undone|restored)|data loss|(?:is|are|be|been) lost|lose (?:data|all)|destructive|important|attention|ask first"
     r"|untested|not (?:been )?tested|at your own risk|before (?:you|anything|doing|running|restarting|any)|without (?:asking|approval)|approval|sev ?1|"
-    r"forbid|forbidden|first (?:find|check|make|ask|call|stop)|call .{0,40}first|do nothing|no hurry|afterwards|note the order)\b|⚠|:warning:",
+    r"forbid|forbidden|call .{0,40}first|do nothing|no hurry|afterwards|note the order)\b|⚠|:warning:",
     re.IGNORECASE,
 )
 _BEFORE_ALL: Final = re.compile(
@@ -123,6 +128,19 @@ def governs(text: str) -> Governs:
     if _CONDITION.match(text):
         return Governs.CONDITION
     return Governs.CAUTION if warns(text) else Governs.NOTE
+
+
+def forbids(text: str) -> bool:
+    """Whether any sentence opens with a prohibition."""
+    return any(prohibits(it) for it in re.split(r"(?<=[.!?:;])\s+|\n\s*\n", text))
+
+
+def names_the_wrong(text: str) -> bool:
+    """Whether words quote what is wrong ("Wrong: ..."), rather than say not to do it."""
+    return (
+        is_obsolete(text)
+        or re.match(_OPENING + r"(?:wrong|incorrect|bad)\b", text, re.IGNORECASE) is not None
+    )
 
 
 def warns(text: str) -> bool:

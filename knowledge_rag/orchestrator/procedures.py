@@ -7,7 +7,7 @@ it leaves out is named by its lines: sections of another time, what was not retr
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -16,10 +16,11 @@ from knowledge_rag.orchestrator.governing import (
     NEVER,
     Governing,
     Governs,
+    forbids,
     governs,
-    is_obsolete,
     is_precondition,
     is_struck,
+    names_the_wrong,
     prohibits,
     says_nothing,
     warns,
@@ -46,13 +47,26 @@ _FACT: Final = re.compile(
     re.IGNORECASE,
 )
 """A line that states a fact of the page: nothing to do."""
+_GONE: Final = r"(?:obsolete|deprecated|superseded|no longer (?:needed|used|necessary|valid)|not needed any ?more)"
 _ITEM_OBSOLETE: Final = re.compile(
-    r"^\W*(?:\((?:obsolete|deprecated|old|removed|superseded|no longer[^)]*)\)|(?:obsolete|deprecated|superseded|no longer (?:needed|used|necessary|valid))\b[^:]{0,40}:)"
-    r"|\((?:obsolete|deprecated|superseded|no longer (?:needed|used|necessary|valid)|not needed (?:any ?more|since))[^)]{0,80}\)"
-    r"|[.:;,–—-]\s*(?:this (?:step )?is )?(?:obsolete|no longer (?:needed|necessary|used)|not needed (?:any ?more|since)[^.]{0,40})[\s.]*$",
+    rf"^\W*(?:\((?:{_GONE}|old|removed)[^)]*\)|{_GONE}\b[^:]{{0,60}}:)|\({_GONE}[^)]{{0,80}}\)|[.:;,–—-]\s*(?:this (?:step )?is )?{_GONE}\b[^.:;]{{0,40}}[\s.]*$",
     re.IGNORECASE,
 )
 _INLINE_COMMAND: Final = re.compile(r"`(?:\$ ?|\./|/)?[\w./-]+ [^`\n]+`|^\s*`[^`\n]{2,}`[\s.]*$")
+_MARKED: Final = re.compile(r"^\W*(?:warning|caution|note|important|danger)\b", re.IGNORECASE)
+_FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)")
+_COMMENT: Final = re.compile(r"\s*(?:#|--|//|;|REM\b|<!--)\s*(.*)")
+_GOOD: Final = re.compile(
+    r"(?:good|right|correct|ok|better|instead|do\b|use\b|this is fine)", re.IGNORECASE
+)
+"""How a comment begins that ends what another one says is wrong."""
+_FORBIDDING_CELL: Final = re.compile(
+    r"^\W*(?:never|no|not allowed|forbidden|prohibited)\W*(?:$|[,;:(])", re.IGNORECASE
+)
+"""A cell of a row that says the row isn't to be done."""
+_STRUCK_HTML: Final = re.compile(
+    r"\s*(?:<[^<>]*>\s*)*<(?:del|s|strike)>.*</(?:del|s|strike)>\s*(?:<[^<>]*>\s*)*", re.DOTALL
+)
 _HIDDEN: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAGS: Final = re.compile(r"<[^<>\n]{0,300}>")
 _ROW_RULE: Final = re.compile(r"^[ \t|:-]+$")
@@ -102,11 +116,17 @@ class Part:
         text: without indent and list mark; of code, without its fence.
         is_code: whether it is a code block.
         language: what the fence says the code is, ``""`` if nothing.
+        withheld: whether it is what must not be done; no item has such a part in the end.
+        start: first line, of what is withheld.
+        end: last line, likewise.
     """
 
     text: str
     is_code: bool = False
     language: str = ""
+    withheld: bool = False
+    start: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +206,6 @@ def spans(item: Item) -> Iterator[tuple[int, int]]:
         yield it.start, it.end
 
 
-@dataclass(slots=True)
-class _Collected:
-    items: list[Item] = field(default_factory=list)
-    pending: list[Governing] = field(default_factory=list)
-    not_shown: list[NotShown] = field(default_factory=list)
-
-
 def procedure_of(
     outline: Outline, section: Section, *, leave_out: Iterable[Section] = (), alert: str = ""
 ) -> Procedure | None:
@@ -204,44 +217,30 @@ def procedure_of(
         leave_out: sections below it that are given elsewhere.
         alert: of a group that it is for.
     """
-    out = set(map(id, leave_out))
-    collected = _Collected()
-    _collect(outline, section, section, out, collected)
-    if not collected.items:
+    collector = _Collector(outline, section, leave_out)
+    collector.take(section)
+    items, not_shown = collector.settled()
+    if not items:
         return None
-    _settle(collected)
-    collected.not_shown += [
+    last = max(section.end, section.start)
+    not_shown += [
         NotShown(outline.source_file, a, b, Why.NOT_RETRIEVED, section.heading)
-        for a, b in outline.gaps(section.start, max(section.end, section.start))
+        for a, b in outline.gaps(section.start, last)
     ]
-    if outline.whole is False and _may_go_on(outline, section):
-        collected.not_shown.append(
-            NotShown(
-                outline.source_file,
-                section.end + 1,
-                section.end + 1,
-                Why.NOT_RETRIEVED,
-                section.heading,
-            )
+    if not outline.whole and _may_go_on(outline, section):
+        not_shown.append(
+            NotShown(outline.source_file, last + 1, last + 1, Why.NOT_RETRIEVED, section.heading)
         )
-    items = collected.items
     if len(items) > MAX_ITEMS:
         cut = items[MAX_ITEMS:]
-        collected.not_shown.append(
-            NotShown(
-                outline.source_file,
-                cut[0].start,
-                cut[-1].end,
-                Why.LIMIT,
-                cut[0].path[-1] if cut[0].path else "",
-            )
+        heading = cut[0].path[-1] if cut[0].path else ""
+        not_shown.append(
+            NotShown(outline.source_file, cut[0].start, cut[-1].end, Why.LIMIT, heading)
         )
         items = items[:MAX_ITEMS]
-    kinds = [it.kind for it in items if it.kind is not Kind.OTHER]
-    kind = _kind_of(section) or (kinds[0] if kinds and len(set(kinds)) == 1 else Kind.OTHER)
-    return Procedure(
-        outline.source_file, section.path, kind, tuple(items), tuple(collected.not_shown), alert
-    )
+    kinds = {it.kind for it in items if it.kind is not Kind.OTHER}
+    kind = _kind_of(section) or (kinds.pop() if len(kinds) == 1 else Kind.OTHER)
+    return Procedure(outline.source_file, section.path, kind, tuple(items), tuple(not_shown), alert)
 
 
 def _may_go_on(outline: Outline, section: Section) -> bool:
@@ -309,42 +308,8 @@ def _is_out(part: Section, root: Section) -> bool:
     )
 
 
-def _collect(
-    outline: Outline, section: Section, root: Section, out: set[int], collected: _Collected
-) -> None:
-    if id(section) in out:
-        return
-    if section is not root and section.kind in NEVER_SECTIONS:
-        why = Why.PROHIBITED if section.kind is Kind.PROHIBITED else Why.OBSOLETE
-        collected.not_shown.append(
-            NotShown(outline.source_file, section.start, section.end, why, section.heading)
-        )
-        return
-    if section is not root and section.kind is Kind.BACKGROUND:
-        collected.pending += cautions_of(outline, section)
-        return
-    before = len(collected.items)
-    _collect_own(outline, section, collected)
-    for child in section.children:
-        _collect(outline, child, root, out, collected)
-    if section.heading and section.level and len(collected.items) > before:
-        _head(outline, section, collected, before)
-
-
-def _head(outline: Outline, section: Section, collected: _Collected, before: int) -> None:
-    """Let a heading govern what stands below it: all of it where it is a condition, else the first item."""
-    kind = governs(section.heading)
-    text = outline.text(section.start, max(section.start, section.heading_end))
-    heading = Governing(text, Governs.NOTE, section.start, max(section.start, section.heading_end))
-    if kind is Governs.CONDITION and section.kind not in ACTIONS:
-        heading = replace(heading, kind=Governs.CONDITION)
-        for place in range(before, len(collected.items)):
-            collected.items[place] = governed(collected.items[place], heading)
-    else:
-        collected.items[before] = governed(collected.items[before], heading)
-
-
 def governed(item: Item, *more: Governing) -> Item:
+    """Return an item with more that governs it, in the order of lines, each range once."""
     known = {(it.start, it.end) for it in item.governing}
     added = [it for it in more if (it.start, it.end) not in known]
     return replace(
@@ -352,249 +317,380 @@ def governed(item: Item, *more: Governing) -> Item:
     )
 
 
-def _collect_own(outline: Outline, section: Section, collected: _Collected) -> None:
-    """Go through the blocks of a section's own text."""
-    prose = (section.kind in ACTIONS and section.level > 1) or not any(
-        block.form in (Form.LIST, Form.TABLE, Form.CODE)
-        for part in section.walk()
-        for block in part.blocks
-    )
-    first = len(collected.items)
-    blocks = section.blocks
-    position = 0
-    while position < len(blocks):
-        block = blocks[position]
-        following = blocks[position + 1] if position + 1 < len(blocks) else None
-        text = _plain(outline, block)
-        position += 1
-        if block.form is Form.PARAGRAPH:
-            if says_nothing(text):
-                continue
-            if following and following.form is Form.CODE:
-                position = _take_introduced(outline, section, position - 1, collected)
-            elif following and following.form in (Form.LIST, Form.TABLE):
-                collected.pending.append(_governing(text, block))
-            elif (
-                prose and not _FACT.match(text) and not _only_warns(text) and section.level
-            ) or _is_command(text):
-                collected.items.append(_item(section, "", (Part(text),), block.start, block.end))
-                _attach_pending(collected)
-            else:
-                _note(collected, first, _governing(text, block, plain=True), following is None)
-        elif block.form is Form.QUOTE:
-            _note(collected, first, _governing(text, block, plain=True), following is None)
-        elif block.form is Form.LIST:
-            _take_list(outline, section, block, collected)
-        elif block.form is Form.TABLE:
-            _take_table(outline, section, block, collected)
-        elif block.form is Form.CODE:
-            _take_code(outline, section, block, collected, first)
-        elif block.form is Form.HTML:
-            _take_html(outline, section, block, collected)
+class _Collector:
+    """Goes through a section in the author's order and makes items, and what governs them, of its blocks.
 
+    Args:
+        outline: the document.
+        root: the section.
+        leave_out: sections below it that are given elsewhere.
+    """
 
-def _only_warns(text: str) -> bool:
-    """Whether a paragraph of prose is a caution rather than a step: it opens with a prohibition or a mark."""
-    return prohibits(text) or bool(
-        re.match(r"^\W*(?:warning|caution|note|important|danger)\b", text, re.IGNORECASE)
-    )
+    def __init__(self, outline: Outline, root: Section, leave_out: Iterable[Section]) -> None:
+        self._outline = outline
+        self._root = root
+        self._out = set(map(id, leave_out))
+        self._items: list[Item] = []
+        self._pending: list[Governing] = []
+        self._not_shown: list[NotShown] = []
 
+    def settled(self) -> tuple[list[Item], list[NotShown]]:
+        """Return what was collected; what waits for an item that never came goes to the last one."""
+        if self._items:
+            left = (replace(it, after=True) for it in self._pending)
+            self._items[-1] = governed(self._items[-1], *left)
+        return self._items, self._not_shown
 
-def _is_command(text: str) -> bool:
-    """Whether a paragraph holds a command line in code marks, and doesn't forbid it."""
-    return not prohibits(text) and bool(_INLINE_COMMAND.search(text))
+    def take(self, section: Section) -> None:
+        """Take a section and all below it."""
+        if id(section) in self._out:
+            return
+        if section is not self._root and section.kind in NEVER_SECTIONS:
+            why = Why.PROHIBITED if section.kind is Kind.PROHIBITED else Why.OBSOLETE
+            self._not_shown.append(
+                NotShown(
+                    self._outline.source_file, section.start, section.end, why, section.heading
+                )
+            )
+            return
+        if section is not self._root and section.kind is Kind.BACKGROUND:
+            self._pending += cautions_of(self._outline, section)
+            return
+        before = len(self._items)
+        warnings = self._take_own(section)
+        for child in section.children:
+            self.take(child)
+        if len(self._items) == before:
+            self._pending += warnings
+            return
+        for place in range(before, len(self._items)):
+            self._items[place] = governed(self._items[place], *warnings)
+        if section.heading and section.level:
+            self._head(section, before)
 
-
-def _governing(text: str, block: Block, *, plain: bool = False) -> Governing:
-    """Return a paragraph as what governs; ``plain`` for one that leads into nothing."""
-    kind = governs(text)
-    if plain:
-        if kind in NEVER and block.form is not Form.QUOTE:
-            kind = Governs.CAUTION
-        elif kind is Governs.CONDITION:
-            kind = Governs.CAUTION if warns(text) else Governs.NOTE
-        elif kind is Governs.PROHIBITED:
-            kind = Governs.CAUTION
-    return Governing(text, kind, block.start, block.end)
-
-
-def _note(collected: _Collected, first: int, note: Governing, is_last: bool) -> None:
-    """Put a note to the item before it if it is the section's last word, else to the one that follows."""
-    if len(collected.items) > first and (is_last or not collected.pending):
-        collected.items[-1] = governed(collected.items[-1], replace(note, after=True))
-    else:
-        collected.pending.append(note)
-
-
-def _attach_pending(collected: _Collected) -> None:
-    """Give the newest item what has waited for it."""
-    collected.items[-1] = governed(collected.items[-1], *collected.pending)
-    collected.pending.clear()
-
-
-def _settle(collected: _Collected) -> None:
-    """Give what waits for an item that never came to the last one."""
-    if collected.items:
-        for it in collected.pending:
-            collected.items[-1] = governed(collected.items[-1], replace(it, after=True))
-    collected.pending.clear()
-
-
-def _item(section: Section, number: str, parts: tuple[Part, ...], start: int, end: int) -> Item:
-    return Item(number, parts, start, end, section.path, _kind_of(section) or Kind.OTHER)
-
-
-def _take_introduced(outline: Outline, section: Section, place: int, collected: _Collected) -> int:
-    """Take a paragraph with the code right behind it as one item; return the position behind them."""
-    blocks = section.blocks
-    block = blocks[place]
-    text = _plain(outline, block)
-    kind = governs(text)
-    behind = place + 1
-    parts = [Part(text)]
-    while behind < len(blocks) and blocks[behind].form is Form.CODE:
-        parts.append(_code(outline, blocks[behind].start, blocks[behind].end))
-        behind += 1
-    end = blocks[behind - 1].end
-    if kind in NEVER:
-        collected.pending.append(_never(outline, kind, block.start, end))
-    else:
-        collected.items.append(_item(section, "", tuple(parts), block.start, end))
-        _attach_pending(collected)
-    return behind
-
-
-def _never(outline: Outline, kind: Governs, start: int, end: int) -> Governing:
-    return Governing(outline.text(start, end), kind, start, end)
-
-
-def _take_list(outline: Outline, section: Section, block: Block, collected: _Collected) -> None:
-    leads = list(collected.pending)
-    lead = leads[-1] if leads and leads[-1].end + 2 >= block.start else None
-    if lead and lead.kind in NEVER:
-        collected.pending[-1] = replace(
-            lead, text=outline.text(lead.start, block.end), end=block.end
+    def _head(self, section: Section, before: int) -> None:
+        """Let a heading govern what stands below it: all of it where it is a condition, else the first item."""
+        end = max(section.start, section.heading_end)
+        text = self._outline.text(section.start, end)
+        is_condition = governs(section.heading) is Governs.CONDITION and section.kind not in ACTIONS
+        heading = Governing(
+            text, Governs.CONDITION if is_condition else Governs.NOTE, section.start, end
         )
-        return
-    first = len(collected.items)
-    before_list, collected.pending = collected.pending, []
-    for item in block.items:
-        parts = _parts(outline, item)
-        said = next((part.text for part in parts if not part.is_code and part.text.strip()), "")
-        kind = _kind_of_item(said, item, parts)
-        if kind:
-            # a prohibition stays in its place: before the item that it stands in front of
-            collected.pending.append(_never(outline, kind, item.start, item.end))
-            continue
-        if says_nothing(said) and not any(part.is_code for part in parts):
-            continue
-        number = item.mark if item.is_numbered else ""
-        collected.items.append(_item(section, number, parts, item.start, item.end))
-        _attach_pending(collected)
-    left, collected.pending = collected.pending, []
-    if len(collected.items) > first:
-        for it in left:
-            collected.items[-1] = governed(collected.items[-1], replace(it, after=True))
-        governing_all = [it for it in before_list if it is lead and it.kind is not Governs.NOTE]
-        collected.items[first] = governed(collected.items[first], *before_list)
-        for place in range(first + 1, len(collected.items)):
-            collected.items[place] = governed(collected.items[place], *governing_all)
-    else:
-        collected.pending = before_list + left
+        for place in range(before, len(self._items) if is_condition else before + 1):
+            self._items[place] = governed(self._items[place], heading)
+
+    def _take_own(self, section: Section) -> list[Governing]:
+        """Take the blocks of a section's own text; return its warnings, which govern all of it."""
+        self._section, self._first = section, len(self._items)
+        self._warnings: list[Governing] = []
+        self._prose = (section.kind in ACTIONS and section.level > 1) or not any(
+            block.form in (Form.LIST, Form.TABLE, Form.CODE)
+            for part in section.walk()
+            for block in part.blocks
+        )
+        place = 0
+        while place < len(section.blocks):
+            place += self._take_block(section.blocks, place)
+        return self._warnings
+
+    def _take_block(self, blocks: Sequence[Block], place: int) -> int:
+        """Take a block, and those behind it that belong to it; return how many."""
+        block = blocks[place]
+        if block.form is Form.PARAGRAPH:
+            return self._take_paragraph(blocks, place)
+        if block.form is Form.QUOTE:
+            self._take_quote(block)
+        elif block.form is Form.LIST:
+            self._take_list(block)
+        elif block.form is Form.TABLE:
+            self._take_table(block)
+        elif block.form is Form.CODE:
+            self._take_code(block)
+        else:
+            self._take_html(block)
+        return 1
+
+    def _take_paragraph(self, blocks: Sequence[Block], place: int) -> int:
+        block, *behind = blocks[place:]
+        following = behind[0].form if behind else None
+        text = _plain(self._outline, block)
+        kind = governs(text)
+        if says_nothing(text):
+            return 1
+        if kind in NEVER:
+            self._warn(text, kind, block, withheld=names_the_wrong(text))
+            if following in (Form.LIST, Form.TABLE, Form.QUOTE) or (
+                following is Form.CODE and _leads(text)
+            ):
+                self._withhold(kind, behind[0].start, behind[0].end)
+                return 2
+            return 1
+        if following is Form.CODE:
+            count = next(
+                (n for n, it in enumerate(behind) if it.form is not Form.CODE), len(behind)
+            )
+            parts = [Part(text)]
+            for code in behind[:count]:
+                parts += self._code(code.start, code.end)
+            self._add("", parts, block.start, behind[count - 1].end)
+            return 1 + count
+        if following in (Form.LIST, Form.TABLE):
+            self._pending.append(Governing(text, kind, block.start, block.end))
+        elif self._is_step(text, kind):
+            self._add("", [Part(text)], block.start, block.end)
+        elif kind is Governs.NOTE:
+            self._note(Governing(text, kind, block.start, block.end), is_last=not behind)
+        else:
+            self._warn(text, kind, block)
+        return 1
+
+    def _is_step(self, text: str, kind: Governs) -> bool:
+        """Whether a paragraph that leads into nothing asks for something itself."""
+        if _FACT.match(text) or forbids(text):
+            return False
+        if self._prose:
+            return bool(self._section.level) and not _MARKED.match(text)
+        return kind is Governs.NOTE and _INLINE_COMMAND.search(text) is not None
+
+    def _take_quote(self, block: Block) -> None:
+        text = _plain(self._outline, block)
+        kind = governs(text)
+        if kind not in NEVER and forbids(text):
+            kind = Governs.PROHIBITED
+        if kind is Governs.NOTE and not warns(text):
+            self._note(Governing(text, kind, block.start, block.end), is_last=False)
+        else:
+            self._warn(text, kind, block, withheld=kind is Governs.OBSOLETE)
+
+    def _warn(
+        self, text: str, kind: Governs, block: Block | ListItem, *, withheld: bool = False
+    ) -> None:
+        """Keep a warning: wherever it stands in its section, it governs all of that."""
+        kind = (
+            Governs.CAUTION if kind in (Governs.NOTE, Governs.CONDITION) and warns(text) else kind
+        )
+        self._warnings.append(Governing(text, kind, block.start, block.end, withheld=withheld))
+
+    def _withhold(self, kind: Governs, start: int, end: int) -> None:
+        """Keep what must not be done in its place: in front of the next item."""
+        text = self._outline.text(start, end)
+        self._pending.append(Governing(text, kind, start, end, withheld=True))
+
+    def _note(self, note: Governing, *, is_last: bool) -> None:
+        """Put a note to the item before it if it is the section's last word, else to the one that follows."""
+        if len(self._items) > self._first and (is_last or not self._pending):
+            self._items[-1] = governed(self._items[-1], replace(note, after=True))
+        else:
+            self._pending.append(note)
+
+    def _add(self, number: str, parts: Sequence[Part], start: int, end: int) -> None:
+        """Add an item, with what waits for it."""
+        shown = tuple(part for part in parts if not part.withheld)
+        if not any(part.text.strip() for part in shown):
+            return
+        kept = (
+            Governing(
+                part.text, Governs.PROHIBITED, part.start, part.end, after=True, withheld=True
+            )
+            for part in parts
+            if part.withheld
+        )
+        kind = _kind_of(self._section) or Kind.OTHER
+        item = Item(number, shown, start, end, self._section.path, kind)
+        self._items.append(governed(item, *self._pending, *kept))
+        self._pending.clear()
+
+    def _take_list(self, block: Block) -> None:
+        before, self._pending = self._pending, []
+        lead = [
+            it for it in before if it.end + 2 >= block.start and it.kind not in NEVER
+        ]  # a blank line
+        first = len(self._items)
+        for item in block.items:
+            parts = self._parts(item)
+            said = next((part.text for part in parts if not part.is_code and part.text.strip()), "")
+            kind = _never(said, parts)
+            if kind is Governs.PROHIBITED and len(parts) == 1 and not _has_items(said):
+                self._warn(f"{item.mark} {said}" if item.is_numbered else said, kind, item)
+            elif kind:
+                self._withhold(kind, item.start, item.end)
+            elif not says_nothing(said) or any(part.is_code for part in parts):
+                self._add(item.mark if item.is_numbered else "", parts, item.start, item.end)
+        left, self._pending = self._pending, []
+        if len(self._items) == first:
+            self._pending = before + left
+            return
+        self._items[-1] = governed(self._items[-1], *(replace(it, after=True) for it in left))
+        self._items[first] = governed(self._items[first], *before)
+        for place in range(first + 1, len(self._items)):
+            self._items[place] = governed(self._items[place], *lead)
+
+    def _take_table(self, block: Block) -> None:
+        lines = self._outline.lines
+        rows = [n for n in range(block.start, block.end + 1) if lines.get(n, "").strip()]
+        header, body = rows[:2], rows[2:]
+        heads = _cells(lines.get(header[0], "")) if header else []
+        lead, self._pending = self._pending, []
+        text = self._outline.text(block.start, header[-1])
+        head = Governing(text, Governs.NOTE, block.start, header[-1])
+        first = len(self._items)
+        for number in body:
+            cells = _cells(lines.get(number, ""))
+            labelled = zip(heads + [""] * len(cells), cells, strict=False)
+            said = " | ".join(
+                f"{name}: {cell}" if name else cell for name, cell in labelled if cell
+            )
+            if any(
+                _FORBIDDING_CELL.match(cell) or (governs(cell) in NEVER and prohibits(cell))
+                for cell in cells
+            ):
+                self._withhold(Governs.PROHIBITED, number, number)
+            else:
+                self._add("", [Part(said)], number, number)
+        for place in range(first, len(self._items)):
+            self._items[place] = governed(self._items[place], head, *lead)
+        if len(self._items) == first:
+            self._pending = lead + self._pending
+
+    def _take_code(self, block: Block) -> None:
+        """Take code that no paragraph introduces: with the item right above it, else as an item of its own."""
+        code = self._code(block.start, block.end)
+        above = self._items[-1] if len(self._items) > self._first else None
+        if above is None or above.end + 2 < block.start or self._pending:  # more than a blank line
+            self._add("", code, block.start, block.end)
+            return
+        shown = tuple(part for part in code if not part.withheld)
+        kept = [
+            Governing(
+                part.text, Governs.PROHIBITED, part.start, part.end, after=True, withheld=True
+            )
+            for part in code
+            if part.withheld
+        ]
+        self._items[-1] = governed(
+            replace(above, parts=(*above.parts, *shown), end=block.end), *kept
+        )
+
+    def _take_html(self, block: Block) -> None:
+        text = _HIDDEN.sub("", self._outline.text(block.start, block.end))
+        plain = _TAGS.sub(" ", text)
+        if not plain.strip() or _FACT.match(" ".join(plain.split())):
+            return
+        if _STRUCK_HTML.fullmatch(text):
+            self._withhold(Governs.OBSOLETE, block.start, block.end)
+        elif re.search(r"<(?:li|pre|td)\b", text, re.IGNORECASE):
+            words = "\n".join(" ".join(it.split()) for it in plain.split("\n") if it.strip())
+            self._add("", [Part(words)], block.start, block.end)
+        elif warns(plain):
+            self._warn(" ".join(plain.split()), Governs.CAUTION, block)
+
+    def _parts(self, item: ListItem) -> list[Part]:
+        """Cut an item into text and code, in its order; text loses the list mark and the indent."""
+        mark = _LIST_MARK.match(self._outline.lines.get(item.start, ""))
+        indent = len(mark[0]) if mark else 0
+        edges = [(item.start - 1, item.start - 1), *item.code, (item.end + 1, item.end + 1)]
+        parts: list[Part] = []
+        for (_, before), (start, end) in pairwise(edges):
+            parts += self._text_parts(item, indent, before + 1, start)
+            if item.start <= start <= end <= item.end:
+                parts += self._code(start, end, skip=indent if start == item.start else 0)
+        return [part for part in parts if part.text.strip()]
+
+    def _text_parts(self, item: ListItem, indent: int, start: int, behind: int) -> list[Part]:
+        """Return the text of an item between two lines, inner items that are prohibited apart."""
+        parts: list[Part] = []
+        run: list[str] = []
+        number = start
+        while number < behind:
+            line = self._outline.lines.get(number, "")
+            inner = _LIST_MARK.match(line) if number > item.start else None
+            if inner and governs(line[inner.end() :]) is Governs.PROHIBITED and _leads(line):
+                last = number
+                while last + 1 < behind and _deeper(self._outline.lines.get(last + 1, ""), line):
+                    last += 1
+                parts.append(Part("\n".join(run).strip("\n")))
+                text = self._outline.text(number, last)
+                parts.append(Part(_dedented(text), withheld=True, start=number, end=last))
+                run, number = [], last + 1
+                continue
+            cut = (
+                indent if number == item.start else min(len(line) - len(line.lstrip(" \t")), indent)
+            )
+            run.append(line[cut:])
+            number += 1
+        parts.append(Part("\n".join(run).strip("\n")))
+        return [part for part in parts if part.text.strip()]
+
+    def _code(self, start: int, end: int, skip: int = 0) -> list[Part]:
+        """Return a code block without its fence or indent, cut where a comment says that lines are wrong."""
+        lines = [self._outline.lines.get(number, "") for number in range(start, end + 1)]
+        lines[0] = " " * skip + lines[0][skip:]
+        opening = _FENCE.match(lines[0])
+        language, body, number = "", lines, start
+        if opening:
+            language, body, number = opening[2].lower(), lines[1:], start + 1
+            closing = rf"\s*{re.escape(opening[1][0])}{{{len(opening[1])},}}\s*"
+            if body and re.fullmatch(closing, body[-1]):
+                body = body[:-1]
+        return list(_cut_code(_dedented("\n".join(body)).split("\n"), number, language))
 
 
-def _kind_of_item(said: str, item: ListItem, parts: Sequence[Part]) -> Governs | None:
-    """Return why an item is never a step: struck out, marked obsolete, or a prohibition of what is in it."""
+def _cut_code(lines: Sequence[str], number: int, language: str) -> Iterator[Part]:
+    run: list[str] = []
+    withheld = commented = False
+    for place, line in enumerate([*lines, ""]):
+        comment = _COMMENT.match(line)
+        turns = withheld and (
+            not line.strip() or (comment and (not commented or _GOOD.match(comment[1])))
+        )
+        starts = not withheld and comment and governs(comment[1]) in NEVER
+        if (turns or starts) and run:
+            first = number + place - len(run)
+            yield Part(
+                "\n".join(run).strip("\n"), True, language, withheld, first, number + place - 1
+            )
+            run = []
+        withheld = bool(starts) or (withheld and not turns)
+        commented = bool(comment)
+        if place < len(lines):
+            run.append(line)
+    if any(it.strip() for it in run):
+        first = number + len(lines) - len(run)
+        yield Part(
+            "\n".join(run).strip("\n"), True, language, withheld, first, number + len(lines) - 1
+        )
+
+
+def _never(said: str, parts: Sequence[Part]) -> Governs | None:
+    """Return why an item is never a step: struck out, marked obsolete, or a prohibition; ``None`` if it is one."""
     first, _, rest = said.partition("\n")
     if is_struck(said) or (is_struck(first) and not rest.strip()):
         return Governs.OBSOLETE
-    if _ITEM_OBSOLETE.search(first):
+    if _ITEM_OBSOLETE.search(" ".join(said.split())) and not _has_items(said):
         return Governs.OBSOLETE
-    has_more = (
-        len(parts) > 1
-        or bool(_LIST_MARK.match(rest.lstrip("\n")))
-        or any(_LIST_MARK.match(line) for line in rest.split("\n"))
-    )
-    if (
-        governs(first) is Governs.PROHIBITED
-        and has_more
-        and (first.rstrip(" *_").endswith(":") or item.code)
-    ):
+    if governs(first) is Governs.PROHIBITED:
         return Governs.PROHIBITED
-    return None
+    return Governs.OBSOLETE if names_the_wrong(first) and _leads(first) and len(parts) > 1 else None
 
 
-def _take_table(outline: Outline, section: Section, block: Block, collected: _Collected) -> None:
-    rows = [
-        number
-        for number in range(block.start, block.end + 1)
-        if outline.lines.get(number, "").strip()
-    ]
-    header, body = rows[:2], rows[2:]
-    heads = _cells(outline.lines.get(header[0], "")) if header else []
-    lead = collected.pending[-1] if collected.pending else None
-    if lead and lead.kind in NEVER:
-        collected.pending[-1] = replace(
-            lead, text=outline.text(lead.start, block.end), end=block.end
-        )
-        return
-    head = Governing(outline.text(block.start, header[-1]), Governs.NOTE, block.start, header[-1])
-    for number in body:
-        cells = _cells(outline.lines.get(number, ""))
-        said = " | ".join(
-            f"{heads[place]}: {cell}" if place < len(heads) and heads[place] else cell
-            for place, cell in enumerate(cells)
-            if cell
-        )
-        if not said.strip():
-            continue
-        collected.items.append(_item(section, "", (Part(said),), number, number))
-        _attach_pending(collected)
-        collected.items[-1] = governed(collected.items[-1], head)
+def _has_items(said: str) -> bool:
+    """Whether a text has list items of its own."""
+    return any(_LIST_MARK.match(line) for line in said.split("\n")[1:])
+
+
+def _leads(text: str) -> bool:
+    """Whether words lead into what follows."""
+    return text.rstrip(" \t*_`").endswith(":")
+
+
+def _deeper(line: str, than: str) -> bool:
+    """Whether a line is indented more than another one, or blank."""
+    return not line.strip() or len(line) - len(line.lstrip()) > len(than) - len(than.lstrip())
 
 
 def _cells(row: str) -> list[str]:
-    return [
-        cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row.strip().strip("|"))
-    ]
-
-
-def _take_code(
-    outline: Outline, section: Section, block: Block, collected: _Collected, first: int
-) -> None:
-    """Take code that no paragraph introduces: with the item right above it, else as an item of its own."""
-    code = _code(outline, block.start, block.end)
-    above = collected.items[-1] if len(collected.items) > first else None
-    if above is not None and above.end + 2 >= block.start and not collected.pending:
-        collected.items[-1] = replace(above, parts=(*above.parts, code), end=block.end)
-        return
-    if not code.text.strip():
-        return
-    collected.items.append(_item(section, "", (code,), block.start, block.end))
-    _attach_pending(collected)
-
-
-def _take_html(outline: Outline, section: Section, block: Block, collected: _Collected) -> None:
-    text = _HIDDEN.sub("", outline.text(block.start, block.end))
-    plain = _TAGS.sub(" ", text)
-    if not plain.strip() or _FACT.match(" ".join(plain.split())):
-        return
-    if re.search(r"<(?:li|pre|td)\b", text, re.IGNORECASE):
-        words = "\n".join(" ".join(line.split()) for line in plain.split("\n") if line.strip())
-        struck = re.fullmatch(
-            r"\s*(?:<[^<>]*>\s*)*<(?:del|s|strike)>.*</(?:del|s|strike)>\s*(?:<[^<>]*>\s*)*",
-            text,
-            re.DOTALL,
-        )
-        if struck:
-            collected.pending.append(_never(outline, Governs.OBSOLETE, block.start, block.end))
-            return
-        collected.items.append(_item(section, "", (Part(words),), block.start, block.end))
-        _attach_pending(collected)
-    elif warns(plain):
-        collected.pending.append(
-            Governing(" ".join(plain.split()), Governs.CAUTION, block.start, block.end)
-        )
+    parts = re.split(r"(?<!\\)\|", row.strip().strip("|"))
+    return [cell.strip().replace("\\|", "|") for cell in parts]
 
 
 def _plain(outline: Outline, block: Block) -> str:
@@ -613,48 +709,6 @@ def _dedented(text: str) -> str:
     return "\n".join(line[indent:] for line in lines)
 
 
-def _parts(outline: Outline, item: ListItem) -> tuple[Part, ...]:
-    """Cut an item into text and code, in its order; text loses the list mark and the indent."""
-    first = outline.lines.get(item.start, "")
-    mark = _LIST_MARK.match(first)
-    indent = len(mark[0]) if mark else 0
-    if mark and len(mark[0].rstrip()) != len(mark[0]):
-        indent = len(mark[0])
-    edges = [(item.start - 1, item.start - 1), *item.code, (item.end + 1, item.end + 1)]
-    parts: list[Part] = []
-    for (_, before), (start, end) in pairwise(edges):
-        lines = []
-        for number in range(before + 1, start):
-            line = outline.lines.get(number, "")
-            if number == item.start:
-                line = line[indent:]
-            else:
-                line = line[min(len(line) - len(line.lstrip(" \t")), indent) :]
-            lines.append(line)
-        text = "\n".join(lines).strip("\n")
-        if text.strip():
-            parts.append(Part(text.rstrip()))
-        if end <= item.end and start >= item.start and end >= start:
-            code = _code(outline, start, end, skip=indent if start == item.start else 0)
-            if code.text.strip():
-                parts.append(code)
-    return tuple(parts)
-
-
-def _code(outline: Outline, start: int, end: int, skip: int = 0) -> Part:
-    """Return a code block without its fence or indent."""
-    lines = [outline.lines.get(number, "") for number in range(start, end + 1)]
-    lines[0] = " " * skip + lines[0][skip:]
-    lines = _dedented("\n".join(lines)).split("\n")
-    opening = re.match(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)", lines[0])
-    if opening is None:
-        return Part("\n".join(lines), is_code=True)
-    body = lines[1:]
-    if body and re.fullmatch(rf"\s*{re.escape(opening[1][0])}{{{len(opening[1])},}}\s*", body[-1]):
-        body = body[:-1]
-    return Part(_dedented("\n".join(body)), is_code=True, language=opening[2].lower())
-
-
 __all__ = [
     "LABEL_LEVEL",
     "MAX_ITEMS",
@@ -668,7 +722,6 @@ __all__ = [
     "action_lines",
     "asks_for_something",
     "cautions_of",
-    "is_obsolete",
     "procedure_of",
     "spans",
 ]

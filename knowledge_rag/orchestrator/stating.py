@@ -14,7 +14,6 @@ from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, is_sha25
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.danger import dangers_in
 from knowledge_rag.guardrails.support.report import Verdict
-from knowledge_rag.orchestrator.governing import NEVER
 from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_told
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why
@@ -147,7 +146,7 @@ def _step(procedure: Procedure, item: Item, number: int, citer: Citer) -> Step |
         cited = citer.cite(procedure.source_file, it.start, it.end)
         if cited:
             guards.append(Guard(it.text, it.kind, it.after, tuple(cited)))
-            shown += cited if it.kind not in NEVER else ()
+            shown += () if it.withheld else cited
     own = citer.cite(procedure.source_file, item.start, item.end)
     if not own:
         return None
