@@ -125,8 +125,17 @@ class Place:
     worth: float = 0.0
 
 
-Evidence = dict[str, dict[int, float]]
-"""Of each document: what its retrieved chunks are worth by their ranks, by first line."""
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a search says of documents.
+
+    Args:
+        ranks: of each document, what its passages are worth by their ranks, by first line.
+        pages: of each document, how well its best passage did, 0..1.
+    """
+
+    ranks: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    pages: Mapping[str, float] = field(default_factory=dict)
 
 
 def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> Place | None:
@@ -189,13 +198,18 @@ def is_of_another(place: Place, names: Sequence[str]) -> bool:
     stem = place.outline.source_file.rpartition("/")[2].partition(".")[0]
     titles = [*place.section.path, place.outline.title, stem]
     return any(
-        _LIKE_A_NAME.fullmatch(title.strip()) and not any(same_name(title, name) for name in names)
+        _CAMEL_CASE.fullmatch(title.strip()) and not any(same_name(title, name) for name in names)
         for title in titles
     )
 
 
-_LIKE_A_NAME: Final = re.compile(r"(?=(?:[^\s]*[a-z\d_-][A-Z]){2})[A-Z][\w()./-]{7,}")
-"""How an alert's name is written: one word of three or more, each with a capital."""
+def is_like_a_name(text: str) -> bool:
+    """Whether a text is written as an alert's name: one word made of three or more."""
+    return _LIKE_A_NAME.fullmatch(text) is not None
+
+
+_CAMEL_CASE: Final = re.compile(r"(?=(?:[^\s]*[a-z\d_-][A-Z]){2})[A-Z][\w()./-]{7,}")
+_LIKE_A_NAME: Final = re.compile(rf"{_CAMEL_CASE.pattern}|[a-z\d]+(?:[-_][a-z\d]+){{2,}}")
 
 
 def _is_listed(place: Place, name: str) -> bool:
@@ -261,7 +275,7 @@ def _ranked(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> 
     if not places:
         return []
     ranks = [_rank_of(place, evidence) for place in places]
-    pages = [sum(evidence.get(place.outline.source_file, {}).values()) for place in places]
+    pages = [evidence.pages.get(it.outline.source_file, 0.0) for it in places]
     words = _bm25(wanted, places)
     best = [max(values) or 1.0 for values in (ranks, pages, words)]
     worth = [
@@ -303,7 +317,7 @@ def _rank_of(place: Place, evidence: Evidence) -> float:
     start, end = _own_range(place.section)
     if not place.section.level:
         start = 0
-    chunks = evidence.get(place.outline.source_file, {})
+    chunks = evidence.ranks.get(place.outline.source_file, {})
     return sum(worth for line, worth in chunks.items() if start <= line <= end)
 
 
@@ -352,8 +366,10 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     if is_page and not _asks_for_part(wanted, main):
         main = outline.root
     elif main is outline.root or main is _top(outline):
-        # a page of several matters is no procedure: what was found there is all there is of this one
-        main = place.section
+        # a page of several matters is no procedure: what was found there is all there is of this one,
+        # unless that describes what the page is about
+        if place.section.kind is not Kind.BACKGROUND or action_lines(outline, main) > MAX_PAGE:
+            main = place.section
     if main.kind in NEVER or any(it.kind in NEVER for it in main.above()):
         return []
     found: list[Procedure] = []
@@ -382,19 +398,24 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
     """Go up until there is something to do, and the heading names a matter rather than a part of one."""
     section = place.section
     while section.parent:
-        if not asks_for_something(place.outline, section) or section.kind is Kind.BACKGROUND:
-            section = section.parent
-        elif _asks_for_part(wanted, section):
-            break
-        elif (
+        above = section.parent
+        is_part = (
             tells_only_kind(section.heading)
             or is_numbered_step(section.heading)
             or section.level == LABEL_LEVEL
-        ) and (section.parent.level or len(section.parent.children) == 1):
-            section = section.parent
+        )
+        if not asks_for_something(place.outline, section) or section.kind is Kind.BACKGROUND:
+            section = above
+        elif is_part and not _asks_for_part(wanted, section) and _is_matter(above):
+            section = above
         else:
             break
     return section
+
+
+def _is_matter(section: Section) -> bool:
+    """Whether a section is about one matter, as a page of many is not."""
+    return section.level > 0 or len(section.children) == 1
 
 
 def is_unwritten(outline: Outline, section: Section) -> bool:

@@ -61,7 +61,7 @@ _PROHIBITS: Final = re.compile(
     r"(?:never\b|do\s+not\b|don[’']?t\b|must\s*n[o’']t\b|must never\b|should\s*(?:n[o’']t|never)\b|may not\b|avoid\b"
     r"|under no circumstances\b|forbidden\b|prohibited\b|not allowed\b|wrong\b|incorrect\b|bad\b|anti-?patterns?\b"
     r"|what (?:(?:you|we) )?(?:must|should|may)? ?not(?: to)?\b|not here\b|hands off\b|leave alone\b|off limits\b"
-    r"|none of (?:this|these|the following)\b|it(?:['’]s| is) forbidden\b)",
+    r"|not (?:this|that|these)\b|none of (?:this|these|the following)\b|it(?:['’]s| is) forbidden\b)",
     re.IGNORECASE,
 )
 """Opens with a prohibition."""
@@ -92,7 +92,7 @@ _CONDITION: Final = re.compile(
 _CAUTION: Final = re.compile(
     r"\b(?:never|do not|don[’']?t|must(?:\s*n[o’']t)?|only copy|source of truth|warning|caution|danger(?:ous)?|careful(?:ly)?|beware|irreversibl[ey]"
     r"|can(?:no|[’'])t be undone|cannot be (?:undone|restored)|data loss|(?:is|are|be|been) lost|lose (?:data|all)|destructive|important|attention|ask first"
-    r"|untested|not (?:been )?tested|at your own risk|before (?:you|anything|doing|running|restarting|any)|without (?:asking|approval)|approval|sev ?1|"
+    r"|please check|\bcall the\b|can[’']t take|untested|not (?:been )?tested|at your own risk|before (?:you|anything|doing|running|restarting|any)|without (?:asking|approval)|approval|sev ?1|"
     r"forbid|forbidden|call .{0,40}first|do nothing|no hurry|afterwards|note the order)\b|⚠|:warning:",
     re.IGNORECASE,
 )

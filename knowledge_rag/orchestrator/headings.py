@@ -36,7 +36,7 @@ NEVER: Final = frozenset({Kind.PROHIBITED, Kind.OBSOLETE})
 """Kinds whose sections never give steps, whatever else includes them."""
 
 _WORDS: Final = {
-    Kind.PROHIBITED: r"what (?:(?:you|we) )?(?:must |should )?not(?: to)?(?: be)? ?do(?:ne)?|leave alone|hands off|off limits|(?:things|what) to avoid|do ?n[o']t\b|never\b|must not\b|not (?:for|by) on-?call"
+    Kind.PROHIBITED: r"what (?:(?:you|we) )?(?:must |should )?not(?: to)?(?: be)? ?do(?:ne)?|leave alone|hands off|off limits|(?:things|what) to avoid|^\W*(?:do ?n[o’']t|never|must not)\b|not (?:for|by) on-?call"
     r"|anti-?patterns?|forbidden|prohibited|bad (?:advice|practices?|ideas?)|wrong (?:way|approach|fix)"
     r"|what (?:went|we did) wrong|mistakes",
     Kind.OBSOLETE: r"obsolete|deprecated|superseded|out ?dated|historical|history|(?:old|former|previous|legacy)"

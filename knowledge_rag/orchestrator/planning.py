@@ -7,6 +7,7 @@ about the incident at all. Nothing documented means no procedure: the closest se
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -17,7 +18,9 @@ from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import Query, is_whole_document
 from knowledge_rag.orchestrator.choosing import (
     PAST,
+    Evidence,
     Wanted,
+    is_like_a_name,
     is_of_another,
     place_for,
     procedures_at,
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.orchestrator.choosing import (
-        Evidence,
         Place,
     )
     from knowledge_rag.orchestrator.findings import Asked, Findings
@@ -168,24 +170,29 @@ def _outlines(findings: Findings) -> dict[str, Outline]:
     return {name: outline_of(its.values(), whole=name in whole) for name, its in results.items()}
 
 
-def _worth(asked: Iterable[Asked]) -> Evidence:
-    worth: Evidence = defaultdict(lambda: defaultdict(float))
+def _evidence(asked: Iterable[Asked]) -> Evidence:
+    """Return what a search says: of passages by their ranks, of pages by the best score of a passage."""
+    ranks: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    pages: dict[str, float] = defaultdict(float)
     for it in asked:
+        best = max((result.relevance_score or 0.0 for result in it.outcome.results), default=0.0)
         for rank, result in enumerate(it.outcome.results):
-            worth[result.citation.source_file][result.citation.start_line] += 1 / (2 + rank)
-    return worth
+            by_rank, citation = 1 / (2 + rank), result.citation
+            ranks[citation.source_file][citation.start_line] += by_rank
+            # of a score, only its share of the best one says something on any search's scale
+            share = (result.relevance_score or 0.0) / best if best > 0 else 2 * by_rank
+            pages[citation.source_file] = max(pages[citation.source_file], share)
+    return Evidence(ranks, pages)
 
 
 def _ranked(member: Incident, asked: Sequence[Asked]) -> list[str]:
     """Return the documents that may give steps, the likeliest first."""
     results = [result for it in asked for result in it.outcome.results]
     wanted = wanted_by(member, results)
-    worth = _worth(asked)
-    usable = [
-        name
-        for name in sorted(worth, key=lambda name: -sum(worth[name].values()))
-        if wanted.asks(PAST) or not _is_report(name, results)
-    ]
+    pages = _evidence(asked).pages
+    ranked = sorted(pages, key=lambda name: -pages[name])
+    reports = [name for name in ranked if _is_report(name, results)]
+    usable = (reports if wanted.asks(PAST) else []) or [it for it in ranked if it not in reports]
     named = [
         name
         for name in usable
@@ -214,7 +221,10 @@ def _is_named(result: RetrievalResult, names: Sequence[str]) -> bool:
 def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     """Return what an incident asks for."""
     text = " ".join(filter(None, (member.title, member.description, *member.signals)))
-    names = tuple(dict.fromkeys(filter(None, (member.alert_name, *member.names))))
+    # in words, only what is written as alerts are counts: "auto-deploy" may be anything
+    written = member.alert_name if " " not in member.alert_name else ""
+    more = () if written else filter(is_like_a_name, member.names)
+    names = tuple(dict.fromkeys(filter(None, (member.alert_name, *more))))
     return Wanted(names, text, anchored(followed(results, member.links)), bool(member.alert_name))
 
 
@@ -232,7 +242,7 @@ def _block(
         return Block(alert, looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked))
     wanted = wanted_by(member, results)
     order = _ranked(member, asked)
-    place = place_for(wanted, [outlines[it] for it in order[:MAX_COMPLETED]], _worth(asked))
+    place = place_for(wanted, [outlines[it] for it in order[:MAX_COMPLETED]], _evidence(asked))
     if place is not None and _is_about(place, wanted, asked, floors):
         procedures = procedures_at(place, wanted, alert=alert)
         if procedures:
@@ -265,6 +275,8 @@ def _is_about(place: Place, wanted: Wanted, asked: Sequence[Asked], floors: Floo
         name = words_of(wanted.names[:1])
         if len(name & held) < NAME_SHARE * len(name):
             return False
+    elif _unheard_of(wanted.text, asked):
+        return False
     if floors is None:
         return True
     score = max(
@@ -276,6 +288,21 @@ def _is_about(place: Place, wanted: Wanted, asked: Sequence[Asked], floors: Floo
         default=0.0,
     )
     return score >= (floors.alert if wanted.is_alert else floors.question)
+
+
+_NAMED: Final = re.compile(r"(?<=[\w,;] )[A-Z][a-z]{2,}\w*|\b[A-Za-z]+[a-z][A-Z]\w*")
+"""How a question names a thing: a capital within a sentence, or within a word."""
+
+
+def _unheard_of(text: str, asked: Sequence[Asked]) -> list[str]:
+    """Return the names in a question that nothing that was found holds."""
+    held = " ".join(
+        text
+        for it in asked
+        for result in it.outcome.results
+        for text in (result.content, result.citation.source_file)
+    ).casefold()
+    return [it[0] for it in _NAMED.finditer(text) if it[0].casefold() not in held]
 
 
 def _unknown(member: Incident, results: Sequence[RetrievalResult]) -> tuple[str, ...]:
