@@ -320,7 +320,9 @@ def plain_words(heading: str) -> str:
     text = re.sub(r"!?\[([^\[\]]*)\]\([^()]*\)", r"\1", heading)
     text = re.sub(r"\{:?\s*#[^{}]*\}\s*$", "", text)
     return " ".join(
-        re.sub(r"[*_`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<=\S)_{1,3}(?=\s|$)", "", text).split()
+        re.sub(
+            r"[*`]{1,3}(?=\S)|(?<!\w)_{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<=\S)_{1,3}(?!\w)", "", text
+        ).split()
     )
 
 

@@ -32,7 +32,7 @@ RECOMMENDATION = {
     },
     "confidence": 0.0,
     "reasoning": "1 query found nothing.",
-    "warnings": [{"kind": "earlier_steps", "message": "Read on.", "step": 4}],
+    "warnings": [{"kind": "not_shown", "message": "Read on.", "step": 4}],
 }
 
 
