@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
@@ -31,6 +32,7 @@ from knowledge_rag.orchestrator.procedures import (
     governed,
     procedure_of,
 )
+from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.words import word_list, words_of
 
 if TYPE_CHECKING:
@@ -64,6 +66,11 @@ _ALERT_LINE: Final = re.compile(r"\b(?:alert|alarm|monitor|trigger)", re.IGNOREC
 _NAME: Final = re.compile(r"[\w.:/-]*<[\w-]{1,20}>[\w.:/-]*|[\w][\w.:/-]*")
 _LINK: Final = re.compile(r"\[[^\]\n]*\]\(#([\w.:%-]+)\)")
 _QUOTED: Final = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
+_OUTSIDE: Final = re.compile(
+    r"\]\((?P<path>[\w./-]+\.(?:md|txt|html?))#(?P<anchor>[\w.%-]+)\)"
+    r"|(?P<file>[\w./-]+\.(?:md|txt|html?))[`,:]* (?:section )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
+)
+"""A link to a named section of another document."""
 _UNDO: Final = re.compile(
     r"\b(?:undo|revert|roll(?:ing)? ?back|go(?:ing)? back|back (?:on|off|to (?:normal|spot))|switch(?:ing)? back|turn(?:ed)?\b.{1,40}\bback"
     r"|(?:put|set|scale)(?:ting|ing)?\b.{1,60}\bback)\b",
@@ -79,10 +86,6 @@ _VERIFY: Final = re.compile(
 )
 PAST: Final = re.compile(
     r"\blast time\b|\bdid we (?:do|fix)\b|\b(?:previous|earlier|past) incidents?\b|\bhappened before\b|\bpost-?mortem\b",
-    re.IGNORECASE,
-)
-_WHO: Final = re.compile(
-    r"\bwho(?:m)? (?:to|do|should|can|must|is on|owns)\b|\b(?:anybody|anyone|somebody|someone) to be (?:woken|called|paged)\b|\bto (?:wake|page|escalate to)\b|\bescalat(?:e|ion) (?:to|path|contacts?)\b",
     re.IGNORECASE,
 )
 
@@ -198,9 +201,14 @@ def is_of_another(place: Place, names: Sequence[str]) -> bool:
     stem = place.outline.source_file.rpartition("/")[2].partition(".")[0]
     titles = [*place.section.path, place.outline.title, stem]
     return any(
-        _CAMEL_CASE.fullmatch(title.strip()) and not any(same_name(title, name) for name in names)
+        is_camel_case(title.strip()) and not any(same_name(title, name) for name in names)
         for title in titles
     )
+
+
+def is_camel_case(text: str) -> bool:
+    """Whether a text is one word made of three or more, each with a capital."""
+    return _CAMEL_CASE.fullmatch(text) is not None
 
 
 def is_like_a_name(text: str) -> bool:
@@ -298,7 +306,7 @@ def _suits(wanted: Wanted, place: Place) -> float:
         return 1.0
     if wanted.asks(_VERIFY) and Kind.VERIFICATION in kinds:
         return 1.0
-    if wanted.asks(_WHO) and (
+    if wanted.asks(WHO) and (
         Kind.ESCALATION in kinds or kind_told(place.outline.title) is Kind.ESCALATION
     ):
         return 1.0
@@ -365,11 +373,12 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     main = _climbed(place, wanted)
     if is_page and not _asks_for_part(wanted, main):
         main = outline.root
-    elif main is outline.root or main is _top(outline):
+    elif main in (outline.root, _top(outline)) and not (
+        place.section.kind is Kind.BACKGROUND and action_lines(outline, main) <= MAX_PAGE
+    ):
         # a page of several matters is no procedure: what was found there is all there is of this one,
         # unless that describes what the page is about
-        if place.section.kind is not Kind.BACKGROUND or action_lines(outline, main) > MAX_PAGE:
-            main = place.section
+        main = place.section
     if main.kind in NEVER or any(it.kind in NEVER for it in main.above()):
         return []
     found: list[Procedure] = []
@@ -404,9 +413,11 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
             or is_numbered_step(section.heading)
             or section.level == LABEL_LEVEL
         )
-        if not asks_for_something(place.outline, section) or section.kind is Kind.BACKGROUND:
-            section = above
-        elif is_part and not _asks_for_part(wanted, section) and _is_matter(above):
+        if (
+            not asks_for_something(place.outline, section)
+            or section.kind is Kind.BACKGROUND
+            or (is_part and not _asks_for_part(wanted, section) and _is_matter(above))
+        ):
             section = above
         else:
             break
@@ -466,6 +477,39 @@ def _closing(main: Section) -> Iterator[Section]:
                 and tells_only_kind(beside.heading)
             ):
                 yield beside
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A section of another document that a procedure says to go to.
+
+    Args:
+        files: that may be meant: the path from the corpus root, and from the document's own folder.
+        section: its heading, or the anchor of that.
+    """
+
+    files: tuple[str, ...]
+    section: str
+
+
+def links_out(outline: Outline, procedure: Procedure) -> list[Elsewhere]:
+    """Return the sections of other documents that a procedure names, in its order, each once."""
+    text = "\n".join(outline.lines.get(number, "") for number in sorted(procedure.lines))
+    folder = procedure.source_file.rpartition("/")[0]
+    found = []
+    for link in _OUTSIDE.finditer(text):
+        path = link["path"] or link["file"]
+        files = (normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path))
+        usable = tuple(dict.fromkeys(it for it in files if not it.startswith(("..", "/"))))
+        if usable and procedure.source_file not in usable:
+            found.append(Elsewhere(usable, link["anchor"] or link["words"]))
+    return list(dict.fromkeys(found))
+
+
+def section_called(outline: Outline, name: str) -> Section | None:
+    """Return the section that an anchor or a heading's words name, if it asks for something."""
+    called = (it for it in outline.sections() if it.level and is_called(it, name))
+    return next((it for it in called if asks_for_something(outline, it)), None)
 
 
 def _linked(outline: Outline, main: Section) -> list[Section]:

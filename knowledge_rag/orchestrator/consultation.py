@@ -24,6 +24,7 @@ from knowledge_rag.orchestrator.held import HeldToItsWord, is_cancelled, tell_of
 from knowledge_rag.orchestrator.planning import (
     COMPLETION_RESULTS,
     completion,
+    documents_elsewhere,
     documents_to_complete,
     plan_of,
 )
@@ -32,14 +33,14 @@ from knowledge_rag.orchestrator.retrieval import gather
 from knowledge_rag.orchestrator.telling import Teller
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.guardrails.verify import Verified
     from knowledge_rag.orchestrator.advisors.advisor import Advice, Advisor
     from knowledge_rag.orchestrator.incident import Incident
-    from knowledge_rag.orchestrator.planning import Plan
+    from knowledge_rag.orchestrator.planning import Floors, Plan
     from knowledge_rag.orchestrator.recommendation import Recommendation
     from knowledge_rag.orchestrator.retrieval import Retrieval
     from knowledge_rag.orchestrator.telling import Notify
@@ -109,6 +110,7 @@ async def look_up(
         notify: is told of each stage.
     """
     teller = Teller(notify)
+    floors = getattr(retrieval, "floors", None)
     asked = [(it, "") for it in queries] if queries is not None else list(_queries(incident))
     teller.searching(tuple(query for query, _ in asked))
     held = HeldToItsWord(retrieval)
@@ -118,15 +120,33 @@ async def look_up(
             Asked(query, outcome, alert)
             for (query, alert), outcome in zip(asked, outcomes, strict=True)
         ]
-        wanted = [completion(incident, it) for it in documents_to_complete(incident, found)]
-        rest = await gather(wanted, held, max_results=COMPLETION_RESULTS)
-    completions = tuple(map(Asked, wanted, rest))
-    findings = Findings(tuple(found), completions)
-    plan = plan_of(incident, findings, getattr(retrieval, "floors", None))
-    kept = tuple(map(partial(_needed, plan=plan), completions))
+        findings = Findings(tuple(found))
+        for choose in (_first, documents_elsewhere):
+            if files := choose(incident, findings):
+                findings = await _completed(incident, findings, files, held, floors)
+    plan = findings.plan or plan_of(incident, findings, floors)
+    kept = tuple(map(partial(_needed, plan=plan), findings.completions))
     findings = replace(findings, completions=kept, plan=plan)
     teller.found(findings)
     return findings
+
+
+def _first(incident: Incident, findings: Findings) -> list[str]:
+    return documents_to_complete(incident, findings.asked)
+
+
+async def _completed(
+    incident: Incident,
+    findings: Findings,
+    files: Sequence[str],
+    retrieval: Retrieval,
+    floors: Floors | None,
+) -> Findings:
+    """Fetch the rest of documents side by side, and choose the procedures again."""
+    wanted = [completion(incident, it) for it in files]
+    rest = await gather(wanted, retrieval, max_results=COMPLETION_RESULTS)
+    findings = replace(findings, completions=(*findings.completions, *map(Asked, wanted, rest)))
+    return replace(findings, plan=plan_of(incident, findings, floors))
 
 
 def _queries(incident: Incident) -> Iterator[tuple[Query, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
@@ -20,14 +20,18 @@ from knowledge_rag.orchestrator.choosing import (
     PAST,
     Evidence,
     Wanted,
+    is_camel_case,
     is_like_a_name,
     is_of_another,
+    links_out,
     place_for,
     procedures_at,
     same_name,
+    section_called,
 )
 from knowledge_rag.orchestrator.linked import anchored, followed
 from knowledge_rag.orchestrator.outline import outline_of
+from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.orchestrator.choosing import (
+        Elsewhere,
         Place,
     )
     from knowledge_rag.orchestrator.findings import Asked, Findings
@@ -79,6 +84,7 @@ class Block:
         reading: the closest sections, where there is no procedure.
         unknown: words of the incident that nothing found holds.
         looked_up: whether it was searched for.
+        elsewhere: sections of other documents that the procedures say to go to.
     """
 
     alert: str = ""
@@ -87,6 +93,7 @@ class Block:
     reading: tuple[Citation, ...] = ()
     unknown: tuple[str, ...] = ()
     looked_up: bool = True
+    elsewhere: tuple[Elsewhere, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +128,28 @@ def members(incident: Incident) -> tuple[Incident, ...]:
 def documents_to_complete(incident: Incident, asked: Sequence[Asked]) -> list[str]:
     """Return the documents whose rest is to be fetched, the likeliest first.
 
-    Linked ones first, then those filed under the alert's name, then by rank; at most MAX_COMPLETED for
-    each alert.
+    The one that is linked or filed under the alert's name, if there is one; else the best ones by
+    score. At most MAX_COMPLETED for each alert.
     """
     wanted: list[str] = []
     for member in members(incident):
-        own = _asked_for(member, incident, asked)
-        wanted += [it for it in _ranked(member, own)[:MAX_COMPLETED] if it not in wanted]
+        ranked, sure = _ranked(member, _asked_for(member, incident, asked))
+        wanted += [
+            it for it in ranked[: min(sure, MAX_COMPLETED) or MAX_COMPLETED] if it not in wanted
+        ]
     return wanted
+
+
+def documents_elsewhere(incident: Incident, findings: Findings) -> list[str]:
+    """Return the documents that the chosen procedures say to go to and that are not completed yet.
+
+    With those that are completed at most MAX_COMPLETED for each alert.
+    """
+    known = {it.query.source_file for it in findings.completions}
+    room = MAX_COMPLETED * len(members(incident)) - len(known)
+    blocks = findings.plan.blocks if findings.plan else ()
+    wanted = dict.fromkeys(file for block in blocks for it in block.elsewhere for file in it.files)
+    return [it for it in wanted if it not in known][: max(room, 0)]
 
 
 def completion(incident: Incident, source_file: str) -> Query:
@@ -185,8 +206,8 @@ def _evidence(asked: Iterable[Asked]) -> Evidence:
     return Evidence(ranks, pages)
 
 
-def _ranked(member: Incident, asked: Sequence[Asked]) -> list[str]:
-    """Return the documents that may give steps, the likeliest first."""
+def _ranked(member: Incident, asked: Sequence[Asked]) -> tuple[list[str], int]:
+    """Return the documents that may give steps, the likeliest first; and how many of them are sure."""
     results = [result for it in asked for result in it.outcome.results]
     wanted = wanted_by(member, results)
     pages = _evidence(asked).pages
@@ -198,7 +219,8 @@ def _ranked(member: Incident, asked: Sequence[Asked]) -> list[str]:
         for name in usable
         if any(_is_named(it, wanted.names) for it in results if it.citation.source_file == name)
     ]
-    return list(dict.fromkeys([*wanted.anchors, *named, *usable]))
+    sure = dict.fromkeys([*wanted.anchors, *named])
+    return list(dict.fromkeys([*sure, *usable])), len(sure) if wanted.is_alert else 0
 
 
 def _is_report(name: str, results: Iterable[RetrievalResult]) -> bool:
@@ -222,8 +244,8 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     """Return what an incident asks for."""
     text = " ".join(filter(None, (member.title, member.description, *member.signals)))
     # in words, only what is written as alerts are counts: "auto-deploy" may be anything
-    written = member.alert_name if " " not in member.alert_name else ""
-    more = () if written else filter(is_like_a_name, member.names)
+    like = is_like_a_name if member.alert_name else is_camel_case
+    more = filter(like, member.names) if " " in member.alert_name or not member.alert_name else ()
     names = tuple(dict.fromkeys(filter(None, (member.alert_name, *more))))
     return Wanted(names, text, anchored(followed(results, member.links)), bool(member.alert_name))
 
@@ -241,14 +263,37 @@ def _block(
     if not results:
         return Block(alert, looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked))
     wanted = wanted_by(member, results)
-    order = _ranked(member, asked)
+    order, _ = _ranked(member, asked)
     place = place_for(wanted, [outlines[it] for it in order[:MAX_COMPLETED]], _evidence(asked))
     if place is not None and _is_about(place, wanted, asked, floors):
         procedures = procedures_at(place, wanted, alert=alert)
         if procedures:
-            return Block(alert, tuple(procedures), place.why)
+            elsewhere = links_out(place.outline, procedures[0])
+            given = _with_elsewhere(procedures, elsewhere, outlines, alert)
+            return Block(alert, given, place.why, elsewhere=tuple(elsewhere))
     reading = [result.citation for result in asked[0].outcome.results[:MAX_READING]]
     return Block(alert, reading=tuple(reading), unknown=_unknown(member, results))
+
+
+def _with_elsewhere(
+    procedures: list[Procedure],
+    elsewhere: Sequence[Elsewhere],
+    outlines: dict[str, Outline],
+    alert: str,
+) -> tuple[Procedure, ...]:
+    """Return procedures with the sections of other documents that they go on in; name those not found."""
+    first, *others = procedures
+    for it in elsewhere:
+        known = [outlines[file] for file in it.files if file in outlines]
+        section = next((found for o in known if (found := section_called(o, it.section))), None)
+        outline = next((o for o in known if section_called(o, it.section)), None)
+        more = procedure_of(outline, section, alert=alert) if outline and section else None
+        if more is not None:
+            others.append(more)
+            continue
+        left = NotShown(it.files[-1], 1, 1, Why.ELSEWHERE, it.section)
+        first = replace(first, not_shown=(*first.not_shown, left))
+    return (first, *others)
 
 
 def _is_about(place: Place, wanted: Wanted, asked: Sequence[Asked], floors: Floors | None) -> bool:
@@ -282,7 +327,8 @@ def _is_about(place: Place, wanted: Wanted, asked: Sequence[Asked], floors: Floo
     score = max(
         (
             result.relevance_score or 0.0
-            for result in asked[0].outcome.results
+            for it in asked
+            for result in it.outcome.results
             if result.citation.source_file == place.outline.source_file
         ),
         default=0.0,
@@ -322,6 +368,7 @@ __all__ = [
     "Floors",
     "Plan",
     "completion",
+    "documents_elsewhere",
     "documents_to_complete",
     "members",
     "plan_of",

@@ -646,8 +646,9 @@ def _cut_code(lines: Sequence[str], number: int, language: str) -> Iterator[Part
         starts = not withheld and comment and governs(comment[1]) in NEVER
         if (turns or starts) and run:
             first = number + place - len(run)
+            text, last = "\n".join(run).strip("\n"), number + place - 1
             yield Part(
-                "\n".join(run).strip("\n"), True, language, withheld, first, number + place - 1
+                text, is_code=True, language=language, withheld=withheld, start=first, end=last
             )
             run = []
         withheld = bool(starts) or (withheld and not turns)
@@ -656,9 +657,8 @@ def _cut_code(lines: Sequence[str], number: int, language: str) -> Iterator[Part
             run.append(line)
     if any(it.strip() for it in run):
         first = number + len(lines) - len(run)
-        yield Part(
-            "\n".join(run).strip("\n"), True, language, withheld, first, number + len(lines) - 1
-        )
+        text, last = "\n".join(run).strip("\n"), number + len(lines) - 1
+        yield Part(text, is_code=True, language=language, withheld=withheld, start=first, end=last)
 
 
 def _never(said: str, parts: Sequence[Part]) -> Governs | None:

@@ -2,12 +2,14 @@
 
 All have the same text: the alert's name as it is written, for the keyword search, and in words
 (``KubePodCrashLooping``) for the search by meaning; the words of the runbook that it links; and what was noticed.
-The first searches everything, the second runbooks alone, the third reports of earlier incidents. Which section
-of a page says what to do is not asked here: the documents that are found are completed.
+The first searches everything, the second reports of earlier incidents; a question about whom to call is asked
+of the escalation page, too. Which section of a page says what to do is not asked here: the documents that are
+found are completed.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
@@ -31,23 +33,28 @@ MAX_SYMPTOM: Final = 300
 """Characters of what was noticed in a query: more of them drown the names that tell which runbook it is."""
 
 _POSTMORTEMS: Final = DocumentType.POSTMORTEM.value
-_RUNBOOKS: Final = DocumentType.RUNBOOK.value
+_ESCALATION: Final = "Escalation, contacts, on-call:"
+WHO: Final = re.compile(
+    r"\bwho(?:m)? (?:to|do|should|can|must|is on|owns)\b|\b(?:any|some)(?:body|one) to be (?:woken|called|paged)\b"
+    r"|\bto (?:wake|page|escalate to)\b|\bescalat(?:e|ion) (?:to|path|contacts?)\b",
+    re.IGNORECASE,
+)
+"""A question about whom to call."""
 _END: Final = " .?!:;,"
 
 
-def build_queries(incident: Incident, *, guidance_type: str = _RUNBOOKS) -> tuple[Query, ...]:
+def build_queries(incident: Incident) -> tuple[Query, ...]:
     """Return the questions for an incident, in the order in which to ask them.
 
     None is filtered by service: a team's alerts and its runbooks may name one differently.
 
     Args:
         incident: what is known.
-        guidance_type: the type of the documents that hold steps, ``""`` if they are of any.
 
     Returns:
         At most MAX_QUERIES; none if there is nothing to ask about.
     """
-    return tuple(_queries(incident, guidance_type))
+    return tuple(_queries(incident))
 
 
 def queries_for(question: str, filters: Mapping[str, str] | None = None) -> tuple[Query, ...]:
@@ -60,14 +67,13 @@ def queries_for(question: str, filters: Mapping[str, str] | None = None) -> tupl
     wanted = dict(filters or {})
     queries = [Query(question, filters=wanted)]
     if DOCUMENT_TYPE not in wanted:
-        queries += [
-            Query(question, filters={**wanted, DOCUMENT_TYPE: kind})
-            for kind in (_RUNBOOKS, _POSTMORTEMS)
-        ]
+        queries.append(Query(question, filters={**wanted, DOCUMENT_TYPE: _POSTMORTEMS}))
+    if WHO.search(question):
+        queries.append(Query(f"{_ESCALATION} {question}"[:MAX_QUERY_CHARACTERS], filters=wanted))
     return tuple(queries)
 
 
-def _queries(incident: Incident, guidance_type: str) -> Iterator[Query]:
+def _queries(incident: Incident) -> Iterator[Query]:
     text = _joined(
         incident.alert_name,
         split_words(incident.alert_name),
@@ -78,8 +84,6 @@ def _queries(incident: Incident, guidance_type: str) -> Iterator[Query]:
     if not text:
         return
     yield _query(text)
-    if guidance_type:
-        yield _query(text, guidance_type)
     yield _query(text, _POSTMORTEMS)
 
 

@@ -7,18 +7,22 @@ own, so that a reader never has to look for brackets in a document's words.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+import textwrap
+from dataclasses import replace
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.pieces import Piece
 from knowledge_rag.guardrails.verify import Cited
-from knowledge_rag.orchestrator.governing import Governs
+from knowledge_rag.orchestrator.governing import NEVER, Governs
 from knowledge_rag.orchestrator.procedures import Why
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from knowledge_rag.guardrails.ledger import Ledger
-    from knowledge_rag.orchestrator.procedures import Part
+    from knowledge_rag.orchestrator.procedures import NotShown, Part
     from knowledge_rag.orchestrator.recommendation import (
         CitedLines,
         Guard,
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
         Step,
     )
 
-LABELS = {
+LABELS: Final = {
     Governs.CAUTION: "Caution",
     Governs.CONDITION: "Condition",
     Governs.PRECONDITION: "First",
@@ -37,7 +41,10 @@ LABELS = {
 }
 """What stands in front of lines that govern a step."""
 
-_REASONS = {
+DESTRUCTIVE: Final = "Destructive"
+"""What stands in front of what a step's commands may destroy."""
+
+_REASONS: Final = {
     Why.NOT_RETRIEVED: "not retrieved",
     Why.LIMIT: "too long to show",
     Why.ELSEWHERE: "in a section that was not retrieved",
@@ -45,6 +52,22 @@ _REASONS = {
     Why.PROHIBITED: "what must not be done",
     Why.OBSOLETE: "not used any more",
 }
+_BLOCK: Final = re.compile(r"\s*(?:`{3}|~{3}|[|>#]|[-*+][ \t]|\d{1,9}[.)][ \t])")
+"""How a line begins that is no sentence: no words may stand before it on the line."""
+_TABLE_ROW: Final = re.compile(r"\s*\|")
+_TABLE_HEAD: Final = re.compile(r"[^\n]*\|[^\n]*\n[ \t|:-]*-[ \t|:-]*")
+"""The first lines of a table: its rows name their columns themselves."""
+_SPECIAL: Final = re.compile(r"^(\d{1,9})?(?=[.)])|^(?=[-+=>#])|(?=[\\`*_\[\]<|~&])")
+"""The places in a line of plain text where markup could begin."""
+_MARKDOWN: Final = (".md", ".markdown", ".mdx", ".html", ".htm")
+_OWN_LABEL: Final = re.compile(r"\W*(?:warning|caution|danger|attention)\b\W*?[:!]", re.IGNORECASE)
+"""How a caution begins that its author has labelled."""
+_NUMBER: Final = re.compile(r"(\d{1,9})[.)]")
+
+
+def is_markdown(source_file: str) -> bool:
+    """Whether a document's words are Markdown; in any other, each character stands for itself."""
+    return source_file.casefold().endswith(_MARKDOWN)
 
 
 def headed(section: Section) -> str:
@@ -61,16 +84,59 @@ def headed(section: Section) -> str:
 
 def missing(section: Section) -> Iterator[str]:
     """Yield a line for each part of a procedure that is not shown."""
-    for it in section.not_shown:
-        lines = f"{it.start}-{it.end}" if it.end > it.start else f"{it.start}"
-        what = f" ({it.heading})" if it.heading else ""
-        yield f"not shown: {it.source_file}:{lines}{what}, {_REASONS[it.why]}"
+    yield from map(missing_line, section.not_shown)
+
+
+def missing_line(it: NotShown) -> str:
+    """Return the line that names what is not shown, and why.
+
+    >>> from knowledge_rag.orchestrator.procedures import NotShown
+    >>> missing_line(NotShown("a.md", 3, 9, Why.PROHIBITED, "Do not purge"))
+    'not shown: a.md:3-9 (Do not purge), what must not be done'
+    """
+    lines = f"{it.start}-{it.end}" if it.end > it.start else f"{it.start}"
+    where = f"{it.source_file}:{lines}" if it.start else it.source_file
+    what = f" ({it.heading})" if it.heading else ""
+    return f"not shown: {where}{what}, {_REASONS[it.why]}"
 
 
 def is_heading(guard: Guard, step: Step) -> bool:
-    """Whether a guard is the heading that the step stands under, which is shown above it anyway."""
+    """Whether a guard is a heading that the step stands under, so that it is shown above it anyway."""
     said = guard.text.lstrip("# \t").partition("\n")[0].strip(" *:#")
-    return guard.kind is Governs.NOTE and any(said == it.strip(" *:#") for it in step.path)
+    return guard.kind not in NEVER and any(said == it.strip(" *:#") for it in step.path)
+
+
+def headings_of(recommendation: Recommendation) -> list[tuple[str, str]]:
+    """Return the headings that each step stands under, as far as the step before has others.
+
+    Returns:
+        For each step the heading of its procedure and the one below it, each ``""`` where it is the same as
+        for the step before. A model's step has none.
+    """
+    headings: list[tuple[str, str]] = []
+    shown, below = 0, ""
+    for step in recommendation.guidance:
+        section = recommendation.section_of(step)
+        if section is None:
+            headings.append(("", ""))
+            continue
+        path = _shared(recommendation, step.procedure) or section.path
+        inner = step.path[len(path) :] if step.path[: len(path)] == path else step.path
+        is_new, now = step.procedure != shown, " > ".join(inner)
+        alert = f"{section.alert}: " if section.alert else ""
+        heading = alert + headed(replace(section, path=path)) if is_new else ""
+        # back from a section inside: its heading no longer holds
+        own = now or (path[-1] if path else "")
+        headings.append((heading, now if is_new else own if now != below else ""))
+        shown, below = step.procedure, now
+    return headings
+
+
+def _shared(recommendation: Recommendation, procedure: int) -> tuple[str, ...]:
+    """Return the headings that all steps of a procedure stand under."""
+    paths = [it.path for it in recommendation.guidance if it.procedure == procedure]
+    same = takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False))
+    return tuple(names[0] for names in same)
 
 
 def pieces_of(recommendation: Recommendation, ledger: Ledger) -> list[Piece]:
@@ -81,46 +147,92 @@ def pieces_of(recommendation: Recommendation, ledger: Ledger) -> list[Piece]:
         ledger: of its request.
     """
     pieces = [Piece("## Guidance\n")] if recommendation.guidance else []
-    shown = 0
+    left: list[NotShown] = []
     before: Step | None = None
-    for step in recommendation.guidance:
+    mark = ""
+    headings = headings_of(recommendation)
+    for step, (heading, below) in zip(recommendation.guidance, headings, strict=True):
         section = recommendation.section_of(step)
-        if section is not None and step.procedure != shown:
-            if shown:
-                pieces += _not_shown(recommendation.procedures[shown - 1])
-            shown = step.procedure
-            alert = f"{section.alert}: " if section.alert else ""
-            pieces.append(Piece(f"\n### {_escaped(alert + headed(section))}\n"))
+        if heading:
+            pieces += _not_shown(left)
+            left = list(section.not_shown) if section else []
             before = None
-        pieces += _step(step, before, ledger)
+        above = [it for it in left if _is_above(it, step)]
+        pieces += _not_shown(above)
+        left = [it for it in left if it not in above]
+        for level, title in (("###", heading), ("####", below)):
+            if title:
+                pieces.append(Piece(f"\n{level} {_escaped(title)}\n"))
+                mark = ""
+        mark = _mark(step.number, mark)
+        pieces += _step(step, before, mark, ledger)
         before = step
-    if shown:
-        pieces += _not_shown(recommendation.procedures[shown - 1])
+    pieces += _not_shown(left)
+    pieces += [
+        Piece(f"\n*{_escaped(name)}: {_ALERTS[status]}*\n")
+        for name, status in recommendation.alerts
+        if status is not Status.OK
+    ]
     if recommendation.similar_incidents:
         pieces.append(Piece("\n## Similar incidents\n"))
     for similar in recommendation.similar_incidents:
         name = f"{similar.incident_id}: " if similar.incident_id else ""
-        pieces.append(Piece("\n" + _indented(f"{name}{similar.resolution}", "- ", "  ") + " "))
+        pieces.append(Piece(_item("- ", name, similar.resolution)))
         pieces += _references(similar.citations, ledger)
         pieces.append(Piece("\n"))
     return pieces
 
 
-def _step(step: Step, before: Step | None, ledger: Ledger) -> Iterator[Piece]:
-    known = {(it.text, it.kind) for it in before.guards} if before else set()
+def _is_above(it: NotShown, step: Step) -> bool:
+    first = step.citations[0].citation
+    return it.source_file == first.source_file and 0 < it.start < first.start_line
+
+
+_ALERTS: Final = {
+    Status.NO_MATCH: "nothing is documented for it",
+    Status.DEGRADED: "it could not be looked up",
+}
+
+
+def _mark(number: str, before: str) -> str:
+    """Return the list mark of a step: the author's number, or a dash.
+
+    Markdown counts on from a list's first number, whatever the others are. A number that does not follow
+    gets the other one of ``.`` and ``)``, which begins a list of its own.
+
+    >>> _mark("2.", "1. "), _mark("4.", "2. "), _mark("b)", "1. ")
+    ('2. ', '4) ', '- ')
+    """
+    found = _NUMBER.fullmatch(number)
+    if found is None:
+        return "- "
+    last = re.fullmatch(r"(\d+)([.)]) ", before)
+    follows = last is None or int(found[1]) == int(last[1]) + 1
+    end = last[2] if last else "."
+    return f"{found[1]}{end if follows else '.)'[end == '.']} "
+
+
+def _step(step: Step, before: Step | None, mark: str, ledger: Ledger) -> Iterator[Piece]:
+    known = before.guards if before else ()
     guards = [
-        it for it in step.guards if not is_heading(it, step) and (it.text, it.kind) not in known
+        it
+        for it in step.guards
+        if not is_heading(it, step)
+        and it not in known
+        and not _TABLE_HEAD.fullmatch(it.text.strip())
     ]
     for guard in guards:
         if not guard.after:
             yield from _guard(guard, ledger)
-    mark = step.number.replace(")", ".") if re.fullmatch(r"\d+[.)]", step.number) else "-"
-    lead = f"{step.number} " if step.number and mark == "-" else ""
-    danger = f"**[{', '.join(step.destructive)}]** " if step.destructive else ""
-    indent = " " * (len(mark) + 1)
-    text = "\n\n".join(_shown(part) for part in step.parts) if step.parts else step.action
-    yield Piece("\n" + _indented(f"{lead}{danger}{text}", f"{mark} ", indent))
-    yield Piece(f"\n\n{indent}" if step.parts and step.parts[-1].is_code else " ")
+    lead = f"{step.number} " if step.number and mark == "- " else ""
+    danger = f"**{DESTRUCTIVE}: {', '.join(step.destructive)}.** " if step.destructive else ""
+    is_plain = not is_markdown(step.citations[0].citation.source_file)
+    text = (
+        "\n\n".join(_shown(it, is_plain=is_plain) for it in step.parts)
+        if step.parts
+        else step.action
+    )
+    yield Piece(_item(mark, lead + danger, text))
     guarded = {one for guard in step.guards for one in guard.citations}
     yield from _references(
         [it for it in step.citations if it not in guarded] or step.citations, ledger
@@ -132,16 +244,40 @@ def _step(step: Step, before: Step | None, ledger: Ledger) -> Iterator[Piece]:
 
 
 def _guard(guard: Guard, ledger: Ledger) -> Iterator[Piece]:
-    label = LABELS[guard.kind]
-    words = "\n".join(line.strip() for line in guard.text.split("\n") if line.strip())
-    shown = f"**{label}:** {words}" if label else words
-    yield Piece("\n" + _indented(shown, "> ", "> ") + " ")
+    label = "" if _OWN_LABEL.match(guard.text) else LABELS[guard.kind]
+    words = textwrap.dedent(guard.text).strip("\n")
+    if not is_markdown(guard.citations[0].citation.source_file):
+        words = _plain(words)
+    elif "\n" not in words and _TABLE_ROW.match(words):
+        words = words.strip("| \t")
+    yield Piece(_item("> ", f"**{label}:** " if label else "", words, "> "))
     yield from _references(guard.citations, ledger)
     yield Piece("\n")
 
 
-def _not_shown(section: Section) -> list[Piece]:
-    return [Piece(f"\n*{_escaped(line)}*\n") for line in missing(section)]
+def _item(mark: str, words: str, text: str, indent: str = "") -> str:
+    """Return a block of Markdown up to the place of its references.
+
+    Args:
+        mark: that it begins with.
+        words: to put before the text; above it, where the text begins with code, a table or a list.
+        text: lines of Markdown.
+        indent: of the lines after the first; by default as wide as the mark.
+    """
+    indent = indent or " " * len(mark)
+    apart = "\n\n" if words and _BLOCK.match(text) else ""
+    *_, last = text.rstrip().split("\n")
+    is_open = not last.strip("`~ ") or _TABLE_ROW.match(last)  # no words may stand behind these
+    end = f"\n{indent.rstrip()}\n{indent}" if is_open else " "
+    return (
+        "\n"
+        + _indented(words.rstrip() + apart + text if apart else words + text, mark, indent)
+        + end
+    )
+
+
+def _not_shown(left: Sequence[NotShown]) -> Iterator[Piece]:
+    yield from (Piece(f"\n*{_escaped(missing_line(it))}*\n") for it in left)
 
 
 def _references(cited: Sequence[CitedLines], ledger: Ledger) -> Iterator[Piece]:
@@ -156,19 +292,26 @@ def _references(cited: Sequence[CitedLines], ledger: Ledger) -> Iterator[Piece]:
         yield Piece(text, (Cited(0, len(text), found.number, lines, found.content),))
 
 
-def _shown(part: Part) -> str:
+def _shown(part: Part, *, is_plain: bool) -> str:
     if not part.is_code:
-        return part.text
+        return _plain(part.text) if is_plain else part.text
     fence = "```"
     while fence in part.text:
         fence += "`"
     return f"{fence}{part.language}\n{part.text}\n{fence}"
 
 
+def _plain(text: str) -> str:
+    """Return lines of a plain text as Markdown that shows each character as it is, line by line."""
+    lines = (_SPECIAL.sub(r"\g<0>\\", line.strip()) for line in text.split("\n"))
+    return re.sub(r"(?<=[^\n])\n(?=[^\n])", "\\\n", "\n".join(lines))
+
+
 def _indented(text: str, first: str, others: str) -> str:
     lines = text.split("\n")
-    return "\n".join([first + lines[0], *(others + line if line else "" for line in lines[1:])])
+    rest = (others + line if line else others.rstrip() for line in lines[1:])
+    return "\n".join([first + lines[0], *rest])
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<>])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"[\\`*_\[\]<]", r"\\\g<0>", " ".join(text.split()))
