@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from knowledge_rag.extract.html_tree import Selection
 
 CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
+STRUCK: Final = frozenset(("del", "s", "strike"))
+"""What is struck out: said no more, and so never to be read as if it were."""
+STRIKE: Final = "~~"
+"""How Markdown marks it."""
 INLINE: Final = frozenset(
     ("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "cite", "data", "del", "dfn", "em", "font",
      "i", "ins", "label", "mark", "nobr", "output", "q", "rb", "rp", "rt", "ruby", "s", "slot", "small",
@@ -26,7 +30,7 @@ _BACKTICKS: Final = re.compile(r"`+")
 
 
 class Inline:
-    """Collects running text, with code in backticks."""
+    """Collects running text, with code in backticks and what is struck out between tildes."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -60,6 +64,8 @@ class Inline:
             self._parts.append("\n")
         elif tag == "q":
             self._parts.append('"')
+        elif tag in STRUCK:
+            self._parts.append(STRIKE)
         elif tag in CODE:
             if not self._code:
                 self._code_start = len(self._parts)
@@ -69,6 +75,8 @@ class Inline:
         """End an element of running text."""
         if tag == "q":
             self._parts.append('"')
+        elif tag in STRUCK:
+            self._parts.append(STRIKE)
         elif tag in CODE:
             self._code -= 1
             if not self._code:
@@ -79,8 +87,10 @@ class Inline:
         if self._code:  # a block within code: what comes behind it is code still
             self._close_code()
             self._code_start = 0
-        whole = "".join(self._parts)
+        whole = "".join(self._parts).replace(STRIKE + STRIKE, "")
         self._parts.clear()
+        if whole.strip() == STRIKE:  # a block within what is struck out
+            whole = ""
         lines = (" ".join(part.split(" ")) for part in whole.split("\n"))
         return [line for part in lines if (line := _SPACE.sub(" ", part).strip(" "))]
 

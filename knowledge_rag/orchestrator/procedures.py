@@ -602,24 +602,34 @@ class _Collector:
         run: list[str] = []
         number = start
         while number < behind:
-            line = self._outline.lines.get(number, "")
-            inner = _LIST_MARK.match(line) if number > item.start else None
-            if inner and governs(line[inner.end() :]) is Governs.PROHIBITED and _leads(line):
-                last = number
-                while last + 1 < behind and _deeper(self._outline.lines.get(last + 1, ""), line):
-                    last += 1
+            if last := self._withheld_end(item, number, behind):
                 parts.append(Part("\n".join(run).strip("\n")))
-                text = self._outline.text(number, last)
-                parts.append(Part(_dedented(text), withheld=True, start=number, end=last))
+                text = _dedented(self._outline.text(number, last))
+                parts.append(Part(text, withheld=True, start=number, end=last))
                 run, number = [], last + 1
                 continue
-            cut = (
-                indent if number == item.start else min(len(line) - len(line.lstrip(" \t")), indent)
-            )
-            run.append(line[cut:])
+            line = self._outline.lines.get(number, "")
+            lead = len(line) - len(line.lstrip(" \t"))
+            run.append(line[indent if number == item.start else min(lead, indent) :])
             number += 1
         parts.append(Part("\n".join(run).strip("\n")))
         return [part for part in parts if part.text.strip()]
+
+    def _withheld_end(self, item: ListItem, number: int, behind: int) -> int:
+        """Return the last line of what must not be done that begins here in an item; 0 if nothing does."""
+        lines = self._outline.lines
+        line = lines.get(number, "")
+        mark = _LIST_MARK.match(line) if number > item.start else None
+        last = number
+        if mark and governs(line[mark.end() :]) is Governs.PROHIBITED and _leads(line):
+            while last + 1 < behind and _deeper(lines.get(last + 1, ""), line):
+                last += 1
+            return last
+        if number > item.start and not lines.get(number - 1, "").strip() and names_the_wrong(line):
+            while last + 1 < behind and lines.get(last + 1, "").strip():
+                last += 1
+            return last
+        return 0
 
     def _code(self, start: int, end: int, skip: int = 0) -> list[Part]:
         """Return a code block without its fence or indent, cut where a comment says that lines are wrong."""
