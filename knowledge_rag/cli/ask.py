@@ -8,7 +8,13 @@ from typing import Annotated
 
 import typer
 
-from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, SearchOption
+from knowledge_rag.cli.options import (
+    JsonOption,
+    KbOption,
+    RegionOption,
+    SearchOption,
+    TimeoutOption,
+)
 from knowledge_rag.cli.ways import (
     FunctionOption,
     GatewayOption,
@@ -74,6 +80,7 @@ def ask(
     agent: AgentOption = None,
     region: RegionOption = None,
     explain: ExplainOption = False,
+    timeout: TimeoutOption = None,
     json: JsonOption = False,
 ) -> None:
     """Get steps for a question or an incident, each with its lines.
@@ -88,7 +95,7 @@ def ask(
     from knowledge_rag.cli.terminal import out, print_json
     from knowledge_rag.orchestrator.recommendation import AGENT_ID
 
-    way = Way(function, knowledge_base, search, region, stack, gateway)
+    way = Way(function, knowledge_base, search, region, stack, gateway, timeout)
     way.check_alone(kb=kb)
     way.check_region("--advisor", asks_aws=advisor is not AdvisorName.EXTRACTIVE)
     asked = incident_of(question, incident)

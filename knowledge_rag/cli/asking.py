@@ -103,10 +103,13 @@ def consulted(
                 consult(incident, found.retrieval, advisor, queries=queries, notify=notify)
             )
     advisor = chosen_advisor(writer)
+    search_type = SearchType(way.method.upper())
     with (
         opened(kb) as knowledge_base,
-        local_retrieval(knowledge_base, search_type=SearchType(way.method.upper())) as retrieval,
+        local_retrieval(knowledge_base, search_type=search_type, budget=way.budget) as retrieval,
     ):
+        # retrieval corrects the queries itself, and says so; procedures are chosen by the title
+        incident = replace(incident, title=knowledge_base.corrected(incident.title).text)
         findings = asyncio.run(look_up(incident, retrieval, queries=queries, notify=notify))
     # outside the block, which hides the user's own AWS settings from the local function
     return asyncio.run(advise_on(incident, findings, advisor, notify=notify))

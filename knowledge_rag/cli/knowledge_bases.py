@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.cli.terminal import err, progress_bar
 from knowledge_rag.core.resources import shipped
@@ -15,12 +15,11 @@ from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.settings import LocalSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from knowledge_rag.core.policy_settings import SourcePolicy
     from knowledge_rag.core.retrieval import SearchType
-    from knowledge_rag.local.action_group import ActionGroup
     from knowledge_rag.local.ingest import IngestReport, IngestSettings
     from knowledge_rag.orchestrator.retrieval import Budget
 
@@ -114,8 +113,10 @@ def asked(
     search_type: SearchType,
     policy: SourcePolicy | None = None,
     budget: Budget | None = None,
-) -> Iterator[ActionGroup]:
+) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
     """Serve a knowledge base on loopback and point the real Lambda at it while the block runs.
+
+    Gives what calls the Lambda: from a direct caller's event to the answer's body.
 
     Args:
         kb_path: its file; ``None`` as :func:`chosen` has it.
@@ -124,6 +125,7 @@ def asked(
         budget: of each query; by default the function gives it up as in AWS.
     """
     from knowledge_rag.local.action_group import local_action_group
+    from knowledge_rag.local.as_typed import answered
     from knowledge_rag.local.server import LocalBedrock
 
     with (
@@ -136,4 +138,4 @@ def asked(
             deadline_seconds=budget.working_seconds if budget else None,
         ) as group,
     ):
-        yield group
+        yield lambda event: answered(knowledge_base, event, lambda it: group.invoke(it).body)

@@ -92,7 +92,9 @@ def _here(way: Way, kb: Path | None) -> Iterator[Asked]:
     search_type = SearchType(way.method.upper())
     with (
         opened(kb) as knowledge_base,
-        local_retrieval(knowledge_base, search_type=search_type, budget=way.budget) as retrieval,
+        local_retrieval(
+            knowledge_base, search_type=search_type, budget=way.budget, unexplained=()
+        ) as retrieval,
     ):
         # the first question would wait for the model's first run
         asyncio.run(retrieval.retrieve(Query("warm up")))

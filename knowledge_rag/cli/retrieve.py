@@ -64,20 +64,20 @@ def retrieve(
     event = {"query": query, "max_results": max_results, "explain": explain}
     event |= _arguments(filters or [])
     path = chosen(kb)
-    with asked(path, SearchType(search.value.upper()), policy, budget) as group:
-        answer = group.invoke(event)
-    if answer.status_code != 200:
-        raise InvalidRequest(answer.body["error"], status=answer.status_code)
-    if answer.body.get("reason") == Reason.TIMEOUT:
-        answer.body["notice"] = timed_out(budget.seconds)
+    with asked(path, SearchType(search.value.upper()), policy, budget) as ask:
+        body = ask(event)
+    if "error" in body:
+        raise InvalidRequest(body["error"])
+    if body.get("reason") == Reason.TIMEOUT:
+        body["notice"] = timed_out(budget.seconds)
     if json:
-        print_json(answer.body)
+        print_json(body)
     else:
-        show_outcome(out(), answer.body, path)
-        if "explanation" in answer.body:
-            explanation, one_document = answer.body["explanation"], SOURCE_FILE in event
+        show_outcome(out(), body, path)
+        if "explanation" in body:
+            explanation, one_document = body["explanation"], SOURCE_FILE in event
             show_explanation(out(), explanation, one_document=one_document)
-    raise typer.Exit(exit_code_of(answer.body))
+    raise typer.Exit(exit_code_of(body))
 
 
 def _arguments(filters: list[str]) -> dict[str, str]:
@@ -94,7 +94,10 @@ def _arguments(filters: list[str]) -> dict[str, str]:
             raise InvalidRequest(f"--filter {text!r}: KEY is one of {', '.join(FILTER_KEYS)}")
         if key in arguments:
             raise InvalidRequest(f"--filter {text!r}: there is a filter for {key} already")
-        if key == DOCUMENT_TYPE and value.strip() not in tuple(DocumentType):
-            raise InvalidRequest(f"--filter {text!r}: {key} is one of {', '.join(DocumentType)}")
+        if key == DOCUMENT_TYPE:
+            value = value.strip().lower()
+            if value not in tuple(DocumentType):
+                known = ", ".join(DocumentType)
+                raise InvalidRequest(f"--filter {text!r}: {key} is one of {known}")
         arguments[key] = value
     return arguments

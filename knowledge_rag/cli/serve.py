@@ -169,15 +169,23 @@ def _local_console(
         From the wire API's address to the console, which gives its own address.
     """
     from knowledge_rag.console.documents import KeptDocuments
+    from knowledge_rag.console.local_function import FunctionInItsProcess
     from knowledge_rag.console.running import local_console
     from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
 
     log_to_standard_error()
     documents = KeptDocuments(KnowledgeBaseDocuments(found.path), options.files(found.path))
     about = f"{found.path.name} ({found.chunks} chunks)"
-    settings = replace(options.settings(about), budget=budget)
+    settings = replace(
+        options.settings(about), budget=budget, corrected=lambda text: found.corrected(text).text
+    )
     advisors = options.advisors()
-    return lambda url: local_console(url, documents, advisors, settings, options.port)
+
+    def console(endpoint_url: str) -> AbstractContextManager[str]:
+        function = FunctionInItsProcess(endpoint_url, budget.working_seconds, found)
+        return local_console(function, documents, advisors, settings, options.port)
+
+    return console
 
 
 def _serve_deployed(way: Way, options: ConsoleOptions, *, json: bool) -> None:

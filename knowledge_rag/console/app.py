@@ -59,6 +59,7 @@ class ConsoleSettings:
         reports: the file that reports of wrong citations go to; ``None`` if none are kept.
         hosts: names that it answers to, without the port.
         budget: of each query.
+        corrected: corrects the typing mistakes in a question, by which procedures are then chosen.
     """
 
     about: str = ""
@@ -66,6 +67,7 @@ class ConsoleSettings:
     reports: Path | None = None
     hosts: Sequence[str] = field(default=LOOPBACK_HOSTS)
     budget: Budget = field(default_factory=Budget)
+    corrected: Callable[[str], str] = str
 
 
 def create_console(
@@ -91,7 +93,7 @@ def create_console(
     kept = documents or KeptDocuments(RecalledPassages(answers))
     asked = MeasuredRetrieval(retrieval, metrics)
     seconds = max(ASK_SECONDS, 2 * settings.budget.seconds)  # who set a longer timeout means it
-    asker = Asker(asked, advisors, kept, answers, metrics, seconds)
+    asker = Asker(asked, advisors, kept, answers, metrics, seconds, settings.corrected)
     api = Api(asker, Reports(settings.reports), settings.about, settings.repository)
 
     @asynccontextmanager

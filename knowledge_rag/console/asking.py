@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +21,7 @@ from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.held import tell_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 
     from knowledge_rag.console.answers import Answers
     from knowledge_rag.console.documents import Documents
@@ -52,6 +52,7 @@ class Asker:
         answers: where answers are kept.
         metrics: where it is counted.
         seconds: that one answer may take.
+        corrected: corrects the typing mistakes in a question.
     """
 
     retrieval: Retrieval
@@ -60,6 +61,7 @@ class Asker:
     answers: Answers
     metrics: ConsoleMetrics
     seconds: float = ASK_SECONDS
+    corrected: Callable[[str], str] = str
     _tasks: set[asyncio.Task[Consultation]] = field(default_factory=set)
     _ready: asyncio.Task[None] | None = None
 
@@ -108,9 +110,9 @@ class Asker:
             if self._ready is not None and not self._ready.done():
                 notify({"event": "preparing"})
                 await asyncio.wait([self._ready])  # who leaves meanwhile ends it for nobody else
-            return await consult(
-                question.incident, self.retrieval, advisor, queries=queries, notify=notify
-            )
+            incident = question.incident
+            incident = replace(incident, title=self.corrected(incident.title))
+            return await consult(incident, self.retrieval, advisor, queries=queries, notify=notify)
 
     async def _events(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from knowledge_rag.core.errors import RetrievalFailed
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.response import read_outcome
+from knowledge_rag.local.as_typed import GENERATED_FILTERS, answered
 from knowledge_rag.local.function_process import FunctionFailed, FunctionProcess
 from knowledge_rag.orchestrator.backends.arguments import current_ids, to_arguments
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
 
 
 class FunctionInItsProcess:
@@ -28,12 +30,20 @@ class FunctionInItsProcess:
     Args:
         endpoint_url: where the function finds the knowledge base: a server of the wire API.
         deadline_seconds: when the function gives a query up; by default as in AWS.
+        knowledge_base: the one that it asks, to correct typing mistakes by; ``None`` leaves queries
+            as they are.
     """
 
     name = "local"
 
-    def __init__(self, endpoint_url: str, deadline_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        endpoint_url: str,
+        deadline_seconds: float | None = None,
+        knowledge_base: KnowledgeBase | None = None,
+    ) -> None:
         self._endpoint_url = endpoint_url
+        self._knowledge_base = knowledge_base
         self._function = FunctionProcess(deadline_seconds)
 
     def prepare(self, deadline: Deadline) -> None:
@@ -44,8 +54,12 @@ class FunctionInItsProcess:
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
         """Invoke it. The function has a deadline of its own."""
         del deadline
-        answer = self._invoke({**to_arguments(query), **current_ids()})
-        return read_outcome(answer, max_results=query.max_results)
+        event = {**to_arguments(query), **current_ids()}
+        if self._knowledge_base is None:
+            body = self._invoke(event)
+        else:
+            body = answered(self._knowledge_base, event, self._invoke, GENERATED_FILTERS)
+        return read_outcome(body, max_results=query.max_results)
 
     def close(self) -> None:
         """End the process."""

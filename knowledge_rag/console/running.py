@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from knowledge_rag.console.app import create_console
 from knowledge_rag.console.limits import READY_SECONDS
-from knowledge_rag.console.local_function import FunctionInItsProcess
 from knowledge_rag.console.server import DEFAULT_PORT, ConsoleServer
 from knowledge_rag.local.errors import ServerFailed
+from knowledge_rag.local.floors import ADVICE_FLOORS
 from knowledge_rag.local.timeouts import timed_out
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.console.app import ConsoleSettings
     from knowledge_rag.console.documents import Documents
+    from knowledge_rag.console.local_function import FunctionInItsProcess
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
 
 
@@ -48,7 +49,7 @@ def running(app: ASGIApp, port: int | None = None) -> Iterator[str]:
 
 @contextmanager
 def local_console(
-    endpoint_url: str,
+    function: FunctionInItsProcess,
     documents: Documents,
     advisors: Mapping[str, Advisor],
     settings: ConsoleSettings,
@@ -57,18 +58,19 @@ def local_console(
     """Serve the console of a local knowledge base; gives its address.
 
     Args:
-        endpoint_url: of a server of the wire API, which may start a little later.
+        function: asks a server of the wire API, which may start a little later; closed at the end.
         documents: of its knowledge base.
         advisors: who can write, by name.
-        settings: what the console is like; the budget of a query is the function's, too.
+        settings: what the console is like.
         port: as :func:`running` takes it.
 
     Raises:
         ServerFailed: on entering, when the port is taken.
     """
     budget = settings.budget
-    function = FunctionInItsProcess(endpoint_url, budget.working_seconds)
-    way = BoundedRetrieval(function, budget, timeout_notice=timed_out(budget.seconds))
+    way = BoundedRetrieval(
+        function, budget, timeout_notice=timed_out(budget.seconds), floors=ADVICE_FLOORS
+    )
     prepare = partial(way.prepare, READY_SECONDS)
     app = create_console(way, documents, advisors, settings, prepare=prepare)
     try:

@@ -56,6 +56,9 @@ class Embedder(Protocol):
     def embed(self, text: str) -> Vector:
         """Embed one text."""
 
+    def knows(self, word: str) -> bool:
+        """Return whether a lower-case word is a usual one: the model has learnt it as a whole."""
+
 
 class MiniLm:
     """The real model; loaded at its first use, and safe to use from several threads.
@@ -96,6 +99,14 @@ class MiniLm:
         (vectors,) = loaded.session.run(None, {"ids": ids, "mask": np.ones_like(ids)})
         vector: Vector = vectors[0]
         return vector
+
+    def knows(self, word: str) -> bool:
+        """Return whether a lower-case word is one of some 20,000 that the model has learnt whole.
+
+        Raises:
+            ModelUnavailable: the model can't be had; the message says what is missing.
+        """
+        return self.load().tokenizer.token_to_id(word) is not None
 
     def load(self) -> _Loaded:
         """Load the model now rather than at its first use (about half a second).

@@ -2,13 +2,16 @@
 
 A filter is a JSON object with exactly one operator. Leaf operators compare one metadata attribute
 with a value; ``andAll`` and ``orAll`` join at least two filters. As in the service, ``notEquals``
-and ``notIn`` also match documents that lack the attribute, and every other operator does not.
+and ``notIn`` also match documents that lack the attribute, and every other operator does not. Unlike
+in the service, the values that people type (:data:`CASELESS_KEYS`) match whatever their case.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.metadata import DOCUMENT_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +22,9 @@ MAX_VALUES: Final = 1000
 """In the list of ``in`` or ``notIn``."""
 MAX_COMPARISONS: Final = 100
 """In one filter. The service documents neither bound; each keeps a search within milliseconds."""
+CASELESS_KEYS: Final = frozenset({DOCUMENT_TYPE, "service"})
+"""Attributes whose values match without regard to case: a person who types ``Payments`` means
+``payments``."""
 MAX_DEPTH: Final = 32
 """Deeper nesting is refused rather than met with a recursion error."""
 
@@ -55,7 +61,7 @@ class Comparison:
 
     def matches_value(self, found: object) -> bool:
         """Tell whether one value of the attribute passes."""
-        return COMPARISONS[self.operator](found, self.value)
+        return COMPARISONS[self.operator](_folded(self.key, found), self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +133,19 @@ def _comparison(operator: str, body: object, where: str) -> Comparison:
     allowed, description = _OPERANDS[operator]
     if not allowed(value):
         raise InvalidFilter(f"{where}.value: must be {description}")
+    value = _folded(key, value)
     if isinstance(value, list):
         return Comparison(operator, key, frozenset(map(_marked, value)))
     return Comparison(operator, key, value)
+
+
+def _folded(key: str, value: object) -> object:
+    """Return a value of an attribute as it is compared."""
+    if key not in CASELESS_KEYS:
+        return value
+    if isinstance(value, list):
+        return [_folded(key, one) for one in value]
+    return value.casefold() if isinstance(value, str) else value
 
 
 def _is_number(value: object) -> bool:

@@ -174,7 +174,7 @@ class _Run:
             sound = [known for known in stale if known.sound]
             self._vectors.offer(self._tables.vectors_of(sound))
         self._embed()
-        if stale or self._fresh or not self._same_model:
+        if stale or self._fresh or not self._same_model or not self._tables.has_words():
             self._progress(0, 1, "writing")
             self._tables.replace(stale, self._fresh, self._embedder.fingerprint)
             self._progress(1, 1, "writing")

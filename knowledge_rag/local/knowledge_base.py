@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Self
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.errors import UnusableKnowledgeBase
-from knowledge_rag.local.keywords import query_terms
+from knowledge_rag.local.keywords import query_terms, words_of
 from knowledge_rag.local.search import Fusion, Question, SearchMethod, rank
 from knowledge_rag.local.snapshot import load_snapshot
+from knowledge_rag.local.spelling import corrected
 from knowledge_rag.local.store import explained, open_for_reading
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.embeddings import Embedder
     from knowledge_rag.local.filters import Filter
     from knowledge_rag.local.snapshot import Snapshot
+    from knowledge_rag.local.spelling import Corrected
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,25 @@ class KnowledgeBase:
             ModelUnavailable: the model can't be had.
         """
         self._embedder.embed("")
+
+    def corrected(self, query: str) -> Corrected:
+        """Correct typing mistakes in a query by the words of the documents; see ``spelling``.
+
+        Args:
+            query: any text.
+
+        Raises:
+            ModelUnavailable: the model, which knows usual words, can't be had.
+        """
+        snapshot = self._current()
+
+        def is_known(word: str) -> bool:
+            terms = words_of(query_terms(word))
+            # a stop word is no term
+            return not terms or bool(snapshot.keywords.known(terms)) or self._embedder.knows(word)
+
+        with explained(self._path):
+            return corrected(query, is_known, lambda: snapshot.spelling)
 
     def search(
         self,

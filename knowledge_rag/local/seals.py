@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from knowledge_rag.local.errors import Damage
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 MODEL: Final = "embedding_model"
 """Key in ``meta``: the fingerprint of the model that the vectors are from."""
 SEAL: Final = "seal"
-"""Key in ``meta``: the seal over all documents' seals and the vocabulary."""
+"""Key in ``meta``: the seal over all documents' seals, the vocabulary and the words."""
+WORDS: Final = "words"
+"""Key in ``meta``: the words of all chunks as they are written, for correcting questions; missing in
+a knowledge base that an earlier version made."""
 
 Row = tuple[Any, ...]
 """As SQLite gives it: of any types, until it is checked."""
@@ -54,11 +57,26 @@ def seal_document(fields: Sequence[str], chunks: Iterable[Row]) -> bytes:
     return digest.digest()
 
 
-def seal_all(model: str, seals: Iterable[bytes], terms: Iterable[str]) -> str:
-    """Seal a whole knowledge base: its model, its documents in order, its terms in order."""
+class Whole(NamedTuple):
+    """What belongs to no single document.
+
+    Args:
+        model: fingerprint of the embedding model.
+        terms: of the keyword index, by id.
+        words: as ``spelling.to_json`` writes them; ``""`` where there are none yet.
+    """
+
+    model: str
+    terms: list[str]
+    words: str
+
+
+def seal_all(model: str, seals: Iterable[bytes], terms: Iterable[str], words: str = "") -> str:
+    """Seal a whole knowledge base: its model, its documents and its terms in order, its words."""
     digest = hashlib.sha256(model.encode())
     digest.update(b"".join(seals))
     digest.update("\0".join(terms).encode())
+    digest.update(words.encode())
     return digest.hexdigest()
 
 
@@ -91,23 +109,20 @@ def _fits(seal: object, fields: Sequence[str], chunks: Iterable[Row]) -> bool:
         return False
 
 
-def check_whole(connection: sqlite3.Connection) -> tuple[str, list[str]]:
-    """Check what belongs to no single document: counts, vocabulary, and the seal over all.
-
-    Returns:
-        The model's fingerprint, and the terms by id.
+def check_whole(connection: sqlite3.Connection) -> Whole:
+    """Check and return what belongs to no single document, and the seal over all.
 
     Raises:
         Damage: something is missing, left over, or not as it was stored.
     """
     meta = dict(connection.execute("SELECT key, value FROM meta"))
     terms = connection.execute("SELECT id, term FROM terms ORDER BY id").fetchall()
-    words = [word for _, word in terms]
+    names = [term for _, term in terms]
     # ids are indexes of arrays later on: nothing may be allocated by what a wrong one says
     if [number for number, _ in terms] != list(range(len(terms))):
         raise Damage("its vocabulary has gaps")
     seals = [row[-1] for row in connection.execute(DOCUMENTS)]
-    if not _is_sealed(meta, seals, words):
+    if not _is_sealed(meta, seals, names):
         raise Damage("documents or terms are missing")
     counted = "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM vectors)"
     chunks, vectors = connection.execute(counted).fetchone()
@@ -115,11 +130,12 @@ def check_whole(connection: sqlite3.Connection) -> tuple[str, list[str]]:
     ((owned,),) = connection.execute(joined)
     if not chunks == vectors == owned:
         raise Damage("chunks are missing or left over")
-    return meta[MODEL], words
+    return Whole(meta[MODEL], names, meta.get(WORDS, ""))
 
 
-def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], words: Sequence[str]) -> bool:
+def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], terms: Sequence[str]) -> bool:
     try:
-        return bool(seals) and seal_all(meta[MODEL], seals, words) == meta[SEAL]
+        sealed = seal_all(meta[MODEL], seals, terms, meta.get(WORDS, ""))
+        return bool(seals) and sealed == meta[SEAL]
     except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
         return False

@@ -18,6 +18,7 @@ from knowledge_rag.local.embeddings import DIMENSIONS
 from knowledge_rag.local.errors import Damage
 from knowledge_rag.local.keyword_index import ENTRY, KeywordIndex
 from knowledge_rag.local.seals import CHUNKS, DOCUMENTS, check_whole, unsound
+from knowledge_rag.local.spelling import Spelling, from_json
 
 if TYPE_CHECKING:
     import sqlite3
@@ -44,6 +45,7 @@ class Snapshot:
         vectors: shape (chunks, 384).
         keywords: the keyword index over the same chunks.
         documents: shape (chunks,): a number for each, equal for the chunks of one document.
+        words: those of the chunks as they are written, in their stored form.
     """
 
     model: str
@@ -52,6 +54,7 @@ class Snapshot:
     vectors: Matrix = field(repr=False)
     keywords: KeywordIndex = field(repr=False)
     documents: Numbers = field(repr=False)
+    words: str = field(default="", repr=False)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -77,6 +80,11 @@ class Snapshot:
         """The metadata by attribute, for filters; made when first asked for."""
         return MetadataColumns([self.metadata(row) for row in range(len(self))])
 
+    @cached_property
+    def spelling(self) -> Spelling:
+        """The words as they are written, for correcting questions; made when first asked for."""
+        return Spelling(from_json(self.words))
+
 
 def load_snapshot(connection: sqlite3.Connection) -> Snapshot:
     """Read one consistent state, and check it before anything is made of it.
@@ -87,7 +95,7 @@ def load_snapshot(connection: sqlite3.Connection) -> Snapshot:
     """
     connection.execute("BEGIN")
     try:
-        model, words = check_whole(connection)
+        whole = check_whole(connection)
         documents = connection.execute(DOCUMENTS).fetchall()
         rows = connection.execute(CHUNKS).fetchall()
         ((chunks,),) = connection.execute("SELECT count(*) FROM chunks")
@@ -100,12 +108,13 @@ def load_snapshot(connection: sqlite3.Connection) -> Snapshot:
     columns = tuple(zip(*rows, strict=True)) if rows else ((),) * 8
     numbers, *_, metadata, texts, vectors, terms = columns
     return Snapshot(
-        model,
+        whole.model,
         _all(str, texts),
         _all(str, metadata),
         _matrix(_all(bytes, vectors)),
-        _keywords(words, _all(bytes, terms)),
+        _keywords(whole.terms, _all(bytes, terms)),
         np.array(_all(int, numbers), dtype=np.int64),
+        whole.words,
     )
 
 

@@ -16,11 +16,13 @@ from knowledge_rag.local.seals import (
     DOCUMENTS,
     MODEL,
     SEAL,
+    WORDS,
     check_whole,
     seal_all,
     seal_document,
     unsound,
 )
+from knowledge_rag.local.spelling import to_json, words_in
 
 if TYPE_CHECKING:
     import sqlite3
@@ -69,7 +71,12 @@ class Tables:
             "SELECT NOT EXISTS (SELECT 1 FROM meta) AND NOT EXISTS (SELECT 1 FROM documents) "
             "AND NOT EXISTS (SELECT 1 FROM chunks)"
         )
-        return None if new else check_whole(self._connection)[0]
+        return None if new else check_whole(self._connection).model
+
+    def has_words(self) -> bool:
+        """Return whether the words of all chunks are counted; an earlier version did not."""
+        found = self._connection.execute("SELECT 1 FROM meta WHERE key = ?", (WORDS,))
+        return found.fetchone() is not None
 
     def documents(self) -> dict[str, KnownDocument]:
         """Give every document, by source file, having checked each against its seal."""
@@ -125,9 +132,11 @@ class Tables:
             self._add(document, term_ids)
         self._seal(model, sorted(term_ids, key=term_ids.__getitem__))
 
-    def _seal(self, model: str, words: Sequence[str]) -> None:
+    def _seal(self, model: str, terms: Sequence[str]) -> None:
         seals = [row[-1] for row in self._connection.execute(DOCUMENTS)]
-        meta = {MODEL: model, SEAL: seal_all(model, seals, words)}
+        texts = self._connection.execute("SELECT text FROM chunks")
+        words = to_json(words_in(text for (text,) in texts))
+        meta = {MODEL: model, WORDS: words, SEAL: seal_all(model, seals, terms, words)}
         self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
 
     def _term_ids(self, fresh: Sequence[PreparedDocument]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from knowledge_rag.local.embeddings import DIMENSIONS, MiniLm
 from knowledge_rag.local.settings import LocalSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from knowledge_rag.local.embeddings import Vector
 
@@ -52,6 +52,7 @@ class WordHashes:
     """
 
     fingerprint = "word-hashes"
+    usual: Collection[str] = ()
 
     def __init__(self) -> None:
         self.embedded: list[str] = []
@@ -64,6 +65,9 @@ class WordHashes:
             vector[int.from_bytes(digest[:4], "big") % DIMENSIONS] += 1.0
         unit: Vector = vector / np.linalg.norm(vector)
         return unit
+
+    def knows(self, word: str) -> bool:
+        return word in self.usual
 
 
 def write_files(root: Path, files: Mapping[str, str | bytes]) -> Path:

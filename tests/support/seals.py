@@ -11,6 +11,7 @@ from knowledge_rag.local.seals import (
     DOCUMENTS,
     MODEL,
     SEAL,
+    WORDS,
     check_whole,
     seal_all,
     seal_document,
@@ -28,9 +29,8 @@ def seal_anew(path: Path) -> None:
             seal = seal_document(fields, [row for row in rows if row[0] == number])
             connection.execute("UPDATE documents SET seal = ? WHERE id = ?", (seal, number))
         seals = [row[-1] for row in connection.execute(DOCUMENTS)]
-        words = [word for (word,) in connection.execute("SELECT term FROM terms ORDER BY id")]
-        ((model,),) = connection.execute("SELECT value FROM meta WHERE key = ?", (MODEL,))
-        connection.execute(
-            "UPDATE meta SET value = ? WHERE key = ?", (seal_all(model, seals, words), SEAL)
-        )
+        terms = [term for (term,) in connection.execute("SELECT term FROM terms ORDER BY id")]
+        meta = dict(connection.execute("SELECT key, value FROM meta"))
+        seal = seal_all(meta[MODEL], seals, terms, meta.get(WORDS, ""))
+        connection.execute("UPDATE meta SET value = ? WHERE key = ?", (seal, SEAL))
         check_whole(connection)

@@ -73,7 +73,11 @@ def test_what_is_not_documented_is_said_and_exits_1(variants):
     assert variants["nothing"].out.startswith("Nothing documented: ")
     assert variants["nothing"].err == OF_SAMPLE
     assert variants["filtered out"].code == 1
-    assert variants["filtered out"].json == {"results": [], "status": "no_match"}
+    told = variants["filtered out"].json
+    assert (told["results"], told["status"]) == ([], "no_match")
+    assert told["notice"].startswith(
+        "nothing with service=nothing; without that filter: at least 10 results, best "
+    )
 
 
 @pytest.fixture(scope="module")

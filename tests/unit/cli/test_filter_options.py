@@ -9,6 +9,7 @@ from knowledge_rag.core.errors import InvalidRequest
 def test_filters_become_arguments_of_the_call():
     given = ["service=rds=2", "document_type=postmortem"]
     assert _arguments(given) == {"service": "rds=2", "document_type": "postmortem"}
+    assert _arguments(["document_type= Runbook"]) == {"document_type": "runbook"}
     assert _arguments([]) == {}
 
 

@@ -110,6 +110,18 @@ def test_a_timeout_that_nobody_can_mean_is_refused(given):
         budget_of(given)
 
 
+def test_procedures_are_chosen_by_what_was_meant(ran):
+    typed, meant = (
+        json.loads(ran("ask", f"how to fix {words}", "--json").stdout)["agent_outputs"][
+            "knowledge-rag"
+        ]
+        for words in ("expird certifcate", "expired certificate")
+    )
+    notice = 'showing results for "expired certificate" (you typed "expird certifcate")'
+    assert [each["message"] for each in typed["warnings"] if each["kind"] == "notice"] == [notice]
+    assert typed["recommendation"]["guidance"] == meant["recommendation"]["guidance"] != []
+
+
 def test_a_timeout_is_not_for_what_is_deployed(ran):
     refused = ran("mcp", "--timeout", "5", "--function", "retrieve")
     expected = "--timeout is for a knowledge base here, --function for another"

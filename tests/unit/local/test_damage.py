@@ -56,6 +56,8 @@ TO_THE_WHOLE = {
     "meta missing": "DELETE FROM meta",
     "meta a blob": "UPDATE meta SET value = x'ff'",
     "no vocabulary": "DELETE FROM terms",
+    "words missing": "DELETE FROM meta WHERE key = 'words'",
+    "other words": "UPDATE meta SET value = '{}' WHERE key = 'words'",
     "term missing": "DELETE FROM terms WHERE id = 1",
     "huge vocabulary": "INSERT INTO terms VALUES (9223372036854775807, 'huge')",
     "term a blob": "UPDATE terms SET term = x'ff' WHERE id = 1",
@@ -178,6 +180,17 @@ def test_what_is_sealed_anew_is_still_checked_before_it_is_used(ingested, hashes
             opened.search("failover", limit=9)
 
     assert_refused(ingested, ask)
+
+
+@pytest.mark.parametrize("words", ["[]", "{", '{"failover": "often"}', '{"failover": null}'])
+def test_words_that_are_sealed_anew_are_still_checked_before_a_question_is_corrected(
+    ingested, hashes, words
+):
+    run_sql(ingested, f"UPDATE meta SET value = '{words}' WHERE key = 'words'")
+    seal_anew(ingested)
+    with KnowledgeBase(ingested, hashes) as opened:
+        assert opened.search("failover", limit=1)
+        assert_refused(ingested, lambda: opened.corrected("falover"))
 
 
 @pytest.mark.parametrize("entry", [(7, 1.0), (4_294_967_295, 1.0), (0, -1.0), (0, np.inf)])

@@ -97,6 +97,28 @@ def test_columns_give_the_same_answer_as_one_chunk_at_a_time(wire, rows):
     assert columns.mask(wanted) is columns.mask(wanted)
 
 
+@pytest.mark.parametrize("typed", ["Payments", "PAYMENTS", "payments"])
+def test_a_service_or_type_is_found_however_it_is_written(typed):
+    for key in ("service", "document_type"):
+        for stored in ("payments", "Payments"):
+            for wire in (
+                {"equals": {"key": key, "value": typed}},
+                {"in": {"key": key, "value": ["rds", typed]}},
+                {"startsWith": {"key": key, "value": typed[:4]}},
+            ):
+                assert parse_filter(wire).matches({key: stored})
+            assert not parse_filter({"notEquals": {"key": key, "value": typed}}).matches(
+                {key: stored}
+            )
+    assert parse_filter({"listContains": {"key": "service", "value": typed}}).matches(
+        {"service": ["Payments"]}
+    )
+
+
+def test_other_attributes_are_compared_as_the_service_does():
+    assert not parse_filter({"equals": {"key": "owner", "value": "SRE"}}).matches({"owner": "sre"})
+
+
 def test_many_different_filters_do_not_pile_up():
     columns = MetadataColumns([{"line": n} for n in range(3)])
     for n in range(1000):

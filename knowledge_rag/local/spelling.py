@@ -1,0 +1,201 @@
+"""Corrects typing mistakes in a question, by the words that the documents have.
+
+A word of a question is replaced when all of this holds:
+
+- it is typed in lower case, 4 letters or more, and stands by itself: names as people write them
+  (``Linkerd``, ``DocumentDB``, ``k8s``, ``rds-failover``) are never touched;
+- neither the documents nor the embedding model's vocabulary of usual words have it;
+- one word of the documents is nearer than all others: one mistake away, or two where the typed word
+  has 8 letters or more. A mistake is a letter replaced (but not the first), left out or doubled, two
+  neighbours swapped, or a vowel too many inside (``expirey``). Any other letter too many makes
+  another word: ``dgraph`` is no ``graph``, ``linkerd`` not ``linked``. Of several that are equally
+  near and begin alike (``expire``, ``expired``, ``expiry``) it is the one that ends as typed, else the
+  most frequent one;
+- that word stands in more than one chunk, or it might be a mistake itself.
+
+``docs/retrieval-quality.md`` has what this gains and what it costs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.local.errors import Damage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+MIN_LETTERS: Final = 4
+"""Of a word that is corrected: in a shorter one a mistake makes any other."""
+
+LONG_WORD: Final = 8
+"""Letters from which on a word may hold two mistakes: in a shorter one they leave too little of it."""
+
+FEWEST_CHUNKS: Final = 2
+"""A word that stands in fewer is not suggested."""
+
+MOST_STRANGE_WORDS: Final = 5
+"""A text with more of them is in another language, or pasted: nothing of it is corrected."""
+
+MOST_CHARACTERS: Final = 1_000
+"""Longer texts are pasted and not typed."""
+
+_WORD: Final = re.compile(r"(?<![^\x00-\x7f])[A-Za-z][a-z]{3,}+(?![^\x00-\x7f])")
+"""A word, or one of those that a CamelCase name is made of; not a piece of a word with an umlaut."""
+_TYPED: Final = re.compile(r"(?<!\S)\(?([a-z]{4,32})(?=[),.;:!?]*(?!\S))")
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A question, its typing mistakes corrected.
+
+    Args:
+        text: what to search for.
+        meant: the words that stand in for others, neighbours joined.
+        typed: what was typed in place of each.
+    """
+
+    text: str
+    meant: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()
+
+
+class Spelling:
+    """The words of the documents, for finding the one that was meant.
+
+    Args:
+        words: each with the number of chunks that it stands in.
+    """
+
+    def __init__(self, words: Mapping[str, int]) -> None:
+        self._words = words
+        self._by_length: dict[int, list[str]] = defaultdict(list)
+        for word in words:
+            self._by_length[len(word)].append(word)
+
+    def meant_by(self, typed: str) -> str | None:
+        """Return the word that was meant; ``None`` if that isn't clear, or it was this one.
+
+        Args:
+            typed: lower-case letters, at least one.
+        """
+        if typed in self._words:
+            return None
+        near = list(self._near(typed))
+        least = min((mistakes for _, mistakes in near), default=0)
+        nearest = [word for word, mistakes in near if mistakes == least]
+        beginning = max(MIN_LETTERS, len(typed) - 2)
+        if len({word[:beginning] for word in nearest}) != 1:
+            return None
+        best = max(nearest, key=lambda word: (word[-1] == typed[-1], self._words[word]))
+        clear = self._words[best] >= FEWEST_CHUNKS and _begin_alike(typed, best)
+        return best if clear else None
+
+    def _near(self, typed: str) -> Iterator[tuple[str, int]]:
+        """Yield the words that few mistakes turn into the typed one, and how many."""
+        # takes longer to import than most questions to be looked through
+        from rapidfuzz.distance import OSA  # noqa: PLC0415
+        from rapidfuzz.process import extract  # noqa: PLC0415
+
+        most = 2 if len(typed) >= LONG_WORD else 1
+        for length in range(len(typed) - 1, len(typed) + most + 1):
+            words = self._by_length.get(length, [])
+            found = extract(typed, words, scorer=OSA.distance, score_cutoff=most, limit=None)
+            for word, mistakes, _ in found:
+                if length >= len(typed) or _has_one_too_many(typed, word, int(mistakes)):
+                    yield word, int(mistakes)
+
+
+def words_in(texts: Iterable[str]) -> dict[str, int]:
+    """Count the chunks that each word stands in; in lower case, 4 letters or more.
+
+    Args:
+        texts: the chunks, their context prefixes included.
+    """
+    counted: Counter[str] = Counter()
+    for text in texts:
+        counted.update({word.lower() for word in set(_WORD.findall(text))})
+    return counted
+
+
+def to_json(words: Mapping[str, int]) -> str:
+    """Return the stored form of what :func:`words_in` counted."""
+    return json.dumps(words, separators=(",", ":"), sort_keys=True)
+
+
+def from_json(stored: str) -> dict[str, int]:
+    """Read the stored form; the empty text holds no words.
+
+    Raises:
+        Damage: it is another text.
+    """
+    try:
+        words = json.loads(stored or "{}")
+    except (ValueError, RecursionError) as error:
+        raise Damage("its words are no JSON") from error
+    if not isinstance(words, dict) or not all(type(count) is int for count in words.values()):
+        raise Damage("its words are not counted")
+    return words
+
+
+def corrected(
+    text: str, is_known: Callable[[str], bool], spelling: Callable[[], Spelling]
+) -> Corrected:
+    """Correct the typing mistakes in a question.
+
+    Args:
+        text: as it was typed.
+        is_known: tells whether a word needs no correction.
+        spelling: gives the words of the documents; called only if a word is not known.
+    """
+    if len(text) > MOST_CHARACTERS:
+        return Corrected(text)
+    strange: list[re.Match[str]] = []
+    for found in _TYPED.finditer(text):
+        if not is_known(found[1]):
+            strange.append(found)
+        if len(strange) > MOST_STRANGE_WORDS:
+            return Corrected(text)
+    looked_up = ((found.span(1), spelling().meant_by(found[1])) for found in strange)
+    return _replaced(text, [(span, word) for span, word in looked_up if word is not None])
+
+
+def _replaced(text: str, words: Sequence[tuple[tuple[int, int], str]]) -> Corrected:
+    parts: list[str] = []
+    meant: list[str] = []
+    typed: list[str] = []
+    end = -1
+    for span, word in words:
+        between = text[max(end, 0) : span[0]]
+        parts += [between, word]
+        if end >= 0 and between == " ":
+            meant[-1] += f" {word}"
+            typed[-1] += f" {text[slice(*span)]}"
+        else:
+            meant.append(word)
+            typed.append(text[slice(*span)])
+        end = span[1]
+    return Corrected("".join([*parts, text[max(end, 0) :]]), tuple(meant), tuple(typed))
+
+
+def _has_one_too_many(typed: str, word: str, mistakes: int) -> bool:
+    """Whether the letter too many in what was typed is its neighbour again, or a vowel inside."""
+    from rapidfuzz.distance import OSA  # noqa: PLC0415
+
+    last = len(typed) - 1
+    return any(
+        (letter == typed[at - 1] or (letter in "aeiou" and at < last))
+        and OSA.distance(typed[:at] + typed[at + 1 :], word) < mistakes
+        for at, letter in enumerate(typed)
+        if at > 0
+    )
+
+
+def _begin_alike(typed: str, word: str) -> bool:
+    """Whether a word begins as it was typed, or the first letters are swapped or one is left out."""
+    left_out = len(typed) < len(word) and typed[0] == word[1]
+    return typed[0] == word[0] or typed[:2] == word[1::-1] or left_out
