@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.orchestrator.governing import says_nothing
 from knowledge_rag.orchestrator.headings import (
+    ACTIONS,
     NEVER,
     Kind,
     is_numbered_step,
@@ -446,23 +447,32 @@ def _top(outline: Outline) -> Section:
 
 
 def _is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
-    """Whether a page is one procedure: its headings are kinds, or it is filed under the alert; and not too long."""
-    if action_lines(outline, outline.root) > MAX_PAGE or not outline.whole:
+    """Whether a page is one procedure.
+
+    It is if it is filed under the alert's name alone and has at most MAX_PAGE action lines, or if its headings
+    say what its parts are for: all of them, or at least MIN_KINDS that ask for something.
+    """
+    if not outline.whole:
         return False
     if any(is_filed(outline, name) for name in wanted.names) and len(outline.alerts) <= 1:
-        return True
+        return action_lines(outline, outline.root) <= MAX_PAGE
     top = _top(outline)
     parts = [
         it
         for it in (top.children if top.level < 2 else outline.root.children)
         if it.level != LABEL_LEVEL
     ]
-    return all(
+    asking = [it for it in parts if it.kind in ACTIONS and tells_only_kind(it.heading)]
+    return len(asking) >= MIN_KINDS or all(
         tells_only_kind(it.heading)
         or is_numbered_step(it.heading)
         or it.kind in (Kind.BACKGROUND, *NEVER)
         for it in parts
     )
+
+
+MIN_KINDS: Final = 2
+"""Headings such as "Diagnosis" and "Mitigation" by which a page is about one matter."""
 
 
 def _closing(main: Section) -> Iterator[Section]:

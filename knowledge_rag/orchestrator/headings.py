@@ -49,7 +49,7 @@ _WORDS: Final = {
     Kind.DIAGNOSIS: r"diagnos|triage|investigat|troubleshoot|debugg|identif|inspect|assess|first checks?"
     r"|what to check|checks?\b",
     Kind.RESOLUTION: r"resol|mitigat|remed|repair|recover|workaround|fix(?:es|ing)?\b|procedure|immediate|steps?\b"
-    r"|what to do|restor|actions?\b(?! items)|how to\b|instructions?\b|case \d|solution|playbook|checklist",
+    r"|what to do|restor|actions?\b(?! items)|how to\b|instructions?\b|prerequisit|preparations?\b|before you (?:start|begin)|requirements?\b|case \d|solution|playbook|checklist",
     Kind.BACKGROUND: r"symptom|impact|overview|background|timeline|root cause|related|references?\b|see also"
     r"|what went|lucky|lessons|action items|detection|glossary|meaning|introduction|context|owner|about\b|summary"
     r"|possible causes?|causes?\b|expression|severity|links|resources|further reading|how it works|architecture"

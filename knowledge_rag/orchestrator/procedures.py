@@ -356,12 +356,17 @@ class _Collector:
         if section is not self._root and section.kind is Kind.BACKGROUND:
             self._pending += cautions_of(self._outline, section)
             return
-        before = len(self._items)
+        before, waiting = len(self._items), len(self._pending)
         warnings = self._take_own(section)
         for child in section.children:
             self.take(child)
         if len(self._items) == before:
             self._pending += warnings
+            if section.heading and len(self._pending) > waiting:
+                # its notes go to an item of another section, which its heading tells
+                end = max(section.start, section.heading_end)
+                text = self._outline.text(section.start, end)
+                self._pending.insert(waiting, Governing(text, Governs.NOTE, section.start, end))
             return
         for place in range(before, len(self._items)):
             self._items[place] = governed(self._items[place], *warnings)
