@@ -1,0 +1,176 @@
+"""What words in front of lines make of them: one table, and ordinary sentences stay steps."""
+
+import pytest
+
+from knowledge_rag.orchestrator.governing import (
+    Governs,
+    governs,
+    is_precondition,
+    is_struck,
+    prohibits,
+    says_nothing,
+    warns,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never do any of the following in production:",
+        "Do not do this:",
+        "Don't run any of these:",
+        "Don’t run any of these:",
+        "You must not run this:",
+        "**Never** delete the queue.",
+        "> **Warning**: do not restart the writer.",
+        "3. Never restart the writer.",
+        "In production, never do the following:",
+        "On-call must never do this:",
+        "Under no circumstances:",
+        "Avoid these commands:",
+        "These commands must not be run:",
+        "The following is forbidden:",
+        "Wrong:",
+        "What not to do:",
+        "Please do NOT touch the index.",
+    ],
+)
+def test_a_prohibition_prohibits(text):
+    assert governs(text) is Governs.PROHIBITED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't restart it until you have:",
+        "Do not fail over unless the lag is 0:",
+        "Never restart more than one broker:",
+        "Never drain it without an approval:",
+        "Do not delete it before the backup ended:",
+        "Don't run it while a deployment is under way:",
+        "The restart must not be done before these checks:",
+    ],
+)
+def test_a_prohibition_with_an_exception_is_a_condition(text):
+    assert governs(text) is Governs.CONDITION
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If the disk is full:",
+        "When the lag grows, do:",
+        "On staging only:",
+        "Only for the European cluster:",
+        "Otherwise:",
+        "In case of a second failure:",
+        "After the failover:",
+        "Before you start:",
+        "With more than one broker down:",
+        "**If it is the primary:**",
+        "Option 2: rebuild it",
+    ],
+)
+def test_words_that_say_when_or_where_are_a_condition(text):
+    assert governs(text) is Governs.CONDITION
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Old procedure, kept for reference:",
+        "Deprecated since 2024:",
+        "Superseded by the operator:",
+        "This was wrong:",
+        "No longer needed:",
+        "The old way:",
+        "~~Delete the queue.~~",
+        "<del>Delete the queue.</del>",
+    ],
+)
+def test_what_was_done_once_is_obsolete(text):
+    assert governs(text) is Governs.OBSOLETE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Be careful: this drops connections.",
+        "Warning: this can't be undone.",
+        "This is irreversible.",
+        "Anything that isn't backed up is lost.",
+        "⚠ Drops every connection.",
+        ":warning: Drops every connection.",
+    ],
+)
+def test_words_that_tell_to_take_care_are_a_caution(text):
+    assert governs(text) is Governs.CAUTION
+    assert warns(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The folder has files: only the entry is wrong. Publish it again:",
+        "The configuration is wrong. Fix it:",
+        "Look for wrong entries:",
+        "To roll back:",
+        "In order to free the disk:",
+        "Run:",
+        "Good:",
+        "For example:",
+        "Restart the writer.",
+        "Do this on every broker:",
+        "Delete what is left of the failed job:",
+        "Notify the team:",
+    ],
+)
+def test_ordinary_sentences_govern_nothing(text):
+    assert governs(text) is Governs.NOTE
+    assert not prohibits(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("Before you start, take a snapshot.", True),
+        ("Requires access to the production account.", True),
+        ("You'll need the admin role.", True),
+        ("This page applies to version 3.", True),
+        ("Restart the writer.", False),
+    ],
+)
+def test_a_precondition_says_what_must_hold_for_all_of_a_page(text, is_one):
+    assert is_precondition(text) is is_one
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("~~Delete the queue.~~", True),
+        ("- ~~Delete the queue.~~", True),
+        ("2. [x] ~~Delete the queue~~.", True),
+        ("<s>Delete the queue.</s>", True),
+        ("~~Delete~~ Drain the queue.", False),
+        ("Drain the queue ~~and delete it~~.", False),
+    ],
+)
+def test_only_what_is_struck_out_whole_is_struck_out(text, is_one):
+    assert is_struck(text) is is_one
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("TODO", True),
+        ("TBD: write this", True),
+        ("n/a", True),
+        ("[The disk](disk.md).", True),
+        ("https://example.com/disk", True),
+        ("[disk]: https://example.com/disk", True),
+        ("Restart it, see [the disk](disk.md).", False),
+        ("", False),
+    ],
+)
+def test_a_bare_link_and_a_gap_to_be_filled_say_nothing(text, is_one):
+    assert says_nothing(text) is is_one
