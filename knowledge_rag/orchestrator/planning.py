@@ -63,10 +63,12 @@ class Floors:
     Args:
         alert: for alerts.
         question: for questions in words.
+        sure: for alerts whose name the section doesn't hold.
     """
 
     alert: float
     question: float
+    sure: float
 
 
 NAME_SHARE: Final = 0.75
@@ -265,9 +267,9 @@ def _block(
     wanted = wanted_by(member, results)
     order, _ = _ranked(member, asked)
     place = place_for(wanted, [outlines[it] for it in order[:MAX_COMPLETED]], _evidence(asked))
-    if place is not None and _is_about(place, wanted, asked, floors):
+    if place is not None:
         procedures = procedures_at(place, wanted, alert=alert)
-        if procedures:
+        if procedures and _is_about(place, procedures, wanted, asked, floors):
             elsewhere = links_out(place.outline, procedures[0])
             given = _with_elsewhere(procedures, elsewhere, outlines, alert)
             return Block(alert, given, place.why, elsewhere=tuple(elsewhere))
@@ -296,33 +298,20 @@ def _with_elsewhere(
     return (first, *others)
 
 
-def _is_about(place: Place, wanted: Wanted, asked: Sequence[Asked], floors: Floors | None) -> bool:
+def _is_about(
+    place: Place,
+    procedures: Sequence[Procedure],
+    wanted: Wanted,
+    asked: Sequence[Asked],
+    floors: Floors | None,
+) -> bool:
     """Whether what was found is about the incident.
 
-    What is linked, or filed under the alert's name, is. Else: an alert needs NAME_SHARE of the words of
-    its name in the section and its headings, and a section that isn't filed under another alert; and
-    where the scale of the search's scores is known, a score.
+    What is linked, or filed under the alert's name, is. Else a question must not name what nothing found
+    holds; and an alert's section must not be filed under another alert, and hold NAME_SHARE of the words of
+    the alert's name or be as close to it as ``Floors.sure``. Where the scale of the scores is known, one is needed.
     """
     if place.why != "found":
-        return True
-    if wanted.is_alert:
-        if is_of_another(place, wanted.names):
-            return False
-        outline, section = place.outline, place.section
-        held = words_of(
-            [
-                outline.text(section.start, section.end),
-                *section.path,
-                outline.title,
-                outline.source_file,
-            ]
-        )
-        name = words_of(wanted.names[:1])
-        if len(name & held) < NAME_SHARE * len(name):
-            return False
-    elif _unheard_of(wanted.text, asked):
-        return False
-    if floors is None:
         return True
     score = max(
         (
@@ -333,7 +322,24 @@ def _is_about(place: Place, wanted: Wanted, asked: Sequence[Asked], floors: Floo
         ),
         default=0.0,
     )
-    return score >= (floors.alert if wanted.is_alert else floors.question)
+    if not wanted.is_alert:
+        least = floors.question if floors else 0.0
+        return score >= least and not _unheard_of(wanted.text, asked)
+    if is_of_another(place, wanted.names):
+        return False
+    name, held = words_of(wanted.names[:1]), _words_held(place, procedures)
+    named = len(name & held) >= NAME_SHARE * len(name)
+    if floors is None:
+        return named
+    return score >= (floors.alert if named else floors.sure)
+
+
+def _words_held(place: Place, procedures: Sequence[Procedure]) -> set[str]:
+    """Return the words of the procedures at a place, their headings, and the page's title and name."""
+    lines = place.outline.lines
+    said = (lines.get(n, "") for it in procedures for n in it.lines)
+    headings = (heading for it in procedures for heading in it.path)
+    return words_of([*said, *headings, place.outline.title, place.outline.source_file])
 
 
 _NAMED: Final = re.compile(r"(?<=[\w,;] )[A-Z][a-z]{2,}\w*|\b[A-Za-z]+[a-z][A-Z]\w*")

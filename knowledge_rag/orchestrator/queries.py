@@ -2,8 +2,8 @@
 
 All have the same text: the alert's name as it is written, for the keyword search, and in words
 (``KubePodCrashLooping``) for the search by meaning; the words of the runbook that it links; and what was noticed.
-The first searches everything, the second reports of earlier incidents; a question about whom to call is asked
-of the escalation page, too. Which section of a page says what to do is not asked here: the documents that are
+The first searches everything, another one reports of earlier incidents. The runbook that an alert links is asked
+for by its own words, and a question about whom to call is asked of the escalation page. Which section of a page says what to do is not asked here: the documents that are
 found are completed.
 """
 
@@ -74,16 +74,19 @@ def queries_for(question: str, filters: Mapping[str, str] | None = None) -> tupl
 
 
 def _queries(incident: Incident) -> Iterator[Query]:
+    linked = words_of_link(incident.links)
     text = _joined(
         incident.alert_name,
         split_words(incident.alert_name),
-        words_of_link(incident.links),
+        linked,
         incident.service,
         _symptom(incident),
     )
     if not text:
         return
     yield _query(text)
+    if linked:
+        yield _query(linked)
     yield _query(text, _POSTMORTEMS)
 
 
