@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.documents import read_document
-from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE, prove, stored_text, to_metadata
+from knowledge_rag.core.metadata import (
+    ALERTS,
+    DOCUMENT_TYPE,
+    SOURCE_FILE,
+    TITLE,
+    prove,
+    stored_text,
+    to_metadata,
+)
 from knowledge_rag.core.outcome import RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
@@ -30,15 +38,12 @@ if TYPE_CHECKING:
 PAGE = "runbooks/page.md"
 """Name of a document whose name does not matter."""
 
-SCORE = 0.5
-"""Score of every passage: the fake search knows ranks only."""
-
 
 def passages(source_file: str, text: str) -> list[RetrievalResult]:
     """Return all passages of a document, proven as retrieval proves them."""
     document, decoded = read_document(source_file, text.encode())
     proven = [
-        prove(stored_text(chunk), to_metadata(chunk), SCORE)
+        prove(stored_text(chunk), to_metadata(chunk), 0.5)
         for chunk in chunk_text(document, decoded)
     ]
     assert all(isinstance(it, RetrievalResult) for it in proven)
@@ -78,13 +83,12 @@ def procedure_in(text: str, heading: str = "", source_file: str = PAGE) -> Proce
 
 
 class Search:
-    """Searches documents by shared words: a passage that holds more words of the query comes first.
+    """Searches documents by shared words: the score of a passage is the share of the query's words in it.
 
     A query for one document returns all of its passages in the order of lines, as the real backends do.
 
     Args:
         texts: the documents by name.
-        answer_completions: ``False`` for a knowledge base that fails for queries of one document.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -105,13 +109,19 @@ class Search:
     def _best(self, query: Query) -> Iterator[RetrievalResult]:
         asked = set(word_list([query.text]))
         kind = query.filters.get(DOCUMENT_TYPE)
-        shared = [
-            (len(asked & set(word_list([it.citation.source_file, it.content]))), it)
+        scored = [
+            replace(it, relevance_score=len(asked & _words(it)) / max(len(asked), 1))
             for it in self._passages
             if kind in (None, it.metadata.get(DOCUMENT_TYPE))
         ]
-        ranked = sorted(shared, key=lambda pair: -pair[0])
-        return (it for count, it in ranked if count)
+        ranked = sorted(scored, key=lambda it: -(it.relevance_score or 0.0))
+        return (it for it in ranked if it.relevance_score)
+
+
+def _words(passage: RetrievalResult) -> set[str]:
+    # what a real search embeds with a passage
+    known = [str(passage.metadata.get(key, "")) for key in (TITLE, ALERTS)]
+    return set(word_list([passage.citation.source_file, *known, passage.content]))
 
 
 def consulted(incident: Incident, texts: Mapping[str, str]) -> Consultation:
@@ -139,12 +149,6 @@ def question(text: str) -> Incident:
 def actions(recommendation: Recommendation) -> list[str]:
     """Return what each step says."""
     return [step.action for step in recommendation.guidance]
-
-
-def in_part(text: str, *kept: int, source_file: str = PAGE) -> list[RetrievalResult]:
-    """Return some passages of a document, by their places from 0."""
-    found = passages(source_file, text)
-    return [replace(found[place]) for place in kept]
 
 
 def all_citations(recommendation: Recommendation) -> Iterator[CitedLines]:

@@ -1,0 +1,384 @@
+"""Which procedure an incident gets: the linked one, else the one of its name, else what search found best."""
+
+import pytest
+
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.orchestrator.choosing import Evidence as Searched
+from knowledge_rag.orchestrator.choosing import (
+    Place,
+    Wanted,
+    is_called,
+    is_filed,
+    is_of_another,
+    is_superseded,
+    place_for,
+    procedures_at,
+    same_name,
+)
+from knowledge_rag.orchestrator.governing import Governs
+from knowledge_rag.orchestrator.procedures import Why
+from knowledge_rag.orchestrator.recommendation import Strength
+from tests.support.runbooks import actions, advised, alert, outlined, question, section_called
+
+MAIL, DISK = "runbooks/mail.md", "runbooks/disk.md"
+
+
+def page(*sections, title="Mail"):
+    """Return a page with a section for each heading and its text, behind a word of introduction."""
+    return f"# {title}\n\nIt is about {title}.\n\n" + "".join(
+        f"## {head}\n\n{text}\n\n" for head, text in sections
+    )
+
+
+def chosen(recommendation):
+    """Return document and innermost heading of each procedure."""
+    return [(it.source_file, (it.path or ("",))[-1]) for it in recommendation.procedures]
+
+
+class TestByLink:
+    def test_the_linked_page_comes_before_what_search_found_best(self):
+        texts = {
+            MAIL: "# Mail queue is full\n\n- Drain the mail queue that is full.\n",
+            DISK: "# Mail disk\n\n- Add a disk.\n",
+        }
+        plain, linked = (
+            advised(alert("MailQueueIsFull", links=links), texts)
+            for links in ((), ("https://runbooks.example/runbooks/disk.md",))
+        )
+        assert actions(plain) == ["Drain the mail queue that is full."]
+        assert actions(linked) == ["Add a disk."]
+        assert linked.evidence.reasons == ("the alert links this procedure",)
+        assert linked.evidence.strength is Strength.STRONG
+
+    def test_its_anchor_says_which_section_even_against_the_alerts_name(self):
+        texts = {MAIL: page(("MailFull", "- Drain it."), ("Disk", "- Add a disk."))}
+        for link, wanted in (("", "Drain it."), ("mail.md#disk", "Add a disk.")):
+            given = advised(alert("MailFull", links=(link,) if link else ()), texts)
+            assert actions(given) == [wanted]
+
+    def test_an_anchor_that_leads_nowhere_leaves_it_to_the_name(self):
+        texts = {MAIL: page(("MailFull", "- Drain it."), ("Disk", "- Add a disk."))}
+        assert actions(advised(alert("MailFull", links=("mail.md#gone",)), texts)) == ["Drain it."]
+
+    @pytest.mark.parametrize(
+        "heading", ["Disk", "**Disk**", "[Disk](x.md)", "Disk {#disk}", "disk"]
+    )
+    def test_an_anchor_is_a_heading_without_its_marks(self, heading):
+        outline = outlined(page((heading, "- a")))
+        (section,) = [it for it in outline.sections() if it.level == 2]
+        assert is_called(section, "disk")
+        assert is_called(section, "user-content-disk")
+        assert not is_called(section, "disks")
+
+
+class TestByName:
+    @pytest.mark.parametrize(
+        "heading",
+        ["MailFull", "Mail full", "`mail-full`", "Alert MailFull", "MailFull / MailSlow", "3. MailFull (critical)"],
+    )  # fmt: skip
+    def test_a_heading_may_be_the_alerts_name_or_hold_it(self, heading):
+        texts = {MAIL: page(("Disk", "- Mail full: add a disk."), (heading, "- Drain it."))}
+        given = advised(alert("MailFull", description="the mail disk is full"), texts)
+        assert actions(given) == ["Drain it."]
+        assert given.evidence.reasons == ("it is filed under the alert's name",)
+
+    def test_a_heading_may_be_the_end_of_a_longer_name(self):
+        texts = {
+            MAIL: page(
+                ("IngressPodDown", "- Restart the pod."), ("IngressSlow", "- Scale the pod down.")
+            )
+        }
+        assert actions(advised(alert("Default-prod-IngressPodDown"), texts)) == ["Restart the pod."]
+
+    def test_a_heading_may_leave_a_part_open(self):
+        texts = {MAIL: page(("queue-down-<az>", "- Drain it."), ("queue-down", "- Call."))}
+        assert actions(advised(alert("queue-down-eu-west-1a"), texts)) == ["Drain it."]
+
+    def test_a_line_of_the_section_may_name_it(self):
+        text = page(
+            ("Queue", "Alerts: `MailFull`, `MailSlow`\n\n- Drain it."), ("Disk", "- Mail: full.")
+        )
+        assert actions(advised(alert("MailFull"), {MAIL: text})) == ["Drain it."]
+
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            ("runbooks/MailFull.md", "# Too much\n\n## Steps\n\n- Drain it.\n"),
+            ("runbooks/x.md", "---\ntitle: Mail full\n---\n# Too much\n\n## Steps\n\n- Drain it.\n"),
+            ("runbooks/x.md", "---\nalerts: [MailFull]\n---\n# Too much\n\n## Steps\n\n- Drain it.\n"),
+        ],
+    )  # fmt: skip
+    def test_a_page_may_be_filed_under_it(self, name, text):
+        other = "# Mail is full\n\n## Mail\n\n- The full mail: full mail.\n"
+        given = advised(alert("MailFull"), {name: text, DISK: other})
+        assert actions(given) == ["Drain it."]
+        assert given.evidence.strength is Strength.STRONG
+        assert is_filed(outlined(text, name), "mail-full")
+
+    def test_a_heading_of_the_name_comes_before_a_page_of_the_name(self):
+        texts = {
+            "runbooks/mail-full.md": page(("Disk", "- Add a disk."), ("Call", "- Call the team.")),
+            DISK: page(("MailFull", "- Drain it."), title="Disks"),
+        }
+        assert actions(advised(alert("MailFull"), texts)) == ["Drain it."]
+
+    @pytest.mark.parametrize(
+        ("written", "name", "same"),
+        [
+            ("MailFull", "mail-full", True),
+            ("mail_full", "Mail full", True),
+            ("queue-<az>-down", "queue-eu-1-down", True),
+            ("queue-<az>-down", "queue-eu-1-up", False),
+            ("<az>-down", "mail-down", False),
+            ("MailFull", "MailFuller", False),
+            ("", "", False),
+            ("--", "..", False),
+        ],
+    )
+    def test_names_are_one_if_their_letters_and_digits_are(self, written, name, same):
+        assert same_name(written, name) is same
+
+
+class TestOthers:
+    def test_a_section_filed_under_another_alert_is_not_given(self):
+        texts = {MAIL: page(("MailQueueFull", "- Drain it."), ("MailQueueSlow", "- Scale it."))}
+        given = advised(alert("MailQueueGone"), texts)
+        assert given.status is Status.NO_MATCH
+        assert given.reading
+
+    def test_a_place_is_of_another_if_any_title_of_it_is_an_alerts_name(self):
+        outline = outlined(page(("MailQueueFull", "- Drain it.")))
+        place = Place(outline, section_called(outline, "MailQueueFull"))
+        assert is_of_another(place, ("MailQueueGone",))
+        assert not is_of_another(place, ("mail-queue-full",))
+        assert not is_of_another(Place(outline, outline.root), ("MailQueueGone",))
+
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            ("old/mail.md", "# Mail full\n\n- Drop it.\n"),
+            ("runbooks/archive/mail.md", "# Mail full\n\n- Drop it.\n"),
+            ("runbooks/mail.md", "# Mail full (obsolete)\n\n- Drop it.\n"),
+            ("runbooks/mail.md", "# Mail full\n\nSuperseded by [the new one](new.md).\n\n- Drop it.\n"),
+            ("runbooks/mail.md", "# Mail full\n\n> **Note**: this page is out of date.\n\n- Drop it.\n"),
+            ("runbooks/mail.md", "---\ntitle: Mail full (deprecated)\n---\n# Mail full\n\n- Drop it.\n"),
+        ],
+    )  # fmt: skip
+    def test_a_superseded_page_never_gives_steps(self, name, text):
+        assert is_superseded(outlined(text, name))
+        assert advised(alert("MailFull"), {name: text}).guidance == ()
+        given = advised(alert("MailFull"), {name: text, DISK: "# Mail is full\n\n- Drain it.\n"})
+        assert actions(given) == ["Drain it."]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "# Mail full\n\n- Drain it.\n\nThe mail of old clients is deprecated.\n",
+            "# Mail full\n\n- Drain it.\n\n## Notes\n\nThis page was once superseded.\n",
+        ],
+    )
+    def test_a_page_that_speaks_of_old_things_is_not_superseded(self, text):
+        assert not is_superseded(outlined(text, MAIL))
+        assert actions(advised(alert("MailFull"), {MAIL: text}))[0] == "Drain it."
+
+
+REPORT = "---\nincident_id: INC-7\n---\n# Mail was full\n\n## Resolution\n\n- Dropped the mail.\n"
+
+
+class TestReports:
+    def test_never_give_steps_for_an_alert_even_of_its_name(self):
+        given = advised(alert("MailWasFull"), {"postmortems/mail-was-full.md": REPORT})
+        assert given.guidance == ()
+
+    def test_never_give_steps_for_a_question(self):
+        texts = {"postmortems/7.md": REPORT, MAIL: "# Mail is full\n\n- Drain the mail.\n"}
+        assert actions(advised(question("what to do when the mail is full?"), texts)) == [
+            "Drain the mail."
+        ]
+
+    def test_are_given_where_a_question_asks_for_them(self):
+        texts = {"postmortems/7.md": REPORT, MAIL: "# Mail is full\n\n- Drain the mail.\n"}
+        given = advised(question("what did we do last time when the mail was full?"), texts)
+        assert actions(given) == ["Dropped the mail."]
+
+
+WHOLE = (
+    "# Mail queue\n\n## Symptoms\n\n- Mail waits.\n\n## Diagnosis\n\n1. Look.\n\n"
+    "## Resolution\n\n1. Drain it.\n\n## Verification\n\n- No mail waits.\n\n## Rollback\n\n- Undo it.\n"
+)
+
+
+class TestHowMuchOfThePage:
+    def test_a_page_about_one_matter_is_given_whole_in_its_order(self):
+        given = advised(question("mail waits in the queue"), {MAIL: WHOLE})
+        assert actions(given) == ["Look.", "Drain it.", "No mail waits.", "Undo it."]
+        assert chosen(given) == [(MAIL, "")]
+
+    @pytest.mark.parametrize("number", ["2.", "2)", "Step 2:", "step 2", "2"])
+    def test_numbered_headings_are_steps_of_one_matter(self, number):
+        text = page(("1. See the logs", "- See them."), (f"{number} Mail queue", "- Drain it."))
+        given = advised(question("the mail queue grows"), {MAIL: text})
+        assert actions(given) == ["See them.", "Drain it."]
+
+    def test_of_a_page_about_several_matters_the_one_that_fits_is_given(self):
+        text = page(
+            ("Bounces", "- See who bounces."),
+            ("Queue of mail grows", "- Drain it.\n- Restart it."),
+            ("Disk of mail", "- Add a disk."),
+        )
+        given = advised(question("the queue of mail grows"), {MAIL: text})
+        assert actions(given) == ["Drain it.", "Restart it."]
+        assert chosen(given) == [(MAIL, "Queue of mail grows")]
+
+    def test_a_part_of_a_matter_brings_the_whole_matter(self):
+        text = page(
+            ("Queue grows", "### Check\n\n- Look at the mail.\n\n### Fix\n\n- Drain it."),
+            ("Disk is slow", "- Add a disk."),
+        )
+        for words in ("look at the mail when the queue grows", "drain the mail queue"):
+            assert actions(advised(question(words), {MAIL: text})) == [
+                "Look at the mail.",
+                "Drain it.",
+            ]
+
+    def test_its_pages_warnings_come_with_a_section(self):
+        text = (
+            "# Mail\n\n> **Warning**: never drop the queue.\n\nYou need the admin role.\n\n"
+            "Mail is nice.\n\n## Queue grows\n\n- Drain it.\n- Start it.\n\n## Disk\n\n- Add one.\n"
+        )
+        given = advised(question("the queue grows"), {MAIL: text})
+        told = [
+            [guard.text for guard in step.guards if guard.kind is not Governs.NOTE]
+            for step in given.guidance
+        ]
+        assert told == [["**Warning**: never drop the queue.", "You need the admin role."]] * 2
+
+    def test_the_verification_beside_it_comes_along(self):
+        text = page(
+            ("Queue grows", "- Drain it."),
+            ("Disk is slow", "- Add a disk."),
+            ("Verification", "- No mail waits."),
+        )
+        given = advised(question("the queue grows"), {MAIL: text})
+        assert actions(given) == ["Drain it.", "No mail waits."]
+        assert chosen(given) == [(MAIL, "Queue grows"), (MAIL, "Verification")]
+
+    def test_the_verification_of_another_matter_does_not(self):
+        text = page(
+            ("Queue grows", "- Drain it."),
+            ("Disk is slow", "- Add a disk.\n\n### Verification\n\n- The disk is fast."),
+        )
+        assert actions(advised(question("the queue grows"), {MAIL: text})) == ["Drain it."]
+
+    def test_a_section_that_is_not_written_yet_gives_nothing_of_others(self):
+        text = page(("MailFull", "TODO"), ("MailSlow", "- Restart it."))
+        given = advised(alert("MailFull"), {MAIL: text})
+        assert given.guidance == ()
+        assert given.status is Status.NO_MATCH
+
+    @pytest.mark.parametrize("heading", ["What not to do", "Old procedure"])
+    def test_a_section_of_what_must_not_be_done_is_never_given(self, heading):
+        text = page((heading, "- Drop the mail queue that grows."), ("Disk", "- Add a disk."))
+        given = advised(question("drop the mail queue that grows"), {MAIL: text})
+        assert "Drop the mail queue that grows." not in actions(given)
+
+
+class TestLinksInAPage:
+    def test_a_section_that_a_step_goes_on_in_is_given_behind_it(self):
+        text = page(
+            ("Queue grows", "1. Drain it.\n2. Go to [the disk](#disk-is-slow)."),
+            ("Disk is slow", "- Add a disk."),
+            ("Bounces", "- See who bounces."),
+        )
+        given = advised(question("the queue grows"), {MAIL: text})
+        assert actions(given)[0] == "Drain it."
+        assert actions(given)[2:] == ["Add a disk."]
+        assert chosen(given) == [(MAIL, "Queue grows"), (MAIL, "Disk is slow")]
+
+    def test_a_section_may_be_named_in_quotation_marks(self):
+        text = page(
+            ("Queue grows", "1. Follow “Disk is slow”."), ("Disk is slow", "- Add a disk."),
+            ("Bounces", "- See who bounces."),
+        )  # fmt: skip
+        assert actions(advised(question("the queue grows"), {MAIL: text}))[1:] == ["Add a disk."]
+
+    def test_sections_that_go_on_in_each_other_are_given_once(self):
+        text = page(
+            ("Queue grows", "1. Go to [the disk](#disk-is-slow)."),
+            ("Disk is slow", "1. Go to [the queue](#queue-grows)."),
+            ("Bounces", "- See who bounces."),
+        )
+        given = advised(question("the queue grows"), {MAIL: text})
+        assert chosen(given) == [(MAIL, "Queue grows"), (MAIL, "Disk is slow")]
+
+    def test_a_section_that_goes_on_in_itself_is_given_once(self):
+        text = page(("Queue grows", "1. Drain it, then [again](#queue-grows)."), ("Disk", "- Add."))
+        assert chosen(advised(question("the queue grows"), {MAIL: text})) == [(MAIL, "Queue grows")]
+
+
+OTHER_PAGE = page(("Disk is slow", "- Add a disk."), ("Disk is full", "- Empty it."), title="Disk")
+
+
+class TestLinksToOtherPages:
+    def test_a_section_of_another_page_is_given_behind_it(self):
+        text = page(("Queue grows", "1. Go to [the disk](disk.md#disk-is-slow)."), ("B", "- b"))
+        given = advised(question("the queue grows"), {MAIL: text, DISK: OTHER_PAGE})
+        assert chosen(given) == [(MAIL, "Queue grows"), (DISK, "Disk is slow")]
+        assert given.evidence.strength is Strength.PARTIAL  # search found it
+
+    def test_one_that_can_not_be_retrieved_is_named(self):
+        text = page(("QueueGrowing", "1. Go to [the disk](gone.md#disk-is-slow)."), ("B", "- b"))
+        given = advised(alert("QueueGrowing"), {MAIL: text})
+        (left,) = given.procedures[0].not_shown
+        assert (left.source_file, left.why, left.heading) == (
+            "runbooks/gone.md",
+            Why.ELSEWHERE,
+            "disk-is-slow",
+        )
+        assert given.procedures[0].complete is False
+        assert given.evidence.strength is not Strength.STRONG
+
+
+class TestQuestions:
+    def test_of_undoing_get_the_section_that_undoes(self):
+        for words in ("how do I undo it for the mail queue?", "put the mail queue back"):
+            assert actions(advised(question(words), {MAIL: WHOLE}))[0] == "Undo it."
+
+    def test_of_whether_it_is_over_get_the_section_that_verifies(self):
+        given = advised(question("how do I know that the mail queue is fixed?"), {MAIL: WHOLE})
+        assert actions(given)[0] == "No mail waits."
+
+    def test_of_whom_to_call_get_the_contacts(self):
+        text = page(
+            ("Queue grows", "- Drain the mail."), ("Disk", "- Add a disk."), ("Escalation", "- Call Ann."),
+        )  # fmt: skip
+        given = advised(question("whom should I call for the mail?"), {MAIL: text})
+        assert actions(given) == ["Call Ann."]
+
+    def test_what_an_alert_says_is_no_question(self):
+        incident = alert("MailQueue", description="undo it, who to call, how do I know it is over")
+        assert actions(advised(incident, {MAIL: WHOLE})) == [
+            "Look.",
+            "Drain it.",
+            "No mail waits.",
+            "Undo it.",
+        ]
+
+
+def test_without_documents_there_is_no_place():
+    assert place_for(Wanted(("MailFull",), "mail"), [], Searched()) is None
+
+
+def test_a_place_that_says_nothing_to_do_gives_no_procedure():
+    outline = outlined("# Mail\n\nIt is nice.\n\n## Symptoms\n\n- Mail waits.\n")
+    wanted = Wanted((), "mail")
+    place = place_for(wanted, [outline], Searched())
+    assert procedures_at(place, wanted) == []
+
+
+def test_it_is_the_same_for_the_same():
+    text = page(("Queue grows", "- Drain it."), ("Disk", "- Add a disk."))
+    first, second = (
+        advised(question("the mail queue grows"), {MAIL: text, DISK: text}) for _ in range(2)
+    )
+    assert first == second
