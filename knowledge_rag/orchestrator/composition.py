@@ -22,7 +22,7 @@ from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.answer import read_answer
 from knowledge_rag.orchestrator.linked import called_alike, followed, words_of_link
-from knowledge_rag.orchestrator.planning import Plan, plan_of
+from knowledge_rag.orchestrator.planning import plan_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why
 from knowledge_rag.orchestrator.recommendation import (
     MAX_SIMILAR,
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.answer import Answer, Part
     from knowledge_rag.orchestrator.findings import Findings
     from knowledge_rag.orchestrator.incident import Incident
+    from knowledge_rag.orchestrator.planning import Plan
 
 INCIDENT_ID: Final = "incident_id"
 
@@ -127,7 +128,7 @@ def state(incident: Incident, findings: Findings, advisor: str) -> Recommendatio
         wording.reasoned(len(steps), files, evidence.reasons),
         guidance=tuple(steps),
         similar_incidents=tuple(similar),
-        confidence=confidence_of(evidence, incident, plan, sections),
+        confidence=confidence_of(evidence, incident, plan),
         warnings=_bounded(warnings),
         advisor=advisor,
         procedures=tuple(sections),
@@ -249,7 +250,7 @@ class _Composer:
         said = len(self.steps) + len(self.similar) + len(self._answer.uncited)
         stated: list[Step | SimilarIncident] = [*self.steps, *self.similar]
         backed = sum(it.support is not Verdict.UNSUPPORTED for it in stated)
-        confidence = confidence_of(evidence, self._incident, used, left_out) * backed / said
+        confidence = confidence_of(evidence, self._incident, used) * backed / said
         files = list(dict.fromkeys(it.citations[0].citation.source_file for it in self.steps))
         return Recommendation(
             Status.OK,
@@ -294,7 +295,7 @@ class _Composer:
                     Section(it.source_file, it.path, it.kind, first, last, left, complete, it.alert)
                 )
             blocks.append(replace(block, procedures=tuple(used), why=block.why if used else ""))
-        return Plan(tuple(blocks)), sections
+        return replace(self._plan, blocks=tuple(blocks)), sections
 
     def nothing(self, advisor: str) -> Recommendation:
         """Give the recommendation of an answer that kept none, though there was evidence."""

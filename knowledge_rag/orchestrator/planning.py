@@ -104,9 +104,11 @@ class Plan:
 
     Args:
         blocks: one for each alert.
+        whole: documents of which every passage is known; of any other one, more may belong to a procedure.
     """
 
     blocks: tuple[Block, ...] = ()
+    whole: frozenset[str] = frozenset()
 
     @property
     def procedures(self) -> tuple[Procedure, ...]:
@@ -170,7 +172,8 @@ def plan_of(incident: Incident, findings: Findings, floors: Floors | None = None
     """
     outlines = _outlines(findings)
     return Plan(
-        tuple(_block(member, incident, findings, outlines, floors) for member in members(incident))
+        tuple(_block(member, incident, findings, outlines, floors) for member in members(incident)),
+        frozenset(name for name, outline in outlines.items() if outline.whole),
     )
 
 

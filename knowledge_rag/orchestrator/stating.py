@@ -174,6 +174,13 @@ FOUND_MOST: Final = 0.75
 """Bounds of the confidence in what search found, by the share of the incident's words that it holds."""
 ENOUGH_WORDS: Final = 0.5
 """Share of the incident's words that a procedure must hold, or the evidence for it is thin."""
+MISSING: Final = (
+    "part of it is not shown",
+    "its document could not be retrieved whole",
+    "not every alert of the group is documented",
+    "a query could not be answered",
+)
+"""Why evidence is partial whatever it rests on: something is missing, or may be."""
 
 
 def evidence_of(
@@ -200,14 +207,13 @@ def evidence_of(
             else f"it holds only {held:.0%} of the words of the question: check that it fits"
         )
         partial, thin = True, held < ENOUGH_WORDS
-    for wrong, reason in (
-        (any(not it.complete for it in sections), "part of it is not shown"),
-        (
-            any(block.alert and not block.procedures for block in plan.blocks),
-            "not every alert of the group is documented",
-        ),
-        (bool(findings.failures), "a query could not be answered"),
-    ):
+    wrongs = (
+        any(not it.complete for it in sections),
+        any(it.source_file not in plan.whole for it in sections),
+        any(block.alert and not block.procedures for block in plan.blocks),
+        bool(findings.failures),
+    )
+    for wrong, reason in zip(wrongs, MISSING, strict=True):
         if wrong:
             reasons.append(reason)
             partial = True
@@ -232,21 +238,13 @@ def held_of(incident: Incident, plan: Plan) -> float:
     return len(told & held) / len(told) if told else 0.0
 
 
-def confidence_of(
-    evidence: Evidence, incident: Incident, plan: Plan, sections: Sequence[Section]
-) -> float:
+def confidence_of(evidence: Evidence, incident: Incident, plan: Plan) -> float:
     """Return the confidence, 0..1, two decimals; at most MAX_INCOMPLETE where anything is missing."""
     whys = {block.why for block in plan.blocks if block.procedures}
     found = FOUND_LEAST + (FOUND_MOST - FOUND_LEAST) * held_of(incident, plan)
     figure = min((CONFIDENCE.get(why, found) for why in whys), default=FOUND_LEAST)
-    known = {"the alert links this procedure", "it is filed under the alert's name"}
-    whole = all(it.complete for it in sections) and set(evidence.reasons) <= known
-    return round(
-        figure
-        if whole or ("found" in whys and all(it.complete for it in sections))
-        else min(figure, MAX_INCOMPLETE),
-        2,
-    )
+    is_missing = bool(set(evidence.reasons) & set(MISSING))
+    return round(min(figure, MAX_INCOMPLETE) if is_missing else figure, 2)
 
 
 # earlier incidents
