@@ -60,6 +60,7 @@ _TABLE_HEAD: Final = re.compile(r"[^\n]*\|[^\n]*\n[ \t|:-]*-[ \t|:-]*")
 _SPECIAL: Final = re.compile(r"^(\d{1,9})?(?=[.)])|^(?=[-+=>#])|(?=[\\`*_\[\]<|~&])")
 """The places in a line of plain text where markup could begin."""
 _MARKDOWN: Final = (".md", ".markdown", ".mdx", ".html", ".htm")
+_HEADING: Final = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*")
 _OWN_LABEL: Final = re.compile(r"\W*(?:warning|caution|danger|attention)\b\W*?[:!]", re.IGNORECASE)
 """How a caution begins that its author has labelled."""
 _NUMBER: Final = re.compile(r"(\d{1,9})[.)]")
@@ -246,7 +247,9 @@ def _step(step: Step, before: Step | None, mark: str, ledger: Ledger) -> Iterato
 def _guard(guard: Guard, ledger: Ledger) -> Iterator[Piece]:
     label = "" if _OWN_LABEL.match(guard.text) else LABELS[guard.kind]
     words = textwrap.dedent(guard.text).strip("\n")
-    if not is_markdown(guard.citations[0].citation.source_file):
+    if heading := _HEADING.fullmatch(words):
+        words = f"**{heading[1]}**"
+    elif not is_markdown(guard.citations[0].citation.source_file):
         words = _plain(words)
     elif "\n" not in words and _TABLE_ROW.match(words):
         words = words.strip("| \t")

@@ -248,3 +248,8 @@ def test_each_reference_is_a_piece_with_its_lines():
         (3, f"[Source: {FILE}, lines 3-3]"),
         (7, f"[Source: {FILE}, lines 7-7]"),
     ]
+
+
+def test_a_heading_of_another_section_is_no_heading_in_a_quote():
+    shown = html(step(guards=(guard("## Rollback ##", Governs.NOTE),)))
+    assert "<blockquote>\n<p><strong>Rollback</strong> {3-3}</p>" in shown
