@@ -128,7 +128,7 @@ def state(incident: Incident, findings: Findings, advisor: str) -> Recommendatio
         wording.reasoned(len(steps), files, evidence.reasons),
         guidance=tuple(steps),
         similar_incidents=tuple(similar),
-        confidence=confidence_of(evidence, incident, plan),
+        confidence=confidence_of(incident, plan, sections, findings),
         warnings=_bounded(warnings),
         advisor=advisor,
         procedures=tuple(sections),
@@ -250,7 +250,7 @@ class _Composer:
         said = len(self.steps) + len(self.similar) + len(self._answer.uncited)
         stated: list[Step | SimilarIncident] = [*self.steps, *self.similar]
         backed = sum(it.support is not Verdict.UNSUPPORTED for it in stated)
-        confidence = confidence_of(evidence, self._incident, used) * backed / said
+        confidence = confidence_of(self._incident, used, left_out, self._findings) * backed / said
         files = list(dict.fromkeys(it.citations[0].citation.source_file for it in self.steps))
         return Recommendation(
             Status.OK,

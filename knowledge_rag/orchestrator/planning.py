@@ -87,6 +87,7 @@ class Block:
         unknown: words of the incident that nothing found holds.
         looked_up: whether it was searched for.
         elsewhere: sections of other documents that the procedures say to go to.
+        score: of the document's best passage, where the search's scale is known; else ``None``.
     """
 
     alert: str = ""
@@ -96,6 +97,7 @@ class Block:
     unknown: tuple[str, ...] = ()
     looked_up: bool = True
     elsewhere: tuple[Elsewhere, ...] = ()
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +106,11 @@ class Plan:
 
     Args:
         blocks: one for each alert.
-        whole: documents of which every passage is known; of any other one, more may belong to a procedure.
+        cut_off: documents whose rest could not be retrieved, so that warnings and steps may be missing.
     """
 
     blocks: tuple[Block, ...] = ()
-    whole: frozenset[str] = frozenset()
+    cut_off: frozenset[str] = frozenset()
 
     @property
     def procedures(self) -> tuple[Procedure, ...]:
@@ -171,10 +173,17 @@ def plan_of(incident: Incident, findings: Findings, floors: Floors | None = None
         floors: of the search's scores, if they are known.
     """
     outlines = _outlines(findings)
-    return Plan(
-        tuple(_block(member, incident, findings, outlines, floors) for member in members(incident)),
-        frozenset(name for name, outline in outlines.items() if outline.whole),
-    )
+    blocks = (_block(it, incident, findings, outlines, floors) for it in members(incident))
+    answered = {it.query.source_file for it in findings.completions if _is_answered(it)}
+    return Plan(tuple(blocks), frozenset(outlines.keys() - answered))
+
+
+def _is_answered(it: Asked) -> bool:
+    """Whether a completion gave all of a document, or as much of a long one as it asked for."""
+    results = it.outcome.results
+    is_full = len(results) == it.query.max_results
+    of_it = all(result.citation.source_file == it.query.source_file for result in results)
+    return is_whole_document(it.query, it.outcome) or (is_full and of_it)
 
 
 def _asked_for(member: Incident, incident: Incident, asked: Sequence[Asked]) -> list[Asked]:
@@ -275,7 +284,8 @@ def _block(
         if procedures and _is_about(place, procedures, wanted, asked, floors):
             elsewhere = links_out(place.outline, procedures[0])
             given = _with_elsewhere(procedures, elsewhere, outlines, alert)
-            return Block(alert, given, place.why, elsewhere=tuple(elsewhere))
+            score = _score(place, asked) if floors else None
+            return Block(alert, given, place.why, elsewhere=tuple(elsewhere), score=score)
     reading = [result.citation for result in asked[0].outcome.results[:MAX_READING]]
     return Block(alert, reading=tuple(reading), unknown=_unknown(member, results))
 
@@ -316,15 +326,7 @@ def _is_about(
     """
     if place.why != "found":
         return True
-    score = max(
-        (
-            result.relevance_score or 0.0
-            for it in asked
-            for result in it.outcome.results
-            if result.citation.source_file == place.outline.source_file
-        ),
-        default=0.0,
-    )
+    score = _score(place, asked)
     if not wanted.is_alert:
         least = floors.question if floors else 0.0
         return score >= least and not _unheard_of(wanted.text, asked)
@@ -335,6 +337,17 @@ def _is_about(
     if floors is None:
         return named
     return score >= (floors.alert if named else floors.sure)
+
+
+def _score(place: Place, asked: Sequence[Asked]) -> float:
+    """Return the best score of a passage of a place's document; 0 where there is none."""
+    scores = (
+        result.relevance_score or 0.0
+        for it in asked
+        for result in it.outcome.results
+        if result.citation.source_file == place.outline.source_file
+    )
+    return max(scores, default=0.0)
 
 
 def _words_held(place: Place, procedures: Sequence[Procedure]) -> set[str]:

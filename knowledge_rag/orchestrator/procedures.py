@@ -222,15 +222,10 @@ def procedure_of(
     items, not_shown = collector.settled()
     if not items:
         return None
-    last = max(section.end, section.start)
     not_shown += [
         NotShown(outline.source_file, a, b, Why.NOT_RETRIEVED, section.heading)
-        for a, b in outline.gaps(section.start, last)
+        for a, b in _unknown(outline, section)
     ]
-    if not outline.whole and _may_go_on(outline, section):
-        not_shown.append(
-            NotShown(outline.source_file, last + 1, last + 1, Why.NOT_RETRIEVED, section.heading)
-        )
     if len(items) > MAX_ITEMS:
         cut = items[MAX_ITEMS:]
         heading = cut[0].path[-1] if cut[0].path else ""
@@ -243,9 +238,18 @@ def procedure_of(
     return Procedure(outline.source_file, section.path, kind, tuple(items), tuple(not_shown), alert)
 
 
-def _may_go_on(outline: Outline, section: Section) -> bool:
-    """Whether what was retrieved ends with the section, so that more of it may follow."""
-    return max(outline.lines) <= section.end
+def _unknown(outline: Outline, section: Section) -> Iterator[tuple[int, int]]:
+    """Yield the line ranges that may hold more of a section, up to the heading behind it.
+
+    The last range is open where nothing behind the section is known: its end is its start.
+    """
+    if outline.whole:
+        return
+    last = max(section.end, section.start)
+    behind = min((it.start for it in outline.sections() if it.start > last), default=0)
+    yield from outline.gaps(section.start, behind - 1 if behind else last)
+    if not behind:
+        yield last + 1, last + 1
 
 
 def _kind_of(section: Section) -> Kind | None:

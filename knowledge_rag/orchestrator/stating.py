@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.orchestrator.findings import Findings
     from knowledge_rag.orchestrator.incident import Incident
-    from knowledge_rag.orchestrator.outline import Block, Outline
-    from knowledge_rag.orchestrator.planning import Plan
+    from knowledge_rag.orchestrator.outline import Block as Lines
+    from knowledge_rag.orchestrator.outline import Outline
+    from knowledge_rag.orchestrator.planning import Block, Plan
     from knowledge_rag.orchestrator.procedures import Item, Procedure
 
 MAX_PAST: Final = 3
@@ -167,20 +168,12 @@ def _step(procedure: Procedure, item: Item, number: int, citer: Citer) -> Step |
     )
 
 
-CONFIDENCE: Final = {"linked": 0.95, "named": 0.9}
-"""Confidence in what the alert links, and in what is filed under its name."""
-FOUND_LEAST: Final = 0.2
+CONFIDENCE: Final = {"linked": 0.85, "named": 0.8}
+"""Confidence in what the alert links, and in what is filed under its name; a good score adds a tenth."""
 FOUND_MOST: Final = 0.75
-"""Bounds of the confidence in what search found, by the share of the incident's words that it holds."""
-ENOUGH_WORDS: Final = 0.5
-"""Share of the incident's words that a procedure must hold, or the evidence for it is thin."""
-MISSING: Final = (
-    "part of it is not shown",
-    "its document could not be retrieved whole",
-    "not every alert of the group is documented",
-    "a query could not be answered",
-)
-"""Why evidence is partial whatever it rests on: something is missing, or may be."""
+"""Confidence in what search found at most: its score, or the share of the incident's words that it holds."""
+ENOUGH: Final = 0.45
+"""Score, or share of words, under which the evidence for what search found is thin."""
 
 
 def evidence_of(
@@ -189,44 +182,45 @@ def evidence_of(
     """Return how good the evidence is, and why.
 
     Strong is a procedure that the alert links or that is filed under its name, and that is whole; thin is one that
-    search found and that holds less than ENOUGH_WORDS of the incident's words; anything else is partial.
+    search found with a score, or a share of the incident's words, under ENOUGH; anything else is partial.
     """
+    blocks = [block for block in plan.blocks if block.procedures]
+    whys = {block.why for block in blocks}
     reasons: list[str] = []
-    whys = {block.why for block in plan.blocks if block.procedures}
-    partial = not whys
     if "linked" in whys:
         reasons.append("the alert links this procedure")
     if "named" in whys:
         reasons.append("it is filed under the alert's name")
-    thin = False
-    if "found" in whys:
-        held = held_of(incident, plan)
-        reasons.append(
-            f"search found it: it holds {held:.0%} of the words of the question"
-            if held >= ENOUGH_WORDS
-            else f"it holds only {held:.0%} of the words of the question: check that it fits"
-        )
-        partial, thin = True, held < ENOUGH_WORDS
-    wrongs = (
-        any(not it.complete for it in sections),
-        any(it.source_file not in plan.whole for it in sections),
-        any(block.alert and not block.procedures for block in plan.blocks),
-        bool(findings.failures),
-    )
-    for wrong, reason in zip(wrongs, MISSING, strict=True):
-        if wrong:
-            reasons.append(reason)
-            partial = True
-    strength = Strength.THIN if thin else Strength.PARTIAL if partial else Strength.STRONG
-    return Evidence(strength, tuple(reasons))
+    thin = any(block.why == "found" and _fit(block, incident) < ENOUGH for block in blocks)
+    if thin:
+        reasons.append("search found it, and it may be about something else: check that it fits")
+    elif "found" in whys:
+        reasons.append("search found it; it is not filed under an alert's name")
+    missing = list(_missing(plan, sections, findings))
+    strong = bool(whys) and "found" not in whys and not missing
+    strength = Strength.THIN if thin else Strength.STRONG if strong else Strength.PARTIAL
+    return Evidence(strength, (*reasons, *missing))
 
 
-def held_of(incident: Incident, plan: Plan) -> float:
-    """Return the share of the incident's words that the procedures and their headings hold, 0..1."""
+def _missing(plan: Plan, sections: Sequence[Section], findings: Findings) -> Iterator[str]:
+    if any(not it.complete for it in sections):
+        yield "part of it is not shown"
+    if any(it.source_file in plan.cut_off for it in plan.procedures):
+        yield "the rest of its document could not be retrieved"
+    if any(block.alert and not block.procedures for block in plan.blocks):
+        yield "not every alert of the group is documented"
+    if findings.failures:
+        yield "a query could not be answered"
+
+
+def _fit(block: Block, incident: Incident) -> float:
+    """Return how well what search found fits the incident, 0..1."""
+    if block.score is not None:
+        return min(block.score, 1.0)
     told = told_of(incident)
     held = words_of(
         text
-        for it in plan.procedures
+        for it in block.procedures
         for text in (
             *it.path,
             it.source_file,
@@ -238,13 +232,19 @@ def held_of(incident: Incident, plan: Plan) -> float:
     return len(told & held) / len(told) if told else 0.0
 
 
-def confidence_of(evidence: Evidence, incident: Incident, plan: Plan) -> float:
+def confidence_of(
+    incident: Incident, plan: Plan, sections: Sequence[Section], findings: Findings
+) -> float:
     """Return the confidence, 0..1, two decimals; at most MAX_INCOMPLETE where anything is missing."""
-    whys = {block.why for block in plan.blocks if block.procedures}
-    found = FOUND_LEAST + (FOUND_MOST - FOUND_LEAST) * held_of(incident, plan)
-    figure = min((CONFIDENCE.get(why, found) for why in whys), default=FOUND_LEAST)
-    is_missing = bool(set(evidence.reasons) & set(MISSING))
-    return round(min(figure, MAX_INCOMPLETE) if is_missing else figure, 2)
+    figures = []
+    for block in plan.blocks:
+        if block.procedures:
+            fit = _fit(block, incident)
+            base = CONFIDENCE.get(block.why)
+            figures.append(min(fit, FOUND_MOST) if base is None else base + 0.1 * fit)
+    figure = min(figures, default=0.0)
+    missing = any(_missing(plan, sections, findings))
+    return round(min(figure, MAX_INCOMPLETE) if missing else figure, 2)
 
 
 # earlier incidents
@@ -282,7 +282,7 @@ def similar_of(incident: Incident, findings: Findings, citer: Citer) -> list[Sim
     return similar[:MAX_PAST]
 
 
-def _resolution(outline: Outline) -> Iterator[Block]:
+def _resolution(outline: Outline) -> Iterator[Lines]:
     """Yield the blocks of a report's sections that say how the incident was resolved."""
     for section in outline.sections():
         if kind_told(section.heading) is Kind.RESOLUTION and section.level:
