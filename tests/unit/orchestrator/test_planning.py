@@ -1,0 +1,283 @@
+"""From what search found to procedures: which documents are completed, and what is about the incident at all."""
+
+import asyncio
+
+import pytest
+
+from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
+from knowledge_rag.core.retrieval import Query, degraded
+from knowledge_rag.orchestrator.consultation import MAX_ALERTS, consult, look_up
+from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.planning import (
+    COMPLETION_RESULTS,
+    MAX_COMPLETED,
+    MAX_READING,
+    Floors,
+    Plan,
+    documents_to_complete,
+    plan_of,
+)
+from knowledge_rag.orchestrator.procedures import Why
+from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, Concern, Strength
+from tests.support.runbooks import (
+    Search,
+    actions,
+    advised,
+    alert,
+    assert_cites_exactly,
+    passages,
+    question,
+)
+
+MAIL, DISK = "runbooks/mail.md", "runbooks/disk.md"
+QUEUE = (
+    "# Mail\n\n> **Warning**: never drop the queue.\n\n## QueueGrowing\n\n1. Drain it.\n2. Start it.\n\n"
+    "## BouncesGrowing\n\n- See who bounces, the queue is growing.\n\n## Escalation\n\n- Call Ann.\n"
+)
+LISTED = "".join(f"{n}. Drain part {n} of the growing queue {'x' * 60}\n" for n in range(1, 90))
+LONG = f"# Mail\n\n## QueueGrowing\n\n{LISTED}\n## Other\n\n- Call.\n"
+
+
+class Part(Search):
+    """Finds only some passages, and answers a query for one document as it is told to."""
+
+    def __init__(self, texts, keep=lambda _: True, complete=None):
+        super().__init__(texts)
+        self.keep, self.complete = keep, complete
+
+    async def retrieve(self, query):
+        if query.source_file and self.complete is not None:
+            return self.complete
+        outcome = await super().retrieve(query)
+        kept = outcome.results if query.source_file else tuple(filter(self.keep, outcome.results))
+        return RetrievalOutcome(Status.OK if kept else Status.NO_MATCH, kept)
+
+
+def completions(search):
+    return [query.source_file for query in search.asked if query.source_file]
+
+
+def looked_up(incident, search):
+    return asyncio.run(look_up(incident, search))
+
+
+def asked(*results):
+    return Findings((Asked(Query("mail"), RetrievalOutcome(Status.OK, tuple(results))),))
+
+
+class TestCompleting:
+    @pytest.mark.parametrize("documents", [1, MAX_COMPLETED, 9])
+    def test_at_most_three_documents_are_completed(self, documents):
+        texts = {f"runbooks/{n}.md": "# Mail queue\n\n- Drain it.\n" for n in range(documents)}
+        search = Search(texts)
+        looked_up(question("the mail queue grows"), search)
+        assert len(completions(search)) == min(documents, MAX_COMPLETED)
+
+    def test_a_completion_asks_for_all_passages_of_one_document(self):
+        search = Search({MAIL: QUEUE})
+        looked_up(alert("QueueGrowing"), search)
+        (query,) = [it for it in search.asked if it.source_file]
+        assert (query.source_file, query.max_results) == (MAIL, COMPLETION_RESULTS)
+
+    def test_where_a_page_is_filed_under_the_alert_no_other_one_is_completed(self):
+        texts = {MAIL: QUEUE, DISK: "# Growing queue\n\n- The queue is growing.\n"}
+        search = Search(texts)
+        looked_up(alert("QueueGrowing"), search)
+        assert completions(search) == [MAIL]
+
+    def test_a_linked_document_comes_first(self):
+        found = [*passages(DISK, "# Disk\n\n- a\n"), *passages(MAIL, QUEUE)]
+        linked = alert("QueueGrowing", links=("runbooks/mail.md",))
+        assert documents_to_complete(linked, asked(*found).asked)[0] == MAIL
+
+    def test_a_report_of_an_earlier_incident_is_not_completed(self):
+        found = passages("postmortems/1.md", "# Mail queue\n\n## Resolution\n\n- Dropped it.\n")
+        incident = question("the mail queue grows")
+        assert documents_to_complete(incident, asked(*found).asked) == []
+
+    def test_only_the_passages_that_a_procedure_needs_stay_in_the_ledger(self):
+        search = Part({MAIL: QUEUE}, keep=lambda it: "Drain" in it.content)
+        findings = looked_up(alert("QueueGrowing"), search)
+        kept = {entry.citation.start_line for entry in findings.ledger.entries}
+        # the warning above the section and the section itself, and nothing of the others
+        assert kept == {1, 5}
+
+    def test_a_procedure_is_whole_though_search_found_one_passage_of_it(self):
+        search = Part({MAIL: LONG}, keep=lambda it: "part 40 " in it.content)
+        given = asyncio.run(consult(alert("QueueGrowing"), search))
+        assert len(given.recommendation.guidance) == 89
+        assert given.recommendation.evidence.strength is Strength.STRONG
+        assert_cites_exactly(given, {MAIL: LONG})
+
+
+class TestAnIncompleteDocument:
+    @pytest.mark.parametrize(
+        "completed",
+        [
+            degraded(Reason.TIMEOUT),
+            RetrievalOutcome(Status.NO_MATCH),
+            RetrievalOutcome(Status.OK, tuple(passages(DISK, "# Disk\n\n- Add a disk.\n"))),
+        ],
+        ids=["times out", "finds nothing", "gives another document"],
+    )
+    def test_names_the_steps_that_are_not_shown_and_is_never_strong(self, completed):
+        search = Part({MAIL: LONG}, lambda it: "part 40 " in it.content, completed)
+        given = asyncio.run(consult(alert("QueueGrowing"), search)).recommendation
+        assert given.status is Status.OK
+        assert actions(given)
+        assert not any("Add a disk" in said for said in actions(given))
+        (procedure,) = given.procedures
+        assert not procedure.complete
+        assert {it.why for it in procedure.not_shown} == {Why.NOT_RETRIEVED}
+        assert Concern.NOT_SHOWN in {warned.kind for warned in given.warnings}
+        assert given.evidence.strength is not Strength.STRONG
+        assert given.confidence <= MAX_INCOMPLETE
+
+
+class TestNearMisses:
+    def test_a_section_of_another_alert_is_offered_as_reading_and_no_step(self):
+        given = advised(
+            alert("QueueGrowingSlowly"), {MAIL: QUEUE.replace("Growing", "GrowingFast")}
+        )
+        assert (given.status, given.guidance) == (Status.NO_MATCH, ())
+        assert given.reading
+        assert len(given.reading) <= MAX_READING
+
+    def test_an_alert_needs_most_of_its_names_words(self):
+        text = "# Queue\n\nIt is here.\n\n## Queue of mail\n\n- Drain the queue.\n"
+        assert advised(alert("QueueOfMail"), {MAIL: text}).guidance
+        missed = advised(alert("RedisQueueReplicaBroken", title="queue of mail"), {MAIL: text})
+        assert missed.status is Status.NO_MATCH
+
+    def test_the_words_that_nothing_holds_are_named(self):
+        text = "# Queue\n\nIt is here.\n\n## Queue of mail\n\n- Drain the queue.\n"
+        given = advised(Incident(alert_name="Redis replica of queue broken"), {MAIL: text})
+        assert given.status is Status.NO_MATCH
+        assert given.unknown == ("Redis", "replica", "broken")
+        assert given.reasoning == (
+            f"The closest page is {MAIL}, and nothing found mentions Redis, replica and broken."
+        )
+
+    def test_a_question_about_a_thing_that_nothing_mentions_gets_no_steps(self):
+        text = "# Queue of mail\n\n- Drain the queue.\n"
+        assert advised(question("the queue of mail grows"), {MAIL: text}).guidance
+        given = advised(question("the queue of Kafka grows"), {MAIL: text})
+        assert given.status is Status.NO_MATCH
+        assert "Kafka" in given.unknown
+
+    def test_a_document_that_only_describes_gives_no_steps(self):
+        text = "# Queue of mail\n\nIt is nice.\n\n## Symptoms\n\n- The queue grows.\n"
+        given = advised(question("the queue of mail grows"), {MAIL: text})
+        assert (given.status, given.evidence) == (Status.NO_MATCH, None)
+
+
+DRAINED = "# Queue of mail\n\n- Drain the queue.\n"
+
+
+class TestFloors:
+    @pytest.mark.parametrize(
+        ("incident", "floors", "is_given"),
+        [
+            (question("queue of mail"), Floors(alert=1.0, question=0.5, sure=1.0), True),
+            (question("queue of mail"), Floors(alert=0.0, question=0.51, sure=0.0), False),
+            (alert("MailOfQueue"), Floors(alert=0.5, question=1.0, sure=1.0), True),
+            (alert("MailOfQueue"), Floors(alert=0.51, question=0.0, sure=0.0), False),
+            (alert("RedisReplicaSlow"), Floors(alert=0.0, question=0.0, sure=0.5), True),
+            (alert("RedisReplicaSlow"), Floors(alert=0.0, question=0.0, sure=0.51), False),
+            (question("queue of mail"), None, True),
+        ],
+    )
+    def test_belong_to_questions_to_alerts_and_to_alerts_whose_name_is_not_held(
+        self, incident, floors, is_given
+    ):
+        plan = plan_of(incident, asked(*passages(MAIL, DRAINED)), floors)  # scores of 0.5 all
+        assert bool(plan.procedures) is is_given
+
+    def test_do_not_hold_for_what_is_filed_under_the_alerts_name(self):
+        found = asked(*passages(MAIL, DRAINED))
+        assert plan_of(alert("QueueOfMail"), found, Floors(1.0, 1.0, 1.0)).procedures
+
+
+def group(*names):
+    """Return the incident of several alerts."""
+    return Incident(alert_name=names[0], alerts=tuple(map(alert, names)))
+
+
+TEXTS = {
+    MAIL: "# Mail\n\nAbout mail.\n\n## QueueGrowing\n\n- Drain it.\n\n## BouncesGrowing\n\n- See them.\n",
+    DISK: "# Disk\n\nAbout disks.\n\n## DiskFull\n\n- Add a disk.\n",
+}
+
+
+class TestGroups:
+    def test_each_alert_gets_its_own_procedure(self):
+        given = advised(group("DiskFull", "QueueGrowing"), TEXTS)
+        assert actions(given) == ["Add a disk.", "Drain it."]
+        assert [it.alert for it in given.procedures] == ["DiskFull", "QueueGrowing"]
+        assert given.alerts == (("DiskFull", Status.OK), ("QueueGrowing", Status.OK))
+        assert given.evidence.strength is Strength.STRONG
+
+    def test_one_that_is_not_documented_is_named_and_costs_the_others_nothing(self):
+        given = advised(group("QueueGrowing", "PrinterOnFire"), TEXTS)
+        assert actions(given) == ["Drain it."]
+        assert given.alerts == (("QueueGrowing", Status.OK), ("PrinterOnFire", Status.NO_MATCH))
+        assert given.evidence.strength is Strength.PARTIAL
+        assert [it.message for it in given.warnings if it.kind is Concern.NOTICE] == [
+            "PrinterOnFire: nothing is documented for it."
+        ]
+
+    def test_one_that_could_not_be_looked_up_is_not_called_undocumented(self):
+        class Failing(Search):
+            async def retrieve(self, query):
+                if "DiskFull" in query.text and not query.source_file:
+                    return degraded(Reason.THROTTLED)
+                return await super().retrieve(query)
+
+        incident = group("QueueGrowing", "DiskFull")
+        given = asyncio.run(consult(incident, Failing(TEXTS))).recommendation
+        assert actions(given) == ["Drain it."]
+        assert given.alerts == (("QueueGrowing", Status.OK), ("DiskFull", Status.DEGRADED))
+        assert "DiskFull: it could not be looked up." in {it.message for it in given.warnings}
+
+    def test_two_alerts_of_one_section_each_have_it(self):
+        text = "# Mail\n\nAbout it.\n\n## QueueGrowing / QueueStuck\n\n- Drain it.\n\n## B\n\n- b\n"
+        given = advised(group("QueueGrowing", "QueueStuck"), {MAIL: text})
+        assert [it.alert for it in given.procedures] == ["QueueGrowing", "QueueStuck"]
+
+    def test_of_50_alerts_the_first_are_looked_up_and_the_others_named(self):
+        names = [f"QueueGrowing{chr(65 + n % 26)}{chr(97 + n // 26)}" for n in range(50)]
+        text = "# Mail\n\nAbout.\n\n" + "".join(f"## {it}\n\n- Drain {it}.\n\n" for it in names)
+        search = Search({MAIL: text})
+        given = asyncio.run(consult(group(*names), search)).recommendation
+        assert len([it for it in search.asked if not it.source_file]) == MAX_ALERTS
+        assert len(given.alerts) == 50
+        assert [name for name, status in given.alerts if status is Status.OK] == names[:MAX_ALERTS]
+        assert {status for _, status in given.alerts[MAX_ALERTS:]} == {Status.DEGRADED}
+        assert actions(given) == [f"Drain {it}." for it in names[:MAX_ALERTS]]
+
+
+class TestAPlan:
+    def test_needs_the_passages_that_its_procedures_have_lines_of(self):
+        findings = looked_up(alert("QueueGrowing"), Search({MAIL: QUEUE}))
+        needed = [
+            it.citation.start_line
+            for it in passages(MAIL, QUEUE)
+            if findings.plan.needs(it.citation)
+        ]
+        assert needed == [1, 5]
+        other = passages(DISK, QUEUE)
+        assert not any(findings.plan.needs(it.citation) for it in other)
+
+    def test_without_results_has_no_procedures(self):
+        nothing = Findings((Asked(Query("q"), RetrievalOutcome(Status.NO_MATCH)),))
+        assert plan_of(alert("QueueGrowing"), nothing).procedures == ()
+        assert plan_of(alert("QueueGrowing"), nothing).blocks[0].looked_up
+        broken = Findings((Asked(Query("q"), degraded(Reason.TIMEOUT)),))
+        assert not plan_of(alert("QueueGrowing"), broken).blocks[0].looked_up
+        assert Plan().procedures == ()
+
+    def test_is_the_same_for_the_same(self):
+        first, second = (looked_up(alert("QueueGrowing"), Search({MAIL: LONG})) for _ in range(2))
+        assert first.plan == second.plan
+        assert first.ledger.entries == second.ledger.entries
