@@ -95,7 +95,8 @@ def state(incident: Incident, findings: Findings, advisor: str) -> Recommendatio
         return without_advice(incident, findings)
     citer = Citer(findings)
     steps, sections = steps_of(plan, citer)
-    similar = similar_of(incident, findings, citer)
+    is_vague = any(block.is_vague for block in plan.blocks)
+    similar = [] if is_vague else similar_of(incident, findings, citer)
     warnings = [
         *_of_search(incident, findings),
         *_of_plan(plan, findings, incident),
@@ -114,7 +115,9 @@ def state(incident: Incident, findings: Findings, advisor: str) -> Recommendatio
         return Recommendation(
             Status.NO_MATCH,
             wording.NO_MATCH,
-            wording.near_miss(reading[0].citation.source_file if reading else "", unknown),
+            wording.ask_back([*dict.fromkeys(it.citation.source_file for it in reading)])
+            if is_vague
+            else wording.near_miss(reading[0].citation.source_file if reading else "", unknown),
             warnings=_bounded(warnings),
             advisor=advisor,
             reading=tuple(dict.fromkeys(reading)),

@@ -86,6 +86,7 @@ class Block:
         reading: the closest sections, where there is no procedure.
         unknown: words of the incident that nothing found holds.
         looked_up: whether it was searched for.
+        is_vague: whether the question could be about any of what is offered as reading.
         elsewhere: sections of other documents that the procedures say to go to.
         score: of the document's best passage, where the search's scale is known; else ``None``.
     """
@@ -96,6 +97,7 @@ class Block:
     reading: tuple[Citation, ...] = ()
     unknown: tuple[str, ...] = ()
     looked_up: bool = True
+    is_vague: bool = False
     elsewhere: tuple[Elsewhere, ...] = ()
     score: float | None = None
 
@@ -277,6 +279,8 @@ def _block(
     if not results:
         return Block(alert, looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked))
     wanted = wanted_by(member, results)
+    if candidates := _candidates(wanted, asked[0].outcome.results):
+        return Block(alert, reading=candidates, is_vague=True)
     order, _ = _ranked(member, asked)
     place = place_for(wanted, [outlines[it] for it in order[:MAX_COMPLETED]], _evidence(asked))
     if place is not None:
@@ -288,6 +292,26 @@ def _block(
             return Block(alert, given, place.why, elsewhere=tuple(elsewhere), score=score)
     reading = [result.citation for result in asked[0].outcome.results[:MAX_READING]]
     return Block(alert, reading=tuple(reading), unknown=_unknown(member, results))
+
+
+def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Citation, ...]:
+    """Return one passage of each page that a vague question may mean; none if it isn't vague.
+
+    Vague is a question with at most one word that tells something, unless just one page has it in its
+    title or name.
+    """
+    told = words_of([wanted.text])
+    pages = {result.citation.source_file: result for result in reversed(results)}
+    if wanted.is_alert or wanted.names or len(told) > 1 or len(pages) == 1:
+        return ()
+    named = [
+        name
+        for name, it in pages.items()
+        if told and told <= words_of([name, str(it.metadata.get(TITLE, ""))])
+    ]
+    first = {it.citation.source_file: it.citation for it in reversed(results)}
+    order = dict.fromkeys(it.citation.source_file for it in results)
+    return () if len(named) == 1 else tuple(first[name] for name in order)[:MAX_READING]
 
 
 def _with_elsewhere(

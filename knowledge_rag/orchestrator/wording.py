@@ -89,6 +89,15 @@ def reasoned(
     return f"{told}: {'; '.join([*reasons, *more])}." if reasons or more else f"{told}."
 
 
+def ask_back(pages: list[str]) -> str:
+    """Return the question that answers a vague one.
+
+    >>> ask_back(["runbooks/api.md", "runbooks/rds.md"])
+    'It could be about runbooks/api.md and runbooks/rds.md: say what is affected.'
+    """
+    return f"It could be about {listed(pages)}: say what is affected."
+
+
 def near_miss(closest: str, unknown: tuple[str, ...]) -> str:
     """Say why nothing is advised though something was found.
 
