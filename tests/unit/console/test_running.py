@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
+from unittest.mock import patch
 
 import httpx
 import pytest
 
 from knowledge_rag.console import api, bodies
 from knowledge_rag.console import running as running_module
-from knowledge_rag.console.app import create_console
+from knowledge_rag.console.app import ConsoleSettings, create_console
+from knowledge_rag.console.asking import Asker
 from knowledge_rag.console.local_function import FunctionInItsProcess
 from knowledge_rag.console.running import running
 from knowledge_rag.core.deadline import Deadline
@@ -18,9 +20,14 @@ from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.function_process import FunctionFailed
+from knowledge_rag.local.ingest import ingest
+from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.backends.arguments import on_behalf_of
-from tests.support.retrievals import Waiting
+from knowledge_rag.orchestrator.retrieval import Budget
+from tests.support.local import WordHashes, write_files
+from tests.support.retrievals import Answering, Waiting
+from tests.unit.console.test_asking import FOUND
 from tests.unit.console.test_http import Console
 
 
@@ -92,6 +99,45 @@ def test_the_function_is_asked_as_a_direct_caller_does():
     assert outcome.status is Status.NO_MATCH
     event = {"query": "q", "max_results": 3, "service": "rds", "incident_id": "INC-7"}
     assert way._function.events == [(event, "http://127.0.0.1:1")]
+
+
+def test_a_mistyped_question_is_asked_as_it_was_meant(tmp_path):
+    files = {"a.md": "# Failover\n\nPromote it.\n", "b.md": "# After a failover\n\nLook.\n"}
+    folder = write_files(tmp_path / "corpus", files)
+    ingest(folder, tmp_path / "x.kb", embedder=WordHashes())
+    with KnowledgeBase(tmp_path / "x.kb", WordHashes()) as opened:
+        way = FunctionInItsProcess("http://127.0.0.1:1", knowledge_base=opened)
+        way._function = Process({"results": [], "status": "no_match"})
+        outcome = way.ask(Query("failovr"), Deadline.after(30))
+    assert outcome.notice == 'searched for "failover" (you typed "failovr")'
+    (((event, _),)) = way._function.events
+    assert event["query"] == "failover"
+
+
+def test_procedures_are_chosen_by_the_question_as_it_was_meant():
+    class Listening(ExtractiveAdvisor):
+        async def advise(self, incident, findings):
+            titles.append(incident.title)
+            return await super().advise(incident, findings)
+
+    titles = []
+    settings = ConsoleSettings(corrected=lambda text: text.replace("failovr", "failover"))
+    app = create_console(Answering(FOUND), None, {"listening": Listening()}, settings)
+    with running(app, 0) as url:
+        asked = httpx.post(f"{url}api/ask", json={"question": "RDS failovr?"}, timeout=60)
+    assert asked.status_code == 200
+    assert titles == ["RDS failover?"]
+
+
+def test_an_answer_may_take_longer_where_its_queries_may():
+    def seconds(**settings):
+        with patch("knowledge_rag.console.app.Asker", wraps=Asker) as made:
+            create_console(
+                Waiting(), None, {"extractive": ExtractiveAdvisor()}, ConsoleSettings(**settings)
+            )
+        return made.call_args.args[5]
+
+    assert (seconds(), seconds(budget=Budget(30)), seconds(budget=Budget(600))) == (120, 120, 1200)
 
 
 def test_a_function_that_died_is_unavailable():
