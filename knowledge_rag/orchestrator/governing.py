@@ -104,9 +104,13 @@ _BEFORE_ALL: Final = re.compile(
 _STRUCK: Final = re.compile(
     r"^[\s>*+\-\d.)\[\]xX]*(?:~~.+~~|<(?:del|s|strike)>.+</(?:del|s|strike)>)[\s.;:]*$", re.DOTALL
 )
-_NOTHING: Final = re.compile(
-    r"^[\s>*_+\-\d.)\[\]xX|]*(?:(?:to ?do|tbd|tba|fixme|n/?a|none|wip|coming soon|work in progress|to be (?:written|done|defined|completed))\b.{0,80}"
-    r"|!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+|\[[^\]\n]*\]:\s*\S+.*|\[toc\]|-+)[\s*_|]*$",
+_UNWRITTEN: Final = re.compile(
+    r"^[\s>*_+\-\d.)\[\]xX|]*(?:to ?do|tbd|tba|fixme|n/?a|none|wip|coming soon|work in progress|to be (?:written|done|defined|completed))\b"
+    r".{0,80}[\s*_|]*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_LINK_ALONE: Final = re.compile(
+    r"^[\s>*_]*(?:!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+|\[[^\]\n]*\]:\s*\S+.*|\[toc\]|-+)[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -168,6 +172,11 @@ def is_struck(text: str) -> bool:
     return _STRUCK.match(text) is not None
 
 
+def is_unwritten(text: str) -> bool:
+    """Whether it stands where somebody still has to write something."""
+    return _UNWRITTEN.match(text.strip()) is not None
+
+
 def says_nothing(text: str) -> bool:
-    """Whether it is a bare link, or stands where somebody still has to write something."""
-    return _NOTHING.match(text.strip()) is not None
+    """Whether a paragraph is a link alone, or stands where somebody still has to write something."""
+    return is_unwritten(text) or _LINK_ALONE.match(text.strip()) is not None

@@ -20,6 +20,7 @@ from knowledge_rag.orchestrator.governing import (
     governs,
     is_precondition,
     is_struck,
+    is_unwritten,
     names_the_wrong,
     prohibits,
     says_nothing,
@@ -523,7 +524,7 @@ class _Collector:
                 self._warn(f"{item.mark} {said}" if item.is_numbered else said, kind, item)
             elif kind:
                 self._withhold(kind, item.start, item.end)
-            elif not says_nothing(said) or any(part.is_code for part in parts):
+            elif not is_unwritten(said) or any(part.is_code for part in parts):
                 self._add(item.mark if item.is_numbered else "", parts, item.start, item.end)
         left, self._pending = self._pending, []
         if len(self._items) == first:
