@@ -26,12 +26,14 @@ MAX_RESULTS = 3
 
 _NEXT = """\
 Next:
-  knowledge-rag ask "SQS queue is backing up"        # steps, each with the lines that say so
-  knowledge-rag retrieve "how do I bake bread"       # see an honest "nothing documented"
+  knowledge-rag ask "SQS queue is backing up"        # a whole procedure, with the lines of each step
+  knowledge-rag retrieve "how do I bake bread"       # nothing documented, and it says so
   knowledge-rag ingest DIR --kb team.kb              # make a knowledge base of your own runbooks
   knowledge-rag ask "..." --kb team.kb               # and ask it
   knowledge-rag serve                                # let any Bedrock client ask
 """
+
+_ADVICE = "The same question to knowledge-rag ask, which answers with whole procedures:"
 
 
 def demo(
@@ -76,7 +78,7 @@ def demo(
         )
     else:
         show_outcome(console, answer.body, path)
-        console.print("The same as steps, lifted from the lines without a model:\n", style="bold")
+        console.print(_ADVICE, style="bold", end="\n\n")
         show_recommendation(console, advised)
         console.print()
         console.print(_NEXT.replace("knowledge-rag", _command()), end="")
@@ -95,7 +97,7 @@ async def _advised(question: str, group: ActionGroup, budget: Budget) -> Recomme
 
 
 def _command() -> str:
-    """Give what to type for this program: its name, or its path where a shell would not find it."""
+    """Return what to type for this program: its name, or its path where a shell would not find it."""
     if shutil.which("knowledge-rag"):
         return "knowledge-rag"
     path = Path(sys.argv[0])

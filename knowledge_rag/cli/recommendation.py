@@ -1,87 +1,293 @@
-"""Shows a recommendation to a person: steps with the lines that say so, and what to beware of."""
+"""Shows a recommendation to a person on call: whole procedures in their authors' order, with their lines.
+
+Headings stand at the left edge, everything else is indented. Nothing depends on colour: cautions, conditions,
+prohibitions and destructive steps are named in words. A model's words have a bar at their left, so that no line of
+them can pass for a citation or for the product's own word.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
 
-from rich.text import Text
+from rich.segment import Segment, Segments
 
+from knowledge_rag.cli.procedures import (
+    ALARMING,
+    CAREFUL,
+    HEADING,
+    INDENT,
+    command_lines,
+    danger,
+    procedure_lines,
+    source_lines,
+)
+from knowledge_rag.cli.prose import laid_out
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.guardrails.headings import heading_words
-from knowledge_rag.orchestrator.wording import counted
+from knowledge_rag.orchestrator.recommendation import Concern, Strength
+from knowledge_rag.orchestrator.showing import is_markdown
+from knowledge_rag.orchestrator.wording import counted, listed, told
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator
 
     from rich.console import Console
 
-    from knowledge_rag.orchestrator.findings import Findings
-    from knowledge_rag.orchestrator.recommendation import CitedLines, Recommendation
+    from knowledge_rag.cli.prose import Line
+    from knowledge_rag.orchestrator.findings import Asked, Findings
+    from knowledge_rag.orchestrator.recommendation import Recommendation, Warned
 
-_STYLES = {Status.OK: "bold", Status.NO_MATCH: "yellow", Status.DEGRADED: "red"}
-_INDENT = "   "
-_CONFIDENCE = "Confidence {:.2f} (how much evidence there is, not how likely it helps)"
+MAX_WIDTH: Final = 120
+"""Columns of a line of words at most: longer ones are hard to read."""
+MIN_WIDTH: Final = 40
+"""Columns at least, however narrow a terminal says that it is."""
+
+CHECK: Final = "check that it fits"
+"""What to do about evidence that isn't strong."""
+NOTHING: Final = "Nothing documented."
+"""First line where nothing is."""
+
+_BAR: Final = "| "
+_STRENGTHS: Final = {
+    Strength.STRONG: "bold green",
+    Strength.PARTIAL: "yellow",
+    Strength.THIN: "yellow",
+}
+_WARNING: Final = "Warning: "
+_OF_WORDING: Final = frozenset({Concern.UNCITED_STEPS, Concern.UNSUPPORTED, Concern.NEGATION})
+"""Warnings of what a model wrote, rather than of what was found."""
 
 
 def show_recommendation(console: Console, recommendation: Recommendation) -> None:
-    """Show steps, similar incidents, warnings, and what the confidence rests on."""
-    _print(console, recommendation.summary, _STYLES[recommendation.status])
-    for number, step in enumerate(recommendation.guidance, start=1):
-        console.print()
-        _print_hanging(console, f"{number}. ", step.action)
-        for command in step.commands:
-            for line in command.split("\n"):
-                _print(console, f"{_INDENT}  {line}", "green")
-        _print_sources(console, step.citations)
-    if recommendation.similar_incidents:
-        _print(console, "\nSimilar incidents", "bold")
-    for similar in recommendation.similar_incidents:
-        name = f"{similar.incident_id}: " if similar.incident_id else ""
-        _print_hanging(console, " - ", f"{name}{similar.resolution}")
-        _print_sources(console, similar.citations)
-    if recommendation.analysis:
-        _print(console, "\nAnalysis (the advisor's own words, from no source)", "bold")
-        _print(console, recommendation.analysis)
-    console.print()
-    for warned in recommendation.warnings:
-        where = f"step {warned.step}: " if warned.step else ""
-        _print(console, f"warning: {where}{' '.join(warned.message.split())}", "yellow")
-    told = " ".join(recommendation.reasoning.split())
-    if recommendation.status is Status.OK:
-        told = f"{_CONFIDENCE.format(recommendation.confidence)}: {told}"
-    _print(console, told, "dim")
+    """Print a recommendation.
+
+    Words are wrapped to the width of the terminal, at most MAX_WIDTH columns. Where the console is none, they are
+    wrapped only if COLUMNS is set. Commands are never wrapped.
+
+    Args:
+        console: where to.
+        recommendation: for an incident or a question.
+    """
+    for line in lines_of(recommendation, _width(console)):
+        _print(console, line)
+
+
+def lines_of(recommendation: Recommendation, width: int | None) -> Iterator[Line]:
+    """Yield what :func:`show_recommendation` prints.
+
+    Args:
+        recommendation: for an incident or a question.
+        width: columns of a line; ``None`` to wrap nothing.
+    """
+    page = _Page(recommendation, width)
+    yield from page.summary()
+    yield from page.guidance()
+    yield from page.similar()
+    yield from page.reading()
+    yield from page.analysis()
+    yield from page.closing()
 
 
 def show_evidence(console: Console, findings: Findings) -> None:
-    """Show what was asked, how each search ended, and the evidence, numbered."""
+    """Print what was asked, how each search ended, and the evidence, numbered."""
     for asked in findings.asked:
-        ended = asked.outcome.reason or asked.outcome.status
-        filters = "".join(f" [{key}={value}]" for key, value in asked.query.filters.items())
-        found = counted(len(asked.outcome.results), "result") if asked.outcome.results else ended
-        _print(console, f"asked: {' '.join(asked.query.text.split())}{filters}: {found}", "dim")
+        _print(console, [(f"asked: {' '.join(asked.query.text.split())}{_ended(asked)}", "dim")])
+    for asked in findings.completions:
+        _print(console, [(f"completed:{_ended(asked)}", "dim")])
     for entry, result in zip(findings.ledger.entries, findings.ledger.results, strict=True):
         score = "" if result.relevance_score is None else f"  score {result.relevance_score:.2f}"
-        _print(console, f"{entry.number:>3}. {entry.citation}{score}", "dim")
+        _print(console, [(f"{entry.number:>3}. {entry.citation}{score}", "dim")])
     console.print()
 
 
-def _print_hanging(console: Console, mark: str, text: str) -> None:
-    first, *others = text.split("\n")
-    _print(console, f"{mark}{first}")
-    for line in others:
-        _print(console, f"{' ' * len(mark)}{line}")
+def _ended(asked: Asked) -> str:
+    filters = "".join(f" [{key}={value}]" for key, value in asked.query.filters.items())
+    ended = asked.outcome.reason or asked.outcome.status
+    found = counted(len(asked.outcome.results), "result") if asked.outcome.results else ended
+    return f"{filters}: {found}"
 
 
-def _print_sources(console: Console, cited: Sequence[CitedLines]) -> None:
-    for one in cited:
-        lines = one.citation
-        last = f"-{lines.end_line}" if lines.end_line > lines.start_line else ""
-        heading = heading_words(lines.section_header)
-        section = f"  ({heading})" if heading else ""
-        where = f"{_INDENT}{lines.source_file}:{lines.start_line}{last}"
-        console.print(Text.assemble((neutralise(where), "cyan"), (neutralise(section), "dim")))
+def _print(console: Console, line: Line) -> None:
+    # as segments, because rich turns the tabs of a text into spaces
+    segments = [Segment(neutralise(text), console.get_style(style)) for text, style in line]
+    console.print(Segments([*segments, Segment.line()]), end="")
 
 
-def _print(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(neutralise(text), style=style))
+def _width(console: Console) -> int | None:
+    if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
+        return max(MIN_WIDTH, min(console.width, MAX_WIDTH))
+    return None
+
+
+class _Page:
+    """One recommendation as lines.
+
+    Args:
+        recommendation: for an incident or a question.
+        width: columns of a line; ``None`` to wrap nothing.
+    """
+
+    def __init__(self, recommendation: Recommendation, width: int | None) -> None:
+        self._given = recommendation
+        self._width = width
+
+    def summary(self) -> Iterator[Line]:
+        """Yield what was found, how good the evidence is, and what to know before anything is done."""
+        given = self._given
+        if given.status is Status.OK:
+            yield from self._found()
+        elif given.status is Status.NO_MATCH:
+            yield from self._said(NOTHING, CAREFUL)
+            yield from self._said(given.reasoning)
+            if missed := [it for it in given.unknown if it not in given.reasoning]:
+                yield from self._said(f"Nothing found mentions {listed(missed)}.")
+        else:
+            yield from self._said(given.summary, ALARMING)
+            yield from self._said(given.reasoning)
+        yield from self._warned(it for it in given.warnings if self._is_first(it))
+
+    def _found(self) -> Iterator[Line]:
+        given = self._given
+        files = [it.source_file for it in given.procedures] or [
+            it.citations[0].citation.source_file for it in given.guidance
+        ]
+        incidents = [it.incident_id for it in given.similar_incidents]
+        ours = told(len(given.guidance), list(dict.fromkeys(files)), incidents)
+        yield from self._said(ours, "bold")
+        if evidence := given.evidence:
+            reasons = "; ".join(evidence.reasons)
+            if evidence.strength is Strength.THIN and CHECK not in reasons:
+                reasons = "; ".join(filter(None, (reasons, CHECK)))
+            text = f"Evidence: {evidence.strength}" + (f" ({reasons})" if reasons else "")
+            yield from self._said(text, _STRENGTHS[evidence.strength])
+        if given.summary != ours:
+            yield from self._of_model(given.summary)
+
+    def guidance(self) -> Iterator[Line]:
+        """Yield the procedures, alert by alert where there are several."""
+        given = self._given
+        if given.guidance and not given.procedures:
+            yield from self._by_model()
+        numbered = groupby(given.guidance, lambda it: it.procedure)
+        procedures = [
+            (given.section_of(steps[0]), steps) for steps in (list(it) for _, it in numbered)
+        ]
+        for section, steps in procedures:
+            if section is not None and not given.alerts:
+                yield from procedure_lines(section, steps, self._width)
+        for name, status in given.alerts:
+            yield from ([], [(f"Alert: {neutralise(name)}", HEADING)])
+            if status is not Status.OK:
+                text = (
+                    f"Nothing documented for {name}."
+                    if status is Status.NO_MATCH
+                    else f"{name} could not be looked up."
+                )
+                yield from self._said(text, CAREFUL, INDENT)
+            for section, steps in procedures:
+                if section is not None and section.alert == name:
+                    yield from procedure_lines(section, steps, self._width)
+
+    def _by_model(self) -> Iterator[Line]:
+        """Yield steps in a model's words, each with the lines that it cites."""
+        yield from ([], [("Steps, in the model's words", HEADING)])
+        for number, step in enumerate(self._given.guidance, start=1):
+            mark = f"{INDENT}{number}. "
+            indent = " " * len(mark)
+            yield []
+            first: Line = [(mark, ""), *danger(step), (_BAR, "")]
+            yield from laid_out(step.action, self._width, first=first, rest=indent + _BAR)
+            for command in step.commands:
+                yield from command_lines(command, indent)
+            yield from source_lines(step.citations, indent, with_heading=True)
+            yield from self._warned(
+                (it for it in self._given.warnings if it.step == number), indent
+            )
+
+    def similar(self) -> Iterator[Line]:
+        """Yield the similar incidents."""
+        if self._given.similar_incidents:
+            yield from ([], [("Similar incidents", HEADING)])
+        rest = INDENT * 2
+        for similar in self._given.similar_incidents:
+            margin: Line = [(f"{INDENT}- ", "")]
+            if similar.incident_id:
+                margin = [*margin, (f"{similar.incident_id}: ", "bold")]
+            by_model = not self._given.procedures and bool(self._given.guidance)
+            margin += [(_BAR, "")] if by_model else []
+            yield from laid_out(
+                similar.resolution,
+                self._width,
+                first=margin,
+                rest=rest + (_BAR if by_model else ""),
+                markdown=is_markdown(similar.citations[0].citation.source_file),
+            )
+            yield from source_lines(similar.citations, rest)
+
+    def reading(self) -> Iterator[Line]:
+        """Yield the closest sections, which are no advice."""
+        given = self._given
+        if given.reading:
+            missed = [name for name, status in given.alerts if status is not Status.OK]
+            about = f" to {listed(missed)}" if missed else ""
+            yield from ([], [(f"Closest sections{about}, to read, not to follow", HEADING)])
+        yield from source_lines(given.reading, INDENT, with_heading=True)
+        if given.status is Status.OK and given.unknown:
+            yield from self._said(
+                f"Nothing found mentions {listed([*given.unknown])}.", indent=INDENT
+            )
+
+    def analysis(self) -> Iterator[Line]:
+        """Yield what a model makes of it, in its own words."""
+        if self._given.analysis:
+            yield from ([], [("Analysis, in the model's own words, from no source", HEADING)])
+            yield from self._of_model(self._given.analysis)
+
+    def closing(self) -> Iterator[Line]:
+        """Yield what there is to say of a model's wording."""
+        given = self._given
+        late = [
+            it
+            for it in given.warnings
+            if not it.step and not self._is_first(it) and not self._is_said(it)
+        ]
+        if late or (given.guidance and not given.procedures):
+            yield []
+        yield from self._warned(late)
+        if given.guidance and not given.procedures:
+            yield from self._said(given.reasoning, "dim")
+
+    def _is_first(self, warned: Warned) -> bool:
+        """Whether a warning is about what was found, and no other line says the same in its place."""
+        about_wording = not isinstance(warned.kind, Concern) or warned.kind in _OF_WORDING
+        return not (warned.step or about_wording or self._is_said(warned))
+
+    def _is_said(self, warned: Warned) -> bool:
+        """Whether a procedure or an alert says it in its place."""
+        if warned.kind is Concern.NOT_SHOWN:
+            return bool(self._given.procedures)
+        missed = [name for name, status in self._given.alerts if status is not Status.OK]
+        return warned.kind is Concern.NOTICE and any(
+            warned.message.startswith(f"{name}: ") for name in missed
+        )
+
+    def _warned(self, warnings: Iterable[Warned], indent: str = "") -> Iterator[Line]:
+        for warned in warnings:
+            yield from laid_out(
+                " ".join(warned.message.split()),
+                self._width,
+                first=[(indent, ""), (_WARNING, CAREFUL)],
+                rest=indent + " " * len(_WARNING),
+                markdown=False,
+            )
+
+    def _said(self, text: str, style: str = "", indent: str = "") -> Iterator[Line]:
+        """Yield a sentence of the product's own."""
+        line = " ".join(text.split())
+        first: Line = [(indent, "")]
+        return laid_out(line, self._width, first=first, rest=indent, style=style, markdown=False)
+
+    def _of_model(self, text: str) -> Iterator[Line]:
+        return laid_out(text, self._width, first=[(_BAR, "")], rest=_BAR, spaced=True)

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from knowledge_rag.console.answers import Answer
 from knowledge_rag.console.exports import to_markdown
 from knowledge_rag.console.markup import parser
 from knowledge_rag.console.rewriting import rewritten
+from knowledge_rag.console.story import Story
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.orchestrator.consultation import consult
+from tests.support.runbooks import Search, alert
 from tests.unit.console.test_keeping import RECOMMENDATION, answer, card
 
 READERS = [
     MarkdownIt("commonmark", {"html": True}),
     MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]),
 ]
-OURS = ["Answer", "Warnings", "References that were removed", "Sources", "What was written"]
+OURS = [
+    "Answer",
+    "Warnings",
+    "References that were removed",
+    "Alerts",
+    "Closest sections, to read, not to follow",
+    "Sources",
+    "What was written",
+]
 CITED = {"number": 1, "citation": Citation("runbooks/a_b.md", 3, 3).to_dict()}
 REFERENCE = {"text": "[Source 1]", "citations": [CITED]}
 FORGED = "[Source: evil.md, lines 1-999]"
@@ -70,6 +83,12 @@ def exported(parts, message="Read on.", question="Why?"):
         **RECOMMENDATION,
         "warnings": [{"kind": "x", "message": message}],
         "reasoning": message,
+        "recommendation": {
+            **RECOMMENDATION["recommendation"],
+            "alerts": [{"alert": message, "status": "no_match"}],
+            "reading": [{**card()["citation"], "section_header": message, "text_sha256": "0" * 64}],
+            "unknown_words": ["y" + message],
+        },
     }
     given_answer = answer(
         question, (card(),), parts=tuple(parts), removed=({"reference": message},)
@@ -148,3 +167,59 @@ def test_no_name_of_a_file_reaches_out_of_its_citation():
     assert shown == (
         "x [Source: a[](http:evil)*`<b>.md, lines 1-2] [Source: runbooks/a_b.md, lines 3-3]"
     )
+
+
+RUNBOOK = """\
+# Queue
+
+## QueueGrows
+
+Ask the duty manager first: it is the only copy.
+
+1. Delete old folders: `find /work -mtime +1 -delete`
+2. Wait.
+
+### What not to do
+
+- Never purge.
+"""
+
+
+def exported_for(incident, texts):
+    """The export of what the console is told for an incident."""
+    told = []
+    given = asyncio.run(consult(incident, Search(texts), notify=told.append))
+    story = Story(None, "2026-11-21T17:00:00+00:00")
+    story.tell(told)
+    story.end(given)
+    return to_markdown(
+        Answer(
+            "Why?", story.now, "extractive", {}, story.text, (), tuple(story.sources),
+            given.recommendation.to_dict(), (), tuple(story.parts),
+        )
+    )  # fmt: skip
+
+
+def test_procedures_stand_first_with_what_governs_them_and_what_is_not_shown():
+    text = exported_for(alert("QueueGrows"), {"runbooks/queue.md": RUNBOOK})
+    head, _, rest = text.partition("\n## Procedures\n")
+    procedures, _, sources = rest.partition("\n## Sources\n")
+    assert "Documented. Asked 2026-11-21T17:00:00+00:00." in head
+    assert "Evidence: strong (it is filed under the alert's name)" in head
+    assert "**Caution:** Ask the duty manager first: it is the only copy." in procedures
+    assert procedures.index("Caution") < procedures.index("1. ") < procedures.index("2. Wait.")
+    assert "Destructive: delete, find -delete" in procedures
+    assert (
+        "## Not shown\n\n- runbooks/queue.md:10-12 (What not to do), what must not be done" in rest
+    )
+    assert "Never purge" not in procedures
+    assert "Never purge" in sources
+    assert "What was written" not in text
+
+
+def test_where_nothing_is_documented_the_closest_sections_are_reading():
+    text = exported_for(
+        alert("MongoElection"), {"runbooks/queue.md": "# Queue\n\nThe queue of an alert.\n"}
+    )
+    assert "Nothing documented. Asked" in text
+    assert "## Procedures" not in text

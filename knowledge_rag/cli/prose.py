@@ -1,0 +1,428 @@
+"""Words of documents on a terminal: paragraphs wrapped between words, commands left whole.
+
+A command must survive copy and paste, so no line break is ever put into code: a code span that doesn't fit goes to the
+next line, and a code block runs over the edge.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from markdown_it import MarkdownIt
+from rich.cells import cell_len
+
+from knowledge_rag.core.neutral import neutralise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from markdown_it.token import Token
+
+Piece = tuple[str, str]
+"""Text and its style; no line break in it."""
+Line = list[Piece]
+"""A line as it is printed."""
+
+CODE: Final = "bold"
+"""Style of commands, in their own lines or between words."""
+
+_MARK: Final = re.compile(r"^([ \t]*)([-*+]|(?:\d{1,9}|[a-i])\\?[.)])[ \t]+(?=\S)")
+_FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})")
+_ROW: Final = re.compile(r"^[ \t]*\|.*\|[ \t]*$")
+_HARD_BREAK: Final = re.compile(r"(?: {2,}|\\)$")
+_SHORT: Final = 60
+"""Characters up to which a line is no full one, so that its author broke it on purpose."""
+_MIN_COLUMN: Final = 24
+"""Columns down to which the cells of a table are wrapped."""
+_UNWRAPPED: Final = 100
+"""Columns of a table at most where lines aren't wrapped; a wider one is shown cell by cell."""
+_GUTTER: Final = "  "
+_RULE: Final = re.compile(r"^[ \t|:-]*-[ \t|:-]*$")
+_BARS: Final = re.compile(r"(?<!\\)\|")
+_ASIDE: Final = 2
+"""Blanks in front of a line, after an empty one, that set it apart: a command in a plain text, say."""
+
+
+def laid_out(
+    text: str,
+    width: int | None,
+    *,
+    first: Line,
+    rest: str,
+    style: str = "",
+    markdown: bool = True,
+    spaced: bool = False,
+) -> Iterator[Line]:
+    """Yield a text line by line.
+
+    Args:
+        text: of a document, or of a model.
+        width: columns of a line; ``None`` to wrap nothing.
+        first: what stands left of the first line.
+        rest: what stands left of the others, as wide as ``first``.
+        style: of the words.
+        markdown: whether emphasis, links and escapes are Markdown; code spans are recognised anyhow.
+        spaced: whether blank lines stay.
+    """
+    margin: Line = first
+    for block in _blocks(neutralise(text)):
+        if block.rows:
+            yield from _alone(margin) if margin is first else ()
+            indent = rest + " " * len(block.lead)
+            yield from table(block.rows, width, indent=indent, markdown=markdown)
+        elif block.is_code:
+            yield from _alone(margin) if margin is first else ()
+            yield [(rest + block.lead, ""), (block.words, CODE)]
+        elif block.words:
+            hanging = rest + " " * len(block.lead)
+            start = [*margin, (block.lead, style)] if block.lead else margin
+            atoms = _atoms(block.words, style, markdown=markdown)
+            yield from _wrapped(atoms, width, start, hanging)
+        elif spaced:
+            yield [(rest.rstrip(), "")]
+            continue
+        else:
+            continue
+        margin = [(rest, "")]
+
+
+def _alone(margin: Line) -> Iterator[Line]:
+    """Yield what stands left of a line as a line of its own, if it says anything."""
+    *others, (last, style) = margin or [("", "")]
+    if any(text.strip() for text, _ in margin):
+        yield [*others, (last.rstrip(), style)]
+
+
+def table(
+    rows: Sequence[Sequence[str]],
+    width: int | None,
+    *,
+    indent: str,
+    markdown: bool = True,
+    with_head: bool = True,
+) -> Iterator[Line]:
+    """Yield a table line by line: aligned, its cells wrapped where they have to be, else cell by cell.
+
+    Args:
+        rows: the head first; each with as many cells as the head.
+        width: columns of a line; ``None`` to wrap nothing.
+        indent: what stands left of each line.
+        markdown: whether emphasis, links and escapes in cells are Markdown.
+        with_head: whether the head is shown.
+    """
+    head, *body = rows
+    room = (_UNWRAPPED if width is None else width) - len(indent)
+    widths = _column_widths(rows, room, markdown=markdown)
+    if widths is None:
+        for number, row in enumerate(body):
+            yield from [[]] if number else []
+            yield from labelled(head, row, width, first=[(f"{indent}- ", "")], rest=f"{indent}  ")
+        return
+    wrapped = [
+        [
+            list(_cell(cell, size, "" if number else "bold", markdown=markdown))
+            for cell, size in zip(row, widths, strict=True)
+        ]
+        for number, row in enumerate(rows)
+    ]
+    is_loose = any(len(cell) > 1 for row in wrapped[1:] for cell in row)
+    for number, cells in enumerate(wrapped):
+        if not (number or with_head):
+            continue
+        if number == 1 and with_head:
+            yield [(indent + _GUTTER.join("-" * size for size in widths), "")]
+        elif number > 1 and is_loose:
+            yield []
+        for place in range(max(map(len, cells))):
+            yield _row_line(cells, widths, place, indent)
+
+
+def labelled(
+    head: Sequence[str],
+    row: Sequence[str],
+    width: int | None,
+    *,
+    first: Line,
+    rest: str,
+    markdown: bool = True,
+) -> Iterator[Line]:
+    """Yield a row of a table cell by cell, each with the head of its column.
+
+    Args:
+        head: of the table.
+        row: its cells; empty ones are left out.
+        width: columns of a line; ``None`` to wrap nothing.
+        first: what stands left of the first line.
+        rest: what stands left of the others.
+        markdown: whether emphasis, links and escapes are Markdown.
+    """
+    margin = first
+    for name, cell in zip(head, row, strict=True):
+        if cell.strip():
+            text = f"{name}: {cell}" if name else cell
+            yield from laid_out(text, width, first=margin, rest=rest + "  ", markdown=markdown)
+            margin = [(rest, "")]
+
+
+def begins_block(text: str) -> bool:
+    """Whether a text begins with an item of a list, or with code."""
+    return (_MARK.match(text) or _FENCE.match(text)) is not None
+
+
+def cells_of(line: str) -> list[str]:
+    r"""Return the cells of a table's line in Markdown.
+
+    >>> cells_of(r"| a | b \| c |")
+    ['a', 'b | c']
+    """
+    return [it.strip().replace("\\|", "|") for it in _BARS.split(line.strip().strip("|"))]
+
+
+def heads_of(text: str) -> list[str]:
+    r"""Return the columns' heads where a text is the head of a table, else nothing.
+
+    >>> heads_of("| Code | Means |\n|---|---|"), heads_of("Code")
+    (['Code', 'Means'], [])
+    """
+    first, _, rule = text.partition("\n")
+    return cells_of(first) if "|" in first and _RULE.match(rule) else []
+
+
+def _column_widths(rows: Sequence[Sequence[str]], room: int, *, markdown: bool) -> list[int] | None:
+    """Return a width for each column such that all fit, the widest ones made narrower; ``None`` if none do."""
+    sizes = [
+        [_atom_sizes(cell, markdown=markdown) for cell in column]
+        for column in zip(*rows, strict=True)
+    ]
+    widths = [max(sum(cell) + max(len(cell) - 1, 0) for cell in column) for column in sizes]
+    least = [
+        min(width, max(_MIN_COLUMN, *(size for cell in column for size in cell)))
+        for width, column in zip(widths, sizes, strict=True)
+    ]
+    gutters = len(_GUTTER) * (len(widths) - 1)
+    while sum(widths) + gutters > room:
+        spare = [width - low for width, low in zip(widths, least, strict=True)]
+        if not any(spare):
+            return None
+        widest = max((n for n, it in enumerate(spare) if it), key=lambda n: widths[n])
+        widths[widest] -= 1
+    return widths
+
+
+def _atom_sizes(cell: str, *, markdown: bool) -> list[int]:
+    return [_size(atom) for atom in _atoms(neutralise(cell), "", markdown=markdown)]
+
+
+def _cell(cell: str, width: int, style: str, *, markdown: bool) -> Iterator[Line]:
+    return _wrapped(_atoms(neutralise(cell), style, markdown=markdown), width, [], "")
+
+
+def _row_line(
+    cells: Sequence[Sequence[Line]], widths: Sequence[int], place: int, indent: str
+) -> Line:
+    line: Line = [(indent, "")]
+    missing = 0
+    for cell, width in zip(cells, widths, strict=True):
+        here = cell[place] if place < len(cell) else []
+        if here:
+            line += [(" " * missing, ""), *here]
+            missing = 0
+        missing += width - _size(here) + len(_GUTTER)
+    return line
+
+
+# blocks
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Words that are wrapped together, a line of code, or a table; an empty line has none of them."""
+
+    words: str = ""
+    lead: str = ""
+    is_code: bool = False
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    lines = text.strip("\n").split("\n")
+    position = 0
+    column = 0  # where the words of the list item around begin
+    while position < len(lines):
+        line = lines[position]
+        if found := _FENCE.match(line):
+            end = _end_of_fence(lines, position, found[1])
+            yield from _code(lines[position + 1 : end], column)
+            position = end + 1
+        elif not line.strip():
+            yield _Block()
+            position += 1
+        elif rows := _rows(lines, position):
+            yield _Block(lead=" " * column, rows=rows)
+            position += len(rows) + 1
+        elif found := _MARK.match(line):
+            column = len(found[0].expandtabs())
+            end = _end_of_paragraph(lines, position + 1)
+            joined = list(_joined([line[len(found[0]) :], *lines[position + 1 : end]]))
+            yield _Block(joined[0], found[1].expandtabs() + found[2].replace("\\", "") + " ")
+            yield from (_Block(words, " " * column) for words in joined[1:])
+            position = end
+        else:
+            indent = len(line.expandtabs()) - len(line.expandtabs().lstrip())
+            column = min(column, indent)
+            end = _end_of_paragraph(lines, position + 1)
+            aside = indent - column >= _ASIDE and position and not lines[position - 1].strip()
+            paragraph = lines[position:end]
+            if aside:
+                yield from _code(paragraph, column)
+            else:
+                yield from (_Block(words, " " * column) for words in _joined(paragraph))
+            position = end
+
+
+def _rows(lines: Sequence[str], start: int) -> tuple[tuple[str, ...], ...]:
+    """Return the rows of the table that begins in a line, the head first; nothing if none does."""
+    head = heads_of("\n".join(lines[start : start + 2]))
+    if not head or not _ROW.match(lines[start]):
+        return ()
+    end = start + 2
+    while end < len(lines) and _ROW.match(lines[end]):
+        end += 1
+    rows = [cells_of(it) for it in lines[start + 2 : end]]
+    padded = [(*row, *[""] * len(head))[: len(head)] for row in rows]
+    return (tuple(head), *padded)
+
+
+def _end_of_fence(lines: Sequence[str], start: int, fence: str) -> int:
+    closing = re.compile(rf"^[ \t]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
+    found = (n for n in range(start + 1, len(lines)) if closing.match(lines[n]))
+    return next(found, len(lines))
+
+
+def _end_of_paragraph(lines: Sequence[str], start: int) -> int:
+    position = start
+    while position < len(lines) and lines[position].strip():
+        line = lines[position]
+        if _FENCE.match(line) or _ROW.match(line) or _MARK.match(line):
+            break
+        position += 1
+    return position
+
+
+def _code(lines: Sequence[str], column: int) -> Iterator[_Block]:
+    indent = min((len(it) - len(it.lstrip(" ")) for it in lines if it.strip()), default=0)
+    for line in lines:
+        yield _Block(line[indent:] or " ", " " * (column + 2), is_code=True)
+
+
+def _joined(lines: Sequence[str]) -> Iterator[str]:
+    """Join the lines that their author broke only because they were full."""
+    widest = max(_SHORT, *(len(line.strip()) for line in lines))
+    words = lines[0].strip()
+    for before, line in pairwise(lines):
+        following = line.strip()
+        word = following.partition(" ")[0]
+        is_full = len(before.strip()) + 1 + len(word) > widest and not _HARD_BREAK.search(before)
+        if is_full and not following[0].isdigit():
+            words += " " + following
+        else:
+            yield words
+            words = following
+    yield words
+
+
+# what stands in a line
+
+_Atom = list[Piece]
+"""What no line break may part: a word, a code span, and what touches them."""
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark")
+
+
+def _atoms(words: str, style: str, *, markdown: bool) -> list[_Atom]:
+    pieces = _markdown(words, style) if markdown else _plain(words, style)
+    atoms: list[_Atom] = [[]]
+    for text, its_style, is_code in pieces:
+        if is_code:
+            atoms[-1].append((text, its_style))
+            continue
+        for place, word in enumerate(text.split(" ")):
+            if place:
+                atoms.append([])
+            if word:
+                atoms[-1].append((word, its_style))
+    return [atom for atom in atoms if atom]
+
+
+def _plain(words: str, style: str) -> Iterator[tuple[str, str, bool]]:
+    behind = 0
+    for found in re.finditer(r"`[^`]+`", words):
+        yield words[behind : found.start()], style, False
+        yield found[0], f"{style} {CODE}".strip(), True
+        behind = found.end()
+    yield words[behind:], style, False
+
+
+def _markdown(words: str, style: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield what Markdown makes of a line: text, style, and whether it is code.
+
+    Of its marks only the double asterisks go, which the style replaces: a single one may be a pattern of a shell.
+    """
+    (inline,) = _parser().parseInline(words)
+    current = style
+    targets: list[str] = []
+    for token in inline.children or []:
+        match token.type:
+            case "code_inline":
+                yield _spanned(token), f"{current} {CODE}".strip(), True
+            case "strong_open" | "strong_close" if token.markup == "**":
+                current = f"{style} bold".strip() if token.type == "strong_open" else style
+            case "strong_open" | "strong_close" | "em_open" | "em_close":
+                yield token.markup, current, False
+            case "link_open":
+                targets.append("" if token.markup == "autolink" else str(token.attrs["href"]))
+            case "link_close":
+                target = targets.pop()
+                if target and not target.startswith("#"):
+                    yield f" ({target})", current, False
+            case "image":
+                yield f"![{token.content}]({token.attrs['src']})", current, False
+            case "softbreak" | "hardbreak":
+                yield " ", current, False
+            case _:
+                yield token.content, current, False
+
+
+def _spanned(token: Token) -> str:
+    content = token.content
+    pad = " " if content.startswith("`") or content.endswith("`") else ""
+    return f"{token.markup}{pad}{content}{pad}{token.markup}"
+
+
+def _size(atom: Sequence[Piece]) -> int:
+    return sum(cell_len(text) for text, _ in atom)
+
+
+def _wrapped(atoms: Iterable[_Atom], width: int | None, first: Line, rest: str) -> Iterator[Line]:
+    line: Line = list(first)
+    used = _size(first)
+    is_empty = True
+    for atom in atoms:
+        size = _size(atom)
+        if not is_empty and width is not None and used + 1 + size > width:
+            yield line
+            line, used, is_empty = [(rest, "")], cell_len(rest), True
+        if not is_empty:
+            line.append((" ", atom[0][1] if line[-1][1] == atom[0][1] else ""))
+            used += 1
+        line += atom
+        used += size
+        is_empty = False
+    yield line
