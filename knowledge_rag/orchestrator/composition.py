@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, is_sha256
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.guardrails.danger import dangers_in
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.report import Verdict
 from knowledge_rag.guardrails.verify import verify
@@ -40,6 +39,7 @@ from knowledge_rag.orchestrator.recommendation import (
 from knowledge_rag.orchestrator.stating import (
     Citer,
     confidence_of,
+    dangers_of,
     evidence_of,
     similar_of,
     status_of,
@@ -336,8 +336,7 @@ class _Composer:
     def _step(self, part: Part, number: int) -> Step:
         support, concerns = judge((part.text, *part.commands), part.cited, self._known(part.cited))
         self._warnings += [Warned(kind, message, number) for kind, message in concerns]
-        dangers = dangers_in("\n".join((part.text, *part.commands)))
-        labels = tuple(dict.fromkeys(it.label for it in dangers))
+        labels = dangers_of("\n".join((part.text, *part.commands)))
         return Step(part.text, self._lines(part.cited), part.commands, support, destructive=labels)
 
     def _similar_incident(self, part: Part) -> SimilarIncident:

@@ -456,11 +456,11 @@ class _Collector:
 
     def _is_step(self, text: str, kind: Governs) -> bool:
         """Whether a paragraph that leads into nothing asks for something itself."""
-        if _FACT.match(text) or forbids(text):
+        if _FACT.match(text) or prohibits(text):
             return False
         if self._prose:
             return bool(self._section.level) and not _MARKED.match(text)
-        return kind is Governs.NOTE and _INLINE_COMMAND.search(text) is not None
+        return kind is Governs.NOTE and not forbids(text) and bool(_INLINE_COMMAND.search(text))
 
     def _take_quote(self, block: Block) -> None:
         text = _plain(self._outline, block)
@@ -550,10 +550,7 @@ class _Collector:
             said = " | ".join(
                 f"{name}: {cell}" if name else cell for name, cell in labelled if cell
             )
-            if any(
-                _FORBIDDING_CELL.match(cell) or (governs(cell) in NEVER and prohibits(cell))
-                for cell in cells
-            ):
+            if any(map(_FORBIDDING_CELL.match, cells)):
                 self._withhold(Governs.PROHIBITED, number, number)
             else:
                 self._add("", [Part(said)], number, number)

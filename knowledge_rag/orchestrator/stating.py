@@ -14,6 +14,7 @@ from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, is_sha25
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.danger import dangers_in
 from knowledge_rag.guardrails.support.report import Verdict
+from knowledge_rag.orchestrator.governing import prohibits
 from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_told
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why
@@ -152,7 +153,6 @@ def _step(procedure: Procedure, item: Item, number: int, citer: Citer) -> Step |
     if not own:
         return None
     kind = item.kind if item.kind in ACTIONS else Kind.OTHER
-    dangers = dangers_in("\n".join(part.text for part in item.parts))
     return Step(
         item.text,
         tuple(dict.fromkeys((*own, *shown))),
@@ -164,8 +164,18 @@ def _step(procedure: Procedure, item: Item, number: int, citer: Citer) -> Step |
         item.path,
         item.parts,
         tuple(guards),
-        tuple(dict.fromkeys(it.label for it in dangers)),
+        dangers_of("\n".join(part.text for part in item.parts)),
     )
+
+
+def dangers_of(text: str) -> tuple[str, ...]:
+    """Return what a step may destroy, each label once; what it says not to do doesn't count."""
+    found = []
+    for it in dangers_in(text):
+        sentence = max(text.rfind(mark, 0, it.start) for mark in (". ", "\n", ": ", "; "))
+        if not prohibits(text[max(sentence, 0) : it.start + 1].lstrip(" .:;\n") or " "):
+            found.append(it.label)
+    return tuple(dict.fromkeys(found))
 
 
 CONFIDENCE: Final = {"linked": 0.85, "named": 0.8}
@@ -195,7 +205,10 @@ def evidence_of(
     if thin:
         reasons.append("search found it, and it may be about something else: check that it fits")
     elif "found" in whys:
-        reasons.append("search found it; it is not filed under an alert's name")
+        known = (
+            "it is not filed under the alert's name" if incident.alert_name else "no alert names it"
+        )
+        reasons.append(f"search found it; {known}")
     missing = list(_missing(plan, sections, findings))
     strong = bool(whys) and "found" not in whys and not missing
     strength = Strength.THIN if thin else Strength.STRONG if strong else Strength.PARTIAL
@@ -314,4 +327,12 @@ def status_of(plan: Plan) -> tuple[tuple[str, Status], ...]:
     )
 
 
-__all__ = ["Citer", "confidence_of", "evidence_of", "similar_of", "status_of", "steps_of"]
+__all__ = [
+    "Citer",
+    "confidence_of",
+    "dangers_of",
+    "evidence_of",
+    "similar_of",
+    "status_of",
+    "steps_of",
+]
