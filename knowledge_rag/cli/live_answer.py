@@ -1,4 +1,4 @@
-"""The answer as it is written, on standard error, where somebody is watching; gone when it stands."""
+"""Shows an answer on standard error while it is written; removed when the answer is complete."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+_BAR: Final = "| "
+"""Left of what is written, so that none of its lines can pass for the product's own word."""
 _FEWEST_LINES: Final = 4
 _REFRESHES_PER_SECOND: Final = 8
 
 
 class LiveAnswer:
-    """Shows what a consultation tells of, for as long as the block runs.
+    """Shows the progress of a consultation for as long as the block runs.
 
     Args:
         console: where; by default standard error. Nothing is shown where that is no terminal.
@@ -51,7 +53,7 @@ class LiveAnswer:
         self._live.stop()
 
     def notify(self, event: Mapping[str, Any]) -> None:
-        """Take an event of the consultation; see :mod:`knowledge_rag.orchestrator.telling`."""
+        """Show an event of the consultation; see :mod:`knowledge_rag.orchestrator.telling`."""
         if self._console.is_terminal and not self._live.is_started:
             self._live.start()  # not before: until then others show how far they are
         match event["event"]:
@@ -65,8 +67,10 @@ class LiveAnswer:
                 self._written = ""
 
     def _shown(self) -> Text:
-        """Give the stage and the last lines of the answer that fit, harmless to a terminal."""
+        """Return the stage and the last lines of the answer that fit."""
         room = max(_FEWEST_LINES, self._console.height - 2)
         written = Text("\n".join(map(neutralise, self._written.split("\n"))))
-        lines = written.wrap(self._console, max(1, self._console.width))[-room:] if written else []
-        return Text("\n").join([Text(neutralise(self._stage), "dim"), *lines])
+        width = max(1, self._console.width - len(_BAR))
+        lines = written.wrap(self._console, width)[-room:] if written else []
+        barred = [Text.assemble(_BAR, line) for line in lines]
+        return Text("\n").join([Text(neutralise(self._stage), "dim"), *barred])

@@ -29,7 +29,7 @@ def test_stages_and_text_are_shown_as_they_come(live):
     live.notify({"event": "found", "status": "ok", "sources": 7})
     for text in ("1. Promote", " it [1].\n2. ", "Wait"):
         live.notify({"event": "text", "text": text, "parts": []})
-    assert shown(live) == ["found 7 passages, writing ...", "1. Promote it [1].", "2. Wait"]
+    assert shown(live) == ["found 7 passages, writing ...", "| 1. Promote it [1].", "| 2. Wait"]
 
 
 def test_one_is_not_told_as_several(live):
@@ -43,12 +43,12 @@ def test_what_was_taken_back_is_gone(live):
     for event in ({"event": "text", "text": "old"}, {"event": "restarted"}, {"event": "evidence"}):
         live.notify(event)
     live.notify({"event": "text", "text": "new"})
-    assert shown(live)[1:] == ["new"]
+    assert shown(live)[1:] == ["| new"]
 
 
 def test_only_the_last_lines_are_shown_where_there_is_no_room_for_more(live):
     live.notify({"event": "text", "text": "\n".join(map(str, range(100)))})
-    assert shown(live)[1:] == [str(number) for number in range(92, 100)]
+    assert shown(live)[1:] == [f"| {number}" for number in range(92, 100)]
 
 
 def test_nothing_in_it_steers_the_terminal(terminal):
@@ -65,3 +65,9 @@ def test_nothing_is_written_where_nobody_watches():
     with LiveAnswer(console) as live:
         live.notify({"event": "text", "text": "1. Promote it [1]."})
     assert console.file.getvalue() == ""
+
+
+def test_no_line_of_it_reads_as_our_own_however_it_is_wrapped(live, terminal):
+    live.notify({"event": "text", "text": "word " * 30 + "\nEvidence: strong\n\nx"})
+    written = shown(live)[1:]
+    assert all(line.startswith("|") and len(line) <= terminal.width for line in written)
