@@ -1,6 +1,6 @@
 """Lines of Markdown that know where they stand, and blocks of such lines.
 
-Used for a verified answer, to read it, and for retrieved lines, to lift steps out of them.
+Used to read the verified answers of models.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from knowledge_rag.guardrails.verify import Cited, Verified
 
-QUOTE_MARK: Final = re.compile(r" {0,3}>[ \t]?")
-"""What a line of a quote begins with."""
 MAX_DEPTH: Final = 10
 """Lists in lists that are looked into; what is deeper is text."""
 
@@ -137,15 +135,6 @@ def dedented(line: Line, columns: int) -> Line:
     """Take off indent, at most so many characters."""
     indent = len(line.text) - len(line.text.lstrip(" \t"))
     return cut(line, min(indent, columns))
-
-
-def is_closed(block: Block) -> bool:
-    """Whether a code block has its closing fence; one without may lack lines."""
-    fence = grammar.BLOCK_START.match("\n" + block.lines[0].text)
-    if fence is None or fence.lastgroup != "fence":
-        return True
-    last = "\n" + block.lines[-1].text
-    return len(block.lines) > 1 and grammar.fence_close(fence["fence"]).fullmatch(last) is not None
 
 
 def code_of(block: Block) -> tuple[str, str]:

@@ -91,13 +91,6 @@ def followed(results: Iterable[RetrievalResult], links: Iterable[str]) -> tuple[
     return tuple(given)
 
 
-def documents_linked(
-    results: Iterable[RetrievalResult], links: Iterable[str]
-) -> dict[str, list[str]]:
-    """Give the documents of :func:`followed`, in its order, with the anchors of their sections."""
-    return anchored(followed(results, links))
-
-
 def anchored(links: Iterable[Followed]) -> dict[str, list[str]]:
     """Give the documents that links lead to, in their order, with the anchors of their sections."""
     anchors: dict[str, list[str]] = {}

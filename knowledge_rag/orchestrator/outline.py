@@ -33,7 +33,6 @@ LABEL_LEVEL: Final = 7
 
 _ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t])")
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
-_RULED: Final = re.compile(r"^(\s*)([*_=-])\2{9,}\s*$")
 _HTML_HEADING: Final = re.compile(r"^\s*<h([1-6])[^>]*>(.*?)</h\1>\s*$", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]{0,200}>")
 

@@ -407,16 +407,3 @@ def _unknown(member: Incident, results: Sequence[RetrievalResult]) -> tuple[str,
     said = " ".join(filter(None, (member.alert_name, member.title, member.service)))
     words = dict.fromkeys(word.strip(".,:;!?()[]\"'`") for word in said.split())
     return tuple(word for word in words if (own := words_of([word])) and not own & held)[:5]
-
-
-__all__ = [
-    "Block",
-    "Floors",
-    "Plan",
-    "completion",
-    "documents_elsewhere",
-    "documents_to_complete",
-    "members",
-    "plan_of",
-    "wanted_by",
-]

@@ -28,7 +28,7 @@ from knowledge_rag.orchestrator.governing import (
 )
 from knowledge_rag.orchestrator.headings import ACTIONS, Kind
 from knowledge_rag.orchestrator.headings import NEVER as NEVER_SECTIONS
-from knowledge_rag.orchestrator.outline import LABEL_LEVEL, Form
+from knowledge_rag.orchestrator.outline import Form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -70,7 +70,6 @@ _STRUCK_HTML: Final = re.compile(
 )
 _HIDDEN: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAGS: Final = re.compile(r"<[^<>\n]{0,300}>")
-_ROW_RULE: Final = re.compile(r"^[ \t|:-]+$")
 
 
 class Why(StrEnum):
@@ -724,21 +723,3 @@ def _dedented(text: str) -> str:
     lines = text.split("\n")
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     return "\n".join(line[indent:] for line in lines)
-
-
-__all__ = [
-    "LABEL_LEVEL",
-    "MAX_ITEMS",
-    "Governing",
-    "Governs",
-    "Item",
-    "NotShown",
-    "Part",
-    "Procedure",
-    "Why",
-    "action_lines",
-    "asks_for_something",
-    "cautions_of",
-    "procedure_of",
-    "spans",
-]

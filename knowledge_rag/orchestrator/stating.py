@@ -325,14 +325,3 @@ def status_of(plan: Plan) -> tuple[tuple[str, Status], ...]:
         for block in plan.blocks
         if block.alert
     )
-
-
-__all__ = [
-    "Citer",
-    "confidence_of",
-    "dangers_of",
-    "evidence_of",
-    "similar_of",
-    "status_of",
-    "steps_of",
-]

@@ -11,11 +11,16 @@ from knowledge_rag.orchestrator.advisors.extractive import write
 from knowledge_rag.orchestrator.advisors.selection import choose
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.incident import MAX_LINKS, Incident
-from knowledge_rag.orchestrator.linked import MAX_WORDS, documents_linked, words_of_link
+from knowledge_rag.orchestrator.linked import MAX_WORDS, anchored, followed, words_of_link
 from knowledge_rag.orchestrator.queries import build_queries
 from tests.unit.orchestrator.evidence import findings_of, results_of
 
 SITE = "https://github.example/acme/ops/blob/main/"
+
+
+def linked(results, links):
+    """Return the documents that links lead to, with the anchors of their sections."""
+    return anchored(followed(results, links))
 
 
 def page(step, title="Mail"):
@@ -120,12 +125,12 @@ class TestFinding:
             *results_of("teams/search/replica-lag.md", page("b")),
         ]
         link = f"{SITE}teams/search/replica-lag.md"
-        assert documents_linked(results, [link]) == {"teams/search/replica-lag.md": []}
-        assert documents_linked(results[:1], [link]) == {}
+        assert linked(results, [link]) == {"teams/search/replica-lag.md": []}
+        assert linked(results[:1], [link]) == {}
 
     def test_a_link_that_leads_nowhere_leaves_it_to_the_next_one(self):
         results = found(mail=page("a"))
-        assert documents_linked(results, ["gone.md", "mail.md#full"]) == {
+        assert linked(results, ["gone.md", "mail.md#full"]) == {
             "runbooks/mail.md": ["full"]
         }
 
@@ -133,8 +138,8 @@ class TestFinding:
         (result,) = results_of("pages/1.txt", page("a"))
         url = "https://wiki.example/x?pageId=7"
         result = replace(result, metadata={**result.metadata, "source_url": url})
-        assert documents_linked([result], [url]) == {"pages/1.txt": []}
-        assert documents_linked([result], ["https://wiki.example/x?pageId=8"]) == {}
+        assert linked([result], [url]) == {"pages/1.txt": []}
+        assert linked([result], ["https://wiki.example/x?pageId=8"]) == {}
 
     @pytest.mark.parametrize(
         "anchor",
@@ -150,13 +155,13 @@ class TestFinding:
         ],
     )
     def test_an_anchor_that_says_a_purpose_means_the_page(self, anchor):
-        assert documents_linked(found(mail=page("a")), [f"mail.md#{anchor}"]) == {
+        assert linked(found(mail=page("a")), [f"mail.md#{anchor}"]) == {
             "runbooks/mail.md": []
         }
 
     @pytest.mark.parametrize("anchor", ["recover-the-cache", "restore-mail", "fix-a-full-disk"])
     def test_an_anchor_that_says_more_than_a_purpose_means_its_section(self, anchor):
-        assert documents_linked(found(mail=page("a")), [f"mail.md#{anchor}"]) == {
+        assert linked(found(mail=page("a")), [f"mail.md#{anchor}"]) == {
             "runbooks/mail.md": [anchor]
         }
 
@@ -175,25 +180,25 @@ class TestFinding:
             *results_of("mail/queue.md", page("a")),
             *results_of("mail/Mail Queue.md", page("b")),
         ]
-        assert documents_linked(results, [link]) == {"mail/Mail Queue.md": []}
+        assert linked(results, [link]) == {"mail/Mail Queue.md": []}
 
     @pytest.mark.parametrize("name", ["\u00dcberlauf", "U\u0308berlauf"])
     @pytest.mark.parametrize("link", ["%C3%9Cberlauf.md", "U%CC%88berlauf.md", "\u00fcberlauf.md"])
     def test_letters_with_accents_are_one_however_they_are_written(self, name, link):
         results = results_of(f"mail/{name}.md", page("a"))
-        assert documents_linked(results, [f"{SITE}mail/{link}"]) == {f"mail/{name}.md": []}
+        assert linked(results, [f"{SITE}mail/{link}"]) == {f"mail/{name}.md": []}
 
     def test_each_link_of_several_is_followed_and_each_section_kept(self):
         results = found(mail=page("a"), disk=page("b", "Disk"))
         links = ["mail.md#full", "gone.md", "disk.md", "mail.md", "mail.md#slow", "mail.md#full"]
-        assert documents_linked(results, links) == {
+        assert linked(results, links) == {
             "runbooks/mail.md": ["full", "slow"],
             "runbooks/disk.md": [],
         }
 
     def test_text_of_braces_that_never_close_is_no_template(self):
-        assert documents_linked(found(mail=page("a")), ["{{" * 900]) == {}
-        assert documents_linked(found(mail=page("a")), ["{{ .x }}{{ .y }}/mail.md"]) == {
+        assert linked(found(mail=page("a")), ["{{" * 900]) == {}
+        assert linked(found(mail=page("a")), ["{{ .x }}{{ .y }}/mail.md"]) == {
             "runbooks/mail.md": []
         }
 
