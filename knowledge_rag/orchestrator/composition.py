@@ -153,11 +153,17 @@ def _of_sections(sections: Sequence[Section]) -> Iterator[Warned]:
         for it in section.not_shown:
             if it.why in (Why.PROHIBITED, Why.OBSOLETE):
                 continue
-            lines = f"{it.start}-{it.end}" if it.end > it.start else f"{it.start} and after"
-            message = (
-                f"Lines {lines} of {it.source_file} belong to the procedure and are not shown."
-            )
-            yield Warned(Concern.NOT_SHOWN, message)
+            yield Warned(Concern.NOT_SHOWN, _named(it))
+
+
+def _named(it: NotShown) -> str:
+    """Return the sentence that names lines which are not shown."""
+    if it.why is Why.ELSEWHERE:
+        return f'"{it.heading}" in {it.source_file} belongs to the procedure and is not shown.'
+    if it.end == it.start and it.why is not Why.NOT_RETRIEVED:
+        return f"Line {it.start} of {it.source_file} belongs to the procedure and is not shown."
+    lines = f"{it.start}-{it.end}" if it.end > it.start else f"{it.start} and after"
+    return f"Lines {lines} of {it.source_file} belong to the procedure and are not shown."
 
 
 def _of_plan(plan: Plan, findings: Findings, incident: Incident) -> Iterator[Warned]:

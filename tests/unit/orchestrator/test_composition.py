@@ -1,5 +1,6 @@
 """The one way from an advisor's answer to a recommendation, and what it never lets through."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -14,8 +15,16 @@ from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.composition import recommend, without_advice
 from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.recommendation import MAX_STEPS, MAX_WARNINGS, Concern, Shortfall
+from knowledge_rag.orchestrator.recommendation import (
+    MAX_INCOMPLETE,
+    MAX_STEPS,
+    MAX_WARNINGS,
+    Concern,
+    Shortfall,
+    Strength,
+)
 from knowledge_rag.orchestrator.wording import NO_ADVICE, NO_MATCH, UNREACHABLE, UNVERIFIED
+from tests.support.runbooks import consulted
 from tests.unit.orchestrator.evidence import (
     FINDINGS,
     POSTMORTEM,
@@ -43,7 +52,8 @@ def composed(text, findings=FINDINGS, incident=INCIDENT):
 
 
 def kinds(result):
-    return [str(warned.kind) for warned in result.warnings]
+    """Return the kinds of warnings; what the answer leaves out of a procedure has tests of its own."""
+    return [str(it.kind) for it in result.warnings if it.kind is not Concern.NOT_SHOWN]
 
 
 def test_a_citation_carries_what_proves_it_later():
@@ -199,7 +209,7 @@ def test_what_could_not_be_read_of_the_state_is_told():
 
 
 def test_more_than_a_recommendation_holds_is_cut_and_told():
-    result = composed("\n".join(f"{n}. Verify replica health {A}" for n in range(1, 101)))
+    result = composed("\n".join(f"{n}. Verify replica health {A}" for n in range(1, MAX_STEPS + 2)))
     assert len(result.guidance) == MAX_STEPS
     assert "truncated" in kinds(result)
 
@@ -209,21 +219,43 @@ def test_more_warnings_than_a_recommendation_holds_are_cut_and_told():
         f"1. Verify replica health {A}\n" + "\n".join(f"{n}. Reboot" for n in range(2, 500))
     )
     assert len(result.warnings) == MAX_WARNINGS
-    assert result.warnings[-1].message == "499 warnings, the first 99 are given."
+    assert re.fullmatch(r"5\d\d warnings, the first 99 are given\.", result.warnings[-1].message)
 
 
-def test_a_step_of_a_procedure_without_the_one_before_it_is_warned_of():
-    second = "1. Initiate manual failover if replication lag > 60s [Source: runbooks/rds-failover.md, lines 28-28]"
-    (warned,) = composed(second).warnings
-    assert (warned.kind, warned.step) == (Concern.EARLIER_STEPS, 1)
-    assert "step 1 is not given: read what stands before line 28" in warned.message
-    first = "2. Tell the incident commander [Source: runbooks/rds-failover.md, lines 27-27]"
-    assert composed(f"{second}\n{first}").warnings == ()
+WRITER = Incident(title="the writer of orders-db is unavailable, replica lag")
+WHOLE = consulted(WRITER, {RUNBOOK_FILE: RUNBOOK}).findings
+ALL = "[Source: runbooks/rds-failover.md, lines {}-{}]"
 
 
-def test_a_single_check_of_a_diagnosis_is_no_gap():
-    text = "1. Find out who is writer now [Source: runbooks/rds-failover.md, lines 21-21]"
-    assert composed(text).warnings == ()
+def left_out(result):
+    return [it.message for it in result.warnings if it.kind is Concern.NOT_SHOWN]
+
+
+def test_what_a_model_leaves_out_of_a_procedure_that_it_draws_on_is_named():
+    second = f"1. Initiate manual failover if replication lag > 60s {ALL.format(28, 36)}"
+    result = composed(second, WHOLE, WRITER)
+    assert left_out(result)[:3] == [
+        f"Lines 15-19 of {RUNBOOK_FILE} belong to the procedure and are not shown.",
+        f"Line 21 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
+        f"Line 27 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
+    ]
+    assert result.evidence.strength is not Strength.STRONG
+    assert "part of it is not shown" in result.evidence.reasons
+    assert result.confidence <= MAX_INCOMPLETE
+
+
+def test_of_an_answer_that_draws_on_all_of_a_procedure_nothing_is_named():
+    (procedure,) = WHOLE.plan.procedures
+    steps = [
+        f"{n}. Do it {ALL.format(it.start, it.end)}" for n, it in enumerate(procedure.items, 1)
+    ]
+    assert left_out(composed("\n".join(steps), WHOLE, WRITER)) == []
+
+
+def test_of_a_procedure_that_an_answer_does_not_draw_on_nothing_is_named():
+    result = composed(f"1. Manual failover was successful {P}")
+    assert left_out(result) == []
+    assert result.evidence.strength is not Strength.STRONG
 
 
 def test_how_far_a_reference_is_does_not_matter_within_a_step_that_is_backed():
