@@ -31,7 +31,7 @@ SUFFIXES: Final = TEXT_SUFFIXES | WEB_SUFFIXES | PDF_SUFFIXES
 _NOT_ITS_OWN: Final = (SOURCE_URL, DOCUMENT_TYPE)
 """What a page that was fetched can't say of itself: it would be taken for another's, or for a runbook."""
 
-EXTRACTION: Final = 2
+EXTRACTION: Final = 3
 """Raised by every change that gives other lines for the same page or PDF."""
 
 
