@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knowledge_rag.cli.terminal import progress_bar, tell
@@ -12,7 +14,6 @@ from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from knowledge_rag.cli.ways import Way
     from knowledge_rag.evaluation.answers_alerts import AlertsReport
@@ -125,7 +126,7 @@ def run(
     documents = reader.documents
     with (
         progress_bar() as progress,
-        _retrieval(way, documents, settings, progress, kb) as retrieval,
+        _retrieval(way, documents, settings, progress, kb) as (retrieval, _),
     ):
         asked = ask_all(
             retrieval, rows, max_results=max_results, with_alert=with_alert, progress=progress
@@ -177,12 +178,12 @@ def run_cases(files: Sequence[Path], docs: Path | None, kb: Path | None, way: Wa
     lines = LabelledLines(reader)
     for doubt in doubts_about_cases(cases, lines):
         tell("warning", doubt)
-    asked = [(case, _question(case)) for case in cases]
     settings = LocalSettings.from_environment()
     with (
         progress_bar() as progress,
-        _retrieval(way, reader.documents, settings, progress, kb) as retrieval,
+        _retrieval(way, reader.documents, settings, progress, kb) as (retrieval, opened),
     ):
+        asked = [(case, _question(case, opened)) for case in cases]
         return run_cases(retrieval, asked, reader, lines, progress)
 
 
@@ -235,17 +236,26 @@ def run_alerts(
         return run_alerts(local, rows, reader, progress)
 
 
-def _question(case: Case) -> Question | str:
+def _question(case: Case, knowledge_base: KnowledgeBase | None) -> Question | str:
     """Return what ``ask`` would ask, or why it would refuse."""
     from knowledge_rag.cli.asking import incident_of, queries_of
     from knowledge_rag.evaluation.answers_run import Question
+    from knowledge_rag.orchestrator.incident import Incident
 
     question = case.query or None
     try:
-        incident = incident_of(question, case.incident)
+        if case.incident is None or isinstance(case.incident, Path):
+            incident = incident_of(question, case.incident)
+        else:
+            incident = Incident.from_state(case.incident)
     except (InvalidRequest, UnreadableDocument) as error:
         return str(error)
-    return Question(incident, queries_of(question, incident))
+    if incident.is_empty:
+        return "nothing in it that could be asked about"
+    queries = queries_of(question, incident)
+    if knowledge_base is not None:
+        incident = replace(incident, title=knowledge_base.corrected(incident.title).text)
+    return Question(incident, queries)
 
 
 @contextmanager
@@ -255,10 +265,11 @@ def _retrieval(
     settings: LocalSettings,
     progress: Progress,
     kb: Path | None,
-) -> Iterator[BoundedRetrieval]:
+) -> Iterator[tuple[BoundedRetrieval, KnowledgeBase | None]]:
+    """Yield the way to the knowledge base, and the knowledge base if it is on this machine."""
     if not way.is_local:
         with deployed(way) as found:
-            yield found.retrieval
+            yield found.retrieval, None
         return
     from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.local.local_retrieval import local_retrieval
@@ -269,7 +280,7 @@ def _retrieval(
             opened, search_type=SearchType(way.method.upper()), budget=way.budget
         ) as local,
     ):
-        yield local
+        yield local, opened
 
 
 @contextmanager

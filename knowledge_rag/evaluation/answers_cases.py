@@ -1,7 +1,7 @@
 """Labelled questions and incidents for whole answers: JSON Lines, one case a line.
 
-A case has ``id`` and either ``query`` (the question as it is typed) or ``incident`` (the name of
-``incidents/<name>.json`` beside the file). What its answer has to give is in ranges of lines:
+A case has ``id`` and either ``query`` (the question as it is typed) or ``incident`` (an object, or the
+name of ``incidents/<name>.json`` beside the file). What its answer has to give is in ranges of lines:
 ``must`` (every one is cited), ``whole`` (cited whole or not at all, or the answer says what is not
 shown), ``bad`` (no line may be cited), ``first`` (the first citation of the first step starts in
 one of them), ``files`` (something of each is cited) and ``none`` (no step may be given). ``kind``
@@ -38,7 +38,7 @@ class Case:
     Args:
         id: unique in a run.
         query: the question; ``""`` where there is an incident.
-        incident: file of the incident; ``None`` where there is a question.
+        incident: the incident, or its file; ``None`` where there is a question.
         must: each has to be cited.
         whole: each is cited whole, or not at all, or the answer says what is missing.
         bad: no line of them may be cited.
@@ -51,7 +51,7 @@ class Case:
 
     id: str
     query: str = ""
-    incident: Path | None = None
+    incident: Path | Mapping[str, Any] | None = None
     must: tuple[Range, ...] = ()
     whole: tuple[Range, ...] = ()
     bad: tuple[Range, ...] = ()
@@ -129,7 +129,7 @@ def _object(where: str, line: str) -> Mapping[str, Any]:
 
 
 def _case(fields: Mapping[str, Any], incidents: Path) -> Case:
-    query, incident = _text(fields, "query"), _text(fields, "incident")
+    query, incident = _text(fields, "query"), _incident(fields, incidents)
     if bool(query.strip()) == bool(incident):
         raise ValueError("a case has either a query or an incident")
     if len(query) > MAX_QUERY_CHARACTERS:
@@ -140,7 +140,7 @@ def _case(fields: Mapping[str, Any], incidents: Path) -> Case:
     case = Case(
         id=_text(fields, "id"),
         query=query,
-        incident=incidents / f"{check_source_file(incident)}.json" if incident else None,
+        incident=incident,
         must=_ranges(fields, "must"),
         whole=_ranges(fields, "whole"),
         bad=_ranges(fields, "bad"),
@@ -155,6 +155,15 @@ def _case(fields: Mapping[str, Any], incidents: Path) -> Case:
     if not (case.none or case.must or case.whole or case.bad or case.first or case.files):
         raise ValueError("a case says what its answer has to give: must, none, ...")
     return case
+
+
+def _incident(fields: Mapping[str, Any], folder: Path) -> Path | Mapping[str, Any] | None:
+    value = fields.get("incident") or None
+    if value is None or isinstance(value, dict):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("incident is an object, or the name of a file")  # noqa: TRY004 - likewise
+    return folder / f"{check_source_file(value)}.json"
 
 
 def _ranges(fields: Mapping[str, Any], name: str) -> tuple[Range, ...]:

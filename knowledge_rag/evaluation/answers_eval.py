@@ -85,10 +85,14 @@ class Score:
     Args:
         case: the case.
         failures: every rule that was broken, in the order of :class:`Rule`.
+        steps: how many the answer gives.
+        destructive: whether one of them may destroy something.
     """
 
     case: Case
     failures: tuple[Failure, ...]
+    steps: int = 0
+    destructive: bool = False
 
     @property
     def passed(self) -> bool:
@@ -119,6 +123,8 @@ class Score:
             "passed": self.passed,
             "torn": self.torn,
             "dangerous": self.dangerous,
+            "steps": self.steps,
+            "destructive": self.destructive,
             "failures": [failure.to_dict() for failure in self.failures],
         }
 
@@ -151,7 +157,8 @@ def score(case: Case, recommendation: Mapping[str, Any], lines: LabelledLines) -
         first = steps[0]["citation"]
         where = f"{first['source_file']}:{first['start_line']}-{first['end_line']}"
         failures.append(Failure(Rule.NONE, where, excerpt=_shortened(steps[0]["action"])))
-    return Score(case, tuple(failures))
+    destructive = any(step.get("destructive") for step in steps)
+    return Score(case, tuple(failures), len(steps), destructive)
 
 
 def cited_lines(recommendation: Mapping[str, Any]) -> frozenset[Line]:

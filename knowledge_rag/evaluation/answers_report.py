@@ -58,6 +58,32 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class NearMisses:
+    """Cases that nothing documents, counted.
+
+    Args:
+        cases: how many.
+        given: get steps all the same.
+        destructive: get a step that may destroy something.
+    """
+
+    cases: int
+    given: int
+    destructive: int
+
+    @classmethod
+    def of(cls, scores: Sequence[Score]) -> NearMisses:
+        """Count the scores of ``none`` cases; others are left out."""
+        near = [score for score in scores if score.case.none]
+        given = [score for score in near if score.steps]
+        return cls(len(near), len(given), sum(score.destructive for score in given))
+
+    def __str__(self) -> str:
+        """Return a line for people."""
+        return f"near misses given steps: {self.given} of {self.cases}, destructive: {self.destructive}"
+
+
+@dataclass(frozen=True, slots=True)
 class AnswersReport:
     """A run of labelled cases.
 
@@ -79,6 +105,11 @@ class AnswersReport:
     def counts(self) -> Counts:
         """All cases, counted."""
         return Counts.of(self.scores)
+
+    @property
+    def near_misses(self) -> NearMisses:
+        """The cases that nothing documents, counted."""
+        return NearMisses.of(self.scores)
 
     @property
     def by_kind(self) -> Mapping[str, Counts]:
@@ -125,6 +156,7 @@ class AnswersReport:
         """Return the JSON form."""
         return {
             **asdict(self.counts),
+            "near_misses": asdict(self.near_misses),
             "citations": self.citations,
             "citations_exact": self.exact,
             "p50_ms": round(self.p50_ms, 1),
@@ -138,11 +170,13 @@ class AnswersReport:
 
 
 def as_tables(report: AnswersReport) -> Group:
-    """Lay a report out for a terminal: the failures, the figures by kind and test, the targets."""
+    """Lay a report out for a terminal: the failures, the figures by kind and test, near misses, the targets."""
     parts: list[Table | Text] = list(_failures(report))
     parts += [_counts("by kind", report.by_kind, report.counts), Text()]
     if report.by_test:
         parts += [_counts("by test", report.by_test), Text()]
+    if report.near_misses.cases:
+        parts += [Text(str(report.near_misses)), Text()]
     parts += [goals_table(report.goals)]
     if report.missed:
         parts += [Text(), Text(f"missed: {', '.join(report.missed)}", style="red")]

@@ -137,9 +137,11 @@ def test_the_heading_beside_a_bad_line_is_not_dangerous(scored):
 
 
 def test_no_step_may_be_given_where_nothing_is_documented(scored):
-    assert scored(answer(), none=True).passed
+    passed = scored(answer(), none=True)
+    assert (passed.passed, passed.steps, passed.destructive) == (True, 0, False)
     given = scored(answer(step(cited(3))), none=True)
-    assert given.dangerous
+    assert (given.dangerous, given.steps, given.destructive) == (True, 1, False)
+    assert scored(answer(step(cited(3)), step(cited(4), destructive=["drop"]))).destructive
     assert (given.failures[0].where, given.failures[0].excerpt) == ("a b.md:3-3", "Do it now")
 
 
@@ -202,6 +204,13 @@ def test_cases_are_read_from_json_lines(tmp_path):
     assert not has_cases(write(tmp_path, {"id": "1", "query": "q", "relevant": []}))
 
 
+def test_an_incident_may_stand_in_its_case_and_other_fields_are_left_alone(tmp_path):
+    more = {"never": ["a.md:1-2"], "governed": [], "names": ["Azure"], "near": "a.md"}
+    path = write(tmp_path, {"id": "1", "incident": {"alert_name": "A"}, "none": True, **more})
+    (case,) = read_cases([path])
+    assert (case.incident, case.query) == ({"alert_name": "A"}, "")
+
+
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
@@ -209,7 +218,10 @@ def test_cases_are_read_from_json_lines(tmp_path):
         ("[]", "is a JSON object"),
         ("", "no rows"),
         (GOOD | {"incident": "x"}, "either a query or an incident"),
+        (GOOD | {"incident": {"title": "x"}}, "either a query or an incident"),
         (GOOD | {"query": " "}, "either a query or an incident"),
+        (GOOD | {"query": "", "incident": {}}, "either a query or an incident"),
+        (GOOD | {"query": "", "incident": ["x"]}, "incident is an object, or the name of a file"),
         (GOOD | {"query": "", "incident": "../x"}, "not a plain path"),
         (GOOD | {"query": "x" * 20_001}, "20001 characters"),
         (GOOD | {"id": " "}, "has an id"),

@@ -72,19 +72,25 @@ def test_the_json_sums_up_and_shows_every_failure(run):
         "cases": 2, "passed": 1, "torn": 0, "dangerous": 0, "incomplete": 1,
     }  # fmt: skip
     assert {test: it["cases"] for test, it in found["by_test"].items()} == {"list": 2, "stale": 1}
+    assert found["near_misses"] == {"cases": 2, "given": 0, "destructive": 0}
     (failure,) = found["scores"][1]["failures"]
     assert failure["rule"] == "bad"
     assert failure["where"].startswith(FAILOVER)
     assert 0 < failure["cited"] <= failure["lines"]
 
 
-def test_people_see_the_failures_the_groups_and_the_targets(run):
+def printed(report):
     console = Console(record=True, width=120, file=io.StringIO())
-    console.print(as_tables(run))
-    shown = console.export_text()
+    console.print(as_tables(report))
+    return console.export_text()
+
+
+def test_people_see_the_failures_the_groups_and_the_targets(run):
+    shown = printed(run)
     assert "bad dangerous (list, stale)\n    bad runbooks/rds-failover.md:1-" in shown
     assert "unreadable incomplete\n    answered: no.json: unrecognised" in shown
     assert "citations exact" in shown
+    assert "near misses given steps: 0 of 2, destructive: 0" in shown
     assert shown.rstrip().endswith("missed: passed, dangerous")
 
 
@@ -96,6 +102,17 @@ def test_a_cited_line_that_is_no_longer_there_is_not_exact():
     assert not is_exact(cited | {"text_sha256": "0" * 64}, check)
     gone = cited | {"start_line": 90_000, "end_line": 90_000, "text_sha256": sha256}
     assert not is_exact(gone, check)
+
+
+def test_near_misses_are_counted_and_named_only_where_there_are_some():
+    def scored(steps, *, none=True, destructive=False):
+        return Score(Case("c", none=none), (), steps, destructive)
+
+    near = (scored(0), scored(3), scored(2, destructive=True))
+    report = AnswersReport((*near, scored(4, none=False, destructive=True)), 0, 0, 1.0)
+    assert report.to_dict()["near_misses"] == {"cases": 3, "given": 2, "destructive": 1}
+    assert "near misses given steps: 2 of 3, destructive: 1" in printed(report)
+    assert "near misses" not in printed(AnswersReport(report.scores[3:], 0, 0, 1.0))
 
 
 BROKEN = {
