@@ -336,6 +336,9 @@ class TestLinksToOtherPages:
             "disk-is-slow",
         )
         assert given.procedures[0].complete is False
+        assert '"disk-is-slow" in runbooks/gone.md belongs to the procedure and is not shown.' in {
+            warned.message for warned in given.warnings
+        }
         assert given.evidence.strength is not Strength.STRONG
 
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.guardrails.verify import Settings, verify
 from knowledge_rag.orchestrator.advisors.advisor import Advice
-from knowledge_rag.orchestrator.advisors.noted import noted
 from knowledge_rag.orchestrator.composition import recommend, without_advice
 from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.recommendation import MAX_STEPS, MAX_WARNINGS, Concern, Shortfall
+from knowledge_rag.orchestrator.recommendation import (
+    MAX_SIMILAR,
+    MAX_STEPS,
+    MAX_WARNINGS,
+    Concern,
+    Shortfall,
+)
 from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.unit.orchestrator.evidence import FINDINGS, findings_of
 from tests.unit.orchestrator.schema import VALIDATOR
@@ -36,7 +43,12 @@ def asked(*outcomes):
 
 
 def kinds(result):
-    return [str(warned.kind) for warned in result.warnings]
+    return [str(it.kind) for it in told_of(result)]
+
+
+def told_of(result):
+    """Return the warnings; what the answer leaves out of a procedure has tests of its own."""
+    return [it for it in result.warnings if it.kind is not Concern.NOT_SHOWN]
 
 
 # what is told where there is no step
@@ -91,29 +103,18 @@ def test_no_answer_though_a_query_failed_tells_who_said_so_and_what_failed():
     assert kinds(result) == ["incomplete_search", "unreadable_state"]
 
 
-def test_no_answer_tells_how_many_passages_there_were_and_of_which_documents():
-    result = composed(NO_MATCH)
-    assert result.reasoning == (
-        f"{len(FINDINGS.ledger)} passages came back; those of runbooks/rds-failover.md and "
-        "postmortems/2024-01-rds.md are about it, and none says what to do."
-    )
+def test_no_answer_tells_how_many_passages_there_were():
     result = composed(NO_MATCH, incident=UNREADABLE)
-    assert result.reasoning == (
-        f"{len(FINDINGS.ledger)} passages came back; "
-        "no document holds enough of the words that tell of the incident."
-    )
+    passages = len(FINDINGS.ledger)
+    assert result.reasoning == f"{passages} passages came back; the advisor found nothing in them."
     assert (result.advisor, kinds(result)) == ("test", ["unreadable_state"])
 
 
-def test_no_answer_of_an_advisor_that_did_not_finish_says_nothing_of_the_documents():
-    unfinished = noted(FINDINGS, "The model could not be reached (timeout).")
-    result = composed(NO_MATCH, unfinished)
-    assert result.reasoning == (
-        f"{len(FINDINGS.ledger)} passages came back; those of runbooks/rds-failover.md and "
-        "postmortems/2024-01-rds.md are about it, but the advisor did not finish: read them yourself."
+def test_no_answer_of_an_advisor_that_did_not_finish_tells_to_read_the_passages():
+    unfinished = replace(FINDINGS, notes=("The model could not be reached (timeout).",))
+    assert composed(NO_MATCH, unfinished).reasoning == (
+        f"{len(FINDINGS.ledger)} passages came back; the advisor did not finish: read them yourself."
     )
-    result = composed(NO_MATCH, unfinished, UNREADABLE)
-    assert result.reasoning.endswith("of the incident, and the advisor did not finish.")
 
 
 # what is told of an answer
@@ -223,27 +224,28 @@ def test_a_summary_that_denies_the_steps_is_not_given(said):
 # bounds
 
 
-@pytest.mark.parametrize("number", [MAX_STEPS, MAX_STEPS + 1])
+@pytest.mark.parametrize("over", [0, 1])
 @pytest.mark.parametrize(
-    ("line", "label", "name"),
+    ("line", "label", "name", "most"),
     [
-        ("Verify replica health " + A, "## Guidance", "steps"),
-        ("Manual failover was successful " + P, "## Similar incidents", "similar incidents"),
+        ("Verify replica health " + A, "## Guidance", "steps", MAX_STEPS),
+        ("Manual failover was successful " + P, "## Similar incidents", "similar incidents", MAX_SIMILAR),
     ],
-)
-def test_as_many_parts_as_are_given_are_no_finding_and_one_more_is(number, line, label, name):
-    text = "\n".join([label, *(f"{n}. {line}" for n in range(1, number + 1))])
+)  # fmt: skip
+def test_as_many_parts_as_are_given_are_no_finding_and_one_more_is(over, line, label, name, most):
+    text = "\n".join([label, *(f"{n}. {line}" for n in range(1, most + over + 1))])
     told = [it.message for it in composed(text).warnings if it.kind is Concern.TRUNCATED]
-    cut = [f"{number} {name}, the first {MAX_STEPS} are given."] if number > MAX_STEPS else []
-    assert told == cut
+    assert told == ([f"{most + 1} {name}, the first {most} are given."] if over else [])
 
 
 @pytest.mark.parametrize("over", [0, 1])
 def test_as_many_warnings_as_are_given_are_no_finding_and_one_more_is(over):
-    steps = [f"{n}. Reboot" for n in range(2, MAX_WARNINGS + over + 1)]
-    result = composed("\n".join([STEP, *steps]))  # one more warning is of all the steps together
+    left_out = len(composed(STEP).warnings)  # of the procedure that the step is of
+    number = MAX_WARNINGS + over - left_out - 1  # one more warning is of all the steps together
+    steps = [f"{n}. Reboot" for n in range(2, number + 2)]
+    result = composed("\n".join([STEP, *steps]))
     assert len(result.warnings) == MAX_WARNINGS
-    assert kinds(result)[-1] == ("truncated" if over else "low_density")
+    assert (result.warnings[-1].kind is Concern.TRUNCATED) is bool(over)
 
 
 # where a warning belongs
@@ -253,12 +255,12 @@ def test_an_invented_source_is_warned_of_in_the_step_that_named_it_though_it_is_
     result = composed(
         f"1. Tell the incident commander {A}\n2. Verify replica health [Source: x.md, lines 1-2] {A}"
     )
-    assert [(str(it.kind), it.step) for it in result.warnings][-1] == ("non_existent_source", 2)
+    assert [(str(it.kind), it.step) for it in told_of(result)][-1] == ("non_existent_source", 2)
 
 
 def test_a_warning_at_the_very_beginning_of_a_step_is_the_steps():
     result = composed(f"[Source: x.md, lines 1-2] Verify replica health {A}.")
-    assert [(str(it.kind), it.step) for it in result.warnings] == [("non_existent_source", 1)]
+    assert [(str(it.kind), it.step) for it in told_of(result)] == [("non_existent_source", 1)]
 
 
 def test_a_step_that_is_left_out_is_quoted_on_one_line():
@@ -276,5 +278,5 @@ def test_a_warning_of_distance_that_does_not_matter_hides_none_that_follow():
     )
     told = [str(it.kind) for it in verify(text, FINDINGS.ledger).warnings]
     assert told == ["confident_wording", "non_existent_source"]
-    told = [(str(it.kind), it.step) for it in composed(text).warnings]
+    told = [(str(it.kind), it.step) for it in told_of(composed(text))]
     assert told == [("non_existent_source", 2)]
