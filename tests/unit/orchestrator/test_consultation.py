@@ -1,4 +1,4 @@
-"""From an incident to a recommendation: at most three queries at once, and whoever fails is told apart."""
+"""From an incident to a recommendation: queries side by side, completions, and each failure as what it is."""
 
 import asyncio
 import json
@@ -13,13 +13,15 @@ from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.recommendation import Concern, Shortfall
+from knowledge_rag.orchestrator.planning import COMPLETION_RESULTS, MAX_COMPLETED
+from knowledge_rag.orchestrator.recommendation import Concern, Shortfall, Strength
+from knowledge_rag.orchestrator.showing import pieces_of
 from knowledge_rag.orchestrator.telling import sources_of
 from knowledge_rag.orchestrator.wording import NO_ADVICE, NO_MATCH, UNREACHABLE
 from tests.support.retrievals import DOWN, NOTHING, Answering, Waiting, found, result
 from tests.unit.orchestrator.evidence import RUNBOOK_RESULTS
 
-INCIDENT = Incident(alert_name="quokka-db-writer-unavailable", service="quokka-db")
+INCIDENT = Incident(alert_name="RDS failover", service="quokka-db")
 EVIDENCE = found(*RUNBOOK_RESULTS)
 
 
@@ -39,42 +41,75 @@ class Writing:
         return self.written(findings) if callable(self.written) else self.written
 
 
-def test_three_queries_meet_each_other_under_way():
+def test_queries_meet_each_other_under_way():
     async def meet():
-        meeting = asyncio.Barrier(3)  # who came one after the other would wait here for ever
+        meeting = asyncio.Barrier(2)  # who came one after the other would wait here for ever
 
         async def answer():
             async with asyncio.timeout(30):
                 await meeting.wait()
             return EVIDENCE
 
-        return await consult(INCIDENT, Answering(lambda _: answer()))
+        return await consult(
+            INCIDENT, Answering(lambda query: NOTHING if query.source_file else answer())
+        )
 
     findings = asyncio.run(meet()).findings
-    assert [asked.outcome.status for asked in findings.asked] == [Status.OK] * 3
+    assert [asked.outcome.status for asked in findings.asked] == [Status.OK] * 2
 
 
-def test_more_than_five_results_of_a_query_are_never_taken():
+def test_documents_are_completed_side_by_side():
+    async def meet():
+        meeting = asyncio.Barrier(MAX_COMPLETED)
+
+        async def answer():
+            async with asyncio.timeout(30):
+                await meeting.wait()
+            return NOTHING
+
+        others = found(*(result(number) for number in range(MAX_COMPLETED)))
+        return await consult(
+            INCIDENT, Answering(lambda query: answer() if query.source_file else others)
+        )
+
+    findings = asyncio.run(meet()).findings
+    assert [it.outcome.status for it in findings.completions] == [Status.NO_MATCH] * MAX_COMPLETED
+
+
+def test_more_results_of_a_query_than_it_asks_for_are_never_taken():
     calls = []
 
     def answer(query):
         calls.append(query)
-        return found(*(result(100 * len(calls) + number) for number in range(100)))
+        return found(*(result(1000 * len(calls) + number) for number in range(200)))
 
     findings = ask(answer).findings
-    assert [query.max_results for query in calls] == [5, 5, 5]
-    assert [len(asked.outcome.results) for asked in findings.asked] == [5, 5, 5]
+    assert [query.max_results for query in calls] == [5, 5, *[COMPLETION_RESULTS] * MAX_COMPLETED]
+    assert [len(asked.outcome.results) for asked in findings.asked] == [5, 5]
+    assert all(len(it.outcome.results) <= COMPLETION_RESULTS for it in findings.completions)
 
 
 def test_one_query_that_fails_does_not_cost_the_others_their_results():
     def answer(query):
-        if query.text.startswith("Similar"):
+        if query.filters.get("document_type") == "postmortem":
             raise RuntimeError("quokka-db")
         return EVIDENCE
 
     given = ask(answer).recommendation
     assert given.status is Status.OK
     assert [w.kind for w in given.warnings] == [Concern.INCOMPLETE_SEARCH]
+
+
+def test_a_completion_that_fails_costs_no_step_that_was_found():
+    def answer(query):
+        if query.source_file:
+            raise RuntimeError("quokka-db")
+        return EVIDENCE
+
+    given = ask(answer).recommendation
+    assert given.status is Status.OK
+    assert given.guidance
+    assert given.evidence.strength is not Strength.STRONG
 
 
 @pytest.mark.parametrize(
@@ -109,7 +144,7 @@ def test_queries_say_which_incident_they_are_for():
     with on_behalf_of(incident_id="INC-8", session_id="s-1"):
         ask(answer, incident=INCIDENT)
     assert (
-        seen == [{"incident_id": "INC-7"}] * 3 + [{"incident_id": "INC-8", "session_id": "s-1"}] * 3
+        seen == [{"incident_id": "INC-7"}] * 2 + [{"incident_id": "INC-8", "session_id": "s-1"}] * 2
     )
 
 
@@ -138,7 +173,6 @@ FAILING = {
     "cancels itself": asyncio.CancelledError(),
     "gives nothing": None,
     "gives a text": "text",
-    "gives no text": lambda findings: Advice(None, findings, "broken"),
     "gives no findings": lambda _: Advice("1. Step [1]", None, "broken"),
 }
 
@@ -149,7 +183,7 @@ def test_an_advisor_that_fails_is_not_taken_for_an_outage(how, caplog):
     assert given.recommendation.status is Status.DEGRADED
     assert given.recommendation.reason is Shortfall.ADVICE_FAILED
     assert given.recommendation.summary == NO_ADVICE
-    assert len(given.findings.ledger) == len(RUNBOOK_RESULTS[:5])
+    assert len(given.findings.ledger) == len(RUNBOOK_RESULTS)
     assert given.advice is None
     assert caplog.records
     assert "quokka" not in caplog.text
@@ -166,12 +200,11 @@ def test_each_stage_is_told_in_order():
     given, events = told(EVIDENCE)
     searching, found_event, evidence, text, done = events
     assert searching["event"] == "searching"
-    assert len(searching["queries"]) == 3
-    assert found_event == {"event": "found", "status": "ok", "sources": len(RUNBOOK_RESULTS[:5])}
-    assert [s["number"] for s in evidence["sources"]] == list(
-        range(1, len(RUNBOOK_RESULTS[:5]) + 1)
-    )
-    assert text["text"] == given.verified.text
+    assert len(searching["queries"]) == 2
+    assert found_event == {"event": "found", "status": "ok", "sources": len(RUNBOOK_RESULTS)}
+    assert [s["number"] for s in evidence["sources"]] == list(range(1, len(RUNBOOK_RESULTS) + 1))
+    pieces = pieces_of(given.recommendation, given.findings.ledger)
+    assert text["text"] == "".join(piece.text for piece in pieces)
     assert done == {"event": "done", "status": "ok"}
 
 
@@ -224,7 +257,7 @@ def test_evidence_that_an_advisor_found_itself_replaces_what_was_told():
 
 def test_cancelling_it_cancels_all_its_queries():
     async def cancel():
-        waiting = Waiting(expected=3)
+        waiting = Waiting(expected=2)
         consulting = asyncio.create_task(consult(INCIDENT, waiting))
         await waiting.all_wait.wait()
         consulting.cancel()
@@ -232,7 +265,7 @@ def test_cancelling_it_cancels_all_its_queries():
             await consulting
         return waiting.cancelled
 
-    assert asyncio.run(cancel()) == 3
+    assert asyncio.run(cancel()) == 2
 
 
 def test_cancelling_it_cancels_its_advisor():

@@ -14,12 +14,13 @@ from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.showing import pieces_of
 from knowledge_rag.orchestrator.telling import sources_of
 from tests.support.retrievals import Answering, found, result
 from tests.unit.orchestrator.evidence import RUNBOOK_RESULTS
 
 INCIDENT = Incident(
-    alert_name="orders-db-writer-unavailable",
+    alert_name="RDS failover",
     service="rds",
     description="The orders-db writer is gone, failover of the cluster needed",
 )
@@ -115,7 +116,8 @@ def test_an_advisor_that_breaks_off_leaves_nothing_of_its_answer(error):
     assert shown(events) == given.recommendation.summary
     given, events = told(FallbackAdvisor(Live(["1. Promote it [1].", "2. Del"], error)))
     assert given.recommendation.advisor == "extractive"
-    assert shown(events) == given.verified.text
+    pieces = pieces_of(given.recommendation, given.findings.ledger)
+    assert shown(events) == "".join(piece.text for piece in pieces)
     assert "Del" not in shown(events)
 
 

@@ -1,10 +1,16 @@
-"""The questions for an incident: at most three, in three forms, always the same for the same."""
+"""The queries for an incident: the same text, asked of everything and of reports of earlier incidents."""
 
 import pytest
 
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.queries import MAX_SYMPTOM, build_queries
+from knowledge_rag.orchestrator.queries import (
+    MAX_QUERIES,
+    MAX_SYMPTOM,
+    RESULTS,
+    build_queries,
+    queries_for,
+)
 from knowledge_rag.orchestrator.state import MAX_ITEMS, MAX_NAME, MAX_TEXT
 
 FULL = Incident(
@@ -16,60 +22,51 @@ FULL = Incident(
 )
 
 
-DIAGNOSIS = "Diagnosis in the runbook, diagnosis steps, diagnosis commands, diagnosis"
-RESOLUTION = "resolution in the runbook, resolution commands, resolution"
-LAG = [
-    f"How to diagnose lag? {DIAGNOSIS}",
-    f"Resolution steps for lag: {RESOLUTION}",
-    "Similar incidents involving lag: resolution",
-]
-
-
 def texts(incident):
     return [query.text for query in build_queries(incident)]
 
 
-def test_a_full_incident_is_asked_about_in_the_three_forms():
-    named = "rds: OrdersDbWriterUnavailable (Orders Db Writer Unavailable)"
+def test_every_query_says_all_that_is_known():
+    named = "OrdersDbWriterUnavailable Orders Db Writer Unavailable rds"
     noticed = "Checkout fails Writes time out. DatabaseConnections is 0"
-    assert texts(FULL) == [
-        f"How to diagnose {named}? {DIAGNOSIS}",
-        f"Resolution steps for {named}: {noticed}: {RESOLUTION}",
-        f"Similar incidents involving {named}: resolution",
-    ]
+    assert set(texts(FULL)) == {f"{named} {noticed}"}
 
 
 def test_every_query_names_the_alert_as_it_is_written():
     assert all(FULL.alert_name in text for text in texts(FULL))
 
 
-def test_the_first_query_searches_everything():
+def test_everything_is_searched_and_then_reports_alone():
     filters = [dict(query.filters) for query in build_queries(FULL)]
-    assert filters == [{}, {"document_type": "runbook"}, {"document_type": "postmortem"}]
-
-
-def test_where_steps_may_stand_in_any_document_only_past_incidents_are_filtered():
-    filters = [dict(query.filters) for query in build_queries(FULL, guidance_type="")]
-    assert filters == [{}, {}, {"document_type": "postmortem"}]
+    assert filters == [{}, {"document_type": "postmortem"}]
 
 
 def test_every_query_asks_for_five_results():
-    assert {query.max_results for query in build_queries(FULL)} == {5}
+    assert {query.max_results for query in build_queries(FULL)} == {RESULTS} == {5}
+
+
+def test_the_words_of_the_runbook_that_is_linked_are_asked_for_with_all_else_and_alone():
+    link = "https://github.example/acme/ops/blob/main/runbooks/postfix-backlog.md#drain-it"
+    linked = Incident(alert_name="MailFull", links=(link,))
+    words = "runbooks postfix backlog drain it"
+    assert texts(linked) == [f"MailFull Mail Full {words}", words, f"MailFull Mail Full {words}"]
+    assert [dict(it.filters) for it in build_queries(linked)][:2] == [{}, {}]
 
 
 @pytest.mark.parametrize(
     ("incident", "expected"),
     [
-        (Incident(), []),
-        (Incident(severity="SEV1", incident_id="INC-1"), []),
-        (Incident(alert_name="lag"), LAG),
-        (Incident(title="lag", alert_name="lag", service="lag"), LAG),
-        (Incident(service="rds"), ["Similar incidents involving rds: resolution"]),
-        (Incident(signals=("lag",)), LAG),
+        (Incident(), set()),
+        (Incident(severity="SEV1", incident_id="INC-1"), set()),
+        (Incident(alert_name="lag"), {"lag"}),
+        (Incident(title="lag", alert_name="lag", service="lag"), {"lag"}),
+        (Incident(title="Why is there lag?"), {"Why is there lag"}),
+        (Incident(service="rds"), {"rds"}),
+        (Incident(signals=("lag", "lag")), {"lag"}),
     ],
 )
 def test_what_is_not_known_is_not_asked_about(incident, expected):
-    assert texts(incident) == expected
+    assert set(texts(incident)) == expected
 
 
 def test_nothing_that_is_known_makes_a_query_too_long():
@@ -81,6 +78,31 @@ def test_nothing_that_is_known_makes_a_query_too_long():
         signals=tuple(f"{n} " + "x" * (MAX_TEXT - 9) for n in range(MAX_ITEMS)),
     )
     lengths = [len(text) for text in texts(longest)]
-    assert len(lengths) == 3
-    assert max(lengths) <= MAX_QUERY_CHARACTERS
-    assert lengths[1] < 2 * MAX_NAME + MAX_SYMPTOM + 100
+    assert 0 < len(lengths) <= MAX_QUERIES
+    assert max(lengths) <= min(MAX_QUERY_CHARACTERS, 3 * MAX_NAME + MAX_SYMPTOM + 100)
+
+
+class TestTypedQuestions:
+    def test_are_asked_as_they_are_of_everything_and_of_reports(self):
+        first, second = queries_for("why is there lag?")
+        assert (first.text, dict(first.filters)) == ("why is there lag?", {})
+        assert dict(second.filters) == {"document_type": "postmortem"}
+
+    def test_with_a_filter_keep_it(self):
+        (only,) = queries_for("why?", {"document_type": "runbook", "service": "rds"})
+        assert dict(only.filters) == {"document_type": "runbook", "service": "rds"}
+        assert all(it.filters["service"] == "rds" for it in queries_for("why?", {"service": "rds"}))
+
+    @pytest.mark.parametrize(
+        ("question", "asks_whom"),
+        [
+            ("whom do I page for the mail queue?", True),
+            ("who owns the mail queue?", True),
+            ("somebody to be woken for the mail queue", True),
+            ("why does the mail queue grow?", False),
+        ],
+    )
+    def test_of_whom_to_call_are_asked_of_the_contacts_too(self, question, asks_whom):
+        texts = [query.text for query in queries_for(question)]
+        assert any("contacts" in text for text in texts) is asks_whom
+        assert len(texts) <= MAX_QUERIES
