@@ -15,7 +15,6 @@ from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, Conver
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed
 from knowledge_rag.orchestrator.advisors.fallback import DOUBTED_NOTE, FallbackAdvisor
-from knowledge_rag.orchestrator.advisors.noted import noted
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.findings import Asked, Findings
@@ -97,7 +96,7 @@ def test_what_is_lifted_in_its_place_says_so(error, happened):
 
 
 def test_where_nothing_is_lifted_in_its_place_it_is_not_said_to_be():
-    elsewhere = Incident(title="The coffee machine is out of beans")
+    elsewhere = Incident(alert_name="CoffeeMachineOutOfBeans")
     failing = FallbackAdvisor(Failing(ModelFailed(Reason.THROTTLED, "x")))
     recommendation = advised(failing, incident=elsewhere)
     assert not recommendation.guidance
@@ -219,10 +218,8 @@ def test_where_nobody_has_searched_nothing_is_said_about_what_is_documented():
 
 def test_a_note_stands_before_what_retrieval_has_to_say_and_once():
     outcome = RetrievalOutcome(Status.NO_MATCH, notice="All dates are past.")
-    findings = noted(Findings((Asked(Query("why?"), outcome),)), "One.", "Two.", "One.")
+    findings = Findings((Asked(Query("why?"), outcome),), notes=("One.", "Two.", "One."))
     assert findings.notices == ("One.", "Two.", "All dates are past.")
-    assert findings.asked[0].outcome is outcome
-    assert noted(FINDINGS, "One.").ledger == FINDINGS.ledger
 
 
 def test_a_model_that_is_throttled_for_ever_is_replaced(aws_environment, caplog):
