@@ -172,9 +172,9 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
 
 
 def is_called(section: Section, anchor: str) -> bool:
-    """Whether a link's anchor names a section's heading."""
+    """Whether a link's anchor names a section's heading, or is the one that the heading sets."""
     wanted = fold(anchor.removeprefix("user-content-"))
-    return bool(wanted) and wanted == fold(section.heading)
+    return bool(wanted) and wanted in (fold(section.heading), fold(section.anchor))
 
 
 def _is_headed(section: Section, name: str) -> bool:

@@ -35,6 +35,7 @@ _ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t]
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
 _HTML_HEADING: Final = re.compile(r"^\s*<h([1-6])[^>]*>(.*?)</h\1>\s*$", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]{0,200}>")
+_ANCHOR: Final = re.compile(r"\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
 
 
 class Form(Enum):
@@ -98,6 +99,7 @@ class Section:
         start: line of the heading; of the first line at level 0.
         parent: ``None`` for the root, which is the document.
         kind: what its own heading says that it is for; of a title, and of a report's sections, nothing.
+        anchor: that its heading sets itself (``## Slow disk {#slow}``), ``""`` if none.
     """
 
     level: int
@@ -108,6 +110,7 @@ class Section:
     children: list[Section] = field(default_factory=list)
     heading_end: int = 0
     kind: Kind = Kind.OTHER
+    anchor: str = ""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -241,6 +244,8 @@ def _sections(lines: Mapping[int, str]) -> Section:
                 section = Section(
                     level, words, start, current, heading_end=end, kind=kind_told(words)
                 )
+                anchor = _ANCHOR.search(lines.get(start, ""))
+                section.anchor = anchor[1] if anchor else ""
                 current.children.append(section)
                 current = section
             elif token.type in _FORMS and any(
