@@ -9,15 +9,23 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.report import Verdict
+from knowledge_rag.orchestrator.governing import Governs
+from knowledge_rag.orchestrator.headings import ACTIONS
+from knowledge_rag.orchestrator.headings import Kind as SectionKind
+from knowledge_rag.orchestrator.procedures import NotShown, Why
 from knowledge_rag.orchestrator.recommendation import (
     MAX_STEPS,
     MAX_WARNINGS,
     CitedLines,
     Concern,
+    Evidence,
+    Guard,
     Recommendation,
+    Section,
     Shortfall,
     SimilarIncident,
     Step,
+    Strength,
     Warned,
 )
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
@@ -42,15 +50,113 @@ def test_the_schema_is_a_schema():
 
 def test_the_schema_knows_every_kind_of_warning_and_every_reason():
     kinds = SCHEMA["$defs"]["warning"]["properties"]["kind"]["enum"]
-    assert set(kinds) == {*map(str, Concern), *map(str, Kind)}
+    # a recommendation that was kept from before procedures came whole may have this one
+    assert set(kinds) == {*map(str, Concern), *map(str, Kind), "earlier_steps"}
     assert set(SCHEMA["properties"]["reason"]["enum"]) == {*map(str, Reason), *map(str, Shortfall)}
 
 
 def test_no_object_of_the_schema_takes_what_it_does_not_name():
     objects = [SCHEMA, SCHEMA["properties"]["recommendation"], *SCHEMA["$defs"].values()]
     described = [it for it in objects if it.get("type") == "object"]
-    assert len(described) == 6
+    assert len(described) == 11
     assert all(it["additionalProperties"] is False for it in described)
+
+
+def test_the_schema_knows_every_reason_kind_and_strength():
+    parts = SCHEMA["$defs"]
+    assert set(parts["not_shown"]["properties"]["reason"]["enum"]) == set(map(str, Why))
+    assert set(parts["guard"]["properties"]["kind"]["enum"]) == set(map(str, Governs))
+    assert set(parts["evidence"]["properties"]["strength"]["enum"]) == set(map(str, Strength))
+    for name in ("procedure", "step"):
+        assert set(parts[name]["properties"]["kind"]["enum"]) == {*map(str, ACTIONS), "other"}
+
+
+GUARDED = Step(
+    "Fail over:",
+    (LINES,),
+    ("aws rds failover",),
+    Verdict.SUPPORTED,
+    1,
+    "3.",
+    SectionKind.RESOLUTION,
+    ("RDS", "Failover"),
+    guards=(Guard("It drops connections.", Governs.CAUTION, after=False, citations=(LINES,)),),
+    destructive=("fails over a database",),
+)
+PROCEDURE = Section(
+    "runbooks/rds.md",
+    ("RDS", "Failover"),
+    SectionKind.RESOLUTION,
+    5,
+    10,
+    (NotShown("runbooks/rds.md", 12, 14, Why.PROHIBITED, "Never"),),
+    alert="RdsDown",
+)
+
+
+def test_the_form_of_a_step_of_a_procedure():
+    given = Recommendation(
+        **OK,
+        guidance=(GUARDED,),
+        procedures=(PROCEDURE,),
+        alerts=(("RdsDown", Status.OK), ("Other", Status.NO_MATCH)),
+        unknown=("MongoDB",),
+        reading=(LINES,),
+        evidence=Evidence(Strength.PARTIAL, ("search found it",)),
+    )
+    VALIDATOR.validate(given.to_dict())
+    wire = given.to_dict()
+    lines, left = LINES.to_dict(), {
+        "source_file": "runbooks/rds.md", "start_line": 12, "end_line": 14,
+        "reason": "prohibited", "heading": "Never",
+    }  # fmt: skip
+    assert wire["evidence"] == {"strength": "partial", "reasons": ["search found it"]}
+    assert wire["recommendation"]["guidance"] == [
+        {
+            "step": 1,
+            "action": "Fail over:",
+            "commands": ["aws rds failover"],
+            "citation": lines,
+            "support": "supported",
+            "procedure": 1,
+            "kind": "resolution",
+            "complete": True,
+            "not_shown": [left],
+            "number": "3.",
+            "warnings": [
+                {
+                    "text": "It drops connections.",
+                    "kind": "caution",
+                    "position": "before",
+                    "citation": lines,
+                }
+            ],
+            "destructive": ["fails over a database"],
+        }
+    ]
+    assert wire["recommendation"]["procedures"] == [
+        {
+            "source_file": "runbooks/rds.md",
+            "section": ["RDS", "Failover"],
+            "kind": "resolution",
+            "start_line": 5,
+            "end_line": 10,
+            "complete": True,
+            "not_shown": [left],
+            "alert": "RdsDown",
+        }
+    ]
+    assert wire["recommendation"]["reading"] == [lines]
+    assert wire["recommendation"]["unknown_words"] == ["MongoDB"]
+    assert wire["recommendation"]["alerts"] == [
+        {"alert": "RdsDown", "status": "ok"},
+        {"alert": "Other", "status": "no_match"},
+    ]
+
+
+def test_a_step_knows_its_procedure_and_a_models_step_has_none():
+    given = Recommendation(**OK, guidance=(GUARDED, STEP), procedures=(PROCEDURE,))
+    assert [given.section_of(step) for step in given.guidance] == [PROCEDURE, None]
 
 
 @pytest.mark.parametrize(
