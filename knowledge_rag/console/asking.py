@@ -15,6 +15,7 @@ from sse_starlette.event import ServerSentEvent
 from knowledge_rag.console.answers import Answer
 from knowledge_rag.console.errors import Refused
 from knowledge_rag.console.limits import ASK_SECONDS, MAX_ASKS
+from knowledge_rag.console.narrowed import NarrowedRetrieval
 from knowledge_rag.console.story import Story, html_of, removed_of, utc_now
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.consultation import consult
@@ -106,13 +107,19 @@ class Asker:
 
     async def _consult(self, question: Question, notify: Notify) -> Consultation:
         advisor, queries = self.advisors[question.advisor], question.queries()
+        is_filtered_here = queries is None and question.filters
+        retrieval = (
+            NarrowedRetrieval(self.retrieval, question.filters)
+            if is_filtered_here
+            else self.retrieval
+        )
         async with asyncio.timeout(self.seconds):  # even where nobody ever began to listen
             if self._ready is not None and not self._ready.done():
                 notify({"event": "preparing"})
                 await asyncio.wait([self._ready])  # who leaves meanwhile ends it for nobody else
             incident = question.incident
             incident = replace(incident, title=self.corrected(incident.title))
-            return await consult(incident, self.retrieval, advisor, queries=queries, notify=notify)
+            return await consult(incident, retrieval, advisor, queries=queries, notify=notify)
 
     async def _events(
         self,
@@ -120,7 +127,8 @@ class Asker:
         told: _Told,
         task: asyncio.Task[Consultation],
     ) -> AsyncGenerator[Event]:
-        story = Story(self.documents.current(), utc_now())
+        named = question.text if question.pasted else ""
+        story = Story(self.documents.current(), utc_now(), named)
         loop = asyncio.get_running_loop()
         started, first_text, how = loop.time(), None, "left"
         try:

@@ -211,7 +211,12 @@ class ConsoleMetrics:
 def _end_of(consultation: Consultation) -> str:
     """Name how a question ended: by its status, unless that says less than is known."""
     recommendation = consultation.recommendation
-    if recommendation.status is Status.NO_MATCH and len(consultation.findings.ledger):
+    is_near = bool(recommendation.reading)  # what came back is about something else
+    if (
+        recommendation.status is Status.NO_MATCH
+        and len(consultation.findings.ledger)
+        and not is_near
+    ):
         return NO_STEPS
     if isinstance(recommendation.reason, Shortfall):
         return NO_ADVICE

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.console.bodies import only, text_in
 from knowledge_rag.console.errors import Refused
 from knowledge_rag.console.limits import MAX_BODY_BYTES, MAX_FILTER_CHARACTERS
+from knowledge_rag.console.narrowed import agrees, narrowed
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
 from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS
@@ -26,13 +27,16 @@ _FILTERS: Final = tuple(name for name in FILTER_KEYS if name != SOURCE_FILE)
 """Without that of one document: no evidence floor applies to it, so a question would never be told that
 nothing is documented."""
 
+MAX_NAMED: Final = 5
+"""Alerts of a pasted group that its title names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """What somebody wants to know.
 
     Args:
-        text: one line, not blank, at most MAX_QUERY_CHARACTERS.
+        text: one line, not blank, at most MAX_QUERY_CHARACTERS; the name of what was pasted.
         advisor: the name of who is to write.
         filters: from ``document_type`` and ``service`` to the value that a document must have.
         pasted: the incident whose JSON was pasted as the question; ``None`` for a question in words.
@@ -48,14 +52,19 @@ class Question:
         """What is known: the pasted incident; else the question is what it is about."""
         return self.pasted or Incident(title=one_line(self.text) or "")
 
-    def queries(self) -> tuple[Query, ...]:
-        """Return the queries; a filter that the reader set holds for each of them."""
+    def queries(self) -> tuple[Query, ...] | None:
+        """Return the queries; a filter that the reader set holds for each of them.
+
+        ``None`` for a group of alerts: each of them is asked for by its own words.
+        """
         if self.pasted is None:
             return queries_for(self.text, self.filters)
+        if len(self.pasted.alerts) > 1:
+            return None
         return tuple(
-            replace(query, filters={**query.filters, **self.filters})
+            narrowed(query, self.filters)
             for query in build_queries(self.pasted)
-            if all(query.filters.get(name, it) == it for name, it in self.filters.items())
+            if agrees(query, self.filters)
         )
 
 
@@ -90,6 +99,10 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
 
 def _named(incident: Incident) -> str:
     """Return what a pasted incident is called where questions are listed."""
+    if len(incident.alerts) > 1:
+        names = [one.alert_name or one.title for one in incident.alerts]
+        more = ["..."] if len(names) > MAX_NAMED else []
+        return f"{len(names)} alerts: {', '.join([*names[:MAX_NAMED], *more])}"
     name, title = incident.alert_name, incident.title
     texts = (title if name in title else name, incident.description, *incident.signals)
     return next(filter(None, texts), incident.service)

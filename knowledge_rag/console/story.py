@@ -36,10 +36,12 @@ class Story:
     Args:
         corpus: the documents as they are now; ``None`` if that isn't known.
         now: of the evidence's retrieval, ISO 8601.
+        named: what a pasted payload is called; ``""`` for a question in words.
     """
 
     corpus: Corpus | None
     now: str
+    named: str = ""
     sources: list[dict[str, Any]] = field(default_factory=list)
     """The cards that the answer refers to."""
     text: str = ""
@@ -88,11 +90,9 @@ class Story:
             case "preparing":
                 yield "status", {"stage": "searching", "message": "Getting ready"}
             case "searching":
-                message = "Searching the knowledge base"
-                yield (
-                    "status",
-                    {"stage": "searching", "message": message, "queries": event["queries"]},
-                )
+                status = {"stage": "searching", "message": "Searching the knowledge base"}
+                status |= {"queries": event["queries"]}
+                yield "status", {**status, "named": self.named} if self.named else status
             case "found":
                 yield "status", _found(event)
             case "evidence":

@@ -19,6 +19,8 @@ from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.composition import state
+from knowledge_rag.orchestrator.showing import pieces_of
 from tests.support.local import CORPUS, minilm
 from tests.support.patience import patient_function
 
@@ -88,6 +90,9 @@ class ScriptedAdvisor:
         script, advice = self._script, await self.advise(incident, findings)
         if script.pause is None and script.gate is None and script.end is None:
             return advice
+        if advice.text is None:
+            written = pieces_of(state(incident, findings, "scripted"), findings.ledger)
+            advice = Advice("".join(it.text for it in written), findings, "scripted")
         free = advice.text.index(script.behind) + len(script.behind)
         for piece in _pieces(advice.text, free, script.size):
             if script.gate is not None and free <= 0:
@@ -110,6 +115,7 @@ class ScriptedRetrieval:
     """Asks the knowledge base, unless the script has it fail."""
 
     def __init__(self, way: Any, script: Script) -> None:
+        self.floors = way.floors
         self._way = way
         self._script = script
 

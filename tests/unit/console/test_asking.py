@@ -146,7 +146,7 @@ def test_a_fabricated_reference_is_removed_and_told_with_its_reason():
 
 def test_a_reader_who_leaves_ends_the_queries():
     async def leave():
-        retrieval = Waiting(3)
+        retrieval = Waiting(len(QUESTION.queries()))
         asker = asker_of(retrieval, seconds=3_600.0)
         events = asker.begin(QUESTION)
         await anext(events)
@@ -156,7 +156,7 @@ def test_a_reader_who_leaves_ends_the_queries():
         await ended(asker)
         return retrieval.cancelled, asker.metrics.to_dict()["asks"]["outcomes"]
 
-    assert asyncio.run(leave()) == (3, {"left": 1})
+    assert asyncio.run(leave()) == (len(QUESTION.queries()), {"left": 1})
 
 
 def test_an_answer_that_takes_too_long_is_given_up_and_says_so():
@@ -187,7 +187,7 @@ def test_a_defect_tells_the_reader_nothing_and_the_log_what(caplog):
 
 def test_too_many_questions_at_a_time_are_told_to_come_again():
     async def crowd():
-        retrieval = Waiting(3 * MAX_ASKS)
+        retrieval = Waiting(len(QUESTION.queries()) * MAX_ASKS)
         asker = asker_of(retrieval)
         streams = [asker.begin(QUESTION) for _ in range(MAX_ASKS)]
         for stream in streams:

@@ -45,16 +45,15 @@ def test_what_is_no_question_is_refused_in_words(body, message):
     assert refused.value.status == 400
 
 
-def test_what_to_do_and_earlier_incidents_are_asked_for_beside_the_question():
-    own, steps, past = Question("disk full", "extractive").queries()
+def test_earlier_incidents_are_asked_for_beside_the_question():
+    own, past = Question("disk full", "extractive").queries()
     assert (own.text, own.filters) == ("disk full", {})
-    assert steps.filters == {"document_type": "runbook"}
     assert (past.text, past.filters) == ("disk full", {"document_type": "postmortem"})
 
 
 def test_a_filter_holds_for_every_query():
     queries = Question("disk full", "extractive", {"service": "rds"}).queries()
-    assert [query.filters.get("service") for query in queries] == ["rds"] * 3
+    assert {query.filters.get("service") for query in queries} == {"rds"}
     for kind in ("runbook", "postmortem", "web"):
         queries = Question("disk full", "extractive", {"document_type": kind}).queries()
         assert {query.filters["document_type"] for query in queries} == {kind}

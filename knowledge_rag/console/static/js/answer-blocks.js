@@ -9,6 +9,8 @@ import { inOnePiece } from "./words.js";
 /** @typedef {import("./answer-state.js").Source} Source */
 
 const PLACEHOLDER = /<[A-Za-z][\w .:|-]{0,60}>/g;
+/** Labels of what must not be done, or destroys something; and of what to know first. */
+const LABEL = /^(?:(Destructive|Do not|Obsolete, do not)|Caution|Condition|First|Warning|Danger|Attention)\b.*[:.!]?$/;
 /** What a line may end before, and not within. */
 const NAME = /^\S{1,20}$/;
 const TIE = "\u00a0";
@@ -42,6 +44,7 @@ export class AnswerBlocks {
     tieReferences(fresh);
     fresh.querySelectorAll("pre").forEach(withCopyButton);
     fresh.querySelectorAll("table").forEach(scrollable);
+    fresh.querySelectorAll("strong:first-child").forEach(markLabel);
     fresh.querySelectorAll(":not(pre) > code").forEach((code) => code.classList.toggle("whole", NAME.test(code.textContent ?? "")));
     const block = this.element.children[index];
     const focused = focusable(block).findIndex((one) => one === document.activeElement);
@@ -81,6 +84,13 @@ function markPlaceholders(pre) {
     end = match.index + match[0].length;
   }
   code.replaceChildren(...nodes, ...inOnePiece(text.slice(end)));
+}
+
+/** What to beware of stands out: the server writes such words in front of it. @param {Element} strong */
+function markLabel(strong) {
+  const label = LABEL.exec(strong.textContent ?? "");
+  const isFirst = !strong.previousSibling?.textContent?.trim();
+  if (label && isFirst && strong.closest("li, blockquote")) strong.classList.add(label[1] ? "never" : "beware");
 }
 
 /** A reference does not stand alone on a line of its own. @param {ParentNode} fresh */

@@ -11,6 +11,7 @@
  *
  * @typedef {object} AnswerState
  * @property {string} question
+ * @property {string} named what a pasted payload is called; "" for a question in words
  * @property {Record<string, string>} filters
  * @property {Phase} phase
  * @property {string} stage what the server said last of where it is
@@ -36,7 +37,7 @@
  */
 export function newAnswer(question, filters) {
   return {
-    question, filters, phase: "searching", stage: "", queries: [], found: null, sources: [],
+    question, named: "", filters, phase: "searching", stage: "", queries: [], found: null, sources: [],
     blocks: [], cited: 0, uncited: 0, restarted: false, warning: "", warnings: [], removed: [], recommendation: null,
     answerId: null, failure: null,
   };
@@ -61,6 +62,7 @@ const TAKEN = {
   status(state, data) {
     state.stage = data.message ?? "";
     if (data.queries) state.queries = data.queries;
+    if (data.named) state.named = data.named;
     if (data.sources !== undefined) state.found = data.sources;
     if (data.stage === "restarted") Object.assign(state, { blocks: [], restarted: true });
     else if (data.stage === "found") state.phase = "found";

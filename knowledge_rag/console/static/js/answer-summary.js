@@ -1,10 +1,27 @@
-/** What stands below an answer: similar incidents, and what to do with it. */
+/** What stands below an answer: the closest sections, similar incidents, and what to do with it. */
 import { documentUrl, linesText } from "./citations.js";
 import { copyButton } from "./copying.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 
 /** @typedef {import("./answer-state.js").AnswerState} AnswerState */
+
+/** Where nothing is documented: what comes closest. @param {any} recommendation */
+export function closestSections(recommendation) {
+  const { reading = [], alerts = [] } = recommendation?.recommendation ?? {};
+  if (!reading.length) return null;
+  const names = alerts.filter(({ status }) => status !== "ok").map(({ alert }) => alert);
+  return h("section", { class: "closest", "aria-labelledby": "closest-title" },
+    h("h2", { id: "closest-title" }, `Closest sections${names.length ? `, for ${names.join(", ")}` : ""}: to read, not steps to follow`),
+    h("ul", {}, reading.map(({ source_file: path, start_line: start, end_line: end, section_header: section }) => h("li", {},
+      h("a", { href: documentUrl(path, start, end) }, headingWords(section) || path), " ",
+      h("span", { class: "where" }, h("span", { class: "path" }, path), " ", h("span", { class: "at" }, linesText(start, end)))))));
+}
+
+/** @param {string} heading as it stands in Markdown */
+function headingWords(heading) {
+  return heading.replace(/[`*_#]+/g, "").trim();
+}
 
 /** @param {any} recommendation */
 export function similarIncidents(recommendation) {

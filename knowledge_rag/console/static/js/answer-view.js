@@ -1,6 +1,6 @@
 /** One answer on the page: what became of it, its text, its sources. */
 import { AnswerBlocks, untieReferences } from "./answer-blocks.js";
-import { answerActions, similarIncidents } from "./answer-summary.js";
+import { answerActions, closestSections, similarIncidents } from "./answer-summary.js";
 import { isOver } from "./answer-state.js";
 import { CitationPreview } from "./citation-preview.js";
 import { h } from "./dom.js";
@@ -53,6 +53,7 @@ export class AnswerView {
   show(state) {
     if (state !== this.#state) this.#begin(state);
     const over = isOver(state);
+    this.#entitle(state.named || state.question);
     const known = new Map(state.sources.map((source) => [source.number, source]));
     this.element.dataset.phase = state.phase;
     this.element.setAttribute("aria-busy", String(!over));
@@ -77,10 +78,16 @@ export class AnswerView {
     this.#state = state;
     this.preview.hide();
     this.blocks.show([], new Map()); // the same text may rest on other sources
-    this.title.textContent = state.question;
     this.after.replaceChildren();
     this.element.hidden = false;
     this.#unfold(false);
+  }
+
+  /** @param {string} title */
+  #entitle(title) {
+    if (this.title.textContent === title) return;
+    this.title.textContent = title;
+    this.#offerWhole();
   }
 
   /** A question of many lines shows the first ones. @param {boolean} whole */
@@ -101,6 +108,7 @@ export class AnswerView {
     const { recommendation } = state;
     const hasText = this.blocks.element.childElementCount > 0;
     this.after.replaceChildren(...[
+      closestSections(recommendation),
       similarIncidents(recommendation),
       hasText && state.phase === "done" ? answerActions(state, () => this.#plainText()) : null,
     ].filter((part) => part !== null));
@@ -154,7 +162,7 @@ export class AnswerView {
     copy.querySelectorAll(".mark-note").forEach((note) => note.replaceWith(` (${note.textContent.trim()})`));
     const references = (this.#state?.sources ?? []).filter((source) => this.#cited().has(source.number))
       .map((source) => `[${source.number}] ${source.source}, lines ${source.citation.start_line}-${source.citation.end_line}`);
-    return [this.#state?.question, copy.innerText.trim(), references.join("\n")].join("\n\n");
+    return [this.title.textContent, copy.innerText.trim(), references.join("\n")].join("\n\n");
   }
 }
 

@@ -1,6 +1,6 @@
 /** The banner above an answer: where it is, then what became of it. It keeps its place, so nothing jumps. */
-import { confidence } from "./confidence.js";
 import { counted, h } from "./dom.js";
+import { evidence } from "./evidence.js";
 import { icon } from "./icons.js";
 import { outcomeOf, warningsOf } from "./outcome.js";
 import { kindText } from "./wording.js";
@@ -29,7 +29,7 @@ export class OutcomeBanner {
       h("div", { class: "outcome-mark" }, outcome.icon ? icon(outcome.icon) : h("span", { class: "spinner", "aria-hidden": "true" })),
       h("div", { class: "outcome-words" },
         h("p", {}, h("strong", {}, outcome.title), outcome.text ? " " : null, outcome.text),
-        h("div", { class: "outcome-more" }, this.#details(state), state.phase === "done" ? confidence(state.recommendation) : null)),
+        h("div", { class: "outcome-more" }, this.#details(state), state.phase === "done" ? evidence(state.recommendation) : null)),
       outcome.canRetry ? h("button", { type: "button", class: "retry", onclick: this.actions.retry }, icon("retry"), "Try again") : h("span"),
     );
   }

@@ -1,6 +1,6 @@
 /** What became of a question, in one place at the top of its answer. */
 import { counted } from "./dom.js";
-import { FAILURES, isOfAdvice, reasonText } from "./wording.js";
+import { FAILURES, isOfAdvice, isOfSearch, reasonText } from "./wording.js";
 
 /**
  * @typedef {import("./answer-state.js").AnswerState} AnswerState
@@ -34,10 +34,19 @@ function working(state) {
 
 /** @param {AnswerState} state @returns {Outcome} */
 function finished(state) {
-  const { status, reason } = state.recommendation ?? {};
-  if (status === "no_match") return nothing(state.sources.length);
+  const { status, reason, evidence } = state.recommendation ?? {};
+  const summary = state.recommendation?.recommendation?.summary ?? "";
+  if (status === "no_match") return nothing(state);
   if (status === "degraded") return degraded(reason);
-  if (warningsOf(state).length || state.removed.length) return {
+  const warnings = warningsOf(state);
+  if (!state.recommendation?.recommendation?.guidance?.length && !state.removed.length) return {
+    kind: "warning", icon: "warning", title: "No steps are documented.", text: [unmentioned(state), SIMILAR].filter(Boolean).join(" "),
+  };
+  if (warnings.length && !state.removed.length && warnings.every(({ kind }) => isOfSearch(kind))) return {
+    kind: "warning", icon: "warning", text: summary,
+    title: titleOf(warnings),
+  };
+  if (warnings.length || state.removed.length) return {
     kind: "warning", icon: "warning",
     ...sentences(state.warning || "Quality check detected potential issues. Please verify information independently."),
   };
@@ -47,16 +56,31 @@ function finished(state) {
     title: `${counted(cited, "source")} cited, ${counted(uncited, "passage")} not.`,
     text: "What is marked “not cited” rests on no source: check it before you act on it.",
   };
-  return {
-    kind: "ok", icon: "tick", title: cited ? `${counted(cited, "source")} cited.` : "Done.",
-    text: state.recommendation?.recommendation?.summary ?? "",
-  };
+  if (evidence?.strength === "thin") return { kind: "warning", icon: "warning", title: "Thin evidence: check that it fits.", text: summary };
+  return { kind: "ok", icon: "tick", title: cited ? `${counted(cited, "source")} cited.` : "Done.", text: summary };
 }
 
+/** @param {import("./answer-state.js").Warning[]} warnings */
+function titleOf(warnings) {
+  if (warnings.length === 1) return sentence(warnings[0].message);
+  const isWhole = warnings.some(({ kind }) => kind !== "not_shown");
+  return isWhole ? `${warnings.length} things to know before you start.` : "Parts of the procedure are not shown.";
+}
+
+/** @param {AnswerState} state */
+function unmentioned({ recommendation }) {
+  const words = recommendation?.recommendation?.unknown_words ?? [];
+  return words.length ? `Nothing found mentions ${words.join(", ")}.` : "";
+}
+
+const SIMILAR = "An earlier incident may be similar: check that it fits.";
 const OTHER_WORDS = "Other words may help: the service, the alert, what is failing.";
 
-/** What came back may hold the answer all the same: only a person can tell. @param {number} passages @returns {Outcome} */
-function nothing(passages) {
+/** What came back may hold the answer all the same: only a person can tell. @param {AnswerState} state @returns {Outcome} */
+function nothing({ sources: { length: passages }, recommendation }) {
+  if (recommendation.recommendation?.reading?.length) return {
+    kind: "nothing", icon: "search", title: "Nothing documented", text: `${sentence(recommendation.reasoning)} ${OTHER_WORDS}`,
+  };
   const them = passages === 1 ? "it" : "them";
   return {
     kind: "nothing", icon: "search", title: passages ? "No documented steps found" : "Nothing documented",

@@ -3,6 +3,8 @@ import { kept, keep } from "./storage.js";
 
 const KEY = "recent-questions";
 const MOST = 8;
+/** Characters of what can be read again at a glance: no pasted payload. */
+const LONGEST = 1000;
 
 /** @returns {string[]} */
 export function recentQuestions() {
@@ -12,6 +14,7 @@ export function recentQuestions() {
 
 /** @param {string} question */
 export function remember(question) {
+  if (question.length > LONGEST) return;
   keep("localStorage", KEY, [question, ...recentQuestions().filter((it) => it !== question)].slice(0, MOST));
 }
 

@@ -14,9 +14,10 @@ const UNITS = "li, tbody > tr, .block > p, .block > blockquote, .block > .code";
  */
 export function markDoubts(blocks, recommendation) {
   clear(blocks);
-  const { summary = "", guidance = [] } = recommendation?.recommendation ?? {};
+  const { summary = "", guidance = [], procedures = [] } = recommendation?.recommendation ?? {};
   if (recommendation) markUnbacked(blocks, guidance);
-  const uncited = uncitedIn(blocks, bare(summary));
+  // procedures are written by the server, from cited lines and words of its own
+  const uncited = procedures.length ? [] : uncitedIn(blocks, bare(summary));
   for (const element of uncited) {
     element.classList.add("uncited");
     placeOf(element).append(h("span", { class: "mark-note" }, " ",

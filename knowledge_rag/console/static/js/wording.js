@@ -26,7 +26,8 @@ const KINDS = {
   unsupported: "Not in the cited lines",
   negation: "Says the opposite",
   filled_placeholder: "Placeholder filled in",
-  earlier_steps: "Earlier steps missing",
+  not_shown: "Not shown",
+  read_as: "How it was read",
   incomplete_search: "Not everything was searched",
   linked_runbook: "Not from the linked runbook",
   notice: "Notice",
@@ -41,6 +42,8 @@ const KINDS = {
   placeholder: "Placeholder citation",
   unchecked: "Not checked",
 };
+
+const OF_SEARCH = new Set(["incomplete_search", "linked_runbook", "not_shown", "notice", "read_as", "unreadable_state"]);
 
 /** @type {Record<string, string>} */
 const TYPES = {
@@ -77,6 +80,11 @@ export function reasonText(reason) {
 /** @param {string} reason whether the search went well, and what was written did not */
 export function isOfAdvice(reason) {
   return reason in ADVICE_REASONS;
+}
+
+/** @param {string} kind whether a warning is about what was found, and not about how it was written */
+export function isOfSearch(kind) {
+  return OF_SEARCH.has(kind);
 }
 
 /** @type {Record<string, string>} */
