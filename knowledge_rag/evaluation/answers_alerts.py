@@ -95,11 +95,13 @@ class Places:
         places = _places_of(row)
         cited = cited_lines(recommendation)
         shown = list(filter(self._lines.is_counted, cited))
-        found = (self._actions(*place) for place in places)
-        recalls = [_recalls(name, actions, cited) for name, actions in found if actions.lines]
-        line_recall, code_recall = max(recalls, key=lambda it: it[0], default=(None, None))
         steps = recommendation["recommendation"]["guidance"]
         first = steps[0]["citation"] if steps else None
+        # of several accepted documents, the one that the answer is from counts
+        drawn_on = [place for place in places if first and place[0] == first["source_file"]]
+        found = (self._actions(*place) for place in drawn_on or places)
+        recalls = [_recalls(name, actions, cited) for name, actions in found if actions.lines]
+        line_recall, code_recall = max(recalls, key=lambda it: it[0], default=(None, None))
         return Rated(
             row,
             run,
