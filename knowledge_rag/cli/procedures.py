@@ -62,6 +62,8 @@ class _Last(StrEnum):
 
     HEADING = "heading"
     GUARD = "guard"
+    FORBIDDEN = "forbidden"
+    """Like a guard, but a blank line follows: no step may look like part of it."""
     SMALL = "small step"
     LARGE = "large step"
     REMARK = "remark"
@@ -136,6 +138,7 @@ class _Procedure:
         self._of_all = [
             it for it in _conditions(steps[0]) if all(it in step.guards for step in steps)
         ]
+        self._forbidden = _lists_below(steps)
         self._shown_head: Guard | None = None
         self._page: list[Line] = []
         self._last = _Last.REMARK
@@ -150,7 +153,7 @@ class _Procedure:
             self._put(_Last.LARGE if is_loose else _Last.SMALL, made)
             for step in run:
                 for guard in step.guards:
-                    if guard.after and guard not in known:
+                    if guard.after and guard not in known and not self._is_in_a_list(guard):
                         self._put(_Last.REMARK, self._guard(guard, self._indent(step)))
             known = run[-1].guards
         self._leave_out(None)
@@ -190,8 +193,8 @@ class _Procedure:
         if (
             what is _Last.HEADING
             or (what is _Last.REMARK and last is not _Last.HEADING)
-            or (what is _Last.GUARD and last not in (_Last.HEADING, _Last.GUARD))
-            or (what is _Last.SMALL and last in (_Last.LARGE, _Last.REMARK))
+            or (what is _Last.GUARD and last not in (_Last.HEADING, _Last.GUARD, _Last.FORBIDDEN))
+            or (what is _Last.SMALL and last in (_Last.LARGE, _Last.REMARK, _Last.FORBIDDEN))
             or (what is _Last.LARGE and last not in (_Last.HEADING, _Last.GUARD))
         ):
             self._page.append([])
@@ -235,6 +238,8 @@ class _Procedure:
         for guard in step.guards:
             if guard.after or guard in known or guard == _table_head(step):
                 continue
+            if self._is_in_a_list(guard):
+                continue
             level = _level(guard, step)
             if level > len(self._base):
                 self._head(step.path[:level], guard.kind)
@@ -243,6 +248,8 @@ class _Procedure:
             elif not level or guard.kind is not Governs.NOTE:
                 self._put_heading()
                 self._put(_Last.GUARD, self._guard(guard, self._indent(step, guard)))
+                if guard.kind in NEVER:
+                    self._last = _Last.FORBIDDEN
         if step.path != self._under:
             self._head(step.path, Governs.NOTE)
         self._put_heading()
@@ -258,8 +265,14 @@ class _Procedure:
             self._put(_Last.HEADING, self._heading)
             self._heading = []
 
+    def _is_in_a_list(self, guard: Guard) -> bool:
+        """Whether the words that lead into what is forbidden show it."""
+        return guard in self._forbidden.values()
+
     def _guard(self, guard: Guard, indent: str) -> Iterator[Line]:
         text = guard.text.strip("\n")
+        if guard in self._forbidden:
+            text += "\n" + self._forbidden[guard].text.strip("\n")
         if _ANY_HEADING.fullmatch(text):
             text = _heading_words(text)
         elif "\n" not in text and _ROW.fullmatch(text):
@@ -353,6 +366,18 @@ def _own(step: Step) -> Sequence[CitedLines]:
     """Return the citations of a step's own lines, without those of what governs it."""
     governing = {one for guard in step.guards for one in guard.citations}
     return [it for it in step.citations if it not in governing] or step.citations[:1]
+
+
+def _lists_below(steps: Sequence[Step]) -> dict[Guard, Guard]:
+    """Return what is forbidden in a list or code, by the words above it that say so: they are shown as one."""
+    never = dict.fromkeys(it for step in steps for it in step.guards if it.kind in NEVER)
+    return {
+        lead: it
+        for lead in never
+        if lead.text.rstrip(" *_").endswith(":")
+        for it in never
+        if 0 < it.citations[0].citation.start_line - lead.citations[-1].citation.end_line <= 2
+    }
 
 
 def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -178,6 +178,7 @@ def test_no_command_that_is_forbidden_can_be_pasted_by_mistake():
         "  x - `reset`",
         "  x - purge all:",
         "  x     purge --all",
+        "",
         "  - Look.",
         "    runbooks/queue.md:5",
     ]
@@ -185,6 +186,22 @@ def test_no_command_that_is_forbidden_can_be_pasted_by_mistake():
     assert page(step(guards=[row]))[2] == "  Do not: `rm -rf /opt/raft` | never"
     long = guard("Never " + "again and " * 12, Governs.PROHIBITED)
     assert page(step(guards=[long]), width=60)[3].startswith("  x       again")
+
+
+def test_what_is_forbidden_stands_with_the_words_that_forbid_it():
+    lead = guard("Never do any of these:", Governs.PROHIBITED, line=12)
+    never = guard("- `reset`\n- `purge`", Governs.PROHIBITED, line=14, after=True)
+    shown = page(step("One", line=5, guards=[lead]), step("Two", line=6, guards=[lead, never]))
+    assert shown[2:] == [
+        "  Do not: Never do any of these:",
+        "  x       - `reset`",
+        "  x       - `purge`",
+        "",
+        "  - One",
+        "    runbooks/queue.md:5",
+        "  - Two",
+        "    runbooks/queue.md:6",
+    ]
 
 
 def test_background_is_dimmed_and_what_is_to_be_run_or_leads_in_is_not():
@@ -294,8 +311,9 @@ def test_a_table_goes_on_without_its_head_below_what_interrupts_it():
     rows = [row("A", "b", 5), row("C", "d", 6), row("E", "f", 8, [care]), row("G", "h", 9)]
     shown = page(*rows)
     assert sum("Go to" in it for it in shown) == 1
-    assert shown[-4:] == [
+    assert shown[-5:] == [
         "  Do not: x | never",
+        "",
         "  E     f",
         "  G     h",
         "  runbooks/queue.md:8-9",
