@@ -182,7 +182,8 @@ class BedrockAgentAdvisor:
 
 def input_text(incident: Incident) -> str:
     """Give what the agent is asked: the incident, and the queries to look it up with."""
-    queries = [f"{n}. {query.text}" for n, query in enumerate(build_queries(incident), start=1)]
+    texts = dict.fromkeys(query.text for query in build_queries(incident))
+    queries = [f"{n}. {text}" for n, text in enumerate(texts, start=1)]
     return "\n".join(
         [
             f"Advise on how to handle this incident. {DATA_ONLY}",
