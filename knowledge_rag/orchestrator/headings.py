@@ -9,6 +9,8 @@ import re
 from enum import StrEnum
 from typing import Final
 
+from knowledge_rag.core.context import split_words
+
 
 class Kind(StrEnum):
     """What a section is for."""
@@ -78,6 +80,11 @@ def kind_told(heading: str) -> Kind:
     >>> kind_told("Mitigation"), kind_told("What not to do"), kind_told("Replica lag")
     (<Kind.RESOLUTION: 'resolution'>, <Kind.PROHIBITED: 'prohibited'>, <Kind.OTHER: 'other'>)
     """
+    words = split_words(heading)
+    if words != heading and " " not in heading.strip():
+        return (
+            Kind.OTHER
+        )  # an alert's name: MimirCompactorNotCleaningUpBlocks says nothing of its section
     found = (kind for kind, pattern in _PATTERNS.items() if pattern.search(heading))
     kind = next(found, Kind.OTHER)
     # "Low number of background workers" is a matter: only a heading that says nothing else describes
@@ -91,7 +98,7 @@ def tells_only_kind(heading: str) -> bool:
 
 def _matter_of(heading: str) -> list[str]:
     """Return the words of a heading that say neither a kind nor what any heading may say."""
-    words = re.findall(r"[^\W_]+", _TOLD.sub(" ", heading).casefold())
+    words = re.findall(r"[^\W_]+", _TOLD.sub(" ", split_words(heading)).casefold())
     return [word for word in words if not _OF_ANY.fullmatch(word)]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.orchestrator.governing import (
@@ -26,7 +26,7 @@ from knowledge_rag.orchestrator.governing import (
     says_nothing,
     warns,
 )
-from knowledge_rag.orchestrator.headings import ACTIONS, Kind
+from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label
 from knowledge_rag.orchestrator.headings import NEVER as NEVER_SECTIONS
 from knowledge_rag.orchestrator.outline import Form
 
@@ -53,6 +53,7 @@ _ITEM_OBSOLETE: Final = re.compile(
     rf"^\W*(?:\((?:{_GONE}|old|removed)[^)]*\)|{_GONE}\b[^:]{{0,60}}:)|\({_GONE}[^)]{{0,80}}\)|[.:;,–—-]\s*(?:this (?:step )?is )?{_GONE}\b[^.:;]{{0,40}}[\s.]*$",
     re.IGNORECASE,
 )
+_COMMAND_ALONE: Final = re.compile(r"\s*`([^`\n]{2,})`[\s.]*\Z")
 _INLINE_COMMAND: Final = re.compile(r"`(?:\$ ?|\./|/)?[\w./-]+ [^`\n]+`|^\s*`[^`\n]{2,}`[\s.]*$")
 _MARKED: Final = re.compile(r"^\W*(?:warning|caution|note|important|danger)\b", re.IGNORECASE)
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)")
@@ -426,23 +427,23 @@ class _Collector:
         kind = governs(text)
         if says_nothing(text):
             return 1
+        if behind and kind_of_label(text) is Kind.BACKGROUND:
+            self._note(_note_of(self._outline, block, behind[0]), is_last=False)
+            return 2
         if kind in NEVER:
             self._warn(text, kind, block, withheld=names_the_wrong(text))
             if following in (Form.LIST, Form.TABLE, Form.QUOTE) or (
-                following is Form.CODE and _leads(text)
+                behind and self._is_code(behind[0]) and _leads(text)
             ):
                 self._withhold(kind, behind[0].start, behind[0].end)
                 return 2
             return 1
-        if following is Form.CODE:
-            count = next(
-                (n for n, it in enumerate(behind) if it.form is not Form.CODE), len(behind)
-            )
+        if commands := list(takewhile(self._is_code, behind)):
             parts = [Part(text)]
-            for code in behind[:count]:
+            for code in commands:
                 parts += self._code(code.start, code.end)
-            self._add("", parts, block.start, behind[count - 1].end)
-            return 1 + count
+            self._add("", parts, block.start, commands[-1].end)
+            return 1 + len(commands)
         if following in (Form.LIST, Form.TABLE):
             self._pending.append(Governing(text, kind, block.start, block.end))
         elif self._is_step(text, kind):
@@ -452,6 +453,12 @@ class _Collector:
         else:
             self._warn(text, kind, block)
         return 1
+
+    def _is_code(self, block: Block) -> bool:
+        """Whether a block is code, or a paragraph that is one command in code marks."""
+        text = self._outline.text(block.start, block.end)
+        is_command = block.form is Form.PARAGRAPH and _COMMAND_ALONE.match(text)
+        return block.form is Form.CODE or bool(is_command)
 
     def _is_step(self, text: str, kind: Governs) -> bool:
         """Whether a paragraph that leads into nothing asks for something itself."""
@@ -641,6 +648,8 @@ class _Collector:
         """Return a code block without its fence or indent, cut where a comment says that lines are wrong."""
         lines = [self._outline.lines.get(number, "") for number in range(start, end + 1)]
         lines[0] = " " * skip + lines[0][skip:]
+        if command := _COMMAND_ALONE.match("\n".join(lines)):
+            return [Part(command[1], is_code=True)]
         opening = _FENCE.match(lines[0])
         language, body, number = "", lines, start
         if opening:
@@ -649,6 +658,11 @@ class _Collector:
             if body and re.fullmatch(closing, body[-1]):
                 body = body[:-1]
         return list(_cut_code(_dedented("\n".join(body)).split("\n"), number, language))
+
+
+def _note_of(outline: Outline, first: Block, last: Block) -> Governing:
+    """Return blocks that only describe, as a note."""
+    return Governing(outline.text(first.start, last.end), Governs.NOTE, first.start, last.end)
 
 
 def _cut_code(lines: Sequence[str], number: int, language: str) -> Iterator[Part]:
