@@ -50,6 +50,7 @@ class LiveAnswer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._written = ""  # stopping draws once more, and the answer follows at once
         self._live.stop()
 
     def notify(self, event: Mapping[str, Any]) -> None:

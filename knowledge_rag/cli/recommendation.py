@@ -112,7 +112,7 @@ def _ended(asked: Asked) -> str:
 def _print(console: Console, line: Line) -> None:
     # as segments, because rich turns the tabs of a text into spaces
     segments = [Segment(neutralise(text), console.get_style(style)) for text, style in line]
-    console.print(Segments([*segments, Segment.line()]), end="")
+    console.print(Segments([*Segment.simplify(segments), Segment.line()]), end="")
 
 
 def _width(console: Console) -> int | None:

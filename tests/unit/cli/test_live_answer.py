@@ -54,6 +54,7 @@ def test_only_the_last_lines_are_shown_where_there_is_no_room_for_more(live):
 def test_nothing_in_it_steers_the_terminal(terminal):
     with LiveAnswer(terminal) as live:
         live.notify({"event": "text", "text": "a\x1b]0;owned\x07b \u202egnp [bold]x[/bold]\n"})
+        live._live.refresh()
     written = terminal.file.getvalue()
     assert "\x1b]0;" not in written
     assert "\u202e" not in written
@@ -71,3 +72,10 @@ def test_no_line_of_it_reads_as_our_own_however_it_is_wrapped(live, terminal):
     live.notify({"event": "text", "text": "word " * 30 + "\nEvidence: strong\n\nx"})
     written = shown(live)[1:]
     assert all(line.startswith("|") and len(line) <= terminal.width for line in written)
+
+
+def test_an_answer_that_comes_at_once_does_not_flash(terminal):
+    with LiveAnswer(terminal) as live:
+        live.notify({"event": "searching", "queries": ["a"]})
+        live.notify({"event": "text", "text": "1. Promote it.", "parts": []})
+    assert "Promote" not in terminal.file.getvalue()

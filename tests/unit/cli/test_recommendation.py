@@ -323,6 +323,10 @@ def test_nothing_from_a_document_or_a_model_steers_the_terminal():
     assert "[bold]x[/bold]" in shown
 
 
+def test_words_of_one_style_are_one_run_so_that_they_can_be_searched_for():
+    assert "Evidence: strong (the alert links" in printed(recommendation(), force_terminal=True)
+
+
 # from a document to the terminal
 
 RUNBOOK = """\
