@@ -39,7 +39,7 @@ NEVER: Final = frozenset({Kind.PROHIBITED, Kind.OBSOLETE})
 
 _WORDS: Final = {
     Kind.PROHIBITED: r"what (?:(?:you|we) )?(?:must |should )?not(?: to)?(?: be)? ?do(?:ne)?|leave alone|hands off|off limits|(?:things|what) to avoid|^\W*(?:do ?n[o’']t|never|must not)\b|not (?:for|by) on-?call"
-    r"|anti-?patterns?|forbidden|prohibited|bad (?:advice|practices?|ideas?)|wrong (?:way|approach|fix)"
+    r"|anti[ -]?patterns?|forbidden|prohibited|bad (?:advice|practices?|ideas?)|wrong (?:way|approach|fix)"
     r"|what (?:went|we did) wrong|mistakes",
     Kind.OBSOLETE: r"obsolete|deprecated|superseded|out ?dated|historical|history|(?:old|former|previous|legacy)"
     r" (?:procedure|process|way|method|steps?|runbook|instructions?)|no longer (?:used|valid|needed|applies|relevant)"
@@ -70,6 +70,8 @@ _ONE_NAME: Final = re.compile(r"[A-Z]\w*?(?:[a-z\d][A-Z]\w*?){2,}")
 _LABEL: Final = re.compile(
     r"^\s*(?:[*_]{2}(?P<bold>[^*_]{2,60}?):?[*_]{2}:?|(?P<bare>[A-Z][\w '/-]{1,40}):)\s*$"
 )
+_NAME: Final = re.compile(r"\S*[a-z\d][A-Z]\S*|[^\s_-]+(?:[_-][^\s_-]+){2,}")
+"""How an alert's name is written: one word of several, and more than the two of "Roll-back"."""
 _STEP: Final = re.compile(
     r"\s*(?:(?:step|case|phase|part|stage)\s*)?(?:\d+(?:\.\d+)*|[ivx]+)[.):]?\s", re.IGNORECASE
 )
@@ -81,11 +83,9 @@ def kind_told(heading: str) -> Kind:
     >>> kind_told("Mitigation"), kind_told("What not to do"), kind_told("Replica lag")
     (<Kind.RESOLUTION: 'resolution'>, <Kind.PROHIBITED: 'prohibited'>, <Kind.OTHER: 'other'>)
     """
-    words = split_words(heading)
-    if words != heading and " " not in heading.strip():
-        return (
-            Kind.OTHER
-        )  # an alert's name: MimirCompactorNotCleaningUpBlocks says nothing of its section
+    if _NAME.fullmatch(heading.strip()):
+        # an alert's name: MimirCompactorNotCleaningUpBlocks says nothing of its section
+        return Kind.OTHER
     found = (kind for kind, pattern in _PATTERNS.items() if pattern.search(heading))
     kind = next(found, Kind.OTHER)
     # "Low number of background workers" is a matter: only a heading that says nothing else describes

@@ -92,6 +92,13 @@ class TestSections:
     def test_have_headings_without_marks(self, heading, words):
         assert shape(f"# A\n\n{heading}\n\n- x\n")[1] == (2, words, 3)
 
+    @pytest.mark.parametrize(
+        ("heading", "anchor"),
+        [("## Fix {#slow}", "slow"), ("## Fix {: #slow .note}", "slow"), ("## Fix", "")],
+    )
+    def test_may_set_their_own_anchor(self, heading, anchor):
+        assert section_called(outlined(f"# A\n\n{heading}\n\n- x\n"), "Fix").anchor == anchor
+
     def test_of_a_title_say_nothing_of_what_the_page_is_for(self):
         outline = outlined("# Recovery of the cache\n\n## Recovery\n\n- x\n")
         assert section_called(outline, "Recovery of the cache").kind is Kind.OTHER

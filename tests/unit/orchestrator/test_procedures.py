@@ -140,11 +140,17 @@ class TestItems:
 
     @pytest.mark.parametrize(
         "markdown",
-        ["TODO", "- TBD", "[The disk](disk.md).", "- https://example.com", "---", "Owner: the disk team", "<!-- x -->"],
+        ["TODO", "- TBD", "[The disk](disk.md).", "---", "Owner: the disk team", "<!-- x -->"],
     )  # fmt: skip
     def test_are_none_where_nothing_is_asked_for(self, markdown):
         outline = outlined(f"{HEAD}{markdown}\n")
         assert procedure_of(outline, section_called(outline, "Fix")) is None
+
+    def test_are_links_in_a_list_since_a_fix_may_be_one(self):
+        assert texts(fix("- [Empty the disk](disk.md)\n- https://example.com/x\n")) == [
+            "[Empty the disk](disk.md)",
+            "https://example.com/x",
+        ]
 
 
 class TestWhatGoverns:
