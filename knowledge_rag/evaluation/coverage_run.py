@@ -10,6 +10,7 @@ from knowledge_rag.core.outcome import Status
 from knowledge_rag.evaluation.coverage_runbooks import Gap, NoRunbook
 from knowledge_rag.evaluation.coverage_steps import named, steps_of, without_steps
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
+from knowledge_rag.orchestrator.consultation import look_up
 from knowledge_rag.orchestrator.queries import RESULTS, build_queries
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.coverage_runbooks import Runbook, Runbooks
     from knowledge_rag.evaluation.coverage_steps import Steps
     from knowledge_rag.local.ingest import Progress
+    from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
 RUNBOOKS_ALONE: Final = Wanted(RESULTS, steps=StepsCheck.OFF)
@@ -128,21 +130,19 @@ def check_all(
 
 
 class _Asking:
-    """A way to the knowledge base that asks each query once, and once more where that failed.
-
-    For as many results as an agent asks for, however few of them count: the first ones are the same.
-    """
+    """A way to the knowledge base that asks each query once, and once more where that failed."""
 
     def __init__(self, retrieval: Retrieval) -> None:
+        self.floors = getattr(retrieval, "floors", None)
         self._retrieval = retrieval
-        self._known: dict[tuple[str, tuple[tuple[str, str], ...]], RetrievalOutcome] = {}
+        self._known: dict[tuple[str, int, tuple[tuple[str, str], ...]], RetrievalOutcome] = {}
 
     async def retrieve(self, query: Query) -> RetrievalOutcome:
         """Ask one question; see the interface."""
-        key = (query.text, tuple(sorted(query.filters.items())))
+        key = (query.text, query.max_results, tuple(sorted(query.filters.items())))
         if key not in self._known:
             for _ in range(TRIES):
-                outcome = await self._retrieval.retrieve(replace(query, max_results=RESULTS))
+                outcome = await self._retrieval.retrieve(query)
                 self._known[key] = outcome
                 if outcome.status is not Status.DEGRADED:
                     break
@@ -156,7 +156,8 @@ async def _checked(alert: Alert, own: Runbook | NoRunbook, asking: _Asking, top:
     found: dict[Citation, None] = {}
     reason: Reason | None = None
     # an agent that words its own questions may never see the link: the alert's words have to do
-    for query in build_queries(replace(alert.incident, links=())):
+    incident = replace(alert.incident, links=())
+    for query in build_queries(incident):
         asked.append(query.text)
         outcome = await asking.retrieve(query)
         reason = reason or outcome.reason
@@ -166,11 +167,36 @@ async def _checked(alert: Alert, own: Runbook | NoRunbook, asking: _Asking, top:
                 return Checked(alert, own, hit, queries=tuple(asked), instead=tuple(found))
             found.setdefault(result.citation)
     instead = tuple(found)
+    completed, failed = await _completed(incident, own, asking, top)
+    if completed is not None:
+        return Checked(alert, own, completed, queries=tuple(asked), instead=instead)
+    reason = reason or failed
     if reason is not None:  # nobody knows what that query would have found
         return Checked(alert, own, reason=reason, queries=tuple(asked), instead=instead)
     others = f"found instead: {named(instead)}" if instead else "nothing at all was found"
     message = f"alert {alert.name} does not find {own.named}; {others}"
     return Checked(alert, own, None, Gap.NOT_FOUND, message, None, tuple(asked), instead)
+
+
+async def _completed(
+    incident: Incident, own: Runbook, asking: _Asking, top: int
+) -> tuple[Hit | None, Reason | None]:
+    """Return where a procedure of the incident has lines of its runbook, from documents that were completed.
+
+    A document counts if a query found it among its first results. The reason is that of a completion that
+    could not be answered.
+    """
+    findings = await look_up(incident, asking)
+    failed = None
+    for completion in findings.completions:
+        reached = [it for it in completion.outcome.results if own.is_reached_by(it.citation)]
+        for asked in findings.asked if reached else ():
+            files = [it.citation.source_file for it in asked.outcome.results[:top]]
+            if completion.query.source_file in files:
+                rank = files.index(completion.query.source_file) + 1
+                return Hit(asked.query.text, rank, reached[0].citation), None
+        failed = failed or (await asking.retrieve(completion.query)).reason
+    return None, failed
 
 
 async def _with_steps(checked: Checked, asking: _Asking) -> Checked:

@@ -49,6 +49,7 @@ WITH_STEPS = Wanted(5)
 FAILOVER = alert("RdsFailover", "Promote the replica with aws rds failover-db-cluster")
 SECTION = alert("WriterGone", "The writer is gone and connections are refused", f"{RDS}#diagnosis")
 NONE = alert("Unheard", "Raise the reserved concurrency")
+QUERIES = len(build_queries(FAILOVER.incident))
 
 
 def test_each_alert_asks_what_an_agent_would_and_has_to_find_its_own_lines(
@@ -128,7 +129,7 @@ def test_what_another_query_finds_is_found_whatever_became_of_the_first(runbooks
 
 def test_where_nothing_is_found_the_message_says_so(runbooks):
     (checked,) = check_all([FAILOVER], runbooks, Scripted())
-    assert (checked.gap, checked.reason, len(checked.queries)) == (Gap.NOT_FOUND, None, 3)
+    assert (checked.gap, checked.reason, len(checked.queries)) == (Gap.NOT_FOUND, None, QUERIES)
     assert checked.message == (f"alert RdsFailover does not find {RDS}; nothing at all was found")
 
 
@@ -148,15 +149,66 @@ def test_only_the_first_results_count(runbooks):
         way = Scripted(default=ok(*results))
         (checked,) = check_all([FAILOVER], runbooks, way, Wanted(top, steps=StepsCheck.OFF))
         assert (checked.gap, checked.steps) == (gap, None)
-        assert {query.max_results for query in way.asked} == {5}  # what an agent asks for
+        own = [query for query in way.asked if query.source_file is None]
+        assert {query.max_results for query in own} == {5}  # what an agent asks for
 
 
 def test_what_alerts_have_in_common_is_asked_once(runbooks):
     way = Scripted()
     twins = [FAILOVER, alert(FAILOVER.name, FAILOVER.incident.title, line=9)]
     first, second = check_all(twins, runbooks, way)
-    assert len(way.asked) == len(first.queries) == 3
+    assert len(way.asked) == len(first.queries) == QUERIES
     assert first.queries == second.queries
+
+
+PAGE = "runbooks/queue.md"
+PAGE_TEXT = "# Queue\n\n## Meaning\n\nMail waits.\n\n## QueueStuck\n\n1. Pause the senders.\n2. Start them again.\n"
+MEANING, STUCK = (
+    RetrievalResult(text, Citation(PAGE, start, end, header), score, {"title": "Queue"})
+    for text, start, end, header, score in (
+        ("## Meaning\n\nMail waits.", 3, 5, "Meaning", 0.9),
+        ("## QueueStuck\n\n1. Pause the senders.\n2. Start them again.", 7, 10, "QueueStuck", None),
+    )
+)
+STUCK_ALERT = alert("QueueStuck", "Mail waits in the queue", f"{PAGE}#queuestuck")
+
+
+class Page:
+    """Finds one passage of a page; the page as a whole if it is asked for."""
+
+    def __init__(self, whole, *before):
+        self._whole, self._found = whole, ok(*before, MEANING)
+
+    async def retrieve(self, query):
+        if query.source_file is None:
+            return self._found
+        return self._whole if query.source_file == PAGE else NOTHING
+
+
+@pytest.fixture
+def page(tmp_path):
+    return Runbooks(Documents.of(write_files(tmp_path / "docs", {PAGE: PAGE_TEXT})))
+
+
+def test_lines_of_a_page_that_is_completed_are_found_if_a_procedure_has_them(page):
+    (checked,) = check_all([STUCK_ALERT], page, Page(ok(MEANING, STUCK)))
+    assert (checked.gap, checked.hit.rank, checked.hit.citation) == (None, 1, STUCK.citation)
+    assert checked.hit.query == checked.queries[0]
+    other = alert("Unheard", "Mail waits in the queue", f"{PAGE}#queuestuck")
+    (checked,) = check_all([other], page, Page(ok(MEANING, STUCK)))
+    assert (checked.gap, checked.hit) == (Gap.NOT_FOUND, None)
+
+
+def test_a_page_counts_only_if_it_is_among_the_first_results(page):
+    way = Page(ok(MEANING, STUCK), found("else.md"))
+    for top, gap in ((1, Gap.NOT_FOUND), (2, None)):
+        wanted = Wanted(top, steps=StepsCheck.OFF)
+        assert check_all([STUCK_ALERT], page, way, wanted)[0].gap is gap
+
+
+def test_where_a_page_can_not_be_completed_nobody_says_that_there_is_a_gap(page):
+    (checked,) = check_all([STUCK_ALERT], page, Page(DEGRADED))
+    assert (checked.gap, checked.reason) == (None, Reason.TIMEOUT)
 
 
 PROSE = "runbooks/queue-age.md"
@@ -226,4 +278,4 @@ def test_what_has_no_runbook_or_does_not_find_it_is_not_asked_for_steps(runbooks
     assert (lost.gap, lost.steps, none.gap, none.steps) == (
         Gap.NOT_FOUND, None, Gap.NO_RUNBOOK, None,
     )  # fmt: skip
-    assert len(way.asked) == 3
+    assert len(way.asked) == QUERIES
