@@ -224,8 +224,10 @@ _LIKE_A_NAME: Final = re.compile(rf"{_CAMEL_CASE.pattern}|[a-z\d]+(?:[-_][a-z\d]
 def _is_listed(place: Place, name: str) -> bool:
     """Whether a line of a section's own text that speaks of alerts holds the name."""
     outline, section = place.outline, place.section
+    # a list of symptoms names the alarms that tell of them; one of steps may name any other alert
+    steps = (Form.CODE,) if section.kind is Kind.BACKGROUND else (Form.CODE, Form.LIST)
     for block in section.blocks:
-        if block.form in (Form.LIST, Form.CODE):
+        if block.form in steps:
             continue
         for number in range(block.start, block.end + 1):
             line = outline.lines.get(number, "")

@@ -59,7 +59,7 @@ _PROHIBITS: Final = re.compile(
     _OPENING + r"(?:(?:in|on|during|under|for|at)\b[^.:,]{0,60}[,:]?\s+)?"
     r"(?:(?:you|we|nobody|no one|on-?call|one)\s+)?"
     r"(?:never\b|do\s+not\b|don[’']?t\b|must\s*n[o’']t\b|must never\b|should\s*(?:n[o’']t|never)\b|may not\b|avoid\b"
-    r"|under no circumstances\b|forbidden\b|prohibited\b|not allowed\b|wrong\b|incorrect\b|bad\b|anti-?patterns?\b"
+    r"|under no circumstances\b|forbidden\b|prohibited\b|not allowed\b|(?:wrong|incorrect|bad)\s*[*_]*(?::|$)|anti-?patterns?\b"
     r"|what (?:(?:you|we) )?(?:must|should|may)? ?not(?: to)?\b|not here\b|hands off\b|leave alone\b|off limits\b"
     r"|not (?:this|that|these)\b|none of (?:this|these|the following)\b|it(?:['’]s| is) forbidden\b)",
     re.IGNORECASE,
@@ -101,6 +101,7 @@ _BEFORE_ALL: Final = re.compile(
     r"|\b(?:prerequisites?|preconditions?|requirements?|requires?|you(?:['’]ll)? need|only for|only applies|applies to|not for)\b",
     re.IGNORECASE,
 )
+_WRONG: Final = re.compile(_OPENING + r"(?:wrong|incorrect|bad)\s*[*_]*(?::|$)", re.IGNORECASE)
 _STRUCK: Final = re.compile(
     r"^[\s>*+\-\d.)\[\]xX]*(?:~~.+~~|<(?:del|s|strike)>.+</(?:del|s|strike)>)[\s.;:]*$", re.DOTALL
 )
@@ -141,10 +142,7 @@ def forbids(text: str) -> bool:
 
 def names_the_wrong(text: str) -> bool:
     """Whether words quote what is wrong ("Wrong: ..."), rather than say not to do it."""
-    return (
-        is_obsolete(text)
-        or re.match(_OPENING + r"(?:wrong|incorrect|bad)\b", text, re.IGNORECASE) is not None
-    )
+    return is_obsolete(text) or _WRONG.match(text) is not None
 
 
 def warns(text: str) -> bool:

@@ -38,9 +38,7 @@ if TYPE_CHECKING:
 MAX_ITEMS: Final = 100
 """Items of one procedure that are shown; the sections behind them are named with their lines."""
 
-_LIST_MARK: Final = re.compile(
-    r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)])(?:[ \t]+|$)(?:\[[ xX]\][ \t]+)?"
-)
+_LIST_MARK: Final = re.compile(r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)])(?:[ \t]+|$)")
 _QUOTE_MARKS: Final = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _FACT: Final = re.compile(
     r"^\W*(?:owners?|owned by|threshold|severity|team|alerts?|alarms?|service|dashboards?|contacts?|slack|channel|source|labels?"
@@ -406,16 +404,16 @@ class _Collector:
     def _take_block(self, blocks: Sequence[Block], place: int) -> int:
         """Take a block, and those behind it that belong to it; return how many."""
         block = blocks[place]
-        if block.form is Form.PARAGRAPH:
+        if self._is_code(block):
+            self._take_code(block)
+        elif block.form is Form.PARAGRAPH:
             return self._take_paragraph(blocks, place)
-        if block.form is Form.QUOTE:
+        elif block.form is Form.QUOTE:
             self._take_quote(block)
         elif block.form is Form.LIST:
             self._take_list(block)
         elif block.form is Form.TABLE:
             self._take_table(block)
-        elif block.form is Form.CODE:
-            self._take_code(block)
         else:
             self._take_html(block)
         return 1
@@ -435,7 +433,10 @@ class _Collector:
             if following in (Form.LIST, Form.TABLE, Form.QUOTE) or (
                 behind and self._is_code(behind[0]) and _leads(text)
             ):
-                self._withhold(kind, behind[0].start, behind[0].end)
+                # beside the words that forbid it, so that both are shown as one
+                what = self._outline.text(behind[0].start, behind[0].end)
+                quoted = Governing(what, kind, behind[0].start, behind[0].end, withheld=True)
+                self._warnings.append(quoted)
                 return 2
             return 1
         if commands := list(takewhile(self._is_code, behind)):

@@ -16,6 +16,7 @@ from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.pieces import Piece
 from knowledge_rag.guardrails.verify import Cited
 from knowledge_rag.orchestrator.governing import NEVER, Governs
+from knowledge_rag.orchestrator.outline import plain_words
 from knowledge_rag.orchestrator.procedures import Why
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def missing_line(it: NotShown) -> str:
 
 def is_heading(guard: Guard, step: Step) -> bool:
     """Whether a guard is a heading that the step stands under, so that it is shown above it anyway."""
-    said = guard.text.lstrip("# \t").partition("\n")[0].strip(" *:#")
+    said = plain_words(guard.text.lstrip("# \t").partition("\n")[0]).strip(" *:#")
     return guard.kind not in NEVER and any(said == it.strip(" *:#") for it in step.path)
 
 

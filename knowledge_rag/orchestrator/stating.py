@@ -197,14 +197,18 @@ def evidence_of(
     blocks = [block for block in plan.blocks if block.procedures]
     whys = {block.why for block in blocks}
     reasons: list[str] = []
-    if "linked" in whys:
+    if not whys:
+        reasons.append("no procedure was found, only earlier incidents")
+    elif len(whys) > 1:
+        reasons.append("not every procedure is filed under its alert's name")
+    elif "linked" in whys:
         reasons.append("the alert links this procedure")
-    if "named" in whys:
+    elif "named" in whys:
         reasons.append("it is filed under the alert's name")
     thin = any(block.why == "found" and _fit(block, incident) < ENOUGH for block in blocks)
     if thin:
         reasons.append("search found it, and it may be about something else: check that it fits")
-    elif "found" in whys:
+    elif whys == {"found"}:
         known = (
             "it is not filed under the alert's name" if incident.alert_name else "no alert names it"
         )

@@ -63,7 +63,7 @@ class TestItems:
         ("markdown", "text", "commands", "lines"),
         [
             ("- Free the disk.", "Free the disk.", (), (5, 5)),
-            ("* [ ] Free the disk.", "Free the disk.", (), (5, 5)),
+            ("* [ ] Free the disk.", "[ ] Free the disk.", (), (5, 5)),
             ("7) Free the disk,\n   all of it.", "Free the disk,\nall of it.", (), (5, 6)),
             ("- Free it:\n\n  - logs\n  - images", "Free it:\n\n- logs\n- images", (), (5, 8)),
             ("Free it:\n\n```sh\nrm a\nrm b\n```", "Free it:", ("rm a\nrm b",), (5, 10)),
