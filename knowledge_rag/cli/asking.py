@@ -71,7 +71,7 @@ def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | 
     asked = " ".join((question or "").split())
     if not asked or Incident.pasted_in(question or "") is not None:
         return build_queries(incident)
-    if incident.title == one_line(asked):
+    if incident == Incident(title=one_line(asked) or ""):
         return queries_for(asked)
     return (Query(asked), *build_queries(incident))[:MAX_QUERIES]
 

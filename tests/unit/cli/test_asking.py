@@ -10,31 +10,23 @@ import pytest
 from knowledge_rag.cli.asking import incident_of, queries_of
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.orchestrator.queries import MAX_QUERIES
 
 STDIN = Path("-")
 
 
-def test_a_question_is_asked_as_typed_then_for_its_steps_then_for_similar_incidents():
+def test_a_question_is_asked_as_typed_then_for_similar_incidents():
     question = "certificate expires tomorrow"
     queries = queries_of(question, incident_of(question, None))
-    assert queries == (
-        Query(question),
-        Query(
-            f"Resolution steps for {question}: resolution in the runbook, resolution commands, "
-            "resolution",
-            filters={"document_type": "runbook"},
-        ),
-        Query(question, filters={"document_type": "postmortem"}),
-    )
+    assert queries == (Query(question), Query(question, filters={"document_type": "postmortem"}))
 
 
 def test_a_question_about_an_incident_stands_before_what_the_incident_suggests(tmp_path):
     path = tmp_path / "incident.json"
     path.write_text(json.dumps({"alert_name": "kafka-lag"}))
-    queries = queries_of("why now?", incident_of("why now?", path))
-    assert queries[0] == Query("why now?")
-    assert len(queries) == MAX_QUERIES
+    own, alert, past = queries_of("why now?", incident_of("why now?", path))
+    assert own == Query("why now?")
+    assert "kafka-lag" in alert.text
+    assert past == Query(alert.text, filters={"document_type": "postmortem"})
 
 
 @pytest.mark.parametrize("told", [b"{}", b"none"])
