@@ -28,7 +28,7 @@ OPTIONS = {
     for parameter in at.command.params
     for option in (*parameter.opts, *parameter.secondary_opts, "--help")
 }
-OF_OTHERS = {"--a"}
+OF_OTHERS = {"--a", "--add-config", "--change-batch", "--dry-run", "--grace-period"}
 """Options of other programs, and made-up ones, that pages name alone."""
 IS_COMMAND = re.compile(rf"{NAME} |(?:{'|'.join(ROOT.commands)}) --")
 

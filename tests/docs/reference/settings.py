@@ -100,6 +100,9 @@ def _command_line() -> str:
     )
     rows += _of_options()
     rows.append(["`NO_COLOR`", "if not empty, no colours", ""])
+    rows.append(
+        ["`COLUMNS`", "how wide the text of `ask` is where standard output is no terminal", ""]
+    )
     return "\n\n".join(
         [
             "## Of the command line",
