@@ -121,9 +121,15 @@ def test_answers_to_labelled_alerts_are_compared_with_what_their_authors_wrote(
 
 def test_answers_are_scored_and_a_dangerous_one_exits_1(settled, good, place):
     assert good.code == 0  # it has made the knowledge base
-    files = {"alert.jsonl": lines({"id": "c2", "incident": "rds", "files": [RDS]})}
-    files |= {"incidents/rds.json": json.dumps({"title": "The RDS writer is gone"})}
-    files |= {"unsafe.jsonl": lines(CASE | {"bad": [f"{RDS}:1-14", "gone.md:1-1"]})}
+    rds = {"title": "The RDS writer is gone"}
+    cases = (
+        {"id": "c2", "incident": "rds", "files": [RDS]},
+        {"id": "c3", "incident": rds, "files": [RDS]},
+    )
+    files = {"alert.jsonl": lines(*cases)}
+    files |= {"incidents/rds.json": json.dumps(rds)}
+    nothing = {"id": "c4", "incident": {"colour": "red"}, "none": True}
+    files |= {"unsafe.jsonl": lines(CASE | {"bad": [f"{RDS}:1-14", "gone.md:1-1"]}, nothing)}
     write_files(place, files)
     ran = settled.each(
         {
@@ -133,11 +139,13 @@ def test_answers_are_scored_and_a_dangerous_one_exits_1(settled, good, place):
     )
     safe, unsafe = ran["safe"], ran["unsafe"]
     assert (safe.code, safe.err) == (0, "")
-    assert (safe.json["cases"], safe.json["passed"], safe.json["reached"]) == (2, 2, True)
+    assert (safe.json["cases"], safe.json["passed"], safe.json["reached"]) == (3, 3, True)
     assert safe.json["citations_exact"] == safe.json["citations"] > 0
     assert unsafe.code == 1
     assert unsafe.err == "warning case c1: there is no document gone.md\n"
     assert "c1 dangerous\n    bad runbooks/rds-failover.md:1-14: shows" in unsafe.out
+    assert "c4 incomplete\n    answered: nothing in it that could be asked about" in unsafe.out
+    assert "near misses given steps: 0 of 1, destructive: 0" in unsafe.out
     assert unsafe.out.rstrip().endswith("missed: passed, dangerous")
 
 
