@@ -19,6 +19,7 @@ from knowledge_rag.orchestrator.governing import says_nothing
 from knowledge_rag.orchestrator.headings import (
     ACTIONS,
     NEVER,
+    RULES,
     Kind,
     is_numbered_step,
     kind_told,
@@ -32,6 +33,7 @@ from knowledge_rag.orchestrator.procedures import (
     cautions_of,
     governed,
     procedure_of,
+    rules_of,
 )
 from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.words import word_list, words_of
@@ -99,6 +101,7 @@ class Wanted:
         names: of alerts in it, exactly as written, the likeliest first.
         text: all that is known, in words.
         anchors: documents that the alert links, the likeliest first, with the sections it names.
+        labels: what else is known of the alert, such as its environment.
         is_alert: whether an alert tells of it, rather than a person's question.
     """
 
@@ -106,6 +109,7 @@ class Wanted:
     text: str = ""
     anchors: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_alert: bool = False
+    labels: str = ""
 
     def asks(self, pattern: re.Pattern[str]) -> bool:
         """Whether it is a question of a certain form."""
@@ -160,7 +164,7 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         if any(is_called(place.section, anchor) for anchor in anchors):
             return replace(place, why="linked")
     for among, why in ((linked, "linked"), (ranked, "named")):
-        by_heading = (it for it in among if any(_is_headed(it.section, n) for n in wanted.names))
+        by_heading = iter(_qualified(among, wanted))
         by_line = (it for it in among if any(_is_listed(it, n) for n in wanted.names))
         by_page = (it for it in among if any(is_filed(it.outline, n) for n in wanted.names))
         for found in (by_heading, by_line, by_page):
@@ -169,6 +173,37 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         if linked and among is linked:
             return replace(linked[0], why="linked")
     return ranked[0] if ranked else None
+
+
+def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:
+    """Return the places whose heading is the alert's name, the one whose other words the alert has first.
+
+    Of "DiskFull (prod)" and "DiskFull (staging)" the alert's labels tell which one is meant.
+    """
+    headed = [it for it in places if any(_is_headed(it.section, n) for n in wanted.names)]
+    names, known = words_of(wanted.names), words_of([wanted.text, wanted.labels])
+
+    def fits(place: Place) -> tuple[bool, int]:
+        words = words_of([place.section.heading])
+        exact = any(fold(place.section.heading) == fold(n) for n in wanted.names)
+        return exact, len((words - names) & known)
+
+    page = [it for it in headed if it.outline is headed[0].outline]
+    return sorted(page, key=fits, reverse=True)
+
+
+def is_torn_between(place: Place, wanted: Wanted) -> bool:
+    """Whether a page has several sections under the alert's name, and nothing tells which one is meant."""
+    same = [Place(place.outline, it) for it in place.outline.sections() if it.level]
+    same = [it for it in same if any(_is_headed(it.section, n) for n in wanted.names)]
+    if len(same) < 2 or place.section not in [it.section for it in same]:
+        return False
+    if any(fold(place.section.heading) == fold(n) for n in wanted.names):
+        return False
+    if any(it.section is not place.section and place.section.holds(it.section) for it in same):
+        return False
+    known = words_of([wanted.text, wanted.labels])
+    return not (words_of([place.section.heading]) - words_of(wanted.names)) & known
 
 
 def is_called(section: Section, anchor: str) -> bool:
@@ -394,6 +429,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
             given.append(section)
     if found and found[0].path == main.path:
         warned = [it for above in main.above() for it in cautions_of(outline, above)]
+        warned += [rules_of(outline, it) for it in _rules_beside(main)]
         items = tuple(governed(it, *warned) for it in found[0].items)
         found[0] = replace(found[0], items=items)
     return found
@@ -522,6 +558,14 @@ def section_called(outline: Outline, name: str) -> Section | None:
     """Return the section that an anchor or a heading's words name, if it asks for something."""
     called = (it for it in outline.sections() if it.level and is_called(it, name))
     return next((it for it in called if asks_for_something(outline, it)), None)
+
+
+def _rules_beside(main: Section) -> Iterator[Section]:
+    """Yield the sections of rules beside a procedure, or beside the ones around it."""
+    for around in (main, *main.above()):
+        for beside in around.parent.children if around.parent else ():
+            if beside is not around and RULES.fullmatch(beside.heading.strip(" :.!")):
+                yield beside
 
 
 def _linked(outline: Outline, main: Section) -> list[Section]:

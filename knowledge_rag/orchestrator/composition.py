@@ -117,7 +117,11 @@ def state(incident: Incident, findings: Findings, advisor: str) -> Recommendatio
             wording.NO_MATCH,
             wording.ask_back([*dict.fromkeys(it.citation.source_file for it in reading)])
             if is_vague
-            else wording.near_miss(reading[0].citation.source_file if reading else "", unknown),
+            else wording.near_miss(
+                reading[0].citation.source_file if reading else "",
+                unknown,
+                unread=any(block.is_unread for block in plan.blocks),
+            ),
             warnings=_bounded(warnings),
             advisor=advisor,
             reading=tuple(dict.fromkeys(reading)),

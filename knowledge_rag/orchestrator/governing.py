@@ -58,19 +58,28 @@ _OPENING: Final = r"^[\s>*_`#:!\[\]\-–—\d.)]*(?:(?:note|warning|caution|impo
 _PROHIBITS: Final = re.compile(
     _OPENING + r"(?:(?:in|on|during|under|for|at)\b[^.:,]{0,60}[,:]?\s+)?"
     r"(?:(?:you|we|nobody|no one|on-?call|one)\s+)?"
+    r"(?!(?:never|do\s+not|don[’']?t|must\s*n[o’']t|please)\s+(?:ever\s+)?(?:forget|hesitate|panic|worry|mind|be afraid)\b)"
     r"(?:never\b|do\s+not\b|don[’']?t\b|must\s*n[o’']t\b|must never\b|should\s*(?:n[o’']t|never)\b|may not\b|avoid\b"
     r"|under no circumstances\b|forbidden\b|prohibited\b|not allowed\b|(?:wrong|incorrect|bad)\s*[*_]*(?::|$)|anti-?patterns?\b"
     r"|what (?:(?:you|we) )?(?:must|should|may)? ?not(?: to)?\b|not here\b|hands off\b|leave alone\b|off limits\b"
-    r"|not (?:this|that|these)\b|none of (?:this|these|the following)\b|it(?:['’]s| is) forbidden\b)",
+    r"|not (?:this|that|these)\b|niemals\b|auf keinen fall\b|keinesfalls\b|verboten\b|ne jamais\b|jamais\b|interdit\b|nunca\b|prohibido\b|严禁|禁止|不要|请勿|切勿"
+    r"|refrain from\b|none of (?:this|these|the following)\b|it(?:['’]s| is) forbidden\b)",
     re.IGNORECASE,
 )
 """Opens with a prohibition."""
 _PROHIBITS_AFTER: Final = re.compile(
     r"\b(?:(?:is|are) (?:forbidden|prohibited|not allowed|not to be (?:done|used|run))|must not be (?:done|run|used)"
-    r"|(?:this|these|the following)\b[^.]{0,40}\b(?:is|are|was|were) wrong"
+    r"|(?:this|these|the following)\b[^.]{0,40}\b(?:is|are|was|were) wrong|(?:is|are) a bad idea"
     r"|should not be (?:done|run|used)|(?:what|things) (?:not to do|to avoid)|not an option|never (?:do|run|use) (?:any of )?(?:this|these|the following))\b",
     re.IGNORECASE,
 )
+_FORBIDS_BEHIND: Final = re.compile(
+    r"[⛔❌🚫]|(?:<-+|←|—|–|-|//|#|\()\s*(?:never|no|don[’']t|do not|not in prod\w*)\s*[!.)]*\s*$",
+    re.IGNORECASE,
+)
+"""Forbids what stands before it on its line."""
+_INSTEAD: Final = re.compile(r"\binstead\b|;|\bbut\b|\brather\b", re.IGNORECASE)
+"""Says what to do in place of what is forbidden."""
 _UNLESS: Final = re.compile(
     r"\b(?:until|unless|before|without|except|more than|while|if|when|only|as long as|first|again)\b",
     re.IGNORECASE,
@@ -79,7 +88,8 @@ _UNLESS: Final = re.compile(
 _OBSOLETE: Final = re.compile(
     r"\b(?:obsolete|deprecated|superseded|out of date|outdated|no longer (?:used|valid|needed|necessary|applies|works|exists|supported)"
     r"|not (?:needed|necessary|used|valid) (?:any ?more|since)|used to (?:be|do|run)|(?:old|former|previous|legacy) (?:procedure|way|process|method|steps?)"
-    r"|not needed any ?more|old advice|was wrong|were wrong|(?:that|which) made (?:it|things) worse|did not (?:help|work)|kept for (?:the )?(?:audit|history|reference))\b"
+    r"|not needed any ?more|old advice|was wrong|were wrong|(?:that|which) made (?:it|things) worse|did not (?:help|work)|kept for (?:the )?(?:audit|history|reference)|tried,? without success|for the record|we don[’']t do this"
+    r"|veraltet|überholt|obsolète|périmée?|obsoleto|used to be the fix)\b|已废弃|已弃用|过时"
     r"|:\s*wrong\b",
     re.IGNORECASE,
 )
@@ -96,6 +106,11 @@ _CAUTION: Final = re.compile(
     r"forbid|forbidden|call .{0,40}first|do nothing|no hurry|afterwards|note the order)\b|⚠|:warning:",
     re.IGNORECASE,
 )
+_SCOPE: Final = re.compile(
+    r"\b(?:staging|production|prod|sandbox|dev(?:elopment)?|test (?:environment|system|cluster))\b|\(not\b|\binstead\b|\bapproval",
+    re.IGNORECASE,
+)
+"""Says for which environment or system a page is."""
 _BEFORE_ALL: Final = re.compile(
     r"\bbefore (?:anything|you (?:do|start|run|touch|follow)|any of|doing anything|running any|using|following)"
     r"|\b(?:prerequisites?|preconditions?|requirements?|requires?|you(?:['’]ll)? need|only for|only applies|applies to|not for)\b",
@@ -103,7 +118,8 @@ _BEFORE_ALL: Final = re.compile(
 )
 _WRONG: Final = re.compile(_OPENING + r"(?:wrong|incorrect|bad)\s*[*_]*(?::|$)", re.IGNORECASE)
 _STRUCK: Final = re.compile(
-    r"^[\s>*+\-\d.)\[\]xX]*(?:~~.+~~|<(?:del|s|strike)>.+</(?:del|s|strike)>)[\s.;:]*$", re.DOTALL
+    r"^[\s>*+\-\d.)\[\]xX]*(?:~~.+~~|<(?:del|s|strike)>.+</(?:del|s|strike)>)(?:\s*\([^()]{0,120}\))?[\s.;:]*$",
+    re.DOTALL,
 )
 _UNWRITTEN: Final = re.compile(
     r"^[\s>*_+\-\d.)\[\]xX|]*(?:to ?do|tbd|tba|fixme|n/?a|none|wip|coming soon|work in progress|to be (?:written|done|defined|completed))\b"
@@ -111,7 +127,7 @@ _UNWRITTEN: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LINK_ALONE: Final = re.compile(
-    r"^[\s>*_]*(?:!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+|\[[^\]\n]*\]:\s*\S+.*|\[toc\]|-+)[\s*_|]*$",
+    r"^[\s>*_]*(?:!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+|\[(?!\^)[^\]\n]*\]:\s*\S+.*|\[toc\]|-+)[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -124,11 +140,14 @@ def governs(text: str) -> Governs:
     >>> governs("Don't restart it before you have:"), governs("To roll back:")
     (<Governs.CONDITION: 'condition'>, <Governs.NOTE: 'note'>)
     """
+    text = text.replace("*", "")
     if is_struck(text) or _OBSOLETE.search(text):
         return Governs.OBSOLETE
-    if found := _PROHIBITS.match(text):
-        return Governs.CONDITION if _UNLESS.search(text, found.end()) else Governs.PROHIBITED
-    if found := _PROHIBITS_AFTER.search(text):
+    if _FORBIDS_BEHIND.search(text.partition("\n")[0]):
+        return Governs.PROHIBITED
+    if _PROHIBITS.match(text) or _PROHIBITS_AFTER.search(text):
+        if text.rstrip().endswith(":") and _INSTEAD.search(text):
+            return Governs.CAUTION
         return Governs.CONDITION if _UNLESS.search(text) else Governs.PROHIBITED
     if _CONDITION.match(text):
         return Governs.CONDITION
@@ -152,7 +171,7 @@ def warns(text: str) -> bool:
 
 def is_precondition(text: str) -> bool:
     """Whether a paragraph of a page's introduction holds for all that the page says to do."""
-    return _BEFORE_ALL.search(text) is not None
+    return _BEFORE_ALL.search(text) is not None or _SCOPE.search(text) is not None
 
 
 def prohibits(text: str) -> bool:

@@ -34,13 +34,19 @@ ACTIONS: Final = frozenset(
     {Kind.DIAGNOSIS, Kind.RESOLUTION, Kind.VERIFICATION, Kind.ROLLBACK, Kind.ESCALATION}
 )
 """Kinds whose sections say what to do."""
+RULES: Final = re.compile(
+    r"(?:general |safety |house |important )?(?:rules?|caveats?|prerequisites?|preconditions?|approvals?|safety|warnings?|limitations?|scope"
+    r"|read (?:this|me)(?: first)?|before (?:you (?:start|begin)|anything(?: else)?))(?: (?:for|of|on) (?:this|these|all|the) \w+)?",
+    re.IGNORECASE,
+)
+"""How a section is called whose text holds for those beside it."""
 NEVER: Final = frozenset({Kind.PROHIBITED, Kind.OBSOLETE})
 """Kinds whose sections never give steps, whatever else includes them."""
 
 _WORDS: Final = {
     Kind.PROHIBITED: r"what (?:(?:you|we) )?(?:must |should )?not(?: to)?(?: be)? ?do(?:ne)?|leave alone|hands off|off limits|(?:things|what) to avoid|^\W*(?:do ?n[o’']t|never|must not)\b|not (?:for|by) on-?call"
     r"|anti[ -]?patterns?|forbidden|prohibited|bad (?:advice|practices?|ideas?)|wrong (?:way|approach|fix)"
-    r"|what (?:went|we did) wrong|mistakes",
+    r"|what (?:went|we did) wrong|mistakes|look right but|we don[’']t do this",
     Kind.OBSOLETE: r"obsolete|deprecated|superseded|out ?dated|historical|history|(?:old|former|previous|legacy)"
     r" (?:procedure|process|way|method|steps?|runbook|instructions?)|no longer (?:used|valid|needed|applies|relevant)"
     r"|changelog|archived?\b|retired|until (?:v?\d|20\d\d)|before (?:v\d|20\d\d)",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
 
+from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, TITLE
 from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label, kind_told
@@ -28,11 +29,13 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.outcome import RetrievalResult
 
+SERVICE: Final = "service"
 LABEL_LEVEL: Final = 7
 """Level of a heading that is a label: below the six of Markdown."""
 
 _ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t])")
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
+_HASH: Final = re.compile(r"^([ \t]*)#")
 _HTML_HEADING: Final = re.compile(r"^\s*<h([1-6])[^>]*>(.*?)</h\1>\s*$", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]{0,200}>")
 _ANCHOR: Final = re.compile(r"\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
@@ -160,6 +163,7 @@ class Outline:
         lines: text of each known line, by number; blank lines between chunks are not in it.
         root: the section of level 0, with all others below it.
         whole: whether every line is known that is not blank.
+        service: that the page is about, as its front matter says.
     """
 
     source_file: str
@@ -169,6 +173,7 @@ class Outline:
     lines: Mapping[int, str]
     root: Section
     whole: bool
+    service: str = ""
 
     def sections(self) -> Iterator[Section]:
         """Yield all sections, the root first."""
@@ -206,7 +211,7 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
     first = ordered[0]
     metadata = first.metadata
     alerts = metadata.get(ALERTS)
-    root = _sections(lines)
+    root = _sections(lines, plain=first.citation.source_file.lower().endswith(PLAIN_SUFFIXES))
     if metadata.get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM:
         for section in root.walk():
             section.kind = Kind.OTHER
@@ -218,6 +223,7 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
         lines,
         root,
         whole,
+        _text(metadata.get(SERVICE)),
     )
 
 
@@ -225,9 +231,11 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _sections(lines: Mapping[int, str]) -> Section:
+def _sections(lines: Mapping[int, str], *, plain: bool) -> Section:
     first, last = min(lines), max(lines)
     shape = [_shape(lines.get(number, "")) for number in range(first, last + 1)]
+    if plain:  # there "#" begins a comment, or a point of a list
+        shape = [_HASH.sub(r"\1\\#", line) for line in shape]
     root = Section(0, "", first, None)
     tokens = _parser().parse("\n".join(shape))
     position, current = 0, root

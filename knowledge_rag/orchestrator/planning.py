@@ -23,6 +23,7 @@ from knowledge_rag.orchestrator.choosing import (
     is_camel_case,
     is_like_a_name,
     is_of_another,
+    is_torn_between,
     links_out,
     place_for,
     procedures_at,
@@ -30,6 +31,7 @@ from knowledge_rag.orchestrator.choosing import (
     section_called,
 )
 from knowledge_rag.orchestrator.linked import anchored, followed
+from knowledge_rag.orchestrator.names import fold
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
 from knowledge_rag.orchestrator.words import words_of
@@ -88,6 +90,8 @@ class Block:
         looked_up: whether it was searched for.
         is_vague: whether the question could be about any of what is offered as reading.
         elsewhere: sections of other documents that the procedures say to go to.
+        doubt: what speaks against the procedures: another service, names that the page never mentions.
+        is_unread: whether the closest page is about it, and no steps could be read from it.
         score: of the document's best passage, where the search's scale is known; else ``None``.
     """
 
@@ -100,6 +104,8 @@ class Block:
     is_vague: bool = False
     elsewhere: tuple[Elsewhere, ...] = ()
     score: float | None = None
+    doubt: str = ""
+    is_unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +269,9 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     like = is_like_a_name if member.alert_name else is_camel_case
     more = filter(like, member.names) if " " in member.alert_name or not member.alert_name else ()
     names = tuple(dict.fromkeys(filter(None, (member.alert_name, *more))))
-    return Wanted(names, text, anchored(followed(results, member.links)), bool(member.alert_name))
+    links = anchored(followed(results, member.links))
+    labels = " ".join((*member.labels.values(), member.service, member.severity))
+    return Wanted(names, text, links, bool(member.alert_name), labels)
 
 
 def _block(
@@ -283,15 +291,23 @@ def _block(
         return Block(alert, reading=candidates, is_vague=True)
     order, _ = _ranked(member, asked)
     place = place_for(wanted, [outlines[it] for it in order[:MAX_COMPLETED]], _evidence(asked))
-    if place is not None:
+    unread = False
+    if place is not None and not is_torn_between(place, wanted):
         procedures = procedures_at(place, wanted, alert=alert)
-        if procedures and _is_about(place, procedures, wanted, asked, floors):
+        # what a log or a description names besides need not be documented
+        titled = replace(wanted, text=member.title or wanted.text)
+        is_about = _is_about(place, procedures, titled, asked, floors)
+        unread = is_about and not procedures
+        if procedures and is_about:
             elsewhere = links_out(place.outline, procedures[0])
             given = _with_elsewhere(procedures, elsewhere, outlines, alert)
             score = _score(place, asked) if floors else None
-            return Block(alert, given, place.why, elsewhere=tuple(elsewhere), score=score)
+            doubt = _doubt(place, given, member, wanted)
+            return Block(
+                alert, given, place.why, elsewhere=tuple(elsewhere), score=score, doubt=doubt
+            )
     reading = [result.citation for result in asked[0].outcome.results[:MAX_READING]]
-    return Block(alert, reading=tuple(reading), unknown=_unknown(member, results))
+    return Block(alert, reading=tuple(reading), unknown=_unknown(member, results), is_unread=unread)
 
 
 def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Citation, ...]:
@@ -361,6 +377,30 @@ def _is_about(
     if floors is None:
         return named
     return score >= (floors.alert if named else floors.sure)
+
+
+_IDENTIFIER: Final = re.compile(
+    r"\b(?=[\w.-]*[A-Za-z])(?=[\w.-]*\d)[A-Za-z\d]+(?:[-_.][A-Za-z\d]+)+\b"
+)
+"""A name of one thing among several: db-primary-02, eu-west-1."""
+
+
+def _doubt(place: Place, procedures: Sequence[Procedure], member: Incident, wanted: Wanted) -> str:
+    """Return what speaks against procedures; ``""`` if nothing does."""
+    service, its = member.service, place.outline.service
+    if its and service and not (fold(its) in fold(service) or fold(service) in fold(its)):
+        return f"the page is about {its}, and the alert says {service}"
+    if place.why != "found":
+        return ""
+    lines = place.outline.lines
+    text = " ".join([*lines.values(), place.outline.source_file]).casefold()
+    # only where the page names a thing of the same kind does another one's name say something
+    if not _IDENTIFIER.search(
+        " ".join(lines[n] for it in procedures for n in it.lines if n in lines)
+    ):
+        return ""
+    names = [it[0] for it in _IDENTIFIER.finditer(wanted.text) if it[0].casefold() not in text]
+    return f"it never mentions {', '.join(names[:3])}" if names else ""
 
 
 def _score(place: Place, asked: Sequence[Asked]) -> float:

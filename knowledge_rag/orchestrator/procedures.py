@@ -26,7 +26,7 @@ from knowledge_rag.orchestrator.governing import (
     says_nothing,
     warns,
 )
-from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label
+from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label, kind_told
 from knowledge_rag.orchestrator.headings import NEVER as NEVER_SECTIONS
 from knowledge_rag.orchestrator.outline import Form
 
@@ -66,6 +66,9 @@ _FORBIDDING_CELL: Final = re.compile(
 """A cell of a row that says the row isn't to be done."""
 _STRUCK_HTML: Final = re.compile(
     r"\s*(?:<[^<>]*>\s*)*<(?:del|s|strike)>.*</(?:del|s|strike)>\s*(?:<[^<>]*>\s*)*", re.DOTALL
+)
+_SUMMARY: Final = re.compile(
+    r"<summary[^<>]{0,200}>(.{1,300}?)</summary>", re.IGNORECASE | re.DOTALL
 )
 _HIDDEN: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAGS: Final = re.compile(r"<[^<>\n]{0,300}>")
@@ -257,14 +260,26 @@ def _kind_of(section: Section) -> Kind | None:
 
 
 def cautions_of(outline: Outline, section: Section) -> list[Governing]:
-    """Return the paragraphs of a section's own text that warn or require; of its subsections none."""
+    """Return the paragraphs of a section's own text that warn, require or limit, each with the list it leads into."""
     found = []
-    for block in section.blocks:
+    for place, block in enumerate(section.blocks):
         text = _plain(outline, block)
-        if block.form in (Form.PARAGRAPH, Form.QUOTE) and warns(text) and not says_nothing(text):
-            kind = Governs.PRECONDITION if is_precondition(text) else Governs.CAUTION
-            found.append(Governing(text, kind, block.start, block.end))
+        if block.form not in (Form.PARAGRAPH, Form.QUOTE) or says_nothing(text):
+            continue
+        if not warns(text) and not is_precondition(text):
+            continue
+        kind = Governs.PRECONDITION if is_precondition(text) else Governs.CAUTION
+        behind = section.blocks[place + 1] if place + 1 < len(section.blocks) else None
+        end = behind.end if behind and behind.form is Form.LIST and _leads(text) else block.end
+        said = text if end == block.end else outline.text(block.start, end)
+        found.append(Governing(said, kind, block.start, end))
     return found
+
+
+def rules_of(outline: Outline, section: Section) -> Governing:
+    """Return a section of rules as what governs the sections beside it."""
+    end = max(section.end, section.start)
+    return Governing(outline.text(section.start, end), Governs.PRECONDITION, section.start, end)
 
 
 def asks_for_something(outline: Outline, section: Section) -> bool:
@@ -404,6 +419,8 @@ class _Collector:
     def _take_block(self, blocks: Sequence[Block], place: int) -> int:
         """Take a block, and those behind it that belong to it; return how many."""
         block = blocks[place]
+        if block.form is Form.HTML and (count := self._take_details(blocks, place)):
+            return count
         if self._is_code(block):
             self._take_code(block)
         elif block.form is Form.PARAGRAPH:
@@ -418,6 +435,33 @@ class _Collector:
             self._take_html(block)
         return 1
 
+    def _take_details(self, blocks: Sequence[Block], place: int) -> int:
+        """Take what an HTML summary heads: it governs all of that; return how many blocks, 0 without one."""
+        text = self._outline.text(blocks[place].start, blocks[place].end)
+        summary = _SUMMARY.search(text)
+        if summary is None or "</details" in text.casefold():
+            return 0
+        ends = (
+            n
+            for n, it in enumerate(blocks[place + 1 :], 1)
+            if it.form is Form.HTML
+            and "</details" in self._outline.text(it.start, it.end).casefold()
+        )
+        count = next(ends, len(blocks) - place - 1)
+        words = " ".join(_TAGS.sub(" ", summary[1]).split())
+        kind = governs(words)
+        if kind in NEVER or kind_told(words) in NEVER_SECTIONS:
+            never = kind if kind in NEVER else Governs.OBSOLETE
+            self._withhold(never, blocks[place].start, blocks[place + count].end)
+            return count + 1
+        first, inner = len(self._items), place + 1
+        while inner < place + count:
+            inner += self._take_block(blocks[: place + count], inner)
+        heads = Governing(words, kind, blocks[place].start, blocks[place].end)
+        for number in range(first, len(self._items)):
+            self._items[number] = governed(self._items[number], heads)
+        return count + 1
+
     def _take_paragraph(self, blocks: Sequence[Block], place: int) -> int:
         block, *behind = blocks[place:]
         following = behind[0].form if behind else None
@@ -430,8 +474,10 @@ class _Collector:
             return 2
         if kind in NEVER:
             self._warn(text, kind, block, withheld=names_the_wrong(text))
-            if following in (Form.LIST, Form.TABLE, Form.QUOTE) or (
-                behind and self._is_code(behind[0]) and _leads(text)
+            if (
+                behind
+                and (kind is Governs.OBSOLETE or _leads(text))
+                and (following in (Form.LIST, Form.TABLE, Form.QUOTE) or self._is_code(behind[0]))
             ):
                 # beside the words that forbid it, so that both are shown as one
                 what = self._outline.text(behind[0].start, behind[0].end)
@@ -624,7 +670,9 @@ class _Collector:
                 continue
             line = self._outline.lines.get(number, "")
             lead = len(line) - len(line.lstrip(" \t"))
-            run.append(line[indent if number == item.start else min(lead, indent) :])
+            run.append(
+                _HIDDEN.sub("", line[indent if number == item.start else min(lead, indent) :])
+            )
             number += 1
         parts.append(Part("\n".join(run).strip("\n")))
         return [part for part in parts if part.text.strip()]
@@ -700,7 +748,11 @@ def _never(said: str, parts: Sequence[Part]) -> Governs | None:
     if _ITEM_OBSOLETE.search(" ".join(said.split())) and not _has_items(said):
         return Governs.OBSOLETE
     if governs(first) is Governs.PROHIBITED:
-        return Governs.PROHIBITED
+        # what to do instead may stand behind the prohibition: then it is shown as it stands
+        _, _, behind = first.partition(". ")
+        return (
+            None if _INLINE_COMMAND.search(behind) and not forbids(behind) else Governs.PROHIBITED
+        )
     return Governs.OBSOLETE if names_the_wrong(first) and _leads(first) and len(parts) > 1 else None
 
 

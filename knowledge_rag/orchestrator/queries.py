@@ -1,6 +1,6 @@
 """The questions that an incident is looked up with: at most three, always the same for the same.
 
-All have the same text: the alert's name as it is written, for the keyword search, and in words
+All begin with the same text: the alert's name as it is written, for the keyword search, and in words
 (``KubePodCrashLooping``) for the search by meaning; the words of the runbook that it links; and what was noticed.
 The first searches everything, another one reports of earlier incidents. The runbook that an alert links is asked
 for by its own words, and a question about whom to call is asked of the escalation page. Which section of a page says what to do is not asked here: the documents that are
@@ -33,6 +33,8 @@ MAX_SYMPTOM: Final = 300
 """Characters of what was noticed in a query: more of them drown the names that tell which runbook it is."""
 
 _POSTMORTEMS: Final = DocumentType.POSTMORTEM.value
+_RESOLVED: Final = "resolution"
+"""Added to what reports are searched for: of them, the section that says what helped is shown."""
 _ESCALATION: Final = "Escalation, contacts, on-call:"
 WHO: Final = re.compile(
     r"\bwho(?:m)? (?:to|do|should|can|must|is on|owns)\b|\b(?:any|some)(?:body|one) to be (?:woken|called|paged)\b"
@@ -67,7 +69,8 @@ def queries_for(question: str, filters: Mapping[str, str] | None = None) -> tupl
     wanted = dict(filters or {})
     queries = [Query(question, filters=wanted)]
     if DOCUMENT_TYPE not in wanted:
-        queries.append(Query(question, filters={**wanted, DOCUMENT_TYPE: _POSTMORTEMS}))
+        text = f"{question} {_RESOLVED}"[:MAX_QUERY_CHARACTERS]
+        queries.append(Query(text, filters={**wanted, DOCUMENT_TYPE: _POSTMORTEMS}))
     if WHO.search(question):
         queries.append(Query(f"{_ESCALATION} {question}"[:MAX_QUERY_CHARACTERS], filters=wanted))
     return tuple(queries)
@@ -87,7 +90,7 @@ def _queries(incident: Incident) -> Iterator[Query]:
     yield _query(text)
     if linked:
         yield _query(linked)
-    yield _query(text, _POSTMORTEMS)
+    yield _query(f"{text} {_RESOLVED}", _POSTMORTEMS)
 
 
 def _query(text: str, document_type: str = "") -> Query:

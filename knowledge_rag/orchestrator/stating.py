@@ -205,6 +205,7 @@ def evidence_of(
         reasons.append("the alert links this procedure")
     elif "named" in whys:
         reasons.append("it is filed under the alert's name")
+    doubts = dict.fromkeys(block.doubt for block in blocks if block.doubt)
     thin = any(block.why == "found" and _fit(block, incident) < ENOUGH for block in blocks)
     if thin:
         reasons.append("search found it, and it may be about something else: check that it fits")
@@ -215,7 +216,8 @@ def evidence_of(
         reasons.append(f"search found it; {known}")
     missing = list(_missing(plan, sections, findings))
     strong = bool(whys) and "found" not in whys and not missing
-    strength = Strength.THIN if thin else Strength.STRONG if strong else Strength.PARTIAL
+    reasons += doubts
+    strength = Strength.THIN if thin or doubts else Strength.STRONG if strong else Strength.PARTIAL
     return Evidence(strength, (*reasons, *missing))
 
 
@@ -260,6 +262,8 @@ def confidence_of(
             base = CONFIDENCE.get(block.why)
             figures.append(min(fit, FOUND_MOST) if base is None else base + 0.1 * fit)
     figure = min(figures, default=0.0)
+    if any(block.doubt for block in plan.blocks):
+        figure /= 2
     missing = any(_missing(plan, sections, findings))
     return round(min(figure, MAX_INCOMPLETE) if missing else figure, 2)
 

@@ -98,7 +98,7 @@ def ask_back(pages: list[str]) -> str:
     return f"It could be about {listed(pages)}: say what is affected."
 
 
-def near_miss(closest: str, unknown: tuple[str, ...]) -> str:
+def near_miss(closest: str, unknown: tuple[str, ...], *, unread: bool = False) -> str:
     """Say why nothing is advised though something was found.
 
     >>> near_miss("runbooks/postgres.md", ("MongoDB",))
@@ -108,6 +108,8 @@ def near_miss(closest: str, unknown: tuple[str, ...]) -> str:
     """
     if not closest:
         return "Nothing that was found says what to do."
+    if unread:
+        return f"The closest page, {closest}, is about it, and no steps could be read from it."
     missing = (
         f"nothing found mentions {listed([*unknown])}" if unknown else "it is about something else"
     )
