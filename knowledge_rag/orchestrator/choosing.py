@@ -495,11 +495,7 @@ def _is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
     if any(is_filed(outline, name) for name in wanted.names) and len(outline.alerts) <= 1:
         return action_lines(outline, outline.root) <= MAX_PAGE
     top = _top(outline)
-    parts = [
-        it
-        for it in (top.children if top.level < 2 else outline.root.children)
-        if it.level != LABEL_LEVEL
-    ]
+    parts = [it for it in top.children if it.level != LABEL_LEVEL]
     asking = [it for it in parts if it.kind in ACTIONS and tells_only_kind(it.heading)]
     return len(asking) >= MIN_KINDS or all(
         tells_only_kind(it.heading)

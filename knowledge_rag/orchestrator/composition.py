@@ -146,7 +146,11 @@ def state(incident: Incident, findings: Findings, advisor: str) -> Recommendatio
             for it in block.reading
             for one in citer.cite(it.source_file, it.start_line, it.end_line)
         ),
-        unknown=tuple(dict.fromkeys(word for block in plan.blocks for word in block.unknown)),
+        unknown=tuple(
+            dict.fromkeys(
+                word for block in plan.blocks if not block.procedures for word in block.unknown
+            )
+        ),
         evidence=evidence,
     )
 

@@ -303,8 +303,15 @@ def _block(
             given = _with_elsewhere(procedures, elsewhere, outlines, alert)
             score = _score(place, asked) if floors else None
             doubt = _doubt(place, given, member, wanted)
+            held = _words_held(place, given) if place.why == "found" else None
             return Block(
-                alert, given, place.why, elsewhere=tuple(elsewhere), score=score, doubt=doubt
+                alert,
+                given,
+                place.why,
+                unknown=() if held is None else _words_beyond(wanted.text, held),
+                elsewhere=tuple(elsewhere),
+                score=score,
+                doubt=doubt,
             )
     reading = [result.citation for result in asked[0].outcome.results[:MAX_READING]]
     return Block(alert, reading=tuple(reading), unknown=_unknown(member, results), is_unread=unread)
@@ -445,5 +452,10 @@ def _unknown(member: Incident, results: Sequence[RetrievalResult]) -> tuple[str,
         for text in (it.content, it.citation.source_file, str(it.metadata.get(TITLE, "")))
     )
     said = " ".join(filter(None, (member.alert_name, member.title, member.service)))
+    return _words_beyond(said, held)
+
+
+def _words_beyond(said: str, held: set[str]) -> tuple[str, ...]:
+    """Return the words that tell something and that are not among others, in their order, at most five."""
     words = dict.fromkeys(word.strip(".,:;!?()[]\"'`") for word in said.split())
     return tuple(word for word in words if (own := words_of([word])) and not own & held)[:5]

@@ -214,6 +214,8 @@ def evidence_of(
             "it is not filed under the alert's name" if incident.alert_name else "no alert names it"
         )
         reasons.append(f"search found it; {known}")
+    if unknown := dict.fromkeys(word for block in blocks for word in block.unknown):
+        reasons.append(f"it never mentions {', '.join(unknown)}")
     missing = list(_missing(plan, sections, findings))
     strong = bool(whys) and "found" not in whys and not missing
     reasons += doubts
