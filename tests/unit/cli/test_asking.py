@@ -17,7 +17,10 @@ STDIN = Path("-")
 def test_a_question_is_asked_as_typed_then_for_similar_incidents():
     question = "certificate expires tomorrow"
     queries = queries_of(question, incident_of(question, None))
-    assert queries == (Query(question), Query(question, filters={"document_type": "postmortem"}))
+    assert queries == (
+        Query(question),
+        Query(f"{question} resolution", filters={"document_type": "postmortem"}),
+    )
 
 
 def test_a_question_about_an_incident_stands_before_what_the_incident_suggests(tmp_path):
@@ -26,7 +29,7 @@ def test_a_question_about_an_incident_stands_before_what_the_incident_suggests(t
     own, alert, past = queries_of("why now?", incident_of("why now?", path))
     assert own == Query("why now?")
     assert "kafka-lag" in alert.text
-    assert past == Query(alert.text, filters={"document_type": "postmortem"})
+    assert past == Query(f"{alert.text} resolution", filters={"document_type": "postmortem"})
 
 
 @pytest.mark.parametrize("told", [b"{}", b"none"])

@@ -1,4 +1,4 @@
-"""The queries for an incident: the same text, asked of everything and of reports of earlier incidents."""
+"""The queries for an incident: what is known of it, asked of everything, and of reports with what helped."""
 
 import pytest
 
@@ -23,7 +23,10 @@ FULL = Incident(
 
 
 def texts(incident):
-    return [query.text for query in build_queries(incident)]
+    """Return the texts of the queries, those for reports without their last word."""
+    queries = build_queries(incident)
+    assert all(it.text.endswith(" resolution") for it in queries if it.filters)
+    return [it.text.removesuffix(" resolution") for it in queries]
 
 
 def test_every_query_says_all_that_is_known():
@@ -86,6 +89,7 @@ class TestTypedQuestions:
     def test_are_asked_as_they_are_of_everything_and_of_reports(self):
         first, second = queries_for("why is there lag?")
         assert (first.text, dict(first.filters)) == ("why is there lag?", {})
+        assert second.text == "why is there lag? resolution"
         assert dict(second.filters) == {"document_type": "postmortem"}
 
     def test_with_a_filter_keep_it(self):
