@@ -98,6 +98,7 @@ class TestAsking:
         incident = Incident(alert_name="KubePodCrashLooping", links=(link,))
         told_ = " ".join(query.text for query in build_queries(incident))
         assert set(told_.casefold().split()) == {
+            "resolution",
             "kubepodcrashlooping",
             "kube",
             "pod",
