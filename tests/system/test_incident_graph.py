@@ -20,8 +20,10 @@ from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.node import knowledge_rag_node
-from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
+from knowledge_rag.orchestrator.planning import COMPLETION_RESULTS, MAX_COMPLETED
+from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS, build_queries
 from knowledge_rag.orchestrator.retrieval import Budget
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 from tests.support.cli import lines_of
@@ -114,12 +116,19 @@ def test_every_step_cites_lines_of_a_real_file_that_retrieval_returned(example, 
         }
 
 
-def test_it_asks_three_questions_at_most_for_five_results_each(example, recording):
+def test_it_asks_three_questions_for_five_results_and_completes_three_documents_at_most(
+    example, recording
+):
     graph = example.incident_graph(knowledge_rag_node(recording))
     many = {**example.INCIDENT, "signals": example.INCIDENT["signals"] * 40, "evidence": ["e"] * 40}
     knowledge_of(asyncio.run(graph.ainvoke(many)))
-    assert 1 <= len(recording.queries) <= MAX_QUERIES == 3
-    assert len(recording.results) <= MAX_QUERIES * RESULTS == 15
+    asked = [query for query in recording.queries if query.source_file is None]
+    completed = [query for query in recording.queries if query.source_file is not None]
+    assert 1 <= len(asked) <= MAX_QUERIES == 3
+    assert all(query.max_results <= RESULTS == 5 for query in asked)
+    assert 1 <= len(completed) <= MAX_COMPLETED == 3
+    assert all(query.max_results <= COMPLETION_RESULTS == 100 for query in completed)
+    assert len({query.source_file for query in completed}) == len(completed)
 
 
 def test_incidents_at_once_get_their_own_advice(example, recording):
@@ -163,7 +172,7 @@ def test_a_stalled_knowledge_base_costs_its_budget_and_is_told_as_such(example, 
                 if seconds <= RETRIEVAL_BUDGET_SECONDS + OVERHEAD_SECONDS:
                     break
             assert seconds <= RETRIEVAL_BUDGET_SECONDS + OVERHEAD_SECONDS
-        assert len(stalled.requests) >= MAX_QUERIES
+        assert len(stalled.requests) >= len(build_queries(Incident.from_state(example.INCIDENT)))
 
 
 # what is written about it
