@@ -422,9 +422,11 @@ def _score(place: Place, asked: Sequence[Asked]) -> float:
 
 
 def _words_held(place: Place, procedures: Sequence[Procedure]) -> set[str]:
-    """Return the words of the procedures at a place, their headings, and the page's title and name."""
-    lines = place.outline.lines
-    said = (lines.get(n, "") for it in procedures for n in it.lines)
+    """Return the words of the procedures at a place, their headings, and the page's title and name.
+
+    What stands between their lines counts, too: a page's symptoms name its alerts.
+    """
+    said = (place.outline.text(min(it.lines), max(it.lines)) for it in procedures)
     headings = (heading for it in procedures for heading in it.path)
     return words_of([*said, *headings, place.outline.title, place.outline.source_file])
 
