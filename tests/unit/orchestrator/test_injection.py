@@ -64,7 +64,8 @@ def check(runbook):
         (name,) = {it.citation.source_file for it in step.citations}
         lines = texts[name].split("\n")
         held = "\n".join(lines[n - 1] for n in sorted(cited_lines(step.citations)))
-        held = held.replace("\r", " ").replace("\\|", "|")
+        held = held.replace("\r", " ")
+        held += "\n" + held.replace("\\|", "|")  # a cell's bar is shown without its backslash
         for line in "\n".join(part.text for part in step.parts).split("\n"):
             cells = [line.strip()]
             if cells[0] not in held:  # a row of a table, each cell with its column
