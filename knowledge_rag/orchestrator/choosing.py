@@ -67,6 +67,7 @@ _NAME_LENGTH: Final = 5
 """Letters and digits from which a name inside a longer one is no chance."""
 _ALERT_LINE: Final = re.compile(r"\b(?:alert|alarm|monitor|trigger)", re.IGNORECASE)
 _NAME: Final = re.compile(r"[\w.:/-]*<[\w-]{1,20}>[\w.:/-]*|[\w][\w.:/-]*")
+_NUMBER: Final = re.compile(r"\d+")
 _LINK: Final = re.compile(r"\[[^\]\n]*\]\(#([\w.:%-]+)\)")
 _QUOTED: Final = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
 _OUTSIDE: Final = re.compile(
@@ -225,6 +226,8 @@ def _is_headed(section: Section, name: str) -> bool:
         return True
     # NginxIngressPodDown heads Default-non-prod-ingress-NginxIngressPodDown as well
     words, wanted = words_of([section.heading]), words_of([name])
+    if not set(_NUMBER.findall(section.heading)) <= set(_NUMBER.findall(name)):
+        return False  # KafkaBroker1Down is no KafkaBroker2Down
     return 2 * len(words) >= max(2 * MIN_NAME_WORDS, len(wanted)) and words <= wanted
 
 

@@ -139,6 +139,17 @@ class TestByName:
         assert same_name(written, name) is same
 
 
+class TestNumbers:
+    @pytest.mark.parametrize(
+        ("heading", "name"),
+        [("KafkaBroker1Down", "KafkaBroker2Down"), ("Http4xxRateHigh", "Http5xxRateHigh")],
+    )
+    def test_in_a_name_tell_one_alert_from_another(self, heading, name):
+        text = f"# Kafka\n\nAbout.\n\n## {heading}\n\n1. Wipe it.\n\n## Other\n\n- Call.\n"
+        assert not actions(advised(alert(name), {"runbooks/kafka.md": text}))
+        assert actions(advised(alert(heading), {"runbooks/kafka.md": text})) == ["Wipe it."]
+
+
 class TestOthers:
     def test_a_section_filed_under_another_alert_is_not_given(self):
         texts = {MAIL: page(("MailQueueFull", "- Drain it."), ("MailQueueSlow", "- Scale it."))}
