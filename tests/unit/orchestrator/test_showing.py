@@ -238,7 +238,9 @@ def test_alerts_without_anything_documented_are_named():
 def test_a_similar_incident_may_begin_with_code():
     similar = SimilarIncident("```\nfix it\n```\nThen it was well.", cited(9), "INC-1")
     shown = html(recommendation(step(), similar_incidents=(similar,)))
-    assert "<p>INC-1:</p>\n<pre><code>fix it\n</code></pre>\n<p>Then it was well. {9-9}</p>" in shown
+    assert (
+        "<p>INC-1:</p>\n<pre><code>fix it\n</code></pre>\n<p>Then it was well. {9-9}</p>" in shown
+    )
 
 
 def test_each_reference_is_a_piece_with_its_lines():
