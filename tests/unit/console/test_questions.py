@@ -48,7 +48,8 @@ def test_what_is_no_question_is_refused_in_words(body, message):
 def test_earlier_incidents_are_asked_for_beside_the_question():
     own, past = Question("disk full", "extractive").queries()
     assert (own.text, own.filters) == ("disk full", {})
-    assert (past.text, past.filters) == ("disk full", {"document_type": "postmortem"})
+    assert past.text.startswith("disk full")
+    assert past.filters == {"document_type": "postmortem"}
 
 
 def test_a_filter_holds_for_every_query():
