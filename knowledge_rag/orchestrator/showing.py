@@ -60,6 +60,8 @@ _TABLE_HEAD: Final = re.compile(r"[^\n]*\|[^\n]*\n[ \t|:-]*-[ \t|:-]*")
 """The first lines of a table: its rows name their columns themselves."""
 _SPECIAL: Final = re.compile(r"^(\d{1,9})?(?=[.)])|^(?=[-+=>#])|(?=[\\`*_\[\]<|~&])")
 """The places in a line of plain text where markup could begin."""
+_ASIDE: Final = "  "
+"""In front of each line of a paragraph of plain text that is set apart."""
 _MARKDOWN: Final = (".md", ".markdown", ".mdx", ".html", ".htm")
 _HEADING: Final = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*")
 _OWN_LABEL: Final = re.compile(r"\W*(?:warning|caution|danger|attention)\b\W*?[:!]", re.IGNORECASE)
@@ -297,18 +299,34 @@ def _references(cited: Sequence[CitedLines], ledger: Ledger) -> Iterator[Piece]:
 
 
 def _shown(part: Part, *, is_plain: bool) -> str:
-    if not part.is_code:
-        return _plain(part.text) if is_plain else part.text
+    if part.is_code:
+        return _fenced(part.text, part.language)
+    return _plain(part.text) if is_plain else part.text
+
+
+def _fenced(code: str, language: str = "") -> str:
     fence = "```"
-    while fence in part.text:
+    while fence in code:
         fence += "`"
-    return f"{fence}{part.language}\n{part.text}\n{fence}"
+    return f"{fence}{language}\n{code}\n{fence}"
 
 
 def _plain(text: str) -> str:
-    """Return lines of a plain text as Markdown that shows each character as it is, line by line."""
-    lines = (_SPECIAL.sub(r"\g<0>\\", line.strip()) for line in text.split("\n"))
-    return re.sub(r"(?<=[^\n])\n(?=[^\n])", "\\\n", "\n".join(lines))
+    """Return lines of a plain text as Markdown that shows each character as it is, line by line.
+
+    A paragraph that its author indented is code: that is how a plain text sets commands apart.
+    """
+    first, *others = re.split(r"\n[ \t]*\n", text)
+    shown = [_verbatim(first)]
+    for paragraph in others:
+        is_aside = all(line.startswith((_ASIDE, "\t")) for line in paragraph.split("\n"))
+        shown.append(_fenced(textwrap.dedent(paragraph)) if is_aside else _verbatim(paragraph))
+    return "\n\n".join(shown)
+
+
+def _verbatim(paragraph: str) -> str:
+    lines = (_SPECIAL.sub(r"\g<0>\\", line.strip()) for line in paragraph.split("\n"))
+    return "\\\n".join(filter(None, lines))
 
 
 def _indented(text: str, first: str, others: str) -> str:

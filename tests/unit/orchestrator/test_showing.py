@@ -202,11 +202,18 @@ def test_a_reference_is_no_cell_of_a_table():
 
 
 def test_each_character_of_a_plain_text_is_shown_as_it_is():
-    text = "a) look at /x/* and /y/*\n   rm -rf <that> # now\n1. not a list\n\n    cp _a_ _b_"
+    text = "a) look at /x/* and /y/*\n   rm -rf <that> # now\n1. not a list\n\ncp _a_ _b_"
     shown = html(step(text=text, source_file="notes/queue.txt", line=2))
     said = re.sub(r"<br />|</?p>", "", shown)
     for line in ("/x/* and /y/*", "rm -rf &lt;that&gt; # now", "1. not a list", "cp _a_ _b_ {2-2}"):
         assert line in said
+
+
+def test_what_a_plain_text_sets_apart_is_code():
+    text = "a) recycle it:\n\n     ctl --now *\n       --all\n\n   then wait\nfor it"
+    shown = html(step(text=text, source_file="notes/queue.txt", line=2))
+    assert "<pre><code>ctl --now *\n  --all\n</code></pre>" in shown
+    assert "then wait<br />\nfor it" in shown
 
 
 def test_lines_that_are_not_shown_are_named_where_they_stand():
