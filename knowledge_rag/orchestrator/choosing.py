@@ -72,7 +72,7 @@ _LINK: Final = re.compile(r"\[[^\]\n]*\]\(#([\w.:%-]+)\)")
 _QUOTED: Final = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
 _OUTSIDE: Final = re.compile(
     r"\]\((?P<path>[\w./-]+\.(?:md|txt|html?))#(?P<anchor>[\w.%-]+)\)"
-    r"|(?P<file>[\w./-]+\.(?:md|txt|html?))[`,:]* (?:section )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
+    r"|(?<![\w./-])(?P<file>[\w./-]+\.(?:md|txt|html?))[`,:]* (?:section )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
 )
 """A link to a named section of another document."""
 _UNDO: Final = re.compile(

@@ -387,9 +387,9 @@ def _is_about(
 
 
 _IDENTIFIER: Final = re.compile(
-    r"\b(?=[\w.-]*[A-Za-z])(?=[\w.-]*\d)[A-Za-z\d]+(?:[-_.][A-Za-z\d]+)+\b"
+    r"(?<![A-Za-z\d])(?<![A-Za-z\d][-_.])(?=[\w.-]*[A-Za-z])(?=[\w.-]*\d)[A-Za-z\d]+(?:[-_.][A-Za-z\d]+)+\b"
 )
-"""A name of one thing among several: db-primary-02, eu-west-1."""
+"""A name of one thing among several: db-primary-02, eu-west-1. It is looked for once a word, however long that is."""
 
 
 def _doubt(place: Place, procedures: Sequence[Procedure], member: Incident, wanted: Wanted) -> str:

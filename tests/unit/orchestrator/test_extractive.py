@@ -132,3 +132,11 @@ def test_no_document_is_too_deep(hostile):
     text = f"# Disk\n\n## Resolution\n\n{hostile * 2_000}disk\n"
     given = consulted(question("the disk is full"), {"runbooks/disk.md": text})
     assert_cites_exactly(given, {"runbooks/disk.md": text})
+
+
+@pytest.mark.parametrize("word", ["a", "a-", "a.md", "a-1.", "/a", "aA", "](a", "“a"])
+def test_a_word_of_any_length_is_read_once(word):
+    # what looks at the rest of a word from each of its letters would take minutes here
+    text = f"# Disk\n\n## Resolution\n\n- Free the disk {word * 30_000}.\n"
+    given = advised(question("the disk db-primary-02 is full"), {"runbooks/disk.md": text})
+    assert len(given.guidance) == 1
