@@ -87,12 +87,22 @@ _UNLESS: Final = re.compile(
 """Makes a condition of a prohibition: what follows is to be done first ("don't restart it before you have: ...")."""
 _OBSOLETE: Final = re.compile(
     r"\b(?:obsolete|deprecated|superseded|out of date|outdated|no longer (?:used|valid|needed|necessary|applies|works|exists|supported)"
-    r"|not (?:needed|necessary|used|valid) (?:any ?more|since)|used to (?:be|do|run)|(?:old|former|previous|legacy) (?:procedure|way|process|method|steps?)"
+    r"|not (?:needed|necessary|used|valid) (?:any ?more|since)|used to (?:be|do|run)|(?:old|former|legacy) (?:procedure|way|method)"
     r"|not needed any ?more|old advice|was wrong|were wrong|(?:that|which) made (?:it|things) worse|did not (?:help|work)|kept for (?:the )?(?:audit|history|reference)|tried,? without success|for the record|we don[’']t do this"
     r"|veraltet|überholt|obsolète|périmée?|obsoleto|used to be the fix)\b|已废弃|已弃用|过时"
     r"|:\s*wrong\b",
     re.IGNORECASE,
 )
+_OLD_STEPS: Final = re.compile(
+    _OPENING
+    + r"(?:(?:the|our|these|those)\s+)?(?:old|former|legacy|previous) (?:procedure|way|process|method|steps?)\s*(?:$|[:,(–—-])",
+    re.IGNORECASE,
+)
+"""Opens with what was done once; "repeat the previous steps" and "kill the old process" are steps."""
+_IF: Final = re.compile(
+    _OPENING + r"(?:if|when(?:ever)?|unless|in case|should|once|after)\b", re.IGNORECASE
+)
+"""Opens with a condition: "if that did not help" is no old advice."""
 _CONDITION: Final = re.compile(
     _OPENING
     + r"(?:if|when|where|only|unless|except|in case|as long as|once|until|while|for (?!example)|on\b|in (?!order|this|the following)"
@@ -122,7 +132,7 @@ _STRUCK: Final = re.compile(
     re.DOTALL,
 )
 _UNWRITTEN: Final = re.compile(
-    r"^[\s>*_+\-\d.)\[\]xX|]*(?:to ?do|tbd|tba|fixme|n/?a|none|wip|coming soon|work in progress|to be (?:written|done|defined|completed))\b"
+    r"^[\s>*_+\-\d.)\[\]xX|]*(?:to ?do|tbd|tba|fixme|n/?a|none(?! of\b)|wip|coming soon|work in progress|to be (?:written|done|defined|completed))\b"
     r".{0,80}[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -141,7 +151,7 @@ def governs(text: str) -> Governs:
     (<Governs.CONDITION: 'condition'>, <Governs.NOTE: 'note'>)
     """
     text = text.replace("*", "")
-    if is_struck(text) or _OBSOLETE.search(text):
+    if is_struck(text) or is_obsolete(text):
         return Governs.OBSOLETE
     if _FORBIDS_BEHIND.search(text.partition("\n")[0]):
         return Governs.PROHIBITED
@@ -181,7 +191,9 @@ def prohibits(text: str) -> bool:
 
 def is_obsolete(text: str) -> bool:
     """Whether words say that what they are about isn't done any more, or was wrong."""
-    return _OBSOLETE.search(text) is not None
+    if _IF.match(text):
+        return False
+    return _OBSOLETE.search(text) is not None or _OLD_STEPS.match(text) is not None
 
 
 def is_struck(text: str) -> bool:

@@ -69,6 +69,10 @@ def test_a_prohibition_with_an_exception_is_a_condition(text):
         "With more than one broker down:",
         "**If it is the primary:**",
         "Option 2: rebuild it",
+        "If that did not help, restart the writer:",
+        "If the previous step failed, run:",
+        "If the configuration was wrong, fix it:",
+        "When a deprecated client is left, stop it:",
     ],
 )
 def test_words_that_say_when_or_where_are_a_condition(text):
@@ -84,6 +88,8 @@ def test_words_that_say_when_or_where_are_a_condition(text):
         "This was wrong:",
         "No longer needed:",
         "The old way:",
+        "Previous steps:",
+        "Old process (until 2024):",
         "~~Delete the queue.~~",
         "<del>Delete the queue.</del>",
     ],
@@ -123,6 +129,8 @@ def test_words_that_tell_to_take_care_are_a_caution(text):
         "Do this on every broker:",
         "Delete what is left of the failed job:",
         "Notify the team:",
+        "Repeat the previous steps:",
+        "Kill the old process:",
     ],
 )
 def test_ordinary_sentences_govern_nothing(text):
@@ -169,6 +177,8 @@ def test_only_what_is_struck_out_whole_is_struck_out(text, is_one):
         ("https://example.com/disk", True),
         ("[disk]: https://example.com/disk", True),
         ("Restart it, see [the disk](disk.md).", False),
+        ("None of the replicas answers: restart one.", False),
+        ("None", True),
         ("", False),
     ],
 )

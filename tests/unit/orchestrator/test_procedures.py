@@ -288,6 +288,16 @@ class TestWhatMustNotBeDone:
         outline = outlined(f"{HEAD}Never do this:\n\n- drop it\n")
         assert procedure_of(outline, section_called(outline, "Fix")) is None
 
+    def test_is_not_what_to_do_where_something_did_not_help(self):
+        text = (
+            "1. Drain it.\n2. If that did not help, restart it:\n\n   ```\n   a\n   ```\n"
+            "3. Do not panic. Run:\n\n   ```\n   b\n   ```\n4. Repeat the previous steps:\n\n   ```\n   c\n   ```\n"
+        )
+        procedure = fix(text)
+        assert numbers(procedure) == ["1.", "2.", "3.", "4."]
+        assert [it.commands for it in procedure.items] == [(), ("a",), ("b",), ("c",)]
+        assert never(procedure) == []
+
 
 class TestWhatIsNotShown:
     def test_a_section_that_describes_gives_no_step(self):
