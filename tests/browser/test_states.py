@@ -170,6 +170,15 @@ def test_a_citation_that_is_only_words_is_not_counted(page, script):
     expect(page.page.locator(".sources .count")).to_have_text("1 cited")
 
 
+def test_what_a_model_leaves_out_of_a_procedure_is_one_warning(page, script):
+    script.says = "1. Bring `ledger-worker` back to its desired count of 6. "
+    script.says += "[Source: runbooks/rds-failover.md, lines 131-131]\n"
+    page.open().ask(QUESTION)
+    expect(page.outcome).to_have_attribute("data-kind", "warning")
+    assert "parts of the procedure are not shown." in text_of(page)
+    expect(page.outcome.locator("summary").first).to_have_text("1 warning")
+
+
 def test_the_documents_own_words_are_all_cited(page):
     page.open().ask(QUESTION)
     expect(page.outcome).to_have_attribute("data-kind", "ok")

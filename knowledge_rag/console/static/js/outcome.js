@@ -62,9 +62,7 @@ function finished(state) {
 
 /** @param {import("./answer-state.js").Warning[]} warnings */
 function titleOf(warnings) {
-  if (warnings.length === 1) return sentence(warnings[0].message);
-  const isWhole = warnings.some(({ kind }) => kind !== "not_shown");
-  return isWhole ? `${warnings.length} things to know before you start.` : "Parts of the procedure are not shown.";
+  return warnings.length === 1 ? sentence(warnings[0].message) : `${warnings.length} things to know before you start.`;
 }
 
 /** @param {AnswerState} state */
@@ -112,7 +110,17 @@ export function warningsOf(state) {
   const all = state.warnings.length ? state.warnings : (state.recommendation?.warnings ?? []);
   const removed = state.removed.map(({ reference }) => reference);
   // what was removed is listed as such, with its reason
-  return all.filter(({ kind, message }) => kind !== "non_existent_source" || !removed.some((it) => message.startsWith(it)));
+  return merged(all.filter(({ kind, message }) => kind !== "non_existent_source" || !removed.some((it) => message.startsWith(it))));
+}
+
+const FEW = 3;
+
+/** A model may leave out a lot of a procedure: that is one thing to know. @param {import("./answer-state.js").Warning[]} warnings */
+function merged(warnings) {
+  const left = warnings.filter(({ kind }) => kind === "not_shown");
+  if (left.length <= FEW) return warnings;
+  const message = `${left.length} parts of the procedure are not shown. ${left[0].message}`;
+  return [...warnings.filter(({ kind }) => kind !== "not_shown"), { kind: "not_shown", message }];
 }
 
 /** @param {string} message its first sentence weighs most */
