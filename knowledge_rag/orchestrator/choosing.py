@@ -76,7 +76,7 @@ _OUTSIDE: Final = re.compile(
 )
 """A link to a named section of another document."""
 _UNDO: Final = re.compile(
-    r"\b(?:undo|revert|roll(?:ing)? ?back|go(?:ing)? back|back (?:on|off|to (?:normal|spot))|switch(?:ing)? back|turn(?:ed)?\b.{1,40}\bback"
+    r"\b(?:undo|revert|roll(?:ing)?\b.{0,60}\bback|rollback|go(?:ing)? back|back (?:on|off|to (?:normal|spot))|switch(?:ing)? back|turn(?:ed)?\b.{1,40}\bback"
     r"|(?:put|set|scale)(?:ting|ing)?\b.{1,60}\bback)\b",
     re.IGNORECASE,
 )
@@ -362,9 +362,13 @@ def _own_range(section: Section) -> tuple[int, int]:
 
 
 def _rank_of(place: Place, evidence: Evidence) -> float:
-    """Return what the chunks are worth that begin in a section's own text."""
-    start, end = _own_range(place.section)
-    if not place.section.level:
+    """Return what the chunks are worth that begin in a section's own text, or in a bare heading right above it."""
+    section = place.section
+    start, end = _own_range(section)
+    while section.parent and not section.parent.blocks and section.parent.children[0] is section:
+        section = section.parent
+        start = section.start
+    if not section.level:
         start = 0
     chunks = evidence.ranks.get(place.outline.source_file, {})
     return sum(worth for line, worth in chunks.items() if start <= line <= end)
@@ -499,8 +503,10 @@ def _is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
         return action_lines(outline, outline.root) <= MAX_PAGE
     top = _top(outline)
     parts = [it for it in top.children if it.level != LABEL_LEVEL]
-    asking = [it for it in parts if it.kind in ACTIONS and tells_only_kind(it.heading)]
-    return len(asking) >= MIN_KINDS or all(
+    asking = [it.kind for it in parts if it.kind in ACTIONS and tells_only_kind(it.heading)]
+    # several matters may share their verification and their contacts
+    is_one = len(asking) >= MIN_KINDS and bool({Kind.DIAGNOSIS, Kind.RESOLUTION} & set(asking))
+    return is_one or all(
         tells_only_kind(it.heading)
         or is_numbered_step(it.heading)
         or it.kind in (Kind.BACKGROUND, *NEVER)

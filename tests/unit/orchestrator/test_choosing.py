@@ -241,6 +241,22 @@ class TestHowMuchOfThePage:
         assert actions(given) == ["Drain it.", "Restart it."]
         assert chosen(given) == [(MAIL, "Queue of mail grows")]
 
+    def test_the_first_section_of_a_page_is_found_though_its_passage_begins_with_the_title(self):
+        text = (
+            "# Mail\n\n## Queue grows\n\n- Drain it.\n\n## Disk\n\n- Add a disk.\n\n## B\n\n- b\n"
+        )
+        assert actions(advised(question("the queue grows"), {MAIL: text})) == ["Drain it."]
+
+    def test_matters_that_share_their_verification_and_their_contacts_are_several(self):
+        text = page(
+            ("QueueGrowing", "- Drain it."),
+            ("DiskSlow", "- Add a disk."),
+            ("Verification", "- No mail waits."),
+            ("Escalation", "- Call Ann."),
+        )
+        given = advised(alert("QueueGrowing"), {MAIL: text})
+        assert actions(given) == ["Drain it.", "No mail waits."]
+
     def test_a_part_of_a_matter_brings_the_whole_matter(self):
         text = page(
             ("Queue grows", "### Check\n\n- Look at the mail.\n\n### Fix\n\n- Drain it."),
@@ -355,7 +371,11 @@ class TestLinksToOtherPages:
 
 class TestQuestions:
     def test_of_undoing_get_the_section_that_undoes(self):
-        for words in ("how do I undo it for the mail queue?", "put the mail queue back"):
+        for words in (
+            "how do I undo it for the mail queue?",
+            "put the mail queue back",
+            "roll the release of the mail queue back",
+        ):
             assert actions(advised(question(words), {MAIL: WHOLE}))[0] == "Undo it."
 
     def test_of_whether_it_is_over_get_the_section_that_verifies(self):
