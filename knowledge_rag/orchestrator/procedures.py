@@ -53,6 +53,11 @@ _ITEM_OBSOLETE: Final = re.compile(
 )
 _COMMAND_ALONE: Final = re.compile(r"\s*`([^`\n]{2,})`[\s.]*\Z")
 _INLINE_COMMAND: Final = re.compile(r"`(?:\$ ?|\./|/)?[\w./-]+ [^`\n]+`|^\s*`[^`\n]{2,}`[\s.]*$")
+_FOLLOWS: Final = re.compile(
+    r"^\W*(?:(?:note|warning|important)\W+)?(?:obsolete|deprecated|superseded|out ?dated|out of date|no longer|not (?:needed|used)|used to|kept|tried|old)\b"
+    r"|\b(?:this|these|those|the following|below|procedure|process|steps?|instructions?|ways?|methods?|advice|commands?|here)\b",
+    re.IGNORECASE,
+)
 _MARKED: Final = re.compile(r"^\W*(?:warning|caution|note|important|danger)\b", re.IGNORECASE)
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)")
 _COMMENT: Final = re.compile(r"\s*(?:#|--|//|;|REM\b|<!--)\s*(.*)")
@@ -476,7 +481,7 @@ class _Collector:
             self._warn(text, kind, block, withheld=names_the_wrong(text))
             if (
                 behind
-                and (kind is Governs.OBSOLETE or _leads(text))
+                and (_leads(text) or (kind is Governs.OBSOLETE and _of_what_follows(text)))
                 and (following in (Form.LIST, Form.TABLE, Form.QUOTE) or self._is_code(behind[0]))
             ):
                 # beside the words that forbid it, so that both are shown as one
@@ -759,6 +764,11 @@ def _never(said: str, parts: Sequence[Part]) -> Governs | None:
 def _has_items(said: str) -> bool:
     """Whether a text has list items of its own."""
     return any(_LIST_MARK.match(line) for line in said.split("\n")[1:])
+
+
+def _of_what_follows(text: str) -> bool:
+    """Whether old advice is what stands behind these words: "the v1 client is deprecated" says nothing of it."""
+    return _FOLLOWS.search(text) is not None
 
 
 def _leads(text: str) -> bool:

@@ -288,6 +288,21 @@ class TestWhatMustNotBeDone:
         outline = outlined(f"{HEAD}Never do this:\n\n- drop it\n")
         assert procedure_of(outline, section_called(outline, "Fix")) is None
 
+    @pytest.mark.parametrize(
+        ("words", "is_withheld"),
+        [
+            ("The v1 client is deprecated.", False),
+            ("Mail of the old client is no longer supported.", False),
+            ("These steps are deprecated.", True),
+            ("Deprecated since 2024.", True),
+            ("No longer used.", True),
+            ("Old procedure (kept for the audit):", True),
+        ],
+    )
+    def test_follows_words_that_speak_of_it_and_not_of_another_thing(self, words, is_withheld):
+        procedure = fix(f"{words}\n\n- drop it\n\nNow:\n\n- start it\n")
+        assert texts(procedure) == (["start it"] if is_withheld else ["drop it", "start it"])
+
     def test_is_not_what_to_do_where_something_did_not_help(self):
         text = (
             "1. Drain it.\n2. If that did not help, restart it:\n\n   ```\n   a\n   ```\n"
