@@ -281,3 +281,35 @@ class TestAPlan:
         first, second = (looked_up(alert("QueueGrowing"), Search({MAIL: LONG})) for _ in range(2))
         assert first.plan == second.plan
         assert first.ledger.entries == second.ledger.entries
+
+
+class TestVagueQuestions:
+    TITLED = "# {0}\n\n## Fix\n\n- Drain the {0} queue.\n"
+
+    def test_are_answered_with_the_pages_that_they_may_mean(self):
+        texts = {f"runbooks/{name}.md": self.TITLED.format(name) for name in ("mail", "jobs")}
+        given = advised(question("queue?"), texts)
+        assert (given.status, given.guidance) == (Status.NO_MATCH, ())
+        assert {it.citation.source_file for it in given.reading} == set(texts)
+
+    def test_that_name_one_page_are_not_vague(self):
+        texts = {f"runbooks/{name}.md": self.TITLED.format(name) for name in ("mail", "jobs")}
+        assert actions(advised(question("jobs?"), texts)) == ["Drain the jobs queue."]
+
+
+class TestDoubts:
+    TEXT = "---\nservice: mail\n---\n# QueueGrowing\n\n- Drain it on queue-eu-1.\n"
+
+    def test_a_page_of_another_service_is_thin_evidence(self):
+        for service, strength in (("mail", Strength.STRONG), ("billing", Strength.THIN)):
+            given = advised(alert("QueueGrowing", service=service), {MAIL: self.TEXT})
+            assert given.evidence.strength is strength
+        assert "the page is about mail, and the alert says billing" in given.evidence.reasons
+
+    def test_a_page_that_names_another_machine_than_the_question_is_doubted(self):
+        asked_, other = (
+            advised(question(f"the queue of {name} grows"), {MAIL: self.TEXT})
+            for name in ("queue-eu-1", "queue-us-7")
+        )
+        assert not any("never mentions" in it for it in asked_.evidence.reasons)
+        assert "it never mentions queue-us-7" in other.evidence.reasons
