@@ -369,14 +369,17 @@ def _is_about(
 
     What is linked, or filed under the alert's name, is. Else a question must not name what nothing found
     holds; and an alert's section must not be filed under another alert, and hold NAME_SHARE of the words of
-    the alert's name or be as close to it as ``Floors.sure``. Where the scale of the scores is known, one is needed.
+    the alert's name or be as close to it as ``Floors.sure``. Where the scale of the scores is known, one is
+    needed; elsewhere a question must share a word at least.
     """
     if place.why != "found":
         return True
     score = _score(place, asked)
     if not wanted.is_alert:
-        least = floors.question if floors else 0.0
-        return score >= least and not _unheard_of(wanted.text, asked)
+        if _unheard_of(wanted.text, asked):
+            return False
+        shares = words_of([wanted.text]) & _words_held(place, procedures)
+        return score >= floors.question if floors else bool(shares)
     if is_of_another(place, wanted.names):
         return False
     name, held = words_of(wanted.names[:1]), _words_held(place, procedures)

@@ -166,6 +166,12 @@ class TestNearMisses:
         assert given.status is Status.NO_MATCH
         assert "Kafka" in given.unknown
 
+    def test_a_question_that_shares_no_word_with_what_was_found_gets_no_steps(self):
+        # where the scale of a search's scores is unknown, it returns something for any question
+        found = asked(*passages(MAIL, "# Queue of mail\n\n- Drain the queue.\n"))
+        assert plan_of(question("the coffee machine is out of beans"), found).procedures == ()
+        assert plan_of(question("the queue is out of beans"), found).procedures
+
     def test_a_document_that_only_describes_gives_no_steps(self):
         text = "# Queue of mail\n\nIt is nice.\n\n## Symptoms\n\n- The queue grows.\n"
         given = advised(question("the queue of mail grows"), {MAIL: text})
