@@ -149,7 +149,11 @@ def _step(procedure: Procedure, item: Item, number: int, citer: Citer) -> Step |
         if cited:
             guards.append(Guard(it.text, it.kind, it.after, tuple(cited)))
             shown += () if it.withheld else cited
-    own = citer.cite(procedure.source_file, item.start, item.end)
+    own = [
+        one
+        for start, end in _without_withheld(item)
+        for one in citer.cite(procedure.source_file, start, end)
+    ]
     if not own:
         return None
     kind = item.kind if item.kind in ACTIONS else Kind.OTHER
@@ -176,6 +180,18 @@ def dangers_of(text: str) -> tuple[str, ...]:
         if not prohibits(text[max(sentence, 0) : it.start + 1].lstrip(" .:;\n") or " "):
             found.append(it.label)
     return tuple(dict.fromkeys(found))
+
+
+def _without_withheld(item: Item) -> Iterator[tuple[int, int]]:
+    """Yield the line ranges of an item without the lines in it that must not be followed."""
+    start = item.start
+    for it in sorted(item.governing, key=lambda it: it.start):
+        if it.withheld and start <= it.start <= item.end:
+            if it.start > start:
+                yield start, it.start - 1
+            start = it.end + 1
+    if start <= item.end:
+        yield start, item.end
 
 
 CONFIDENCE: Final = {"linked": 0.85, "named": 0.8}

@@ -118,6 +118,20 @@ class TestSteps:
         (guard,) = [it for it in step.guards if it.text == "- drop it"]
         assert cited_lines(guard.citations) == {7}
 
+    def test_do_not_cite_what_must_not_be_done_inside_them(self):
+        text = (
+            "# Mail\n\n## Fix\n\n1. Drain it:\n   - by hand\n   - Never:\n     - drop it\n   - slowly\n\n"
+            "```bash\n# wrong:\ndrop\n\n# right:\ndrain\n```\n"
+        )
+        found, procedure = whole(text)
+        steps, _ = steps_of(plan_with(procedure), citer_of(*found))
+        lines = [cited_lines(step.citations) for step in steps]
+        assert not {7, 8, 12, 13} & set().union(*lines)
+        assert {5, 6, 9, 15, 16} <= set().union(*lines)
+        kept = [cited_lines(it.citations) for step in steps for it in step.guards]
+        assert {7, 8} in kept
+        assert {12, 13} in kept
+
     def test_beyond_the_limit_are_named(self):
         texts = {f"runbooks/{n}.md": "# Mail\n\n" + "- Drain it.\n" * 90 for n in range(3)}
         made = {name: whole(text, name) for name, text in texts.items()}
