@@ -66,7 +66,7 @@ def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | 
 
     ``None`` for a group of alerts: each of them is asked for by its own words.
     """
-    if len(incident.alerts) > 1:
+    if incident.is_group:
         return None
     asked = " ".join((question or "").split())
     if not asked or Incident.pasted_in(question or "") is not None:

@@ -22,8 +22,13 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.governing import NEVER, Governs
 from knowledge_rag.orchestrator.outline import plain_words
-from knowledge_rag.orchestrator.procedures import Why
-from knowledge_rag.orchestrator.showing import LABELS, headed, is_markdown, missing_line
+from knowledge_rag.orchestrator.showing import (
+    LABELS,
+    common_path,
+    headed,
+    is_markdown,
+    missing_line,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -130,7 +135,7 @@ class _Procedure:
         self._steps = steps
         self._width = width
         self._markdown = is_markdown(section.source_file)
-        self._base = section.path or _common([step.path for step in steps])[:1]
+        self._base = section.path or common_path(steps)[:1]
         self._under = self._base
         self._heading: list[Line] = []  # waits until there is something to show below it
         self._not_shown = sorted(section.not_shown, key=self._line)
@@ -225,7 +230,7 @@ class _Procedure:
         """Put what is not shown above a line, or all that is left."""
         while self._not_shown and (before is None or self._line(self._not_shown[0]) < before):
             it = self._not_shown.pop(0)
-            style = "" if it.why in (Why.PROHIBITED, Why.OBSOLETE) else "yellow"
+            style = "yellow" if it.is_missed else ""
             self._put(_Last.REMARK, self._sentence(missing_line(it), INDENT, style))
 
     def _line(self, it: NotShown) -> float:
@@ -378,16 +383,6 @@ def _lists_below(steps: Sequence[Step]) -> dict[Guard, Guard]:
         for it in never
         if 0 < it.citations[0].citation.start_line - lead.citations[-1].citation.end_line <= 2
     }
-
-
-def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the headings that all paths begin with."""
-    shared: list[str] = []
-    for names in zip(*paths, strict=False):
-        if len(set(names)) > 1:
-            break
-        shared.append(names[0])
-    return tuple(shared)
 
 
 def _level(guard: Guard, step: Step) -> int:

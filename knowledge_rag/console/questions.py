@@ -59,7 +59,7 @@ class Question:
         """
         if self.pasted is None:
             return queries_for(self.text, self.filters)
-        if len(self.pasted.alerts) > 1:
+        if self.pasted.is_group:
             return None
         return tuple(
             narrowed(query, self.filters)
@@ -99,7 +99,7 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
 
 def _named(incident: Incident) -> str:
     """Return what a pasted incident is called where questions are listed."""
-    if len(incident.alerts) > 1:
+    if incident.is_group:
         names = [one.alert_name or one.title for one in incident.alerts]
         more = ["..."] if len(names) > MAX_NAMED else []
         return f"{len(names)} alerts: {', '.join([*names[:MAX_NAMED], *more])}"

@@ -32,7 +32,7 @@ MAX_TOLD: Final = 20
 def retrieval_in_words(
     outcome: RetrievalOutcome, evidence_id: str, *, one_document: bool = False
 ) -> list[str]:
-    """Tell what a search gave: how it ended, then each passage under its reference.
+    """Return what a search gave: how it ended, then each passage under its reference.
 
     Args:
         outcome: of the search.
@@ -57,7 +57,7 @@ def _ending(outcome: RetrievalOutcome, order: str) -> str:
 
 
 def review_in_words(body: Mapping[str, Any]) -> list[str]:
-    """Tell what came of an answer: what may be shown of it, then what is wrong with it.
+    """Return what came of an answer: what may be shown of it, then what is wrong with it.
 
     A reference that was taken out is named by its place alone: it must not be shown again.
     """

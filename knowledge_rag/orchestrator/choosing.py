@@ -25,7 +25,7 @@ from knowledge_rag.orchestrator.headings import (
     kind_told,
     tells_only_kind,
 )
-from knowledge_rag.orchestrator.names import fold
+from knowledge_rag.orchestrator.names import fold, stem
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, Form
 from knowledge_rag.orchestrator.procedures import (
     action_lines,
@@ -42,9 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from knowledge_rag.orchestrator.outline import Outline, Section
-    from knowledge_rag.orchestrator.procedures import (
-        Procedure,
-    )
+    from knowledge_rag.orchestrator.procedures import Procedure
 
 MAX_PAGE: Final = 60
 """Action lines up to which a page that is one procedure is given whole; 30 and 120 measured the same."""
@@ -181,13 +179,12 @@ def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:
 
     Of "DiskFull (prod)" and "DiskFull (staging)" the alert's labels tell which one is meant.
     """
-    headed = [it for it in places if any(_is_headed(it.section, n) for n in wanted.names)]
+    headed = [it for it in places if _is_headed(it.section, wanted.names)]
     names, known = words_of(wanted.names), words_of([wanted.text, wanted.labels])
 
     def fits(place: Place) -> tuple[bool, int]:
         words = words_of([place.section.heading])
-        exact = any(fold(place.section.heading) == fold(n) for n in wanted.names)
-        return exact, len((words - names) & known)
+        return _is_exactly(place.section, wanted.names), len((words - names) & known)
 
     page = [it for it in headed if it.outline is headed[0].outline]
     return sorted(page, key=fits, reverse=True)
@@ -195,16 +192,14 @@ def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:
 
 def is_torn_between(place: Place, wanted: Wanted) -> bool:
     """Whether a page has several sections under the alert's name, and nothing tells which one is meant."""
-    same = [Place(place.outline, it) for it in place.outline.sections() if it.level]
-    same = [it for it in same if any(_is_headed(it.section, n) for n in wanted.names)]
-    if len(same) < 2 or place.section not in [it.section for it in same]:
+    section, names = place.section, wanted.names
+    same = [it for it in place.outline.sections() if it.level and _is_headed(it, names)]
+    if len(same) < 2 or section not in same or _is_exactly(section, names):
         return False
-    if any(fold(place.section.heading) == fold(n) for n in wanted.names):
-        return False
-    if any(it.section is not place.section and place.section.holds(it.section) for it in same):
+    if any(it is not section and section.holds(it) for it in same):
         return False
     known = words_of([wanted.text, wanted.labels])
-    return not (words_of([place.section.heading]) - words_of(wanted.names)) & known
+    return not (words_of([section.heading]) - words_of(names)) & known
 
 
 def is_called(section: Section, anchor: str) -> bool:
@@ -213,20 +208,30 @@ def is_called(section: Section, anchor: str) -> bool:
     return bool(wanted) and wanted in (fold(section.heading), fold(section.anchor))
 
 
-def _is_headed(section: Section, name: str) -> bool:
-    """Whether a heading is an alert's name, or has it as one of its words; ``<az>`` stands for any."""
+def _is_exactly(section: Section, names: Sequence[str]) -> bool:
+    """Whether a heading is one of an alert's names and nothing else."""
+    return any(fold(section.heading) == fold(name) for name in names)
+
+
+def _is_headed(section: Section, names: Sequence[str]) -> bool:
+    """Whether a heading is one of an alert's names, or has it as one of its words."""
+    return any(_has_name(section.heading, name) for name in names)
+
+
+def _has_name(heading: str, name: str) -> bool:
+    """Whether a heading is a name, or has it as one of its words; ``<az>`` stands for any."""
     folded = fold(name)
-    if not folded or not section.heading:
+    if not folded or not heading:
         return False
-    if fold(section.heading) == folded:
+    if fold(heading) == folded:
         return True
     if len(folded) >= _NAME_LENGTH and any(
-        same_name(found[0], name) for found in _NAME.finditer(section.heading)
+        same_name(found[0], name) for found in _NAME.finditer(heading)
     ):
         return True
     # NginxIngressPodDown heads Default-non-prod-ingress-NginxIngressPodDown as well
-    words, wanted = words_of([section.heading]), words_of([name])
-    if not set(_NUMBER.findall(section.heading)) <= set(_NUMBER.findall(name)):
+    words, wanted = words_of([heading]), words_of([name])
+    if not set(_NUMBER.findall(heading)) <= set(_NUMBER.findall(name)):
         return False  # KafkaBroker1Down is no KafkaBroker2Down
     return 2 * len(words) >= max(2 * MIN_NAME_WORDS, len(wanted)) and words <= wanted
 
@@ -237,8 +242,7 @@ MIN_NAME_WORDS: Final = 3
 
 def is_of_another(place: Place, names: Sequence[str]) -> bool:
     """Whether a place is filed under the name of another alert: such a section is for that one alone."""
-    stem = place.outline.source_file.rpartition("/")[2].partition(".")[0]
-    titles = [*place.section.path, place.outline.title, stem]
+    titles = [*place.section.path, place.outline.title, stem(place.outline.source_file)]
     return any(
         is_camel_case(title.strip()) and not any(same_name(title, name) for name in names)
         for title in titles
@@ -278,10 +282,8 @@ def _is_listed(place: Place, name: str) -> bool:
 
 def is_filed(outline: Outline, name: str) -> bool:
     """Whether a page is filed under an alert's name: front matter, title or file name."""
-    stem = outline.source_file.rpartition("/")[2].partition(".")[0]
-    return bool(fold(name)) and any(
-        same_name(it, name) for it in (*outline.alerts, outline.title, stem)
-    )
+    filed = (*outline.alerts, outline.title, stem(outline.source_file))
+    return bool(fold(name)) and any(same_name(it, name) for it in filed)
 
 
 def same_name(written: str, name: str) -> bool:
@@ -412,7 +414,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         alert: of a group that it is for.
     """
     outline = place.outline
-    if is_unwritten(outline, place.section):
+    if _is_unwritten(outline, place.section):
         return []
     is_page = _is_one_procedure(outline, wanted)
     main = _climbed(place, wanted)
@@ -475,7 +477,7 @@ def _is_matter(section: Section) -> bool:
     return section.level > 0 or len(section.children) == 1
 
 
-def is_unwritten(outline: Outline, section: Section) -> bool:
+def _is_unwritten(outline: Outline, section: Section) -> bool:
     """Whether a section is still to be written: it holds a TODO and nothing to do."""
     texts = [
         outline.text(block.start, block.end) for part in section.walk() for block in part.blocks
@@ -561,8 +563,13 @@ def links_out(outline: Outline, procedure: Procedure) -> list[Elsewhere]:
 
 def section_called(outline: Outline, name: str) -> Section | None:
     """Return the section that an anchor or a heading's words name, if it asks for something."""
-    called = (it for it in outline.sections() if it.level and is_called(it, name))
-    return next((it for it in called if asks_for_something(outline, it)), None)
+    return next(_sections_called(outline, name), None)
+
+
+def _sections_called(outline: Outline, name: str) -> Iterator[Section]:
+    for section in outline.sections():
+        if section.level and is_called(section, name) and asks_for_something(outline, section):
+            yield section
 
 
 def _rules_beside(main: Section) -> Iterator[Section]:
@@ -592,6 +599,4 @@ def _named_in(outline: Outline, source: Section) -> Iterator[Section]:
     text = outline.text(source.start, source.end)
     wanted = [*_LINK.findall(text), *_QUOTED.findall(text)]
     for name in dict.fromkeys(wanted):
-        for section in outline.sections():
-            if section.level and is_called(section, name) and asks_for_something(outline, section):
-                yield section
+        yield from _sections_called(outline, name)

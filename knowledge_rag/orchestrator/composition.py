@@ -7,13 +7,12 @@ counted.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, is_sha256
+from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.report import Verdict
@@ -21,13 +20,13 @@ from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.answer import read_answer
 from knowledge_rag.orchestrator.linked import called_alike, followed, words_of_link
+from knowledge_rag.orchestrator.outline import SERVICE
 from knowledge_rag.orchestrator.planning import plan_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why
 from knowledge_rag.orchestrator.recommendation import (
     MAX_SIMILAR,
     MAX_STEPS,
     MAX_WARNINGS,
-    CitedLines,
     Concern,
     Recommendation,
     Section,
@@ -37,6 +36,7 @@ from knowledge_rag.orchestrator.recommendation import (
     Warned,
 )
 from knowledge_rag.orchestrator.stating import (
+    INCIDENT_ID,
     Citer,
     confidence_of,
     dangers_of,
@@ -56,8 +56,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.findings import Findings
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.planning import Plan
-
-INCIDENT_ID: Final = "incident_id"
+    from knowledge_rag.orchestrator.recommendation import CitedLines
 
 MAX_NAMED: Final = 3
 """Documents that are about an incident and give no step: so many are named."""
@@ -102,15 +101,15 @@ def state(incident: Incident, findings: Findings, advisor: str) -> Recommendatio
         *_of_plan(plan, findings, incident),
         *_of_sections(sections),
     ]
+    reading = [
+        one
+        for block in plan.blocks
+        for it in block.reading
+        for one in citer.cite(it.source_file, it.start_line, it.end_line)
+    ]
     if not steps and not similar:
         if findings.failures:
             return _degraded(findings, _bounded(warnings), advisor)
-        reading = [
-            one
-            for block in plan.blocks
-            for it in block.reading
-            for one in citer.cite(it.source_file, it.start_line, it.end_line)
-        ]
         unknown = tuple(dict.fromkeys(word for block in plan.blocks for word in block.unknown))
         return Recommendation(
             Status.NO_MATCH,
@@ -140,12 +139,7 @@ def state(incident: Incident, findings: Findings, advisor: str) -> Recommendatio
         advisor=advisor,
         procedures=tuple(sections),
         alerts=status_of(plan),
-        reading=tuple(
-            one
-            for block in plan.blocks
-            for it in block.reading
-            for one in citer.cite(it.source_file, it.start_line, it.end_line)
-        ),
+        reading=tuple(reading),
         unknown=tuple(
             dict.fromkeys(
                 word for block in plan.blocks if not block.procedures for word in block.unknown
@@ -159,9 +153,8 @@ def _of_sections(sections: Sequence[Section]) -> Iterator[Warned]:
     """Name what is not shown of each procedure."""
     for section in sections:
         for it in section.not_shown:
-            if it.why in (Why.PROHIBITED, Why.OBSOLETE):
-                continue
-            yield Warned(Concern.NOT_SHOWN, _named(it))
+            if it.is_missed:
+                yield Warned(Concern.NOT_SHOWN, _named(it))
 
 
 def _named(it: NotShown) -> str:
@@ -175,7 +168,7 @@ def _named(it: NotShown) -> str:
 
 
 def _of_plan(plan: Plan, findings: Findings, incident: Incident) -> Iterator[Warned]:
-    """Say what a group's alerts got, how a payload was read, and where steps are not from the alert's link."""
+    """Yield what a group's alerts got, how a payload was read, and where steps are not from the alert's link."""
     for block in plan.blocks:
         if block.alert and not block.procedures:
             told = (
@@ -253,6 +246,7 @@ class _Composer:
         self._incident = incident
         self._verified = verified
         self._findings = findings
+        self._citer = Citer(findings)
         self._plan = findings.plan or plan_of(incident, findings)
         self._warnings: list[Warned] = []
         self._answer = read_answer(verified, self._is_past)
@@ -363,16 +357,7 @@ class _Composer:
         return SimilarIncident(said, self._lines(cited), name, support)
 
     def _lines(self, cited: Sequence[Cited]) -> tuple[CitedLines, ...]:
-        return tuple(
-            dict.fromkeys(
-                CitedLines(
-                    it.citation,
-                    hashlib.sha256(it.content.encode()).hexdigest(),
-                    self._document_sha256(it),
-                )
-                for it in cited
-            )
-        )
+        return tuple(dict.fromkeys(map(self._citer.lines_of, cited)))
 
     def _known(self, cited: Sequence[Cited]) -> tuple[str, ...]:
         """Give what a step may name though its lines don't: they stand under it."""
@@ -382,10 +367,6 @@ class _Composer:
             for text in (it.citation.section_header, *(self._metadata(it, key) for key in _ABOVE))
         )
         return tuple(dict.fromkeys(filter(None, known)))
-
-    def _document_sha256(self, cited: Cited) -> str:
-        known = self._metadata(cited, DOCUMENT_SHA256)
-        return known if is_sha256(known) else ""
 
     def _metadata(self, cited: Cited, key: str) -> str:
         value = self._findings.result(cited.number).metadata.get(key)
@@ -439,7 +420,7 @@ class _Composer:
 _DISTANT: Final = frozenset({Kind.UNCITED_NUMBER, Kind.CONFIDENT_WORDING})
 """Warnings of how far a reference is, which say nothing of a step whose lines hold all of it."""
 
-_ABOVE: Final = ("title", "section_path", "service", INCIDENT_ID)
+_ABOVE: Final = ("title", "section_path", SERVICE, INCIDENT_ID)
 
 
 def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:

@@ -151,7 +151,7 @@ async def _completed(
 
 def _queries(incident: Incident) -> Iterator[tuple[Query, str]]:
     """Yield the queries of an incident; of a group, the first one of each alert, with its name."""
-    if len(incident.alerts) <= 1:
+    if not incident.is_group:
         yield from ((query, "") for query in build_queries(incident))
         return
     for member in incident.alerts[:MAX_ALERTS]:

@@ -84,7 +84,7 @@ _UNLESS: Final = re.compile(
     r"\b(?:until|unless|before|without|except|more than|while|if|when|only|as long as|first|again)\b",
     re.IGNORECASE,
 )
-"""Makes a condition of a prohibition: what follows is to be done first ("don't restart it before you have: ...")."""
+"""Makes a condition of a prohibition: it holds at times only ("don't restart it before you have: ...")."""
 _OBSOLETE: Final = re.compile(
     r"\b(?:obsolete|deprecated|superseded|out of date|outdated|no longer (?:used|valid|needed|necessary|applies|works|exists|supported)"
     r"|not (?:needed|necessary|used|valid) (?:any ?more|since)|used to (?:be|do|run)|(?:old|former|legacy) (?:procedure|way|method)"

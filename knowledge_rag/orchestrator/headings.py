@@ -72,7 +72,6 @@ _OF_ANY: Final = re.compile(
     r"|info|information|notes?|plan|process|problems?|issues?|incidents?|alerts?|alarms?|pages?|\d+|[a-z])"
 )
 """Words that a heading of any runbook may have beside what its section is for."""
-_ONE_NAME: Final = re.compile(r"[A-Z]\w*?(?:[a-z\d][A-Z]\w*?){2,}")
 _LABEL: Final = re.compile(
     r"^\s*(?:[*_]{2}(?P<bold>[^*_]{2,60}?):?[*_]{2}:?|(?P<bare>[A-Z][\w '/-]{1,40}):)\s*$"
 )

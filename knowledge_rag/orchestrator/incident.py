@@ -84,6 +84,11 @@ class Incident:
             for text in texts:
                 _check(name, text, MAX_TEXT)
 
+    @property
+    def is_group(self) -> bool:
+        """Whether several alerts are told of; each of them is asked for by its own words."""
+        return len(self.alerts) > 1
+
     @classmethod
     def from_state(cls, state: object) -> Incident:
         """Read an incident from what an alerting system sends, or a graph's state; never raises.

@@ -83,7 +83,6 @@ class Block:
         start: first line, 1-based.
         end: last line that is not blank, inclusive.
         items: of a list.
-        holds_code: whether a quote or paragraph holds a code block or a command alone.
     """
 
     form: Form

@@ -31,7 +31,7 @@ from knowledge_rag.orchestrator.choosing import (
     section_called,
 )
 from knowledge_rag.orchestrator.linked import anchored, followed
-from knowledge_rag.orchestrator.names import fold
+from knowledge_rag.orchestrator.names import fold, stem
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
 from knowledge_rag.orchestrator.words import words_of
@@ -41,10 +41,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
-    from knowledge_rag.orchestrator.choosing import (
-        Elsewhere,
-        Place,
-    )
+    from knowledge_rag.orchestrator.choosing import Elsewhere, Place
     from knowledge_rag.orchestrator.findings import Asked, Findings
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.outline import Outline
@@ -136,7 +133,7 @@ class Plan:
 
 def members(incident: Incident) -> tuple[Incident, ...]:
     """Return the alerts of a group, each as an incident; the incident itself if it is none."""
-    return incident.alerts if len(incident.alerts) > 1 else (incident,)
+    return incident.alerts if incident.is_group else (incident,)
 
 
 def documents_to_complete(incident: Incident, asked: Sequence[Asked]) -> list[str]:
@@ -147,7 +144,9 @@ def documents_to_complete(incident: Incident, asked: Sequence[Asked]) -> list[st
     """
     wanted: list[str] = []
     for member in members(incident):
-        ranked, sure = _ranked(member, _asked_for(member, incident, asked))
+        own = _asked_for(member, incident, asked)
+        results = _results_of(own)
+        ranked, sure = _ranked(wanted_by(member, results), results, _evidence(own))
         wanted += [
             it for it in ranked[: min(sure, MAX_COMPLETED) or MAX_COMPLETED] if it not in wanted
         ]
@@ -198,6 +197,10 @@ def _asked_for(member: Incident, incident: Incident, asked: Sequence[Asked]) -> 
     return [it for it in asked if member is incident or it.alert == member.alert_name]
 
 
+def _results_of(asked: Iterable[Asked]) -> list[RetrievalResult]:
+    return [result for it in asked for result in it.outcome.results]
+
+
 def _outlines(findings: Findings) -> dict[str, Outline]:
     results: dict[str, dict[tuple[int, int], RetrievalResult]] = defaultdict(dict)
     whole = {
@@ -228,12 +231,11 @@ def _evidence(asked: Iterable[Asked]) -> Evidence:
     return Evidence(ranks, pages)
 
 
-def _ranked(member: Incident, asked: Sequence[Asked]) -> tuple[list[str], int]:
+def _ranked(
+    wanted: Wanted, results: Sequence[RetrievalResult], evidence: Evidence
+) -> tuple[list[str], int]:
     """Return the documents that may give steps, the likeliest first; and how many of them are sure."""
-    results = [result for it in asked for result in it.outcome.results]
-    wanted = wanted_by(member, results)
-    pages = _evidence(asked).pages
-    ranked = sorted(pages, key=lambda name: -pages[name])
+    ranked = sorted(evidence.pages, key=lambda name: -evidence.pages[name])
     reports = [name for name in ranked if _is_report(name, results)]
     usable = (reports if wanted.asks(PAST) else []) or [it for it in ranked if it not in reports]
     named = [
@@ -252,12 +254,11 @@ def _is_report(name: str, results: Iterable[RetrievalResult]) -> bool:
 
 def _is_named(result: RetrievalResult, names: Sequence[str]) -> bool:
     alerts = result.metadata.get(ALERTS)
-    stem = result.citation.source_file.rpartition("/")[2].partition(".")[0]
     written = [
         *(alerts if isinstance(alerts, list) else ()),
         str(result.metadata.get(TITLE, "")),
         result.citation.section_header,
-        stem,
+        stem(result.citation.source_file),
     ]
     return any(same_name(it, name) or name in result.content for it in written for name in names)
 
@@ -283,14 +284,15 @@ def _block(
 ) -> Block:
     asked = _asked_for(member, incident, findings.asked)
     alert = "" if member is incident else member.alert_name
-    results = [result for it in asked for result in it.outcome.results]
+    results = _results_of(asked)
     if not results:
         return Block(alert, looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked))
     wanted = wanted_by(member, results)
     if candidates := _candidates(wanted, asked[0].outcome.results):
         return Block(alert, reading=candidates, is_vague=True)
-    order, _ = _ranked(member, asked)
-    place = place_for(wanted, [outlines[it] for it in order[:MAX_COMPLETED]], _evidence(asked))
+    evidence = _evidence(asked)
+    order, _ = _ranked(wanted, results, evidence)
+    place = place_for(wanted, [outlines[it] for it in order[:MAX_COMPLETED]], evidence)
     unread = False
     if place is not None and not is_torn_between(place, wanted):
         procedures = procedures_at(place, wanted, alert=alert)
@@ -324,7 +326,9 @@ def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Cit
     title or name.
     """
     told = words_of([wanted.text])
-    pages = {result.citation.source_file: result for result in reversed(results)}
+    pages: dict[str, RetrievalResult] = {}
+    for it in results:
+        pages.setdefault(it.citation.source_file, it)
     if wanted.is_alert or wanted.names or len(told) > 1 or len(pages) == 1:
         return ()
     named = [
@@ -332,9 +336,8 @@ def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Cit
         for name, it in pages.items()
         if told and told <= words_of([name, str(it.metadata.get(TITLE, ""))])
     ]
-    first = {it.citation.source_file: it.citation for it in reversed(results)}
-    order = dict.fromkeys(it.citation.source_file for it in results)
-    return () if len(named) == 1 else tuple(first[name] for name in order)[:MAX_READING]
+    first = tuple(it.citation for it in pages.values())
+    return () if len(named) == 1 else first[:MAX_READING]
 
 
 def _with_elsewhere(
@@ -347,9 +350,9 @@ def _with_elsewhere(
     first, *others = procedures
     for it in elsewhere:
         known = [outlines[file] for file in it.files if file in outlines]
-        section = next((found for o in known if (found := section_called(o, it.section))), None)
-        outline = next((o for o in known if section_called(o, it.section)), None)
-        more = procedure_of(outline, section, alert=alert) if outline and section else None
+        found = ((o, section) for o in known if (section := section_called(o, it.section)))
+        place = next(found, None)
+        more = procedure_of(*place, alert=alert) if place else None
         if more is not None:
             others.append(more)
             continue

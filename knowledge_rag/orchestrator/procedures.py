@@ -114,6 +114,11 @@ class NotShown:
     why: Why
     heading: str = ""
 
+    @property
+    def is_missed(self) -> bool:
+        """Whether its author means it to be done, so that the procedure isn't complete without it."""
+        return self.why not in (Why.PROHIBITED, Why.OBSOLETE)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -193,7 +198,7 @@ class Procedure:
     @property
     def is_complete(self) -> bool:
         """Whether all of it is shown that its author means to be done."""
-        return all(it.why in (Why.PROHIBITED, Why.OBSOLETE) for it in self.not_shown)
+        return not any(it.is_missed for it in self.not_shown)
 
     @property
     def lines(self) -> set[int]:
@@ -296,7 +301,7 @@ def asks_for_something(outline: Outline, section: Section) -> bool:
             and block.form is Form.PARAGRAPH
             and not says_nothing(_plain(outline, block))
         )
-        or (block.form is Form.HTML and "<li" in _raw(outline, block).casefold())
+        or (block.form is Form.HTML and "<li" in outline.text(block.start, block.end).casefold())
         or (
             block.form is Form.PARAGRAPH
             and "`" in _plain(outline, block)
@@ -475,7 +480,9 @@ class _Collector:
         if says_nothing(text):
             return 1
         if behind and kind_of_label(text) is Kind.BACKGROUND:
-            self._note(_note_of(self._outline, block, behind[0]), is_last=False)
+            both = self._outline.text(block.start, behind[0].end)
+            note = Governing(both, Governs.NOTE, block.start, behind[0].end)
+            self._note(note, is_last=False)
             return 2
         if kind in NEVER:
             self._warn(text, kind, block, withheld=names_the_wrong(text))
@@ -553,16 +560,9 @@ class _Collector:
 
     def _add(self, number: str, parts: Sequence[Part], start: int, end: int) -> None:
         """Add an item, with what waits for it."""
-        shown = tuple(part for part in parts if not part.withheld)
+        shown, kept = _parted(parts)
         if not any(part.text.strip() for part in shown):
             return
-        kept = (
-            Governing(
-                part.text, Governs.PROHIBITED, part.start, part.end, after=True, withheld=True
-            )
-            for part in parts
-            if part.withheld
-        )
         kind = _kind_of(self._section) or Kind.OTHER
         item = Item(number, shown, start, end, self._section.path, kind)
         self._items.append(governed(item, *self._pending, *kept))
@@ -624,14 +624,7 @@ class _Collector:
         if above is None or above.end + 2 < block.start or self._pending:  # more than a blank line
             self._add("", code, block.start, block.end)
             return
-        shown = tuple(part for part in code if not part.withheld)
-        kept = [
-            Governing(
-                part.text, Governs.PROHIBITED, part.start, part.end, after=True, withheld=True
-            )
-            for part in code
-            if part.withheld
-        ]
+        shown, kept = _parted(code)
         self._items[-1] = governed(
             replace(above, parts=(*above.parts, *shown), end=block.end), *kept
         )
@@ -714,9 +707,14 @@ class _Collector:
         return list(_cut_code(_dedented("\n".join(body)).split("\n"), number, language))
 
 
-def _note_of(outline: Outline, first: Block, last: Block) -> Governing:
-    """Return blocks that only describe, as a note."""
-    return Governing(outline.text(first.start, last.end), Governs.NOTE, first.start, last.end)
+def _parted(parts: Sequence[Part]) -> tuple[tuple[Part, ...], list[Governing]]:
+    """Return the parts that an item has, and what must not be done as what governs it."""
+    kept = [
+        Governing(it.text, Governs.PROHIBITED, it.start, it.end, after=True, withheld=True)
+        for it in parts
+        if it.withheld
+    ]
+    return tuple(it for it in parts if not it.withheld), kept
 
 
 def _cut_code(lines: Sequence[str], number: int, language: str) -> Iterator[Part]:
@@ -790,10 +788,6 @@ def _plain(outline: Outline, block: Block) -> str:
     """Return a block's text; a quote's without its marks."""
     text = outline.text(block.start, block.end)
     return _QUOTE_MARKS.sub("", text).strip("\n") if block.form is Form.QUOTE else _dedented(text)
-
-
-def _raw(outline: Outline, block: Block) -> str:
-    return outline.text(block.start, block.end)
 
 
 def _dedented(text: str) -> str:

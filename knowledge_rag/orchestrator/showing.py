@@ -20,7 +20,7 @@ from knowledge_rag.orchestrator.outline import plain_words
 from knowledge_rag.orchestrator.procedures import Why
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.orchestrator.procedures import NotShown, Part
@@ -124,7 +124,8 @@ def headings_of(recommendation: Recommendation) -> list[tuple[str, str]]:
         if section is None:
             headings.append(("", ""))
             continue
-        path = _shared(recommendation, step.procedure) or section.path
+        its = (it for it in recommendation.guidance if it.procedure == step.procedure)
+        path = common_path(its) or section.path
         inner = step.path[len(path) :] if step.path[: len(path)] == path else step.path
         is_new, now = step.procedure != shown, " > ".join(inner)
         alert = f"{section.alert}: " if section.alert else ""
@@ -136,9 +137,9 @@ def headings_of(recommendation: Recommendation) -> list[tuple[str, str]]:
     return headings
 
 
-def _shared(recommendation: Recommendation, procedure: int) -> tuple[str, ...]:
-    """Return the headings that all steps of a procedure stand under."""
-    paths = [it.path for it in recommendation.guidance if it.procedure == procedure]
+def common_path(steps: Iterable[Step]) -> tuple[str, ...]:
+    """Return the headings that all steps stand under."""
+    paths = (it.path for it in steps)
     same = takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False))
     return tuple(names[0] for names in same)
 

@@ -7,6 +7,8 @@ could not be cited, so it could not be a step.
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
@@ -16,7 +18,7 @@ from knowledge_rag.guardrails.danger import dangers_in
 from knowledge_rag.guardrails.support.report import Verdict
 from knowledge_rag.orchestrator.governing import prohibits
 from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_told
-from knowledge_rag.orchestrator.outline import outline_of
+from knowledge_rag.orchestrator.outline import SERVICE, outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why
 from knowledge_rag.orchestrator.recommendation import (
     MAX_INCOMPLETE,
@@ -32,9 +34,12 @@ from knowledge_rag.orchestrator.recommendation import (
 from knowledge_rag.orchestrator.words import told_of, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.guardrails.ledger import Evidence as Retrieved
     from knowledge_rag.guardrails.ledger import Ledger
+    from knowledge_rag.guardrails.verify import Cited
     from knowledge_rag.orchestrator.findings import Findings
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.outline import Block as Lines
@@ -49,7 +54,6 @@ MIN_SHARED: Final = 3
 MAX_SAID: Final = 3
 """Paragraphs or items of a report's section that are given."""
 
-SERVICE: Final = "service"
 INCIDENT_ID: Final = "incident_id"
 
 
@@ -89,14 +93,16 @@ class Citer:
                 last -= 1
             trimmed = self._ledger.lines(source_file, first, last) if first <= last else None
             if trimmed is not None:
-                digest = hashlib.sha256(trimmed.content.encode()).hexdigest()
-                cited.append(CitedLines(trimmed.citation, digest, self._document(trimmed.number)))
+                cited.append(self.lines_of(trimmed))
             number = behind
         return cited
 
-    def _document(self, number: int) -> str:
-        known = self._findings.result(number).metadata.get(DOCUMENT_SHA256)
-        return known if isinstance(known, str) and is_sha256(known) else ""
+    def lines_of(self, cited: Cited | Retrieved) -> CitedLines:
+        """Return lines of the ledger with the checksums of them and of their document."""
+        digest = hashlib.sha256(cited.content.encode()).hexdigest()
+        known = self._findings.result(cited.number).metadata.get(DOCUMENT_SHA256)
+        document = known if isinstance(known, str) and is_sha256(known) else ""
+        return CitedLines(cited.citation, digest, document)
 
 
 def steps_of(plan: Plan, citer: Citer) -> tuple[list[Step], list[Section]]:
@@ -124,7 +130,7 @@ def steps_of(plan: Plan, citer: Citer) -> tuple[list[Step], list[Section]]:
         if not own:
             continue
         numbers = procedure.lines
-        complete = all(it.why in (Why.PROHIBITED, Why.OBSOLETE) for it in left)
+        complete = not any(it.is_missed for it in left)
         sections.append(
             Section(
                 procedure.source_file,
@@ -295,21 +301,14 @@ def similar_of(incident: Incident, findings: Findings, citer: Citer) -> list[Sim
     Alike is a report of the same service, or of the one whose runbook was found best; a report without a
     service if it shares MIN_SHARED words with the incident.
     """
-    told = told_of(incident)
-    services = {incident.service.casefold(), _best_service(findings)} - {""}
-    worth: dict[str, float] = {}
-    for asked in findings.asked:
-        for rank, result in enumerate(asked.outcome.results):
-            if result.metadata.get(DOCUMENT_TYPE) != DocumentType.POSTMORTEM:
-                continue
-            name, service = result.citation.source_file, str(result.metadata.get(SERVICE, ""))
-            its = [it for it in findings.ledger.results if it.citation.source_file == name]
-            shared = told & words_of([name, *(it.content for it in its)])
-            if service.casefold() in services or (not service and len(shared) >= MIN_SHARED):
-                worth[name] = worth.get(name, 0.0) + 1 / (2 + rank)
-    similar = []
-    for name in sorted(worth, key=lambda name: -worth[name]):
-        its = [it for it in findings.ledger.results if it.citation.source_file == name]
+    passages: defaultdict[str, list[RetrievalResult]] = defaultdict(list)
+    for it in findings.ledger.results:
+        passages[it.citation.source_file].append(it)
+    similar: list[SimilarIncident] = []
+    for name in _alike(incident, findings, passages):
+        if len(similar) == MAX_PAST:
+            break
+        its = passages[name]
         outline = outline_of(its, whole=False)
         blocks = list(_resolution(outline))[:MAX_SAID]
         cited = [one for block in blocks for one in citer.cite(name, block.start, block.end)]
@@ -318,7 +317,31 @@ def similar_of(incident: Incident, findings: Findings, citer: Citer) -> list[Sim
         if cited and said.strip():
             incident_id = known if isinstance(known, str) else ""
             similar.append(SimilarIncident(said, tuple(cited), incident_id, Verdict.SUPPORTED))
-    return similar[:MAX_PAST]
+    return similar
+
+
+def _alike(
+    incident: Incident, findings: Findings, passages: Mapping[str, Sequence[RetrievalResult]]
+) -> list[str]:
+    """Return the reports of incidents like this one, the most alike first."""
+    told = told_of(incident)
+    services = {incident.service.casefold(), _best_service(findings)} - {""}
+
+    @cache
+    def is_alike(name: str, service: str) -> bool:
+        if service:
+            return service.casefold() in services
+        shared = told & words_of([name, *(it.content for it in passages[name])])
+        return len(shared) >= MIN_SHARED
+
+    worth: defaultdict[str, float] = defaultdict(float)
+    for asked in findings.asked:
+        for rank, result in enumerate(asked.outcome.results):
+            name, service = result.citation.source_file, str(result.metadata.get(SERVICE, ""))
+            is_report = result.metadata.get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM
+            if is_report and is_alike(name, service):
+                worth[name] += 1 / (2 + rank)
+    return sorted(worth, key=lambda name: -worth[name])
 
 
 def _resolution(outline: Outline) -> Iterator[Lines]:

@@ -99,7 +99,7 @@ def ask_back(pages: list[str]) -> str:
 
 
 def near_miss(closest: str, unknown: tuple[str, ...], *, unread: bool = False) -> str:
-    """Say why nothing is advised though something was found.
+    """Return why nothing is advised though something was found.
 
     >>> near_miss("runbooks/postgres.md", ("MongoDB",))
     'The closest page is runbooks/postgres.md, and nothing found mentions MongoDB.'
@@ -117,7 +117,7 @@ def near_miss(closest: str, unknown: tuple[str, ...], *, unread: bool = False) -
 
 
 def fruitless(passages: int, *, finished: bool = True) -> str:
-    """Say why a model advises nothing though something was retrieved.
+    """Return why a model advises nothing though something was retrieved.
 
     Args:
         passages: how many.
