@@ -3,7 +3,8 @@ r"""A retrieved document as its author laid it out: sections, and in them paragr
 Built from proven chunks alone. Lines that were not retrieved are blank here, and known as unknown. The blocks
 are those of CommonMark (markdown-it-py, with GitHub's tables); three things that runbooks hold and CommonMark
 reads as plain text count as well: escaped list marks (``1\\.``), lettered lists (``a)``), and a line of its own
-that only labels what follows (``Undo:``, ``**Verification**``), which is a heading.
+that only labels what follows (``Undo:``, ``**Verification**``), which is a heading. What HTML comments hide
+is blank: a reader of the page doesn't see it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
 _HASH: Final = re.compile(r"^([ \t]*)#")
 _HTML_HEADING: Final = re.compile(r"^\s*<h([1-6])[^>]*>(.*?)</h\1>\s*$", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]{0,200}>")
+_CODE_OR_COMMENT: Final = re.compile(r"`+|<!---?>|<!--|-->")
 _ANCHOR: Final = re.compile(r"\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
 
 
@@ -159,7 +161,8 @@ class Outline:
         title: as its metadata have it.
         document_type: likewise; ``""`` if unknown.
         alerts: names under which its front matter files it.
-        lines: text of each known line, by number; blank lines between chunks are not in it.
+        lines: text of each known line without HTML comments, by number; blank lines between chunks are not
+            in it.
         root: the section of level 0, with all others below it.
         whole: whether every line is known that is not blank.
         service: that the page is about, as its front matter says.
@@ -230,13 +233,21 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _sections(lines: Mapping[int, str], *, plain: bool) -> Section:
+def _sections(lines: dict[int, str], *, plain: bool) -> Section:
+    """Return the root of all sections; in `lines`, blank what comments hide."""
     first, last = min(lines), max(lines)
     shape = [_shape(lines.get(number, "")) for number in range(first, last + 1)]
     if plain:  # there "#" begins a comment, or a point of a list
         shape = [_HASH.sub(r"\1\\#", line) for line in shape]
     root = Section(0, "", first, None)
     tokens = _parser().parse("\n".join(shape))
+    for token in tokens:
+        if token.type in ("inline", "html_block") and "<!--" in token.content:
+            start, end = _range(token, first, lines)
+            text = "\n".join(lines.get(number, "") for number in range(start, end + 1))
+            shown = _without_comments(text, html=token.type == "html_block")
+            lines.update(pair for pair in enumerate(shown.split("\n"), start) if pair[0] in lines)
+            token.content = _without_comments(token.content, html=False)
     position, current = 0, root
     while position < len(tokens):
         behind = _behind(tokens, position)
@@ -264,6 +275,27 @@ def _sections(lines: Mapping[int, str], *, plain: bool) -> Section:
     if title and not any(it.level <= title.level for it in root.children[1:]):
         title.kind = Kind.OTHER
     return root
+
+
+def _without_comments(text: str, *, html: bool) -> str:
+    """Return text without its HTML comments, on as many lines; what code spans hold is no comment."""
+    marks = [it for it in _CODE_OR_COMMENT.finditer(text) if not html or it[0][0] != "`"]
+    last = {it[0]: it.start() for it in marks}
+    shown, behind, opening, closer = "", 0, 0, ""
+    for mark in marks:
+        if closer:
+            if mark[0] == closer == "-->":
+                shown += text[behind:opening] + "\n" * text.count("\n", opening, mark.start())
+                behind = mark.end()
+            closer = "" if mark[0] == closer else closer
+            continue
+        opening = mark.start()
+        closer = "-->" if mark[0] == "<!--" else mark[0] if mark[0][0] == "`" else ""
+        if last.get(closer, -1) <= opening:  # it never ends
+            if html and closer:  # or with the block
+                return shown + text[behind:opening] + "\n" * text.count("\n", opening)
+            closer = ""
+    return shown + text[behind:]
 
 
 _FORMS: Final = {

@@ -75,7 +75,6 @@ _STRUCK_HTML: Final = re.compile(
 _SUMMARY: Final = re.compile(
     r"<summary[^<>]{0,200}>(.{1,300}?)</summary>", re.IGNORECASE | re.DOTALL
 )
-_HIDDEN: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAGS: Final = re.compile(r"<[^<>\n]{0,300}>")
 
 
@@ -630,7 +629,7 @@ class _Collector:
         )
 
     def _take_html(self, block: Block) -> None:
-        text = _HIDDEN.sub("", self._outline.text(block.start, block.end))
+        text = self._outline.text(block.start, block.end)
         plain = _TAGS.sub(" ", text)
         if not plain.strip() or _FACT.match(" ".join(plain.split())):
             return
@@ -668,9 +667,7 @@ class _Collector:
                 continue
             line = self._outline.lines.get(number, "")
             lead = len(line) - len(line.lstrip(" \t"))
-            run.append(
-                _HIDDEN.sub("", line[indent if number == item.start else min(lead, indent) :])
-            )
+            run.append(line[indent if number == item.start else min(lead, indent) :])
             number += 1
         parts.append(Part("\n".join(run).strip("\n")))
         return [part for part in parts if part.text.strip()]

@@ -1,5 +1,6 @@
 """The table of destructive commands, on its own examples and on lines of many technologies."""
 
+import gc
 import itertools
 import re
 import time
@@ -199,17 +200,29 @@ ADVERSARIES = [
 ]  # fmt: skip
 
 
+@pytest.fixture
+def no_collecting():
+    """Keep a collection of what other tests left from being counted as time of this one."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def cpu_seconds(text):
+    started = time.process_time()
+    dangers_in(text)
+    return time.process_time() - started
+
+
+@pytest.mark.usefixtures("no_collecting")
 @pytest.mark.parametrize("part", ADVERSARIES)
 def test_a_megabyte_of_anything_takes_linear_time(part):
     text = (part * (MEGABYTE // len(part) + 1))[:MEGABYTE]
-    started = time.process_time()
-    dangers_in(text[: MEGABYTE // 8])
-    eighth = time.process_time() - started
-    started = time.process_time()
-    dangers_in(text)
-    whole = time.process_time() - started
-    # quadratic time would be 64 times as much
-    assert whole < max(0.5, 24 * eighth), (eighth, whole)
+    pairs = [(cpu_seconds(text[: MEGABYTE // 8]), cpu_seconds(text))]
+    # quadratic time would be 64 times as much, each time; a slow moment of the machine is one time
+    while len(pairs) < 5 and pairs[-1][1] >= max(0.5, 24 * pairs[-1][0]):
+        pairs.append((cpu_seconds(text[: MEGABYTE // 8]), cpu_seconds(text)))
+    assert pairs[-1][1] < max(0.5, 24 * pairs[-1][0]), pairs
 
 
 def test_other_peoples_runbooks_have_few_mentions_and_the_known_ones():

@@ -1,6 +1,7 @@
 """Documents that are written to steer a model, or to forge references: quoted at most, never obeyed."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -52,6 +53,11 @@ def planted(text, form):
     return f"---\ntitle: Disk full\n---\n# Disk full\n\n## Resolution\n\n{body.format(text)}\n"
 
 
+def is_held(line, held):
+    """Return whether a line stands in a text, at most HTML comments left out."""
+    return line in held or re.search("(?:<!--.*?-->)*".join(map(re.escape, line)), held, re.DOTALL)
+
+
 def check(runbook):
     """Check that a recommendation says and cites the runbook's own lines; return its actions."""
     texts = {NAME: runbook, OTHER: OTHER_TEXT}
@@ -68,9 +74,9 @@ def check(runbook):
         held += "\n" + held.replace("\\|", "|")  # a cell's bar is shown without its backslash
         for line in "\n".join(part.text for part in step.parts).split("\n"):
             cells = [line.strip()]
-            if cells[0] not in held:  # a row of a table, each cell with its column
+            if not is_held(cells[0], held):  # a row of a table, each cell with its column
                 cells = [cell.partition(": ")[2] for cell in line.split(" | ")]
-            assert all(cell.replace("\r", " ") in held for cell in cells), line
+            assert all(is_held(cell.replace("\r", " "), held) for cell in cells), line
     return actions(given.recommendation)
 
 

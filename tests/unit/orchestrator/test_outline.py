@@ -288,6 +288,40 @@ def test_a_document_of_20_000_lines_is_parsed_once():
 
 
 @pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("1. Free space. <!-- old: rm x --> Check it.", "1. Free space.  Check it."),
+        (
+            "1. Free space. <!-- begin\n   rm -rf /data\n   end --> Check.",
+            "1. Free space. \n\n Check.",
+        ),
+        ("Run it.\n<!--\n\nrm -rf /data\n-->\nCheck.", "Run it.\n\n\n\n\nCheck."),
+        ("<!-- never ended\n\nrm -rf /data", "\n\n"),
+        ("- Count `<!-- a -->` and ``<!-- ` -->``.", "- Count `<!-- a -->` and ``<!-- ` -->``."),
+        ("- `one <!-- rm -->", "- `one "),
+        ("- a <!-- ` --> b <!-- ` --> c", "- a  b  c"),
+        ("- a <!--> b -->", "- a <!--> b -->"),
+        ("- a <!-- b", "- a <!-- b"),
+        ("```\nsed 's/<!-- a -->/b/' f\n```", "```\nsed 's/<!-- a -->/b/' f\n```"),
+        ("| a <!-- b --> | c |\n|---|---|", "| a  | c |\n|---|---|"),
+        ("## Free <!-- hidden --> space", "## Free  space"),
+    ],
+)
+def test_what_comments_hide_is_blank(text, shown):
+    outline = outlined(text + "\n")
+    assert outline.text(1, text.count("\n") + 1) == shown
+
+
+def test_a_heading_is_told_without_its_comments():
+    assert section_called(outlined("# A\n\n## Free <!-- hidden --> space\n"), "Free space")
+
+
+def test_hidden_text_of_a_megabyte_takes_linear_time():
+    for part in ("<!-- ", "` `` ``` ", "<!-- --> ", "-->", "`<!--` "):
+        assert outlined("- " + part * 200_000)
+
+
+@pytest.mark.parametrize(
     "hostile", ["- ", "1. ", "> ", "- ```\n", "| a ", "<!--", "`", "# ", "[", "**"]
 )
 def test_no_document_is_too_deep(hostile):
