@@ -108,6 +108,7 @@ $(FOREIGN)/.ready: $(UV) requirements/foreign.txt
 fuzz: $(FUZZ_READY) ## fuzz the function's events and the service's answers, FUZZ_SECONDS=60 each (Linux)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz.fuzz_event
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz.fuzz_response
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz.fuzz_exchange
 
 $(FUZZ_READY): $(READY) requirements/fuzz.txt
 	@echo "installing the fuzzer ..." >&2

@@ -97,12 +97,20 @@ def create_client(
         transport = create_transport(session, live=live)
     except (BotoCoreError, OSError, ValueError) as error:  # OSError: a token's file is not there
         raise InvalidSettings(f"AWS client: {error}") from error
+
+    def checked(**response: Any) -> None:  # noqa: ANN401 - whatever botocore hands over
+        try:
+            check_response(**response)
+        except Exception:
+            transport.close()  # nothing more is read from a peer that is not understood
+            raise
+
     # The stubs know no event whose handlers answer something.
     events = cast("Any", api.meta.events)
     service_id = api.meta.service_model.service_id.hyphenize()
     events.register(f"before-call.{service_id}.{operation}", credentials.renew)
     events.register(f"before-send.{service_id}.{operation}", transport.send)
-    events.register(f"before-parse.{service_id}.{operation}", check_response)
+    events.register(f"before-parse.{service_id}.{operation}", checked)
     return AwsClient(api, transport, region)
 
 

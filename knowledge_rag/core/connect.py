@@ -203,11 +203,18 @@ def _tunnel(sock: DeadlineSocket, endpoint: Endpoint, proxy: Proxy) -> None:
     if proxy.authorization:
         lines.append(f"Proxy-Authorization: {proxy.authorization}")
     sock.sendall("\r\n".join([*lines, "", ""]).encode())
+    status = b"1"
+    while status.startswith(b"1"):  # interim responses come before the one that counts
+        head = _head(sock)
+        status = head.split(b"\r\n", 1)[0].partition(b" ")[2]
+    if not status.startswith(b"2"):
+        raise ConnectionError(f"the proxy refused CONNECT: {head[:40]!r}")
+
+
+def _head(sock: DeadlineSocket) -> bytes:
     head, byte = bytearray(), bytearray(1)
     while not head.endswith(b"\r\n\r\n"):  # byte by byte: what follows belongs to TLS
         if not sock.recv_into(byte) or len(head) > MAX_PROXY_HEAD_BYTES:
             raise ConnectionError("the proxy closed the connection or is none")
         head += byte
-    status = bytes(head.split(b"\r\n", 1)[0]).split(b" ")
-    if len(status) < 2 or not status[1].startswith(b"2"):
-        raise ConnectionError(f"the proxy refused CONNECT: {bytes(head[:40])!r}")
+    return bytes(head)

@@ -43,8 +43,8 @@ MAX_IDLE_CONNECTIONS: Final = 4
 class Transport:
     """Exchanges requests for responses; its :meth:`send` is a ``before-send`` handler.
 
-    A connection is in the hands of one exchange at a time and is kept only after a response that
-    was read to its end, so nothing of a failed call can reach the next one.
+    A connection is in the hands of one exchange at a time and is kept only after a success that was
+    read to its end and leaves no doubt where that is, so nothing of one call can reach the next.
 
     Args:
         connect: gives the connector for an endpoint.
@@ -123,7 +123,7 @@ class Transport:
             else:
                 with response:
                     body = _Body(_read(response))
-                    reusable = not response.will_close
+                    reusable = _leaves_nothing(response)
         finally:
             if not arriving:
                 self._give_back(connection, reusable=reusable)
@@ -182,6 +182,26 @@ class _Connection:
         return self._http.getresponse()
 
 
+class _Response(http.client.HTTPResponse):
+    """The final response to a request: ``http.client`` itself would take a 102 or 103 for it.
+
+    The answer behind that would then be read as the answer to the next request on the connection.
+    """
+
+    def begin(self) -> None:
+        """Read status and headers, past every interim response (RFC 9110, section 15.2).
+
+        Raises:
+            http.client.BadStatusLine: the peer changes to another protocol, for which nobody asked.
+        """
+        super().begin()
+        while self.status < http.client.OK:
+            if self.status == http.client.SWITCHING_PROTOCOLS:
+                raise http.client.BadStatusLine(f"{self.status} {self.reason}")
+            self.headers = self.msg = None  # type: ignore[assignment] # as before the first one
+            super().begin()
+
+
 class _Http(http.client.HTTPConnection):
     """The protocol alone: the socket is opened and closed elsewhere.
 
@@ -190,6 +210,7 @@ class _Http(http.client.HTTPConnection):
     """
 
     auto_open = 0
+    response_class = _Response
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(host, port)
@@ -237,7 +258,7 @@ class LiveBody:
         try:
             while piece := self._piece():
                 yield piece
-            self._end(reusable=not self._response.will_close)
+            self._end(reusable=_leaves_nothing(self._response))
         finally:
             self.close()
 
@@ -282,6 +303,14 @@ def _bytes(body: object) -> bytes:
 
 def _headers(response: http.client.HTTPResponse) -> dict[str, str]:
     return dict(response.getheaders())
+
+
+def _leaves_nothing(response: http.client.HTTPResponse) -> bool:
+    """Whether what comes next on the connection can only be the answer to another request."""
+    framing = [*response.headers.get_all("Content-Length", ())]
+    framing += response.headers.get_all("Transfer-Encoding", ())
+    is_success = http.client.OK <= response.status < _REDIRECTION
+    return is_success and len(framing) == 1 and not response.will_close
 
 
 def _read(response: http.client.HTTPResponse) -> bytes:

@@ -9,16 +9,20 @@ its thread and its connections would leave coverage guidance a few hundred.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import time
 from dataclasses import dataclass, field
 from functools import lru_cache
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, cast
+
+from botocore.awsrequest import AWSRequest
 
 from knowledge_rag.core.bedrock import SERVICE_NAME
 from knowledge_rag.core.connect import Connector
-from knowledge_rag.core.deadline import DeadlineSocket
+from knowledge_rag.core.deadline import Deadline, DeadlineSocket
 from knowledge_rag.core.transport import Transport
 from knowledge_rag.evaluation.faults.items import item, retrieved
 from knowledge_rag.evaluation.faults.scripts import http
@@ -30,11 +34,14 @@ from tests.support.strategies import gateway_context
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from knowledge_rag.core.deadline import Deadline
+    from _typeshed import ReadableBuffer
+
+    from knowledge_rag.core.connect import Endpoint
 
 STATUSES = ("200 OK", "400 Bad", "403 No", "404 None", "429 Slow", "500 Oops", "503 Busy")
 UNDIALLED = "http://127.0.0.1:9"
 """The endpoint, which nobody connects to."""
+OWN = b"the second answer"
 HEALTHY = json.dumps(retrieved(item(), item(start=40))).encode()
 TOOLS = (None, "knowledge___retrieve_knowledge", "other___tool", "")
 
@@ -97,6 +104,71 @@ class Replayed:
 
     def _note(self, response_dict: dict[str, Any], **_: object) -> None:
         self.body = response_dict["body"]  # what HTTP made of the bytes
+
+
+class _Answered(DeadlineSocket):
+    """A connection whose peer answers each request at once, with what its connector is to answer."""
+
+    def __init__(self, connector: _Answering, deadline: Deadline) -> None:
+        ours, self.peer = socket.socketpair()
+        super().__init__(ours, deadline)
+        self._connector = connector
+
+    def sendall(self, data: ReadableBuffer) -> None:
+        super().sendall(data)
+        self.peer.sendall(self._connector.answer)
+
+
+@dataclass(frozen=True)
+class _Answering(Connector):
+    """Opens connections that stay open; ``script`` holds what is answered next, whatever is asked."""
+
+    opened: list[_Answered] = field(default_factory=list)
+    script: list[bytes] = field(default_factory=list)
+
+    @property
+    def answer(self) -> bytes:
+        return self.script[0]
+
+    def open(self, deadline: Deadline) -> DeadlineSocket:
+        self.opened.append(_Answered(self, deadline))
+        return self.opened[-1]
+
+
+def exchange_input(data: bytes) -> dict[str, str] | None:
+    """Ask twice on one transport: the second answer is the second one's, whatever the first was.
+
+    Behind a first byte that means nothing the data are JSON: a list of what the peer sends when it is
+    asked first, and one of what it sends unasked before the second request.
+    """
+    try:
+        first, later = ("".join(parts).encode("latin-1") for parts in json.loads(data[1:]))
+    except (ValueError, TypeError, RecursionError):
+        return None
+    made: list[_Answering] = []
+
+    def connect(endpoint: Endpoint) -> _Answering:
+        made.append(_Answering(endpoint, resolver=cast("Any", None), script=[first]))
+        return made[-1]
+
+    transport = Transport(connect)
+    request = AWSRequest("POST", f"{UNDIALLED}/retrieve", data=b"{}").prepare()
+    status = "ok"
+    try:
+        with Deadline.after(0.02).applied():
+            assert transport.send(request).status_code >= 200
+    except (OSError, HTTPException):
+        status = "degraded"
+    peers = made[0].opened
+    with contextlib.suppress(OSError):
+        peers[0].peer.sendall(later)
+    made[0].script[0] = http(OWN)
+    with Deadline.after(2.0).applied():
+        assert transport.send(request).content == OWN
+    transport.close()
+    for opened in peers:
+        opened.peer.close()
+    return {"status": status}
 
 
 @lru_cache(maxsize=1)
@@ -177,8 +249,39 @@ def event_seeds() -> list[bytes]:
     ]
 
 
-INPUTS: dict[str, Callable[[bytes], Any]] = {"event": event_input, "response": response_input}
-SEEDS: dict[str, Callable[[], list[bytes]]] = {"event": event_seeds, "response": response_seeds}
+def exchange_seeds() -> list[bytes]:
+    """What a peer may send: one answer, with interim ones, another behind it, cut short."""
+    other = http("of another").decode()
+    chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk, end = "2\r\n{}\r\n", "0\r\n\r\n"
+    waits = [f"HTTP/1.1 {code} Wait\r\nLink: </a>\r\n\r\n" for code in (100, 102, 103, 101)]
+    short, long = http("short", length=500).decode(), http("long", length=1).decode()
+    busy, nothing = http("", "503 Busy").decode(), http("", "204 Nothing").decode()
+    sent: list[tuple[list[str], list[str]]] = [
+        ([other], []),
+        *(([wait, other], []) for wait in waits),
+        ([*waits[:3], other], []),
+        (waits[2:3], [other]),
+        (waits[:2], [waits[2], other]),
+        ([other, other], []),
+        ([other], [other]),
+        ([chunked, chunk, end, other], []),
+        ([chunked, chunk], [end, other]),
+        *(([first], [other]) for first in (short, long, busy, nothing)),
+    ]
+    return [b"\0" + json.dumps(parts).encode() for parts in sent]
+
+
+INPUTS: dict[str, Callable[[bytes], Any]] = {
+    "event": event_input,
+    "response": response_input,
+    "exchange": exchange_input,
+}
+SEEDS: dict[str, Callable[[], list[bytes]]] = {
+    "event": event_seeds,
+    "response": response_seeds,
+    "exchange": exchange_seeds,
+}
 
 
 def _ids(event: Any) -> list[str]:

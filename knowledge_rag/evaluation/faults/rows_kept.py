@@ -79,6 +79,22 @@ def _answers_twice(sock: socket.socket, server: RawServer) -> None:
     server.stopping.wait(PAUSE_SECONDS)
 
 
+def _informs(sock: socket.socket, server: RawServer) -> None:
+    while True:
+        server.read_request(sock)
+        for status in ("102 Processing", "103 Early Hints", "103 Early Hints"):
+            sock.sendall(f"HTTP/1.1 {status}\r\nLink: </style.css>\r\n\r\n".encode())
+            server.stopping.wait(0.05)
+        sock.sendall(HEALTHY)
+
+
+def _informs_only(sock: socket.socket, server: RawServer) -> None:
+    server.read_request(sock)
+    sock.sendall(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+    server.read_request(sock)  # never comes: this connection is not asked again
+    sock.sendall(_ANOTHER)
+
+
 def _row(
     name: str, what: str, play: Play, expected: Expected = HEALTHY_ANSWER, **more: Unpack[Details]
 ) -> Fault:
@@ -109,6 +125,18 @@ ROWS: Final = (
         "answers-twice",
         "the peer sent a second answer behind the first, in the same TLS record",
         over_tls(_answers_twice),
+    ),
+    _row(
+        "informed",
+        "102 and 103 come before the answer, each by itself",
+        _then(_informs),
+        connections=1,
+    ),
+    _row(
+        "informed-only",
+        "a 103 and no answer; the answer to another question waits behind it",
+        _then(_informs_only),
+        degrades(Reason.TIMEOUT),
     ),
     _row("says-close", "each answer says Connection: close", wire(answering(_SAYS_CLOSE))),
     _row(

@@ -161,6 +161,11 @@ class TestTunnel:
         assert head.startswith(b"CONNECT localhost:443 HTTP/1.1\r\nHost: localhost:443")
         assert b"Proxy-Authorization: Basic eHl6" in head
 
+    def test_what_the_proxy_says_before_its_answer_is_passed_over(self, tmp_path):
+        answer = b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 Go\r\n\r\n"
+        with self.proxied(tmp_path, answer) as (connector, _):
+            connector.open(Deadline.after(2)).shut()
+
     @pytest.mark.parametrize(
         "answer",
         [b"HTTP/1.1 407 Who are you\r\n\r\n", b"", b"HTTP/1.1 200", b"x" * 20_000, b"\r\n\r\n"],

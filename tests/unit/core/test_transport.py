@@ -1,5 +1,7 @@
 import http.client
 import io
+import random
+import socket
 import threading
 from types import SimpleNamespace
 
@@ -71,11 +73,92 @@ def test_a_body_that_could_not_be_sent_twice_is_refused(transport):
 
 def test_a_connection_is_kept_after_a_response_read_to_its_end(transport):
     chunked = CHUNKED + b"2\r\n{}\r\n0\r\n\r\n"
-    with serving(answering(OK, chunked, response("{}", "500 Oops"), OK)) as server:
-        assert [send(transport, server).content for _ in range(4)] == [
-            b'{"answer": 1}', b"{}", b"{}", b'{"answer": 1}',
+    with serving(answering(OK, chunked, OK)) as server:
+        assert [send(transport, server).content for _ in range(3)] == [
+            b'{"answer": 1}', b"{}", b'{"answer": 1}',
         ]  # fmt: skip
         assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        response("{}", "500 Oops"),
+        response("{}", "302 Elsewhere"),
+        response("{}", headers=("Content-Length: 2",)),
+        response("{}", headers=("Transfer-Encoding: gzip",)),
+    ],
+    ids=["no success", "elsewhere", "two lengths", "two framings"],
+)
+def test_a_connection_is_not_kept_after_anything_else(transport, data):
+    with serving(answering(data), answering(OK)) as server:
+        assert send(transport, server).content == b"{}"
+        assert send(transport, server).content == b'{"answer": 1}'
+        assert server.connections == 2
+
+
+def interim(code):
+    return b"HTTP/1.1 %d Wait\r\nLink: </style.css>; rel=preload\r\n\r\n" % code
+
+
+def echoing(sock, server):
+    """Answer each request with its own body behind interim responses, in pieces and with pauses."""
+    dice = random.Random(server.connections)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while True:
+        _, body = server.read_request(sock)
+        codes = dice.choices([100, 102, 103, 199], k=dice.randrange(4))
+        data = b"".join(map(interim, codes)) + response(body)
+        cut = dice.randrange(1, len(data))
+        sock.sendall(data[:cut])
+        if dice.random() < 0.3:
+            server.stopping.wait(0.002)
+        sock.sendall(data[cut:] + (response(b"unasked") if dice.random() < 0.2 else b""))
+
+
+def test_each_answer_is_the_answer_to_its_own_request_behind_interim_ones(transport):
+    wrong = []
+
+    def ask(first):
+        for number in range(first, first + 250):
+            answer = send(transport, server, seconds=20, body=b"%d" % number)
+            if (answer.status_code, answer.content) != (200, b"%d" % number):
+                wrong.append((number, answer.status_code, answer.content))
+
+    with serving(echoing) as server:
+        threads = [threading.Thread(target=ask, args=(1000 * n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        transport.close()
+    assert not wrong
+    assert len(server.requests) >= 2000
+
+
+def test_an_interim_response_without_a_final_one_waits_for_it_until_the_deadline(transport):
+    def late(sock, server):
+        server.read_request(sock)
+        sock.sendall(interim(103))
+        server.stopping.wait(0.5)
+        sock.sendall(response("of another"))
+        server.stopping.wait(5)
+
+    with serving(late, answering(OK)) as server:
+        with pytest.raises(TimeoutError):
+            send(transport, server, seconds=0.2)
+        assert send(transport, server).content == b'{"answer": 1}'
+
+
+def test_another_protocol_is_no_answer(transport):
+    with serving(sending(interim(101) + OK)) as server, pytest.raises(http.client.BadStatusLine):
+        send(transport, server)
+
+
+def test_interim_responses_without_end_are_read_until_they_are_too_many(transport):
+    endless = sending(interim(102) * (MAX_RESPONSE_BYTES // 50))
+    with serving(endless) as server, pytest.raises((ResponseTooLarge, TimeoutError)):
+        send(transport, server)
 
 
 @pytest.mark.parametrize(
