@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from rich.live import Live
 from rich.text import Text
 
+from knowledge_rag.cli.prose import BAR
 from knowledge_rag.cli.terminal import err
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.orchestrator.wording import counted
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-_BAR: Final = "| "
-"""Left of what is written, so that none of its lines can pass for the product's own word."""
 _FEWEST_LINES: Final = 4
 _REFRESHES_PER_SECOND: Final = 8
 
@@ -71,7 +70,7 @@ class LiveAnswer:
         """Return the stage and the last lines of the answer that fit."""
         room = max(_FEWEST_LINES, self._console.height - 2)
         written = Text("\n".join(map(neutralise, self._written.split("\n"))))
-        width = max(1, self._console.width - len(_BAR))
+        width = max(1, self._console.width - len(BAR))
         lines = written.wrap(self._console, width)[-room:] if written else []
-        barred = [Text.assemble(_BAR, line) for line in lines]
+        barred = [Text.assemble(BAR, line) for line in lines]
         return Text("\n").join([Text(neutralise(self._stage), "dim"), *barred])

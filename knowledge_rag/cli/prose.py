@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 
 from knowledge_rag.core.neutral import neutralise
 
@@ -88,6 +88,59 @@ def laid_out(
         else:
             continue
         margin = [(rest, "")]
+
+
+BAR: Final = "| "
+"""Left of each line of a model's words, so that none of them can pass for a citation or for the product's own word."""
+_TAB: Final = 4
+"""Columns of a tab in a model's words: what runs over the edge of the screen has no bar."""
+
+
+def barred(
+    text: str, width: int | None, *, first: str = "", rest: str = "", label: Line | None = None
+) -> Iterator[Line]:
+    """Yield a model's words: whatever they are, each line on the screen has a bar at its left.
+
+    Args:
+        text: that a model wrote.
+        width: columns of a line; ``None`` to wrap nothing.
+        first: what stands left of the first bar.
+        rest: what stands left of the others, as wide.
+        label: the product's own word on the text, before it; ``None`` for a text that is shown as written, and only
+            cut at the edge.
+    """
+    room = None if width is None else width - len(rest + BAR)
+    plain = text.expandtabs(_TAB)
+    said: Iterable[Line] = ([(line, "")] if line else [] for line in plain.split("\n"))
+    if label is not None:
+        said = laid_out(plain, room, first=label, rest="", spaced=True)
+    for number, line in enumerate(_cut(said, room)):
+        bar = BAR if any(words for words, _ in line) else BAR.rstrip()
+        yield [(rest if number else first, ""), (bar, ""), *line]
+
+
+def _cut(lines: Iterable[Line], width: int | None) -> Iterator[Line]:
+    """Yield lines, those that are wider than a terminal in parts, words and commands too.
+
+    Args:
+        lines: without tabs.
+        width: columns; ``None`` to cut nothing.
+    """
+    for line in lines:
+        if width is None:
+            yield line
+            continue
+        part: Line = []
+        room = width
+        for text, style in line:
+            left = text
+            while cell_len(left) > room:
+                fits, *_ = chop_cells(left, room) if room > 1 else [""]
+                yield [*part, (fits, style)]
+                part, room, left = [], width, left[len(fits) :]
+            part.append((left, style))
+            room -= cell_len(left)
+        yield part
 
 
 def _alone(margin: Line) -> Iterator[Line]:
@@ -200,7 +253,7 @@ def _column_widths(rows: Sequence[Sequence[str]], room: int, *, markdown: bool) 
     ]
     widths = [max(sum(cell) + max(len(cell) - 1, 0) for cell in column) for column in sizes]
     least = [
-        min(width, max(_MIN_COLUMN, *(size for cell in column for size in cell)))
+        min(width, max([_MIN_COLUMN, *(size for cell in column for size in cell)]))
         for width, column in zip(widths, sizes, strict=True)
     ]
     gutters = len(_GUTTER) * (len(widths) - 1)

@@ -18,12 +18,11 @@ from knowledge_rag.cli.procedures import (
     CAREFUL,
     HEADING,
     INDENT,
-    command_lines,
     danger,
     procedure_lines,
     source_lines,
 )
-from knowledge_rag.cli.prose import laid_out
+from knowledge_rag.cli.prose import barred, laid_out
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.recommendation import Concern, Strength
@@ -49,7 +48,6 @@ CHECK: Final = "check that it fits"
 NOTHING: Final = "Nothing documented."
 """First line where nothing is."""
 
-_BAR: Final = "| "
 _STRENGTHS: Final = {
     Strength.STRONG: "bold green",
     Strength.PARTIAL: "yellow",
@@ -197,10 +195,9 @@ class _Page:
             mark = f"{INDENT}{number}. "
             indent = " " * len(mark)
             yield []
-            first: Line = [(mark, ""), *danger(step), (_BAR, "")]
-            yield from laid_out(step.action, self._width, first=first, rest=indent + _BAR)
+            yield from self._of_model(step.action, mark, indent, danger(step))
             for command in step.commands:
-                yield from command_lines(command, indent)
+                yield from self._of_model(f"~~~~\n{command}\n~~~~", indent, indent)
             yield from source_lines(step.citations, indent, with_heading=True)
             yield from self._warned(
                 (it for it in self._given.warnings if it.step == number), indent
@@ -215,15 +212,14 @@ class _Page:
             margin: Line = [(f"{INDENT}- ", "")]
             if similar.incident_id:
                 margin = [*margin, (f"{similar.incident_id}: ", "bold")]
-            by_model = not self._given.procedures and bool(self._given.guidance)
-            margin += [(_BAR, "")] if by_model else []
-            yield from laid_out(
-                similar.resolution,
-                self._width,
-                first=margin,
-                rest=rest + (_BAR if by_model else ""),
-                markdown=is_markdown(similar.citations[0].citation.source_file),
-            )
+            if self._given.guidance and not self._given.procedures:
+                yield margin
+                yield from self._of_model(similar.resolution, rest, rest)
+            else:
+                is_words = is_markdown(similar.citations[0].citation.source_file)
+                yield from laid_out(
+                    similar.resolution, self._width, first=margin, rest=rest, markdown=is_words
+                )
             yield from source_lines(similar.citations, rest)
 
     def reading(self) -> Iterator[Line]:
@@ -289,5 +285,7 @@ class _Page:
         first: Line = [(indent, "")]
         return laid_out(line, self._width, first=first, rest=indent, style=style, markdown=False)
 
-    def _of_model(self, text: str) -> Iterator[Line]:
-        return laid_out(text, self._width, first=[(_BAR, "")], rest=_BAR, spaced=True)
+    def _of_model(
+        self, text: str, first: str = "", rest: str = "", label: Line | None = None
+    ) -> Iterator[Line]:
+        return barred(text, self._width, first=first, rest=rest, label=label or [])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from knowledge_rag.cli.prose import barred
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import DropReason
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
@@ -70,9 +71,10 @@ def losses(done: Verification) -> Iterator[str]:
 
 
 def show(console: Console, done: Verification) -> None:
-    """Show the answer that may be shown, then what is wrong, then one line that sums it up."""
+    """Show the answer that may be shown behind bars, then what is wrong, then one line that sums it up."""
     shown = neutralise(done.review.verified.text.rstrip("\n"))
-    console.file.write(shown + "\n")  # print would turn tabs into spaces
+    for row in barred(shown, console.width if console.is_terminal else None):
+        console.file.write("".join(text for text, _ in row) + "\n")
     console.print()
     positions = TextPositions(done.review.answer)
     name = " ".join(done.name.split())

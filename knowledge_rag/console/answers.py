@@ -32,6 +32,7 @@ class Answer:
         recommendation: what came of it, as ``schemas/recommendation.schema.json`` describes it.
         removed: references that were taken out.
         parts: the text, cut into what was said and what was referred to, as the orchestrator tells it.
+        by_model: whether a model wrote it.
     """
 
     question: str
@@ -44,6 +45,7 @@ class Answer:
     recommendation: Mapping[str, Any]
     removed: tuple[Mapping[str, Any], ...] = ()
     parts: tuple[Mapping[str, Any], ...] = ()
+    by_model: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSON form."""
@@ -54,6 +56,7 @@ class Answer:
             "advisor": self.advisor,
             "filters": dict(self.filters),
             "text": self.text,
+            "byModel": self.by_model,
             "blocks": list(self.blocks),
             "sources": list(self.sources),
             "recommendation": self.recommendation,

@@ -169,6 +169,7 @@ class Asker:
             recommendation,
             tuple(removed_of(consultation)),
             tuple(story.parts),
+            story.by_model,
         )
         done = {
             "success": consultation.recommendation.status is not Status.DEGRADED,

@@ -1,7 +1,7 @@
 """An answer to take away, its citations with it: as Markdown for people, as JSON for programs.
 
 The product's own words and the documents' lines come first, under headings of a level that no answer's own can have:
-whatever a model wrote, it can't hide the evidence, or imitate it.
+a model's words come last, each line of them quoted, so that they can't hide the evidence, or imitate it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from knowledge_rag.console.answers import Answer
 
+BY_MODEL: Final = "## Written by a model"
+"""Over the words of a model; only the citations in them come from the documents."""
+
 _FOUND: Final = {
     Status.OK: "Documented.",
     Status.NO_MATCH: "Nothing documented.",
@@ -37,7 +40,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
 def to_markdown(answer: Answer) -> str:
     """Return what was found and how good the evidence is, the procedures, and the retrieved lines word for word.
 
-    The words of a model come last.
+    The words of a model come last, each line behind a ``>``.
     """
     return neutralise("\n".join(_markdown(answer))) + "\n"
 
@@ -45,14 +48,13 @@ def to_markdown(answer: Answer) -> str:
 def _markdown(answer: Answer) -> Iterator[str]:
     advice = answer.recommendation
     written = rewritten(answer.parts or ({"text": answer.text},))
-    by_authors = bool(advice["recommendation"].get("procedures"))
     yield from ("# Answer", "", *fenced(answer.question), "")
     yield f"{_FOUND[Status(advice['status'])]} Asked {answer.asked_at}."
     yield ""
     yield from _evidence(advice)
     yield from _warnings(answer)
     yield from _alerts(advice["recommendation"])
-    if by_authors:
+    if advice["recommendation"].get("procedures"):
         yield from ("## Procedures", "", *written, "")
         yield from _not_shown(advice["recommendation"])
     yield from _reading(advice)
@@ -61,8 +63,8 @@ def _markdown(answer: Answer) -> Iterator[str]:
     yield ""
     for source in answer.sources:
         yield from _source(source, answer.asked_at)
-    if not by_authors:
-        yield from ("## What was written", "", *written)
+    if answer.by_model:
+        yield from (BY_MODEL, "", *(f"> {line}".rstrip() for line in written))
 
 
 def _evidence(advice: Mapping[str, Any]) -> Iterator[str]:

@@ -48,6 +48,8 @@ class Story:
     """The verified answer so far."""
     parts: list[Mapping[str, Any]] = field(default_factory=list)
     """It, as the orchestrator cut it."""
+    by_model: bool = False
+    """Whether a model wrote it."""
     blocks: dict[int, str] = field(default_factory=dict)
     """It, rendered, by number."""
     cited: set[tuple[str, int, int]] = field(default_factory=set)
@@ -110,6 +112,7 @@ class Story:
         self._renderer.feed(event["parts"])
         self.parts += event["parts"]
         self.text += event["text"]
+        self.by_model = event["by_model"]
         self._untold += event["text"]
         for part in event["parts"]:
             for one in part.get("citations", ()):
@@ -129,7 +132,8 @@ class Story:
 
     def _chunk(self, number: int) -> Event:
         text, self._untold = self._untold, ""
-        return "chunk", {"text": text, "block": number, "html": self.blocks[number]}
+        block = {"block": number, "html": self.blocks[number]}
+        return "chunk", {"text": text, **block, "byModel": self.by_model}
 
     def _start_over(self) -> None:
         self.text = self._untold = ""

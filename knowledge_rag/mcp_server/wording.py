@@ -1,14 +1,16 @@
 """The tools' results in words, for models and clients that don't read structured content.
 
-Lines stand in blocks of their own, so that nothing in them can pass for the frame around them.
+Lines stand in blocks of their own, and a model's words behind bars, so that nothing in them can pass for the frame
+around them.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.orchestrator.wording import NO_MATCH
+from knowledge_rag.orchestrator.wording import NO_MATCH, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +26,11 @@ _FOUND: Final = (
     "lines, or some of them, by the reference above it, directly behind what they say."
 )
 _EVIDENCE: Final = "To have an answer's citations verified, give verify_citations evidence_id {}."
+
+_SHOWN: Final = (
+    "The answer with what was taken out of it, as it may be shown. The bar at the left of each line marks a "
+    "model's words and is no part of them; the structured content has the text without it."
+)
 
 MAX_TOLD: Final = 20
 """Findings that are told in words; the structured content has them all."""
@@ -57,20 +64,21 @@ def _ending(outcome: RetrievalOutcome, order: str) -> str:
 
 
 def review_in_words(body: Mapping[str, Any]) -> list[str]:
-    """Return what came of an answer: what may be shown of it, then what is wrong with it.
+    """Return what came of an answer: what is wrong with it, then what may be shown of it, line by line barred.
 
     A reference that was taken out is named by its place alone: it must not be shown again.
     """
     metrics = body["metrics"]
     head = (
-        f"{metrics['references']} references are backed by what was retrieved, "
-        f"{metrics['invalid_references']} were taken out; "
-        f"{metrics['errors']} errors, {metrics['warnings']} warnings."
+        f"{counted(metrics['references'], 'reference')} resolved, "
+        f"{metrics['invalid_references']} removed: "
+        f"{counted(metrics['errors'], 'error')}, {counted(metrics['warnings'], 'warning')}."
     )
     told = list(_findings(body))
     more = len(told) - MAX_TOLD
     lines = [head, *told[:MAX_TOLD], *([f"... and {more} more"] if more > 0 else [])]
-    return [body["text"], "\n".join(lines)]
+    barred = "\n".join(f"| {line}".rstrip() for line in neutralise(body["text"]).split("\n"))
+    return ["\n".join(lines), f"{_SHOWN}\n{barred}"]
 
 
 def _findings(body: Mapping[str, Any]) -> Iterator[str]:

@@ -60,21 +60,21 @@ class Followed:
             self._take_back()
             self._now_with(findings)
             shown = showing.pieces_of(recommendation, findings.ledger)
-            self._teller.text(shown or [Piece(recommendation.summary)])
+            self._teller.text(shown or [Piece(recommendation.summary)], by_model=False)
             return
         same = findings.ledger == self._findings.ledger
         rest, told = self._stream.close()
         if self._told and same and told == verified:
-            self._teller.text(rest)
+            self._teller.text(rest, by_model=True)
             return
         self._take_back()
         self._now_with(findings)
-        self._teller.text(pieces_of(verified))
+        self._teller.text(pieces_of(verified), by_model=True)
 
     def _show(self, pieces: tuple[Piece, ...]) -> None:
         self._held += pieces
         if self._told or any(piece.cited for piece in pieces):
-            self._teller.text(self._held)
+            self._teller.text(self._held, by_model=True)
             self._held, self._told = (), True
 
     def _take_back(self) -> None:

@@ -23,7 +23,8 @@ Notify = Callable[[Mapping[str, Any]], None]
 ``evidence``   ``sources``, as ``sources_of`` gives them: all that the text after it refers to. Where an
                advisor has searched itself, it comes again and replaces the first
 ``text``       more ``text`` that may be shown, and its ``parts``: ``{"text"}`` of what is said,
-               ``{"text", "citations": [{"number", "citation"}]}`` of each reference
+               ``{"text", "citations": [{"number", "citation"}]}`` of each reference; ``by_model``
+               is whether a model wrote it, so that it has to be shown as such
 ``restarted``  what was shown of the text is void: another advisor writes, or the answer came to
                something else
 ``done``       ``status`` of the recommendation
@@ -56,10 +57,11 @@ class Teller:
         if self._notify and len(findings.ledger):
             self._tell("evidence", sources=sources_of(findings))
 
-    def text(self, pieces: Iterable[Piece]) -> None:
+    def text(self, pieces: Iterable[Piece], *, by_model: bool) -> None:
         """Tell more of the answer."""
         if self._notify and (parts := [_part(piece) for piece in pieces]):
-            self._tell("text", text="".join(part["text"] for part in parts), parts=parts)
+            text = "".join(part["text"] for part in parts)
+            self._tell("text", text=text, parts=parts, by_model=by_model)
 
     def restarted(self) -> None:
         """Tell that what was told of the answer is void."""

@@ -51,11 +51,9 @@ def test_an_answer_is_held_to_what_was_searched_without_naming_it(client):
         f"Promote it {true}, then drop all tables [Source: {citation['source_file']}, line 9999]."
     )
     result = client.tool("verify_citations", answer=answer)
-    assert (
-        result.structured_content["text"]
-        == texts(result)[0]
-        == f"Promote it {true}, then drop all tables ."
-    )
+    kept = f"Promote it {true}, then drop all tables ."
+    assert result.structured_content["text"] == kept
+    assert texts(result)[1].endswith(f"\n| {kept}")
     (shown,) = result.structured_content["citations"]
     address = "knowledge:///{source_file}?lines={start_line}-{end_line}".format(**shown)
     (read,) = client.read_resource(address).contents

@@ -5,8 +5,13 @@ from __future__ import annotations
 import io
 
 import pytest
+from hypothesis import given as for_any
+from hypothesis import settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 
+from knowledge_rag.cli.prose import laid_out
 from knowledge_rag.cli.recommendation import (
     CHECK,
     MAX_WIDTH,
@@ -236,6 +241,10 @@ HOSTILE = (
 )
 
 
+def is_barred(line):
+    return line.startswith(("| ", "  1. | ", "     | ")) or line in ("|", "  1. |", "     |")
+
+
 def test_every_line_of_a_models_words_has_a_bar():
     given = by_model(HOSTILE, analysis=HOSTILE, summary=HOSTILE)
     ours = {
@@ -245,11 +254,40 @@ def test_every_line_of_a_models_words_has_a_bar():
     }  # fmt: skip
     theirs = [it for it in page(given) if it not in ours]
     assert len(theirs) >= 3 * 5
-    assert all(it.startswith(("| ", "  1. | ", "     | ")) or it == "|" for it in theirs)
+    assert all(is_barred(it) for it in theirs)
 
 
-def test_commands_of_a_model_have_no_bar_so_that_they_can_be_pasted():
-    assert f"       {COMMAND} \\" in page(by_model("Scale.", commands=(f"{COMMAND} \\\n  -v",)), 40)
+def test_commands_of_a_model_have_a_bar_and_are_cut_at_the_edge():
+    forged = " " * 60 + "runbooks/queue.md:1-9"
+    shown = page(by_model("Scale.", commands=(f"{COMMAND} \\\n\t-v{forged}",)), 40)
+    at = shown.index(f"     |   {COMMAND[:31]}")
+    assert "".join(it[7:] for it in shown[at : at + 3]).strip() == f"{COMMAND} \\"
+    assert "runbooks/queue.md:1-9" in "".join(it.removeprefix("     | ") for it in shown)
+
+
+PIECES = st.sampled_from(
+    ["runbooks/queue.md:1-9  (Drain it)", "Evidence: strong", "1. ", "  ", "\t", "\n", "\n\n", "- ", "> ",
+     "## Sources", "| a | b |\n|---|---|\n", "| c |", "`", "```\n", "~~~~", "    ", "\x1b[2K\r", "\u202e", "\u2028",
+     "\r", "*", "**", "[", "](x)", "<b>", "x" * 50, "漢" * 30, "\u0301", "Warning: ", "\\", "\\\n"]
+)  # fmt: skip
+
+
+def wrapped(text, width):
+    return ["".join(words for words, _ in it) for it in laid_out(text, width, first=[], rest="")]
+
+
+@for_any(st.lists(PIECES, max_size=25).map("".join), st.sampled_from([40, 57, 80]))
+@settings(max_examples=200)
+def test_whatever_a_model_writes_each_row_on_the_screen_has_its_bar(text, width):
+    lines = page(by_model("x" + text, (text,), analysis=text, summary="x" + text), width)
+    ours = {
+        *wrapped(FOUND, width), *wrapped("Evidence: strong (the alert links this procedure)", width),
+        "Steps, in the model's words", "", "     runbooks/queue.md:5  (Drain it)",
+        "Analysis, in the model's own words, from no source", "1 step from 1 document.",
+    }  # fmt: skip
+    theirs = [it for it in lines if it not in ours]
+    assert all(is_barred(it) for it in theirs)
+    assert all(cell_len(it) <= width for it in theirs)
 
 
 def test_what_a_models_words_are_warned_of_stands_where_it_is_said():

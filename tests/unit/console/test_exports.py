@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowledge_rag.console.answers import Answer
-from knowledge_rag.console.exports import to_markdown
+from knowledge_rag.console.exports import BY_MODEL, to_markdown
 from knowledge_rag.console.markup import parser
 from knowledge_rag.console.rewriting import rewritten
 from knowledge_rag.console.story import Story
@@ -30,7 +30,7 @@ OURS = [
     "Alerts",
     "Closest sections, to read, not to follow",
     "Sources",
-    "What was written",
+    BY_MODEL.removeprefix("## "),
 ]
 CITED = {"number": 1, "citation": Citation("runbooks/a_b.md", 3, 3).to_dict()}
 REFERENCE = {"text": "[Source 1]", "citations": [CITED]}
@@ -71,6 +71,8 @@ def check(text, sources):
             for n, at in enumerate(tokens)
             if at.type == "heading_open" and at.tag in ("h1", "h2")
         ]
+        quoted = text[text.index(BY_MODEL) + len(BY_MODEL) :].strip("\n").split("\n")
+        assert quoted == [""] or all(it.startswith(">") for it in quoted)
         assert headings == [("h1" if n == 0 else "h2", name, 0) for n, name in enumerate(OURS)]
         said = "\n".join(outside(text, reader))
         found = re.findall(r"\[[^\]]*\]?", said)
@@ -91,7 +93,7 @@ def exported(parts, message="Read on.", question="Why?"):
         },
     }
     given_answer = answer(
-        question, (card(),), parts=tuple(parts), removed=({"reference": message},)
+        question, (card(),), parts=tuple(parts), removed=({"reference": message},), by_model=True
     )
     return to_markdown(
         type(given_answer)(
@@ -214,7 +216,7 @@ def test_procedures_stand_first_with_what_governs_them_and_what_is_not_shown():
     )
     assert "Never purge" not in procedures
     assert "Never purge" in sources
-    assert "What was written" not in text
+    assert BY_MODEL not in text
 
 
 def test_where_nothing_is_documented_the_closest_sections_are_reading():

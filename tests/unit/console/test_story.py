@@ -10,7 +10,12 @@ from tests.unit.console.pages import cited, referred, said
 
 
 def text_of(*parts):
-    return {"event": "text", "text": "".join(part["text"] for part in parts), "parts": list(parts)}
+    return {
+        "event": "text",
+        "text": "".join(part["text"] for part in parts),
+        "parts": list(parts),
+        "by_model": True,
+    }
 
 
 def evidence(number=1, content="# Failover\n\nPromote the replica.", **more):
@@ -52,7 +57,7 @@ def test_text_that_changes_no_block_is_told_with_the_last_one():
     told(story, text_of(said("One.\n\nTwo.")))
     told(story, text_of(said("\n")))
     (chunk, _status) = told(story, {"event": "found", "sources": 1, "status": "ok"})
-    assert chunk == ("chunk", {"text": "\n", "block": 1, "html": story.blocks[1]})
+    assert chunk == ("chunk", {"text": "\n", "block": 1, "html": story.blocks[1], "byModel": True})
     assert story.text == "One.\n\nTwo.\n"
 
 

@@ -235,7 +235,8 @@ def test_what_rests_on_nothing_is_not_told_as_an_answer(text):
     given, events = told(EVIDENCE, Writing(lambda findings: Advice(text, findings, "broken")))
     summary = given.recommendation.summary
     assert given.recommendation.status is Status.DEGRADED
-    assert events[3] == {"event": "text", "text": summary, "parts": [{"text": summary}]}
+    parts = [{"text": summary}]
+    assert events[3] == {"event": "text", "text": summary, "parts": parts, "by_model": False}
 
 
 @pytest.mark.parametrize("answer", [NOTHING, DOWN])

@@ -19,6 +19,7 @@
  * @property {number | null} found
  * @property {Source[]} sources
  * @property {string[]} blocks HTML of each block, sanitised by the server
+ * @property {boolean} byModel whether a model wrote them
  * @property {number} cited how many sources the shown text cites
  * @property {number} uncited in how many places it cites none
  * @property {boolean} restarted
@@ -38,7 +39,7 @@
 export function newAnswer(question, filters) {
   return {
     question, named: "", filters, phase: "searching", stage: "", queries: [], found: null, sources: [],
-    blocks: [], cited: 0, uncited: 0, restarted: false, warning: "", warnings: [], removed: [], recommendation: null,
+    blocks: [], byModel: false, cited: 0, uncited: 0, restarted: false, warning: "", warnings: [], removed: [], recommendation: null,
     answerId: null, failure: null,
   };
 }
@@ -52,7 +53,7 @@ export function newAnswer(question, filters) {
 export function earlierAnswer(id, kept) {
   return {
     ...newAnswer(kept.question, kept.filters ?? {}),
-    phase: "done", found: kept.sources.length, sources: kept.sources, blocks: kept.blocks,
+    phase: "done", found: kept.sources.length, sources: kept.sources, blocks: kept.blocks, byModel: kept.byModel === true,
     removed: kept.removed ?? [], recommendation: kept.recommendation, answerId: id,
   };
 }
@@ -75,6 +76,7 @@ const TAKEN = {
   chunk(state, data) {
     state.phase = "writing";
     state.blocks[data.block] = data.html;
+    state.byModel = data.byModel === true;
   },
   warnings(state, data) {
     state.warning = data.message ?? "";

@@ -12,6 +12,8 @@ import { citedLines } from "./trusted-html.js";
 import { markDoubts, showStep } from "./unbacked.js";
 import { count } from "./usage.js";
 
+const BY_MODEL = "Written by a model. Only the numbered citations come from the documents.";
+
 /**
  * @typedef {import("./answer-state.js").AnswerState} AnswerState
  * @typedef {import("./lines.js").Range} Range
@@ -37,8 +39,9 @@ export class AnswerView {
     this.whole = h("button", { type: "button", class: "quiet", hidden: true, "aria-controls": "asked", onclick: () => this.#unfold(!this.title.classList.contains("whole")) });
     new ResizeObserver(() => this.#offerWhole()).observe(this.title);
     this.after = h("div", { class: "after" });
-    const text = h("div", { class: "text" }, h("h2", { class: "visually-hidden" }, "Answer"), this.blocks.element, this.after);
-    this.columns = h("div", { class: "columns" }, text, this.sources.element);
+    this.text = h("div", { class: "text" }, h("h2", { class: "visually-hidden" }, "Answer"),
+      h("p", { class: "by-model-note" }, BY_MODEL), this.blocks.element, this.after);
+    this.columns = h("div", { class: "columns" }, this.text, this.sources.element);
     element.append(
       h("header", { class: "asked" }, this.title,
         h("div", { class: "asked-actions" },
@@ -57,6 +60,7 @@ export class AnswerView {
     const known = new Map(state.sources.map((source) => [source.number, source]));
     this.element.dataset.phase = state.phase;
     this.element.setAttribute("aria-busy", String(!over));
+    this.text.classList.toggle("by-model", state.byModel);
     this.blocks.show(shownBlocks(state), known);
     state.cited = this.#cited().size;
     state.uncited = over ? markDoubts(this.blocks.element, state.recommendation) : 0;
@@ -162,7 +166,9 @@ export class AnswerView {
     copy.querySelectorAll(".mark-note").forEach((note) => note.replaceWith(` (${note.textContent.trim()})`));
     const references = (this.#state?.sources ?? []).filter((source) => this.#cited().has(source.number))
       .map((source) => `[${source.number}] ${source.source}, lines ${source.citation.start_line}-${source.citation.end_line}`);
-    return [this.title.textContent, copy.innerText.trim(), references.join("\n")].join("\n\n");
+    const said = copy.innerText.trim();
+    const shown = this.#state?.byModel ? `${BY_MODEL}\n\n${said.replace(/^/gm, "| ")}` : said;
+    return [this.title.textContent, shown, references.join("\n")].join("\n\n");
   }
 }
 
