@@ -56,7 +56,9 @@ NEVER: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE})
 
 _OPENING: Final = r"^[\s>*_`#:!\[\]\-–—\d.)]*(?:(?:note|warning|caution|important|danger|attention|tip|please|and|but|also)\b[\s:*_\]!,]*)*"
 _PROHIBITS: Final = re.compile(
-    _OPENING + r"(?:(?:in|on|during|under|for|at)\b[^.:,]{0,60}[,:]?\s+)?"
+    _OPENING + r"(?:(?!in order\b)(?:in|on|during|under|for|at)\b[^.:,]{0,60}[,:]?\s+)?"
+    r"(?!(?:(?:you|we)\s+)?(?:do\s+not|don[’']?t)\s+(?:need|have to|expect)\b)"
+    r"(?!(?:we|nobody|no one|one)\s+(?:do\s+not|don[’']?t)\s+(?:\w+ly\s+|yet\s+)?(?:have|know|see|own|support|use|monitor|alert|care)\b)"
     r"(?:(?:you|we|nobody|no one|on-?call|one)\s+)?"
     r"(?!(?:never|do\s+not|don[’']?t|must\s*n[o’']t|please)\s+(?:ever\s+)?(?:forget|hesitate|panic|worry|mind|be afraid)\b)"
     r"(?:never\b|do\s+not\b|don[’']?t\b|must\s*n[o’']t\b|must never\b|should\s*(?:n[o’']t|never)\b|may not\b|avoid\b"
@@ -66,15 +68,17 @@ _PROHIBITS: Final = re.compile(
     r"|refrain from\b|none of (?:this|these|the following)\b|it(?:['’]s| is) forbidden\b)",
     re.IGNORECASE,
 )
-"""Opens with a prohibition."""
+"""Opens with a prohibition, which "we do not expect any failures" and "in order to avoid that, ..." don't."""
 _PROHIBITS_AFTER: Final = re.compile(
     r"\b(?:(?:is|are) (?:forbidden|prohibited|not allowed|not to be (?:done|used|run))|must not be (?:done|run|used)"
     r"|(?:this|these|the following)\b[^.]{0,40}\b(?:is|are|was|were) wrong|(?:is|are) a bad idea"
     r"|should not be (?:done|run|used)|(?:what|things) (?:not to do|to avoid)|not an option|never (?:do|run|use) (?:any of )?(?:this|these|the following))\b",
     re.IGNORECASE,
 )
+_SENTENCE_END: Final = re.compile(r"(?<=[^\s\d][.!?;])\s+|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)")
+_IN_BRACKETS: Final = re.compile(r"\([^()]*\)")
 _FORBIDS_BEHIND: Final = re.compile(
-    r"[⛔❌🚫]|(?:<-+|←|—|–|-|//|#|\()\s*(?:never|no|don[’']t|do not|not in prod\w*)\s*[!.)]*\s*$",
+    r"^\W*[⛔❌🚫]|`\W*[⛔❌🚫]\W*$|(?:<-+|←|—|–|-|//|#|\()\s*(?:never|no|don[’']t|do not|not in prod\w*)\s*[!.)]*\s*$",
     re.IGNORECASE,
 )
 """Forbids what stands before it on its line."""
@@ -85,11 +89,30 @@ _UNLESS: Final = re.compile(
     re.IGNORECASE,
 )
 """Makes a condition of a prohibition: it holds at times only ("don't restart it before you have: ...")."""
+_GONE: Final = (
+    r"(?:obsolete|deprecated|superseded|out of date|outdated|retired|no longer (?:used|valid|needed|necessary|required|applies|applicable|works|supported|in use)"
+    r"|not (?:needed|necessary|used|valid) (?:any ?more|since))\b"
+)
+_OF_THIS: Final = (
+    r"(?:this|these|that|those|it|they|(?:the|our) (?:\w+ ){0,2}?(?:page|section|procedure|process|steps?|way|method|approach|runbook|playbook"
+    r"|instructions?|advice|workaround|fix|list|commands?|script|following|below|above))"
+)
 _OBSOLETE: Final = re.compile(
-    r"\b(?:obsolete|deprecated|superseded|out of date|outdated|no longer (?:used|valid|needed|necessary|applies|works|exists|supported)"
-    r"|not (?:needed|necessary|used|valid) (?:any ?more|since)|used to (?:be|do|run)|(?:old|former|legacy) (?:procedure|way|method)"
-    r"|not needed any ?more|old advice|was wrong|were wrong|(?:that|which) made (?:it|things) worse|did not (?:help|work)|kept for (?:the )?(?:audit|history|reference)|tried,? without success|for the record|we don[’']t do this"
-    r"|veraltet|überholt|obsolète|périmée?|obsoleto|used to be the fix)\b|已废弃|已弃用|过时"
+    _OPENING
+    + rf"(?:(?:since|as of|from|in|after|with)\b[^,.]{{0,40}},?\s+)?(?:{_OF_THIS}\b(?s:.{{0,160}}?)\b{_GONE}"
+    rf"|{_GONE}\s*(?:$|[:.,;!)\]–—-]|(?:since|by|as of|from|after|in|now|and|do not|don[’']t)\b"
+    r"|(?:procedures?|process|steps?|sections?|pages?|ways?|methods?|instructions?|advice|runbooks?)\b))",
+    re.IGNORECASE,
+)
+_GONE_BEHIND: Final = re.compile(
+    rf"(?:[(\[]|\s[–—-]+\s)\s*(?:now |this is )?{_GONE}", re.IGNORECASE
+)
+"""Says of itself that it isn't done any more: as its label, its subject or behind it in brackets.
+
+"Delete what is no longer needed" and "verify that it no longer exists" are steps."""
+_WENT_WRONG: Final = re.compile(
+    r"\b(?:used to (?:be|do|run)|old advice|was wrong|were wrong|(?:that|which) made (?:it|things) worse|did not (?:help|work)|kept for (?:the )?(?:audit|history|reference)|tried,? without success|for the record|we don[’']t do this|we no longer (?:do|use|run)\b"
+    r"|used to be the fix|veraltet|überholt|obsolète|périmée?|obsoleto)\b|已废弃|已弃用|过时"
     r"|:\s*wrong\b",
     re.IGNORECASE,
 )
@@ -100,9 +123,10 @@ _OLD_STEPS: Final = re.compile(
 )
 """Opens with what was done once; "repeat the previous steps" and "kill the old process" are steps."""
 _IF: Final = re.compile(
-    _OPENING + r"(?:if|when(?:ever)?|unless|in case|should|once|after)\b", re.IGNORECASE
+    _OPENING + r"(?:if|when(?:ever)?|unless|in case|should|once|after|otherwise|else)\b",
+    re.IGNORECASE,
 )
-"""Opens with a condition: "if that did not help" is no old advice."""
+"""Opens a branch: "if that did not help" is no old advice."""
 _CONDITION: Final = re.compile(
     _OPENING
     + r"(?:if|when|where|only|unless|except|in case|as long as|once|until|while|for (?!example)|on\b|in (?!order|this|the following)"
@@ -153,20 +177,32 @@ def governs(text: str) -> Governs:
     text = text.replace("*", "")
     if is_struck(text) or is_obsolete(text):
         return Governs.OBSOLETE
+    first, *others = _sentences(text)
+    is_lead = text.rstrip().endswith(":")
     if _FORBIDS_BEHIND.search(text.partition("\n")[0]):
         return Governs.PROHIBITED
-    if _PROHIBITS.match(text) or _PROHIBITS_AFTER.search(text):
-        if text.rstrip().endswith(":") and _INSTEAD.search(text):
+    if any(map(_forbids, [first, *others[-1:]] if is_lead else [first])):
+        if is_lead and _INSTEAD.search(text):
             return Governs.CAUTION
         return Governs.CONDITION if _UNLESS.search(text) else Governs.PROHIBITED
     if _CONDITION.match(text):
         return Governs.CONDITION
-    return Governs.CAUTION if warns(text) else Governs.NOTE
+    return Governs.CAUTION if warns(text) or any(map(_forbids, others)) else Governs.NOTE
+
+
+def _sentences(text: str) -> list[str]:
+    return [it for it in _SENTENCE_END.split(text) if it.strip()] or [""]
+
+
+def _forbids(sentence: str) -> bool:
+    """Whether a sentence forbids what it is about, not in brackets."""
+    outside = _IN_BRACKETS.sub("", sentence)
+    return prohibits(sentence) or _PROHIBITS_AFTER.search(outside) is not None
 
 
 def forbids(text: str) -> bool:
     """Whether any sentence opens with a prohibition."""
-    return any(prohibits(it) for it in re.split(r"(?<=[.!?:;])\s+|\n\s*\n", text))
+    return any(prohibits(part) for it in _sentences(text) for part in it.split(": "))
 
 
 def names_the_wrong(text: str) -> bool:
@@ -191,9 +227,22 @@ def prohibits(text: str) -> bool:
 
 def is_obsolete(text: str) -> bool:
     """Whether words say that what they are about isn't done any more, or was wrong."""
+    return is_gone(text) or (not _IF.match(text) and _WENT_WRONG.search(text) is not None)
+
+
+def is_gone(text: str) -> bool:
+    """Whether words say of themselves that they aren't done any more."""
     if _IF.match(text):
         return False
-    return _OBSOLETE.search(text) is not None or _OLD_STEPS.match(text) is not None
+    return any(
+        _OBSOLETE.match(it) or _GONE_BEHIND.search(it) or _OLD_STEPS.match(it)
+        for it in _sentences(text)
+    )
+
+
+def is_branch(text: str) -> bool:
+    """Whether words say what to do in one case, after what stands before them."""
+    return _IF.match(text) is not None
 
 
 def is_struck(text: str) -> bool:

@@ -18,6 +18,8 @@ from knowledge_rag.orchestrator.governing import (
     Governs,
     forbids,
     governs,
+    is_branch,
+    is_gone,
     is_precondition,
     is_struck,
     is_unwritten,
@@ -46,11 +48,6 @@ _FACT: Final = re.compile(
     re.IGNORECASE,
 )
 """A line that states a fact of the page: nothing to do."""
-_GONE: Final = r"(?:obsolete|deprecated|superseded|no longer (?:needed|used|necessary|valid)|not needed any ?more)"
-_ITEM_OBSOLETE: Final = re.compile(
-    rf"^\W*(?:\((?:{_GONE}|old|removed)[^)]*\)|{_GONE}\b[^:]{{0,60}}:)|\({_GONE}[^)]{{0,80}}\)|[.:;,–—-]\s*(?:this (?:step )?is )?{_GONE}\b[^.:;]{{0,40}}[\s.]*$",
-    re.IGNORECASE,
-)
 _COMMAND_ALONE: Final = re.compile(r"\s*`([^`\n]{2,})`[\s.]*\Z")
 _INLINE_COMMAND: Final = re.compile(r"`(?:\$ ?|\./|/)?[\w./-]+ [^`\n]+`|^\s*`[^`\n]{2,}`[\s.]*$")
 _FOLLOWS: Final = re.compile(
@@ -506,7 +503,10 @@ class _Collector:
             self._pending.append(Governing(text, kind, block.start, block.end))
         elif self._is_step(text, kind):
             self._add("", [Part(text)], block.start, block.end)
-        elif kind is Governs.NOTE:
+        elif kind is Governs.NOTE or (
+            # behind a step, a branch goes on from there; what warns or limits holds for all of the section
+            len(self._items) > self._first and is_branch(text) and not warns(text)
+        ):
             self._note(Governing(text, kind, block.start, block.end), is_last=not behind)
         else:
             self._warn(text, kind, block)
@@ -524,7 +524,8 @@ class _Collector:
             return False
         if self._prose:
             return bool(self._section.level) and not _MARKED.match(text)
-        return kind is Governs.NOTE and not forbids(text) and bool(_INLINE_COMMAND.search(text))
+        may_be = kind is Governs.NOTE or (kind is Governs.CONDITION and not warns(text))
+        return may_be and not forbids(text) and bool(_INLINE_COMMAND.search(text))
 
     def _take_quote(self, block: Block) -> None:
         text = _plain(self._outline, block)
@@ -745,7 +746,7 @@ def _never(said: str, parts: Sequence[Part]) -> Governs | None:
     first, _, rest = said.partition("\n")
     if is_struck(said) or (is_struck(first) and not rest.strip()):
         return Governs.OBSOLETE
-    if _ITEM_OBSOLETE.search(" ".join(said.split())) and not _has_items(said):
+    if is_gone(said) and not _has_items(said):
         return Governs.OBSOLETE
     if governs(first) is Governs.PROHIBITED:
         # what to do instead may stand behind the prohibition: then it is shown as it stands
