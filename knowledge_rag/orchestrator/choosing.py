@@ -122,7 +122,8 @@ class Place:
     Args:
         outline: its document.
         section: the section; the root stands for the page.
-        why: ``linked``, ``named`` or ``found``.
+        why: ``linked``, ``named``, ``page`` (the page is filed under the alert's name, the section fits best) or
+            ``found``.
         worth: retrieval and shared words, more is better.
     """
 
@@ -168,10 +169,32 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         by_page = (it for it in among if any(is_filed(it.outline, n) for n in wanted.names))
         for found in (by_heading, by_line, by_page):
             if first := next(found, None):
-                return replace(first, why=why)
+                return _narrowed(replace(first, why=why), wanted)
         if linked and among is linked:
             return replace(linked[0], why="linked")
     return ranked[0] if ranked else None
+
+
+def _narrowed(place: Place, wanted: Wanted) -> Place:
+    """Return the section that is meant where a page of several matters is filed under the alert's name.
+
+    The one whose heading's words are all in that name, the longest; without one, the page.
+    """
+    outline, top = place.outline, place.section
+    if top not in (outline.root, _top(outline)) or _is_one_procedure(outline, wanted):
+        return place
+    names = words_of(wanted.names)
+    headed = [
+        section
+        for section in outline.sections()
+        if section is not top
+        and section.kind not in (Kind.BACKGROUND, *NEVER)
+        and words_of([section.heading]) <= names
+        and asks_for_something(outline, section)
+    ]
+    if not headed:
+        return replace(place, why="page")
+    return replace(place, section=max(headed, key=lambda it: len(words_of([it.heading]))))
 
 
 def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:

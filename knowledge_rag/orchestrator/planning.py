@@ -81,7 +81,7 @@ class Block:
     Args:
         alert: its name in a group; ``""`` where there is one only.
         procedures: the one that was chosen, then what belongs to it; none if nothing is documented.
-        why: ``linked``, ``named`` or ``found``; ``""`` without procedures.
+        why: ``linked``, ``named``, ``page`` or ``found``, as of a place; ``""`` without procedures.
         reading: the closest sections, where there is no procedure.
         unknown: words of the incident that nothing found holds.
         looked_up: whether it was searched for.

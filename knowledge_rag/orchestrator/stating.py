@@ -200,8 +200,9 @@ def _without_withheld(item: Item) -> Iterator[tuple[int, int]]:
         yield start, item.end
 
 
-CONFIDENCE: Final = {"linked": 0.85, "named": 0.8}
-"""Confidence in what the alert links, and in what is filed under its name; a good score adds a tenth."""
+CONFIDENCE: Final = {"linked": 0.85, "named": 0.8, "page": 0.6}
+"""Confidence in what the alert links, in what is filed under its name, and in the best section of a page that is; a
+good score adds a tenth."""
 FOUND_MOST: Final = 0.75
 """Confidence in what search found at most: its score, or the share of the incident's words that it holds."""
 ENOUGH: Final = 0.45
@@ -227,6 +228,10 @@ def evidence_of(
         reasons.append("the alert links this procedure")
     elif "named" in whys:
         reasons.append("it is filed under the alert's name")
+    elif "page" in whys:
+        reasons.append(
+            "its page is filed under the alert's name, and no heading tells which section"
+        )
     doubts = dict.fromkeys(block.doubt for block in blocks if block.doubt)
     thin = any(block.why == "found" and _fit(block, incident) < ENOUGH for block in blocks)
     if thin:
@@ -239,7 +244,7 @@ def evidence_of(
     if unknown := dict.fromkeys(word for block in blocks for word in block.unknown):
         reasons.append(f"it never mentions {', '.join(unknown)}")
     missing = list(_missing(plan, sections, findings))
-    strong = bool(whys) and "found" not in whys and not missing
+    strong = bool(whys) and whys <= {"linked", "named"} and not missing
     reasons += doubts
     strength = Strength.THIN if thin or doubts else Strength.STRONG if strong else Strength.PARTIAL
     return Evidence(strength, (*reasons, *missing))

@@ -49,10 +49,10 @@ def http(
 
 
 def answering(*responses: bytes) -> Script:
-    """Answer each request on the connection with the next response, then the last one for ever."""
+    """Answer each request, on any connection, with the next response, then the last one for ever."""
+    queue = list(responses)
 
     def script(sock: socket.socket, server: RawServer) -> None:
-        queue = list(responses)
         while True:
             server.read_request(sock)
             sock.sendall(queue.pop(0) if len(queue) > 1 else queue[0])
