@@ -40,6 +40,7 @@ _METADATA: Final = (
     "incident_id",
     "owner",
     "last_reviewed",
+    "status",
     "tags",
     "alerts",
 )

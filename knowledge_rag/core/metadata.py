@@ -47,14 +47,22 @@ TAGS: Final = "tags"
 ALERTS: Final = "alerts"
 """Names of the alerts that a document is filed under: ``alerts`` or ``alert`` of its front matter."""
 
+STATUS: Final = "status"
+"""Whether a document still holds: ``status`` of its front matter, or what it says there in another way."""
+
 SECTION_SEPARATOR: Final = " > "
 """Joins a section path into one string, as it is stored and shown."""
 
-FRONT_MATTER_FIELDS: Final = ("service", "severity", "incident_id", "owner", "last_reviewed")
+FRONT_MATTER_FIELDS: Final = (
+    "service", "severity", "incident_id", "owner", "last_reviewed", STATUS,
+)  # fmt: skip
 """Front-matter scalars worth filtering on or showing; ``tags`` and ``alerts`` travel as lists."""
 
 LIST_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {TAGS: (TAGS,), ALERTS: (ALERTS, "alert")}
 """Metadata that are lists, each with the names that front matter has for it; one value is a list of one."""
+
+_GONE_FLAGS: Final = ("deprecated", "obsolete", "archived", "retired")
+_SUCCESSORS: Final = ("superseded_by", "superseded-by", "replaced_by", "replaced-by")
 
 MAX_METADATA_BYTES: Final = 1024
 """What S3 Vectors takes a chunk; more would fail the whole document."""
@@ -95,7 +103,7 @@ def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
         metadata[PAGE] = chunk.page
     front_matter = chunk.document.front_matter
     for name in (*FRONT_MATTER_FIELDS, SOURCE_URL):
-        value = front_matter.get(name)
+        value = _status(front_matter) if name == STATUS else front_matter.get(name)
         if value and isinstance(value, str):
             metadata[name] = value
     if tags := _listed(TAGS, front_matter):
@@ -105,6 +113,19 @@ def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
     if chunk.dates:
         metadata[DATES] = list(chunk.dates)
     return metadata
+
+
+def _status(front_matter: Mapping[str, str | list[str]]) -> str:
+    """Return a document's status: a successor that it names, a flag that it sets, else its own word."""
+    for key in _SUCCESSORS:
+        if value := front_matter.get(key):
+            return f"superseded by {value if isinstance(value, str) else ', '.join(value)}"
+    for key in _GONE_FLAGS:
+        value = front_matter.get(key, "")
+        if isinstance(value, str) and value.casefold() in ("true", "yes"):
+            return key
+    value = front_matter.get(STATUS, "")
+    return value if isinstance(value, str) else ""
 
 
 def metadata_bytes(metadata: Mapping[str, MetadataValue]) -> int:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int, str], None]
 """Called with how much is done, of how much, and the phase: reading, embedding or writing."""
 
-INDEX_VERSION: Final = "2"
+INDEX_VERSION: Final = "3"
 """Raised when the same chunk is stored otherwise than before: all documents are then made anew."""
 
 

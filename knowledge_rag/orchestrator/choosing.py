@@ -15,7 +15,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.orchestrator.governing import says_nothing
+from knowledge_rag.orchestrator.governing import Governs, says_nothing
 from knowledge_rag.orchestrator.headings import (
     ACTIONS,
     NEVER,
@@ -30,8 +30,8 @@ from knowledge_rag.orchestrator.outline import LABEL_LEVEL, Form
 from knowledge_rag.orchestrator.procedures import (
     action_lines,
     asks_for_something,
-    cautions_of,
     governed,
+    introduction_of,
     procedure_of,
     rules_of,
 )
@@ -58,6 +58,10 @@ _SUPERSEDED: Final = re.compile(
     re.IGNORECASE,
 )
 """How a page's title or first words say that it isn't used any more."""
+_GONE: Final = re.compile(
+    r"\b(?:superseded|outdated|obsolete|deprecated|archived|retired|withdrawn|replaced)\b",
+    re.IGNORECASE,
+)
 _OLD_FOLDERS: Final = frozenset(
     {"old", "archive", "archived", "obsolete", "deprecated", "historical", "legacy"}
 )
@@ -321,7 +325,9 @@ def same_name(written: str, name: str) -> bool:
 
 
 def is_superseded(outline: Outline) -> bool:
-    """Whether a page says in its first lines, or by its folder, that it isn't used any more."""
+    """Whether a page says in its front matter or first lines, or by its folder, that it isn't used any more."""
+    if _GONE.search(outline.status):
+        return True
     *folders, _ = outline.source_file.casefold().split("/")
     if _OLD_FOLDERS & set(folders):
         return True
@@ -460,11 +466,18 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
             found.append(procedure)
             given.append(section)
     if found and found[0].path == main.path:
-        warned = [it for above in main.above() for it in cautions_of(outline, above)]
-        warned += [rules_of(outline, it) for it in _rules_beside(main)]
-        items = tuple(governed(it, *warned) for it in found[0].items)
-        found[0] = replace(found[0], items=items)
+        found[0] = with_rules(outline, main, found[0])
     return found
+
+
+def with_rules(outline: Outline, section: Section, procedure: Procedure) -> Procedure:
+    """Return a section's procedure with what the sections around it say first, warn of and require."""
+    said = [it for above in section.above() for it in introduction_of(outline, above)]
+    rules = [it for it in said if it.kind is not Governs.NOTE]
+    rules += [rules_of(outline, it) for it in _rules_beside(section)]
+    first, *others = procedure.items
+    items = (governed(first, *said, *rules), *(governed(it, *rules) for it in others))
+    return replace(procedure, items=items)
 
 
 def _asks_for_part(wanted: Wanted, section: Section) -> bool:

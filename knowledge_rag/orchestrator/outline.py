@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 
 from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, TITLE
+from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, STATUS, TITLE
 from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label, kind_told
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ class Outline:
         root: the section of level 0, with all others below it.
         whole: whether every line is known that is not blank.
         service: that the page is about, as its front matter says.
+        status: whether it still holds, likewise.
     """
 
     source_file: str
@@ -176,6 +177,7 @@ class Outline:
     root: Section
     whole: bool
     service: str = ""
+    status: str = ""
 
     def sections(self) -> Iterator[Section]:
         """Yield all sections, the root first."""
@@ -226,6 +228,7 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
         root,
         whole,
         _text(metadata.get(SERVICE)),
+        _text(metadata.get(STATUS)),
     )
 
 

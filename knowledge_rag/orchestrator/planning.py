@@ -29,6 +29,7 @@ from knowledge_rag.orchestrator.choosing import (
     procedures_at,
     same_name,
     section_called,
+    with_rules,
 )
 from knowledge_rag.orchestrator.linked import anchored, followed
 from knowledge_rag.orchestrator.names import fold, stem
@@ -353,8 +354,8 @@ def _with_elsewhere(
         found = ((o, section) for o in known if (section := section_called(o, it.section)))
         place = next(found, None)
         more = procedure_of(*place, alert=alert) if place else None
-        if more is not None:
-            others.append(more)
+        if place and more:
+            others.append(with_rules(*place, more))
             continue
         left = NotShown(it.files[-1], 1, 1, Why.ELSEWHERE, it.section)
         first = replace(first, not_shown=(*first.not_shown, left))
@@ -441,6 +442,31 @@ _NAMED: Final = re.compile(r"(?<=[\w,;] )[A-Z][a-z]{2,}\w*|\b[A-Za-z]+[a-z][A-Z]
 """How a question names a thing: a capital within a sentence, or within a word."""
 
 
+_OF_THE_CALENDAR: Final = frozenset(
+    [
+        "Monday",
+        "Tuesday",
+        "Wednesday",
+        "Thursday",
+        "Friday",
+        "Saturday",
+        "Sunday",
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ]
+)
+
+
 def _unheard_of(text: str, asked: Sequence[Asked]) -> list[str]:
     """Return the names in a question that nothing that was found holds."""
     held = " ".join(
@@ -449,7 +475,8 @@ def _unheard_of(text: str, asked: Sequence[Asked]) -> list[str]:
         for result in it.outcome.results
         for text in (result.content, result.citation.source_file)
     ).casefold()
-    return [it[0] for it in _NAMED.finditer(text) if it[0].casefold() not in held]
+    names = (it[0] for it in _NAMED.finditer(text) if it[0] not in _OF_THE_CALENDAR)
+    return [it for it in names if it.casefold() not in held]
 
 
 def _unknown(member: Incident, results: Sequence[RetrievalResult]) -> tuple[str, ...]:

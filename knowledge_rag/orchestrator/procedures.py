@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 MAX_ITEMS: Final = 100
 """Items of one procedure that are shown; the sections behind them are named with their lines."""
 
+MAX_INTRODUCTION: Final = 8
+"""Lines of a page's own words above its first section up to which all of them come with a procedure of it."""
+
 _LIST_MARK: Final = re.compile(r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)])(?:[ \t]+|$)")
 _QUOTE_MARKS: Final = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _FACT: Final = re.compile(
@@ -267,18 +270,33 @@ def _kind_of(section: Section) -> Kind | None:
 
 def cautions_of(outline: Outline, section: Section) -> list[Governing]:
     """Return the paragraphs of a section's own text that warn, require or limit, each with the list it leads into."""
+    return [it for it in _own_words(outline, section) if it.kind is not Governs.NOTE]
+
+
+def introduction_of(outline: Outline, section: Section) -> list[Governing]:
+    """Return what a section says before its first subsection: all of it if it is short, else what warns or requires."""
+    said = _own_words(outline, section)
+    length = sum(it.end - it.start + 1 for it in said)
+    return [it for it in said if length <= MAX_INTRODUCTION or it.kind is not Governs.NOTE]
+
+
+def _own_words(outline: Outline, section: Section) -> list[Governing]:
     found = []
     for place, block in enumerate(section.blocks):
         text = _plain(outline, block)
         if block.form not in (Form.PARAGRAPH, Form.QUOTE) or says_nothing(text):
             continue
-        if not warns(text) and not is_precondition(text):
-            continue
-        kind = Governs.PRECONDITION if is_precondition(text) else Governs.CAUTION
+        kind = Governs.CAUTION if warns(text) else Governs.NOTE
+        if is_precondition(text):
+            kind = Governs.PRECONDITION
+        end = block.end
         behind = section.blocks[place + 1] if place + 1 < len(section.blocks) else None
-        end = behind.end if behind and behind.form is Form.LIST and _leads(text) else block.end
+        if kind is not Governs.NOTE and behind and behind.form is Form.LIST:
+            # "Before you begin" leads into the list below it without a colon, too
+            end = behind.end if _leads(text) or behind.start == block.end + 1 else end
         said = text if end == block.end else outline.text(block.start, end)
-        found.append(Governing(said, kind, block.start, end))
+        if kind is not Governs.NOTE or not _FACT.match(text):
+            found.append(Governing(said, kind, block.start, end))
     return found
 
 
@@ -523,7 +541,8 @@ class _Collector:
         if _FACT.match(text) or prohibits(text):
             return False
         if self._prose:
-            return bool(self._section.level) and not _MARKED.match(text)
+            is_part = self._section.level > 0 or not self._root.children  # no heading: notes
+            return is_part and not _MARKED.match(text)
         may_be = kind is Governs.NOTE or (kind is Governs.CONDITION and not warns(text))
         return may_be and not forbids(text) and bool(_INLINE_COMMAND.search(text))
 

@@ -89,7 +89,7 @@ def test_the_response_names_what_the_code_can_say():
 
 
 FULL = item(
-    service="rds", severity="critical", owner="sre", last_reviewed="2026-01-01", page=3.0,
+    service="rds", severity="critical", owner="sre", last_reviewed="2026-01-01", status="deprecated", page=3.0,
     dates=["2026-01-02", "2026-11-12"],
     incident_id="INC-1", tags=["a", "b"], alerts=["RDSDown"], source_url="https://example.com/x",
 )  # fmt: skip
