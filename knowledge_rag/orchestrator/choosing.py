@@ -7,6 +7,7 @@ incident's own words agree on best. Inside what is chosen nothing is chosen: see
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -15,7 +16,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.orchestrator.governing import Governs, says_nothing
+from knowledge_rag.orchestrator.governing import Governs, excluded_by, says_nothing
 from knowledge_rag.orchestrator.headings import (
     ACTIONS,
     NEVER,
@@ -185,13 +186,18 @@ def _narrowed(place: Place, wanted: Wanted) -> Place:
     The one whose heading's words are all in that name, the longest; without one, the page.
     """
     outline, top = place.outline, place.section
-    if top not in (outline.root, _top(outline)) or _is_one_procedure(outline, wanted):
+    others = (it for it in outline.sections() if it is not top)
+    is_page = all(top.holds(it) or it.holds(top) for it in others)
+    if not is_page or _is_one_procedure(outline, wanted):
+        return place
+    if _is_headed(top, wanted.names) or _is_filed_alone(outline, wanted):
         return place
     names = words_of(wanted.names)
     headed = [
         section
         for section in outline.sections()
-        if section is not top
+        if top.holds(section)
+        and section is not top
         and section.kind not in (Kind.BACKGROUND, *NEVER)
         and words_of([section.heading]) <= names
         and asks_for_something(outline, section)
@@ -281,13 +287,7 @@ def is_camel_case(text: str) -> bool:
     return _CAMEL_CASE.fullmatch(text) is not None
 
 
-def is_like_a_name(text: str) -> bool:
-    """Whether a text is written as an alert's name: one word made of three or more."""
-    return _LIKE_A_NAME.fullmatch(text) is not None
-
-
 _CAMEL_CASE: Final = re.compile(r"(?=(?:[^\s]*[a-z\d_-][A-Z]){2})[A-Z][\w()./-]{7,}")
-_LIKE_A_NAME: Final = re.compile(rf"{_CAMEL_CASE.pattern}|[a-z\d]+(?:[-_][a-z\d]+){{2,}}")
 
 
 def _is_listed(place: Place, name: str) -> bool:
@@ -305,6 +305,14 @@ def _is_listed(place: Place, name: str) -> bool:
             ):
                 return True
     return False
+
+
+def is_excluded(place: Place, wanted: Wanted) -> bool:
+    """Whether a page says before its steps that they aren't for what is asked about."""
+    around = (place.section, *place.section.above())
+    said = [it.text for above in around for it in introduction_of(place.outline, above)]
+    asked = words_of([wanted.text, wanted.labels])
+    return any(words_of([it]) & asked for text in said for it in excluded_by(text))
 
 
 def is_filed(outline: Outline, name: str) -> bool:
@@ -459,7 +467,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         return []
     found: list[Procedure] = []
     given: list[Section] = []
-    for section in (main, *_linked(outline, main), *_closing(main)):
+    for section in (main, *_resolving(main), *_linked(outline, main), *_closing(main)):
         if any(it.holds(section) for it in given):
             continue
         if procedure := procedure_of(outline, section, leave_out=given, alert=alert):
@@ -473,10 +481,10 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
 def with_rules(outline: Outline, section: Section, procedure: Procedure) -> Procedure:
     """Return a section's procedure with what the sections around it say first, warn of and require."""
     said = [it for above in section.above() for it in introduction_of(outline, above)]
+    said += [rules_of(outline, it) for it in _rules_beside(section)]
     rules = [it for it in said if it.kind is not Governs.NOTE]
-    rules += [rules_of(outline, it) for it in _rules_beside(section)]
     first, *others = procedure.items
-    items = (governed(first, *said, *rules), *(governed(it, *rules) for it in others))
+    items = (governed(first, *said), *(governed(it, *rules) for it in others))
     return replace(procedure, items=items)
 
 
@@ -529,6 +537,11 @@ def _top(outline: Outline) -> Section:
     return top
 
 
+def _is_filed_alone(outline: Outline, wanted: Wanted) -> bool:
+    """Whether a page is filed under the alert's name and no other."""
+    return any(is_filed(outline, name) for name in wanted.names) and len(outline.alerts) <= 1
+
+
 def _is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
     """Whether a page is one procedure.
 
@@ -537,7 +550,7 @@ def _is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
     """
     if not outline.whole:
         return False
-    if any(is_filed(outline, name) for name in wanted.names) and len(outline.alerts) <= 1:
+    if _is_filed_alone(outline, wanted):
         return action_lines(outline, outline.root) <= MAX_PAGE
     top = _top(outline)
     parts = [it for it in top.children if it.level != LABEL_LEVEL]
@@ -554,6 +567,14 @@ def _is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
 
 MIN_KINDS: Final = 2
 """Headings such as "Diagnosis" and "Mitigation" by which a page is about one matter."""
+
+
+def _resolving(main: Section) -> Iterator[Section]:
+    """Yield the sections right behind a diagnosis that resolve what it finds."""
+    if main.kind is Kind.DIAGNOSIS and main.parent:
+        beside = main.parent.children
+        behind = itertools.islice(beside, beside.index(main) + 1, None)
+        yield from itertools.takewhile(lambda it: it.kind is Kind.RESOLUTION, behind)
 
 
 def _closing(main: Section) -> Iterator[Section]:

@@ -113,7 +113,7 @@ _GONE_BEHIND: Final = re.compile(
 _WENT_WRONG: Final = re.compile(
     r"\b(?:used to (?:be|do|run)|old advice|was wrong|were wrong|(?:that|which) made (?:it|things) worse|did not (?:help|work)|kept for (?:the )?(?:audit|history|reference)|tried,? without success|for the record|we don[’']t do this|we no longer (?:do|use|run)\b"
     r"|used to be the fix|veraltet|überholt|obsolète|périmée?|obsoleto)\b|已废弃|已弃用|过时"
-    r"|:\s*wrong\b",
+    r"|:\s*wrong\b\W*$",
     re.IGNORECASE,
 )
 _OLD_STEPS: Final = re.compile(
@@ -134,7 +134,7 @@ _CONDITION: Final = re.compile(
     re.IGNORECASE,
 )
 _CAUTION: Final = re.compile(
-    r"\b(?:never|do not|don[’']?t|must(?:\s*n[o’']t)?|only copy|source of truth|warning|caution|danger(?:ous)?|careful(?:ly)?|beware|irreversibl[ey]"
+    r"\b(?:never|do not|don[’']?t|must(?:\s*n[o’']t)?|only copy|source of truth|warning|caution|danger(?:ous)?|careful(?:ly)?|beware|irreversibl[ey]|avoid"
     r"|can(?:no|[’'])t be undone|cannot be (?:undone|restored)|data loss|(?:is|are|be|been) lost|lose (?:data|all)|destructive|important|attention|ask first"
     r"|please check|\bcall the\b|can[’']t take|untested|not (?:been )?tested|at your own risk|before (?:you|anything|doing|running|restarting|any)|without (?:asking|approval)|approval|sev ?1|"
     r"forbid|forbidden|call .{0,40}first|do nothing|no hurry|afterwards|note the order)\b|⚠|:warning:",
@@ -161,7 +161,7 @@ _UNWRITTEN: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LINK_ALONE: Final = re.compile(
-    r"^[\s>*_]*(?:!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+|\[(?!\^)[^\]\n]*\]:\s*\S+.*|\[toc\]|-+)[\s*_|]*$",
+    r"^[\s>*_]*(?:!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+|\[(?!\^)[^\]\n]*\]:\s*\S+.*|\[toc\]|(?:table of )?contents|-+)[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -218,6 +218,17 @@ def warns(text: str) -> bool:
 def is_precondition(text: str) -> bool:
     """Whether a paragraph of a page's introduction holds for all that the page says to do."""
     return _BEFORE_ALL.search(text) is not None or _SCOPE.search(text) is not None
+
+
+_NOT_FOR: Final = re.compile(
+    r"\b(?:never|not)\s+(?:(?:valid|meant|used|to be used|suitable|intended)\s+)?(?:for|on|in)\s+(?P<what>[\w-]+(?:(?:,| or| and|, or|/)? ?[\w-]+){0,3})",
+    re.IGNORECASE,
+)
+
+
+def excluded_by(text: str) -> list[str]:
+    """Return for what words say that they don't hold: "Only for the sandbox. Never on production or training."."""
+    return [it["what"] for it in _NOT_FOR.finditer(text)]
 
 
 def prohibits(text: str) -> bool:

@@ -39,6 +39,7 @@ _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
 _HASH: Final = re.compile(r"^([ \t]*)#")
 _HTML_HEADING: Final = re.compile(r"^\s*<h([1-6])[^>]*>(.*?)</h\1>\s*$", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]{0,200}>")
+_ENDS: Final = re.compile(r"[.:;,!?`|]\s*$|^$")
 _CODE_OR_COMMENT: Final = re.compile(r"`+|<!---?>|<!--|-->")
 _ANCHOR: Final = re.compile(r"\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
 
@@ -274,10 +275,22 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
             ):
                 current.blocks.append(_block(tokens[position:behind], start, end, first, lines))
         position = behind
+    _entitle(root, lines)
     title = next(iter(root.children), None)
     if title and not any(it.level <= title.level for it in root.children[1:]):
         title.kind = Kind.OTHER
     return root
+
+
+def _entitle(root: Section, lines: Mapping[int, str]) -> None:
+    """Make the first line of a page without headings its heading, if it stands alone and is no sentence."""
+    if root.children or len(root.blocks) < 2:
+        return
+    first, *others = root.blocks
+    words = plain_words(lines.get(first.start, ""))
+    if first.form is Form.PARAGRAPH and first.start == first.end and not _ENDS.search(words):
+        title = Section(1, words, first.start, root, heading_end=first.end, blocks=others)
+        root.children, root.blocks = [title], []
 
 
 def _without_comments(text: str, *, html: bool) -> str:

@@ -21,7 +21,7 @@ from knowledge_rag.orchestrator.choosing import (
     Evidence,
     Wanted,
     is_camel_case,
-    is_like_a_name,
+    is_excluded,
     is_of_another,
     is_torn_between,
     links_out,
@@ -72,7 +72,7 @@ class Floors:
 
 
 NAME_SHARE: Final = 0.75
-"""Share of the words of an alert's name that a place must hold which isn't filed under it."""
+"""Share of the words of an alert's name a place must hold which isn't filed under it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,9 +267,12 @@ def _is_named(result: RetrievalResult, names: Sequence[str]) -> bool:
 def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     """Return what an incident asks for."""
     text = " ".join(filter(None, (member.title, member.description, *member.signals)))
-    # in words, only what is written as alerts are counts: "auto-deploy" may be anything
-    like = is_like_a_name if member.alert_name else is_camel_case
-    more = filter(like, member.names) if " " in member.alert_name or not member.alert_name else ()
+    # in words, only what is written as alerts are counts: "auto-deploy" and "pubsub-rails" may be anything
+    more = (
+        filter(is_camel_case, member.names)
+        if " " in member.alert_name or not member.alert_name
+        else ()
+    )
     names = tuple(dict.fromkeys(filter(None, (member.alert_name, *more))))
     links = anchored(followed(results, member.links))
     labels = " ".join((*member.labels.values(), member.service, member.severity))
@@ -371,17 +374,18 @@ def _is_about(
 ) -> bool:
     """Whether what was found is about the incident.
 
-    What is linked, or filed under the alert's name, is. Else a question must not name what nothing found
-    holds; and an alert's section must not be filed under another alert, and hold NAME_SHARE of the words of
-    the alert's name or be as close to it as ``Floors.sure``. Where the scale of the scores is known, one is
-    needed; elsewhere a question must share a word at least.
+    What is linked, or filed under the alert's name, is. Else its page must not say that it isn't for that, and
+    a question must not name what nothing found holds, nor an alert's section be filed under another alert.
+    Then a question's page must be as close to it as ``Floors.question``; an alert's section as close as
+    ``Floors.alert`` and hold NAME_SHARE of the words of its name, or as close as ``Floors.sure``. Where the
+    scores' scale isn't known, words alone decide.
     """
     if place.why != "found":
         return True
+    if is_excluded(place, wanted) or (not wanted.is_alert and _unheard_of(wanted.text, asked)):
+        return False
     score = _score(place, asked)
     if not wanted.is_alert:
-        if _unheard_of(wanted.text, asked):
-            return False
         shares = words_of([wanted.text]) & _words_held(place, procedures)
         return score >= floors.question if floors else bool(shares)
     if is_of_another(place, wanted.names):
@@ -404,6 +408,8 @@ def _doubt(place: Place, procedures: Sequence[Procedure], member: Incident, want
     service, its = member.service, place.outline.service
     if its and service and not (fold(its) in fold(service) or fold(service) in fold(its)):
         return f"the page is about {its}, and the alert says {service}"
+    if is_excluded(place, wanted):
+        return "the page says that it isn't for what is asked"
     if place.why != "found":
         return ""
     lines = place.outline.lines

@@ -517,13 +517,14 @@ class _Collector:
                 parts += self._code(code.start, code.end)
             self._add("", parts, block.start, commands[-1].end)
             return 1 + len(commands)
-        if following in (Form.LIST, Form.TABLE):
+        goes_on = len(self._items) > self._first and is_branch(text) and not _leads(text)
+        if following in (Form.LIST, Form.TABLE) and not (goes_on and _INLINE_COMMAND.search(text)):
             self._pending.append(Governing(text, kind, block.start, block.end))
         elif self._is_step(text, kind):
             self._add("", [Part(text)], block.start, block.end)
         elif kind is Governs.NOTE or (
             # behind a step, a branch goes on from there; what warns or limits holds for all of the section
-            len(self._items) > self._first and is_branch(text) and not warns(text)
+            goes_on and not warns(text)
         ):
             self._note(Governing(text, kind, block.start, block.end), is_last=not behind)
         else:

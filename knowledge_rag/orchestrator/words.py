@@ -25,6 +25,19 @@ _COMMON: Final = frozenset({
     "some", "than", "that", "the", "their", "them", "there", "they", "this", "though", "time",
     "to", "under", "up", "was", "we", "were", "what", "when", "where", "which", "while", "who",
     "why", "will", "with", "you", "threshold", "crossed", "critical", "warning",
+    "again", "ago", "already", "always", "another", "anybody", "anyone", "anything", "away", "back", "bad", "best",
+    "break", "breaks", "broke", "broken", "came", "come", "comes", "could", "day", "days", "during", "even", "ever",
+    "every", "everybody", "everyone", "everything", "everywhere", "few", "find", "fix", "found", "get", "gets",
+    "getting", "give", "gives", "go", "goes", "going", "gone", "got", "happen", "happened", "happening", "happens",
+    "he", "help", "her", "here", "him", "his", "hour", "hours", "just", "keep", "keeps", "kept", "like", "ll", "long",
+    "look", "looks", "lot", "made", "make", "makes", "may", "maybe", "me", "might", "month", "most", "much", "must",
+    "my", "need", "needs", "never", "new", "next", "night", "nobody", "nothing", "now", "often", "onto", "other",
+    "others", "ought", "please", "put", "puts", "quickly", "re", "really", "right", "said", "same", "say", "see",
+    "seem", "seen", "several", "she", "should", "show", "shows", "somebody", "someone", "something", "sometimes",
+    "still", "such", "suddenly", "take", "takes", "tell", "then", "these", "thing", "things", "those", "today",
+    "tonight", "too", "try", "trying", "until", "us", "use", "used", "using", "ve", "very", "wait", "waiting", "want",
+    "wants", "way", "week", "weeks", "went", "whole", "whom", "without", "work", "working", "works", "would", "wrong",
+    "yesterday", "yet",
 })  # fmt: skip
 """Words that any incident may be told in."""
 

@@ -61,7 +61,9 @@ def case(cli, tmp_path):
 def test_the_example_answer_passes(case, tmp_path):
     ran = case(EXAMPLE, "--corpus", tmp_path / "docs", "--strict")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("".join(f"| {line}".rstrip() + "\n" for line in EXAMPLE.rstrip("\n").split("\n")))
+    assert ran.out.startswith(
+        "".join(f"| {line}".rstrip() + "\n" for line in EXAMPLE.rstrip("\n").split("\n"))
+    )
     assert ran.out.endswith(
         "Verified: 4 of 4 references resolved, 4 of 4 cited claims backed, 0 errors, 0 warnings.\n"
     )

@@ -138,6 +138,18 @@ class TestByName:
     def test_names_are_one_if_their_letters_and_digits_are(self, written, name, same):
         assert same_name(written, name) is same
 
+    def test_a_page_that_lists_its_alerts_gives_the_section_that_the_name_holds(self):
+        text = (
+            "# Lab\n\nAlerts: `LabAnalyzerOffline`, `LabResultsHeld`, `LabDiskFull`.\n\n"
+            "## Analyzer offline\n\n- Open the port.\n\n## Results held\n\n- Release them.\n\n## Space\n\n- Add a disk.\n"
+        )
+        given = advised(alert("LabResultsHeld"), {MAIL: text})
+        assert actions(given) == ["Release them."]
+        assert given.evidence.strength is Strength.STRONG
+        other = advised(alert("LabDiskFull"), {MAIL: text})
+        assert actions(other) == ["Open the port.", "Release them.", "Add a disk."]
+        assert other.evidence.strength is Strength.PARTIAL
+
 
 class TestNumbers:
     @pytest.mark.parametrize(
@@ -180,6 +192,24 @@ class TestOthers:
         assert advised(alert("MailFull"), {name: text}).guidance == ()
         given = advised(alert("MailFull"), {name: text, DISK: "# Mail is full\n\n- Drain it.\n"})
         assert actions(given) == ["Drain it."]
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "status: Deprecated",
+            "deprecated: true",
+            "superseded_by: runbooks/new.md",
+            "archived: yes",
+        ],
+    )
+    def test_a_page_whose_front_matter_says_so_never_gives_steps(self, said):
+        text = f"---\ntitle: Mail full\n{said}\n---\n# Mail full\n\n- Drain it.\n"
+        assert is_superseded(outlined(text, MAIL))
+        assert advised(question("mail is full"), {MAIL: text}).status is Status.NO_MATCH
+
+    @pytest.mark.parametrize("said", ["status: active", "deprecated: false", "status: [a, b]"])
+    def test_any_other_status_holds(self, said):
+        assert not is_superseded(outlined(f"---\n{said}\n---\n# Mail full\n\n- Drain it.\n", MAIL))
 
     @pytest.mark.parametrize(
         "text",
@@ -279,6 +309,36 @@ class TestHowMuchOfThePage:
             for step in given.guidance
         ]
         assert told == [["**Warning**: never drop the queue.", "You need the admin role."]] * 2
+        notes = [guard.text for guard in given.guidance[0].guards if guard.kind is Governs.NOTE]
+        assert "Mail is nice." in notes
+        assert not any("Mail is nice." in it.text for it in given.guidance[1].guards)
+
+    def test_of_a_long_introduction_only_what_warns_comes_with_a_section(self):
+        long = "\n".join(f"Mail was made in {year}." for year in range(1990, 2000))
+        text = f"# Mail\n\n{long}\n\nNever drop the queue.\n\n## Queue grows\n\n- Drain it.\n\n## Disk\n\n- Add one.\n"
+        (step,) = advised(question("the queue grows"), {MAIL: text}).guidance
+        assert [it.text for it in step.guards if "Mail" in it.text] == []
+        assert "Never drop the queue." in {it.text for it in step.guards}
+
+    def test_before_you_begin_leads_into_its_list_without_a_colon(self):
+        text = (
+            "# Mail\n\nBefore you begin\n- `export KEY=x`\n- never work as root\n\n## Queue grows\n\n- Drain it.\n\n"
+            "## Disk\n\n- Add one.\n"
+        )
+        (step,) = advised(question("the queue grows"), {MAIL: text}).guidance
+        assert any(
+            "export KEY=x" in it.text and "never work as root" in it.text for it in step.guards
+        )
+
+    def test_a_diagnosis_brings_what_resolves_it_right_behind(self):
+        text = page(
+            ("Why does mail break?", "It is old."),
+            ("Identifying the damage", "- Run `mail fsck`."),
+            ("Kinds of damage and how to fix them", "- Put the letter back."),
+            ("Moving house", "- Pack."),
+        )
+        given = advised(question("mail fsck tells of damage"), {MAIL: text})
+        assert actions(given) == ["Run `mail fsck`.", "Put the letter back."]
 
     def test_the_verification_beside_it_comes_along(self):
         text = page(

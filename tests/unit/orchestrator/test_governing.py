@@ -3,7 +3,9 @@
 import pytest
 
 from knowledge_rag.orchestrator.governing import (
+    NEVER,
     Governs,
+    excluded_by,
     governs,
     is_precondition,
     is_struck,
@@ -37,6 +39,60 @@ from knowledge_rag.orchestrator.governing import (
 )
 def test_a_prohibition_prohibits(text):
     assert governs(text) is Governs.PROHIBITED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Verify that the slot is indeed not needed any more.",
+        "1. Verify the project no longer exists:",
+        "Deleting no longer needed data is the fastest and the cheapest solution.",
+        "Remove deprecated images:",
+        "If the block is deprecated you can remove it.",
+        "In order to avoid those errors, you must create all roles:",
+        "In order to avoid applying bad changes, a targeted apply can be performed via:",
+        "Under normal circumstances, we do not expect any snapshot failures",
+        "You don't need to restart it.",
+        "Prune to 7 days, with the yes of the lead. Less than that is not allowed by the policy.",
+        "`queue trim --older-than 7d`. Trimming the audit queue is not allowed.",
+        "Look for ❌ in the output",
+        "Delete the pods that are over a day old (younger ones are not allowed).",
+        "Prints but can't be scanned: wrong label stock. Change the roll.",
+    ],
+)
+def test_what_a_sentence_does_not_say_of_itself_forbids_nothing(text):
+    assert governs(text) not in NEVER
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Obsolete, kept for history:",
+        "This procedure is no longer valid. Use the new one:",
+        'The steps of the old page "Reset" (`cli reset`, then a restart of all that is there) are superseded.',
+        "Old way (obsolete)",
+        "Deprecated since v3: restart twice",
+        "Restart the worker (no longer needed since v3)",
+        "Since v3 this is not needed any more",
+        "Restarting it used to be the fix",
+        "We restarted the cache, which made it worse.",
+        "We no longer do this:",
+    ],
+)
+def test_what_says_of_itself_that_it_is_gone_is_obsolete(text):
+    assert governs(text) is Governs.OBSOLETE
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("Only for the sandbox. Never on production or training.", ["production or training"]),
+        ("Not meant for staging", ["staging"]),
+        ("Run it on staging", []),
+    ],
+)
+def test_for_what_words_do_not_hold(text, what):
+    assert excluded_by(text) == what
 
 
 @pytest.mark.parametrize(

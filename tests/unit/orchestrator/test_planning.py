@@ -150,13 +150,23 @@ class TestNearMisses:
         missed = advised(alert("RedisQueueReplicaBroken", title="queue of mail"), {MAIL: text})
         assert missed.status is Status.NO_MATCH
 
+    def test_a_page_that_says_it_is_not_for_it_gives_no_steps(self):
+        text = "# Refresh\n\nOnly for the sandbox. Never on production or training.\n\n## Disk full\n\n- Drop the audit.\n\n## Slow\n\n- Wait.\n"
+        given = advised(question("disk full in the training system"), {MAIL: text})
+        assert given.status is Status.NO_MATCH
+        assert advised(question("disk full in the sandbox"), {MAIL: text}).guidance
+
+    def test_a_weekday_is_no_name_of_a_thing(self):
+        text = "# Backup\n\n## Vault is full\n\n- Prune the vault.\n\n## Slow\n\n- Wait.\n"
+        assert advised(question("vault is full, backup of Monday failed"), {MAIL: text}).guidance
+
     def test_the_words_that_nothing_holds_are_named(self):
         text = "# Queue\n\nIt is here.\n\n## Queue of mail\n\n- Drain the queue.\n"
         given = advised(Incident(alert_name="Redis replica of queue broken"), {MAIL: text})
         assert given.status is Status.NO_MATCH
-        assert given.unknown == ("Redis", "replica", "broken")
+        assert given.unknown == ("Redis", "replica")
         assert given.reasoning == (
-            f"The closest page is {MAIL}, and nothing found mentions Redis, replica and broken."
+            f"The closest page is {MAIL}, and nothing found mentions Redis and replica."
         )
 
     def test_a_question_about_a_thing_that_nothing_mentions_gets_no_steps(self):

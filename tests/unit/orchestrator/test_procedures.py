@@ -455,3 +455,35 @@ def test_nothing_of_a_section_is_lost_and_nothing_is_added(section):
     starts = [item.start for item in procedure.items]
     assert starts == sorted(starts)
     assert procedure.is_complete
+
+
+class TestBranches:
+    """A paragraph behind a step that says what to do in one case."""
+
+    def test_goes_on_from_the_step_before_it(self):
+        text = "# Join\n\n1. Stop it.\n2. Join mq-1.\n\nIf mq-1 is the broken one, join mq-2 instead.\n"
+        first, second = procedure_in(text).items
+        assert {it.kind for it in first.governing} == {Governs.NOTE}
+        (branch,) = second.governing
+        assert (branch.kind, branch.after) == (Governs.CONDITION, True)
+
+    def test_with_a_command_is_a_step_in_its_place(self):
+        text = "# Full\n\n1. Stop it.\n\nWhen it is below 75 % again: `ceph osd set-full-ratio 0.95`\n\n2. Go on.\n"
+        assert [it.text for it in procedure_in(text).items][1].startswith("When it is below")
+
+    def test_before_the_steps_holds_for_all_of_them(self):
+        text = (
+            "# Join\n\nIf two nodes are down, this is how.\n\nCall Ann.\n\n1. Stop it.\n2. Join.\n"
+        )
+        items = procedure_in(text).items
+        assert all(any(it.kind is Governs.CONDITION for it in item.governing) for item in items)
+
+
+def test_notes_without_headings_are_steps_under_their_first_line():
+    text = "printers, my notes (tom)\n\nPrints nothing: ask for the number.\n\nBlank page: hold FEED.\n"
+    procedure = procedure_in(text)
+    assert [it.text for it in procedure.items] == [
+        "Prints nothing: ask for the number.",
+        "Blank page: hold FEED.",
+    ]
+    assert procedure.items[0].path == ("printers, my notes (tom)",)
