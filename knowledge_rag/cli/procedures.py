@@ -289,7 +289,7 @@ class _Procedure:
             style = "dim" if is_background else ""
             yield from self._laid_out(text, [(indent, "")], indent, style)
             return
-        if guard.kind is Governs.CAUTION:
+        if guard.kind in (Governs.CAUTION, Governs.PROHIBITED):
             text = _OWN_LABEL.sub("", text, count=1)
         never = guard.kind in NEVER
         hanging = " " * (len(label) if len(label) <= _MAX_HANGING else len(INDENT) * 2)

@@ -104,14 +104,16 @@ def near_miss(closest: str, unknown: tuple[str, ...], *, unread: bool = False) -
     >>> near_miss("runbooks/postgres.md", ("MongoDB",))
     'The closest page is runbooks/postgres.md, and nothing found mentions MongoDB.'
     >>> near_miss("runbooks/postgres.md", ())
-    'The closest page is runbooks/postgres.md, and it is about something else.'
+    'The closest page is runbooks/postgres.md, and search is not sure that it is about this.'
     """
     if not closest:
         return "Nothing that was found says what to do."
     if unread:
         return f"The closest page, {closest}, is about it, and no steps could be read from it."
     missing = (
-        f"nothing found mentions {listed([*unknown])}" if unknown else "it is about something else"
+        f"nothing found mentions {listed([*unknown])}"
+        if unknown
+        else "search is not sure that it is about this"
     )
     return f"The closest page is {closest}, and {missing}."
 
