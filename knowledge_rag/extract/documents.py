@@ -155,9 +155,10 @@ def _web_page(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
 
 
 def _pdf(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
-    from knowledge_rag.extract.pdf import read_pdf  # noqa: PLC0415 - loaded where there is one
+    # loaded where there is one
+    from knowledge_rag.extract.confined import read_pdf_confined  # noqa: PLC0415
 
-    read = read_pdf(source_file, data)
+    read = read_pdf_confined(source_file, data)
     lines: list[str] = []
     pages = []
     for number, text in enumerate(read.pages, start=1):
