@@ -55,8 +55,8 @@ def ingest(
 ) -> None:
     """Bring a knowledge base up to date with a folder.
 
-    Unchanged files cost nothing, files that are gone disappear, and a run that fails leaves the
-    knowledge base as it was. Exits 1 if a file or a page could not be read. Names what lint finds,
+    Unchanged files cost nothing, and files that are gone disappear. A run that stops keeps the
+    documents that are done, and the next one goes on from there. Exits 1 if a file or a page could not be read. Names what lint finds,
     which changes neither what is ingested nor the exit code.
     """
     from knowledge_rag.cli.knowledge_bases import ingest_folder
@@ -67,7 +67,14 @@ def ingest(
     path = kb or LocalSettings.from_environment().default_knowledge_base
     pages = fetched(folder, urls, delay, private=allow_private)
     failed = tell_failures(pages)  # at once: without them there may be nothing to ingest
-    report = ingest_folder(folder, path, IngestSettings(date_order=date_order))
+    try:
+        report = ingest_folder(folder, path, IngestSettings(date_order=date_order))
+    except KeyboardInterrupt:
+        tell(
+            "stopped",
+            f"documents that are done stay in {path}; the same command goes on from there",
+        )
+        raise
     if json:
         web = {"pages": [page.to_dict() for page in pages]} if urls else {}
         print_json(as_json(report, path) | web)

@@ -13,6 +13,7 @@ from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, Unusable
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.settings import LocalSettings
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,6 +105,10 @@ def opened(kb_path: Path | None) -> Iterator[KnowledgeBase]:
     """Open a knowledge base for searching."""
     path = chosen(kb_path)
     with KnowledgeBase(path, MiniLm(LocalSettings.from_environment())) as knowledge_base:
+        if left := knowledge_base.unfinished:
+            missing = counted(left, "document")
+            told = f"an ingest of {path} stopped with {missing} to go: run it again, or answers miss them"
+            err().print(told, style="yellow", soft_wrap=True)
         yield knowledge_base
 
 

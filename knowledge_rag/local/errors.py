@@ -6,7 +6,7 @@
     ├── UnusableCorpus            the folder to ingest is missing, no folder, or holds no documents
     ├── UnusableKnowledgeBase     the file is missing, no knowledge base, of another version, damaged
     ├── KnowledgeBaseBusy         another ingest holds it
-    ├── IngestFailed              could not be written (full disk, no permission); nothing changed
+    ├── IngestFailed              could not be written (full disk, no permission)
     ├── ModelUnavailable          the embedding model can't be had; says what is missing
     ├── NotInstalled              what a command needs comes with an extra that is missing
     └── ServerFailed              the wire server could not start (port taken)
@@ -38,7 +38,7 @@ class KnowledgeBaseBusy(KnowledgeRagError):  # noqa: N818
 
 
 class IngestFailed(KnowledgeRagError):  # noqa: N818
-    """An ingest that could not be written; the knowledge base is as it was before."""
+    """An ingest that could not be written; it is as the last commit left it."""
 
 
 class ModelUnavailable(KnowledgeRagError):  # noqa: N818

@@ -23,7 +23,7 @@ from knowledge_rag.local.corpus import MAX_FILE_BYTES, find_documents, read_besi
 from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.local.keywords import KEYWORDS_VERSION
 from knowledge_rag.local.prepared import VectorSource, joined, prepare
-from knowledge_rag.local.store import ingest_transaction
+from knowledge_rag.local.store import commit_batch, ingest_transaction
 from knowledge_rag.local.tables import Tables
 
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int, str], None]
 """Called with how much is done, of how much, and the phase: reading, embedding or writing."""
+
+BATCH_CHUNKS: Final = 512
+"""Chunks after which what is done is committed; some ten seconds of embedding."""
+BATCH_SHARE: Final = 0.1
+"""Of the chunks that are stored already, how many a batch has at least."""
 
 INDEX_VERSION: Final = "3"
 """Raised when the same chunk is stored otherwise than before: all documents are then made anew."""
@@ -120,11 +125,15 @@ def ingest(
 ) -> IngestReport:
     """Bring a knowledge base up to date with a folder; make it if it does not exist.
 
+    What is done is committed batch by batch, a document whole or not at all. A run that stops keeps what it
+    has committed, and on Ctrl-C all documents that are embedded; the next run goes on from there. Documents
+    that are gone from the folder disappear at the end. Where the embedding model has changed, it is one commit.
+
     Raises:
         UnusableCorpus: the folder is missing, no folder, or holds nothing that can be read.
         UnusableKnowledgeBase: the file is something else, or of another version.
         KnowledgeBaseBusy: another ingest is writing it.
-        IngestFailed: it could not be written; it is as it was.
+        IngestFailed: it could not be written; it is as it was after the last batch.
         ModelUnavailable: the embedding model can't be had.
     """
     started = time.perf_counter()
@@ -149,6 +158,7 @@ class _Run:
         settings: IngestSettings,
         progress: Progress,
     ) -> None:
+        self._connection = connection
         self._tables = Tables(connection)
         self._embedder = embedder
         self._settings = settings
@@ -158,32 +168,83 @@ class _Run:
         self._skipped: list[UnreadableDocument] = []
         self._lint: list[Finding] = []
         self._fresh: list[PreparedDocument] = []
+        self._stored: dict[str, tuple[str, ...]] = {}  # warnings, by document
         self._kept: dict[str, KnownDocument] = {}
         self._vectors = VectorSource(embedder)
-        self._chunks = 0
+        self._chunks = self._tables.count_chunks()
+        self._is_writing = False
 
     def carry_out(self, files: Sequence[CorpusFile]) -> None:
-        for done, file in enumerate(files):
-            self._progress(done, len(files), "reading")
-            self._read(file)
-        self._progress(len(files), len(files), "reading")
-        if len(self._skipped) == len(files):
-            raise UnusableCorpus(f"none of {len(files)} documents can be read: {self._skipped[0]}")
-        stale = [known for name, known in self._known.items() if name not in self._kept]
+        names = {file.source_file for file in files}
         if self._same_model:
-            sound = [known for known in stale if known.sound]
-            self._vectors.offer(self._tables.vectors_of(sound))
+            gone = (it for name, it in self._known.items() if name not in names and it.sound)
+            self._vectors.offer(self._tables.vectors_of(tuple(gone)))
+        try:
+            for done, file in enumerate(files):
+                self._progress(done, len(files), "reading")
+                self._read(file)
+                if self._is_batch():
+                    self._store(left=len(files) - done - 1)
+                    commit_batch(self._connection)
+            self._progress(len(files), len(files), "reading")
+            if len(self._skipped) == len(files):
+                reason = self._skipped[0]
+                raise UnusableCorpus(f"none of {len(files)} documents can be read: {reason}")
+            self._store(left=0)
+        except (KeyboardInterrupt, SystemExit):
+            done = len(self._kept) + len(self._stored) + len(self._skipped)
+            self._keep_what_is_done(len(files) - done)
+            raise
+
+    def _is_batch(self) -> bool:
+        """Whether enough is read to be committed: each commit takes time that grows with what is stored."""
+        pending = sum(len(document.chunks) for document in self._fresh)
+        # vectors of two models can't stand side by side: then it is all or nothing
+        may_be = self._same_model or not self._known
+        return may_be and pending >= max(BATCH_CHUNKS, BATCH_SHARE * self._chunks)
+
+    def _store(self, left: int) -> None:
+        """Embed and write what was read; at the end, delete what is gone."""
+        fresh = {document.source_file for document in self._fresh}
+        stale = [
+            known
+            for name, known in self._known.items()
+            if name in fresh or (not left and name not in self._kept and name not in self._stored)
+        ]
+        if self._same_model:
+            self._vectors.offer(self._tables.vectors_of([it for it in stale if it.sound]))
         self._embed()
-        if stale or self._fresh or not self._same_model or not self._tables.has_words():
+        self._write(stale, left)
+
+    def _write(self, stale: Sequence[KnownDocument], left: int) -> None:
+        is_changed = stale or self._fresh or not (self._same_model and self._tables.has_words())
+        if is_changed or self._tables.unfinished() != left:
+            self._is_writing = True
             self._progress(0, 1, "writing")
-            self._tables.replace(stale, self._fresh, self._embedder.fingerprint)
+            if is_changed:
+                self._tables.replace(stale, self._fresh, self._embedder.fingerprint)
+            self._tables.note_unfinished(left)
             self._progress(1, 1, "writing")
+            self._is_writing = False
+        self._stored |= {document.source_file: document.warnings for document in self._fresh}
+        self._fresh.clear()
         self._chunks = self._tables.count_chunks()
 
+    def _keep_what_is_done(self, left: int) -> None:
+        """Commit the documents that are embedded; whoever stops an ingest loses at most one document's work."""
+        if self._is_writing or not (self._same_model or not self._known):
+            return  # half a batch is written, or vectors of another model are: nothing of it counts
+        self._fresh = [it for it in self._fresh if all(chunk.vector for chunk in it.chunks)]
+        done = {document.source_file for document in self._fresh}
+        if done or self._stored:
+            stale = [known for name, known in self._known.items() if name in done]
+            self._write(stale, left - len(done))
+            commit_batch(self._connection)
+
     def report(self, seconds: float) -> IngestReport:
-        fresh = {document.source_file for document in self._fresh}
+        fresh = self._stored.keys()
         warnings = [w for known in self._kept.values() for w in known.warnings]
-        warnings += [w for document in self._fresh for w in document.warnings]
+        warnings += [w for own in self._stored.values() for w in own]
         return IngestReport(
             added=tuple(sorted(fresh - self._known.keys())),
             changed=tuple(sorted(fresh & self._known.keys())),

@@ -11,6 +11,7 @@ from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.keywords import query_terms, words_of
+from knowledge_rag.local.seals import unfinished
 from knowledge_rag.local.search import Fusion, Question, SearchMethod, rank
 from knowledge_rag.local.snapshot import load_snapshot
 from knowledge_rag.local.spelling import corrected
@@ -90,6 +91,12 @@ class KnowledgeBase:
     def path(self) -> Path:
         """The file."""
         return self._path
+
+    @property
+    def unfinished(self) -> int:
+        """How many documents the last ingest left to do; 0 if it came to its end."""
+        with self._lock, explained(self._path):
+            return unfinished(self._connection)
 
     @property
     def chunks(self) -> int:

@@ -27,6 +27,9 @@ WORDS: Final = "words"
 """Key in ``meta``: the words of all chunks as they are written, for correcting questions; missing in
 a knowledge base that an earlier version made."""
 
+UNFINISHED: Final = "unfinished"
+"""Key in ``meta``: how many documents an ingest had still to do when it stopped; missing after a whole one."""
+
 Row = tuple[Any, ...]
 """As SQLite gives it: of any types, until it is checked."""
 
@@ -131,6 +134,12 @@ def check_whole(connection: sqlite3.Connection) -> Whole:
     if not chunks == vectors == owned:
         raise Damage("chunks are missing or left over")
     return Whole(meta[MODEL], names, meta.get(WORDS, ""))
+
+
+def unfinished(connection: sqlite3.Connection) -> int:
+    """Return how many documents the last ingest left to do; 0 if it came to its end."""
+    found = connection.execute("SELECT value FROM meta WHERE key = ?", (UNFINISHED,)).fetchone()
+    return int(found[0]) if found and str(found[0]).isdigit() else 0
 
 
 def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], terms: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The knowledge-base file: one SQLite database, written by one transaction an ingest.
+"""The knowledge-base file: one SQLite database, written by one transaction a batch of documents.
 
 The file carries SQLite's ``application_id`` and ``user_version``, so that a file of another kind
 or of another format is told apart before anything is read from it or written to it.
@@ -96,8 +96,8 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
     """Hold the knowledge base for one ingest, exclusively among writers; make it if need be.
 
-    Readers go on with the previous state meanwhile. Leaving normally commits; an exception, or the
-    process's death at any point, leaves the previous state.
+    Readers go on with the previous state meanwhile. :func:`commit_batch` and leaving normally commit; an
+    exception, or the process's death at any point, leaves the state of the last commit.
 
     Raises:
         KnowledgeBaseBusy: another ingest holds it; raised at once.
@@ -113,8 +113,7 @@ def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
                 if not _check_kind(connection, path):
                     _create(connection)
                 yield connection
-                connection.execute(f"PRAGMA busy_timeout = {COMMIT_WAIT_MS}")
-                connection.execute("COMMIT")
+                _commit(connection)
             finally:
                 if connection.in_transaction:
                     _roll_back(connection)
@@ -125,6 +124,31 @@ def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
     finally:
         if not existed:
             _remove_if_empty(path)
+
+
+def commit_batch(connection: sqlite3.Connection) -> None:
+    """Commit what an ingest has written so far, and go on holding the knowledge base.
+
+    Raises:
+        sqlite3.OperationalError: another ingest got hold of it in between; what was committed stays.
+    """
+    version = _version_of(connection)
+    _commit(connection)
+    connection.execute("PRAGMA busy_timeout = 0")
+    connection.execute("BEGIN IMMEDIATE")
+    if _version_of(connection) != version:
+        raise KnowledgeBaseBusy("another ingest has written it meanwhile: run this one again")
+
+
+def _version_of(connection: sqlite3.Connection) -> int:
+    """Return SQLite's counter of commits by others."""
+    (version,) = connection.execute("PRAGMA data_version").fetchone()
+    return int(version)
+
+
+def _commit(connection: sqlite3.Connection) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {COMMIT_WAIT_MS}")
+    connection.execute("COMMIT")
 
 
 def _connect(path: Path, mode: str, *, wait_ms: int) -> sqlite3.Connection:
@@ -214,7 +238,7 @@ def explained(path: Path) -> Iterator[None]:
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             raise IngestFailed(
                 f"can't write {path}: the disk is full or failing ({error}); "
-                "the knowledge base is as it was"
+                "what was committed before is in the knowledge base, whole"
             ) from error
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             raise IngestFailed(f"can't open {path}: {error}") from error

@@ -16,10 +16,12 @@ from knowledge_rag.local.seals import (
     DOCUMENTS,
     MODEL,
     SEAL,
+    UNFINISHED,
     WORDS,
     check_whole,
     seal_all,
     seal_document,
+    unfinished,
     unsound,
 )
 from knowledge_rag.local.spelling import to_json, words_in
@@ -92,6 +94,16 @@ class Tables:
             )
             for row, name, sha256, fingerprint, _, warnings, _ in rows
         }
+
+    def unfinished(self) -> int:
+        """Return how many documents the last ingest left to do; 0 if it came to its end."""
+        return unfinished(self._connection)
+
+    def note_unfinished(self, documents: int) -> None:
+        """Keep how many documents are left to do."""
+        self._connection.execute("DELETE FROM meta WHERE key = ?", (UNFINISHED,))
+        if documents:
+            self._connection.execute("INSERT INTO meta VALUES (?, ?)", (UNFINISHED, str(documents)))
 
     def count_chunks(self) -> int:
         """Count the chunks of all documents."""

@@ -190,7 +190,7 @@ def assert_full_disk_changes_nothing(ran, kb, before):
     assert_one_line(
         ran.err,
         f"can't write {kb}: the disk is full or failing (",
-        "the knowledge base is as it was",
+        "what was committed before is in the knowledge base, whole",
     )
     assert content(kb) == before
 

@@ -1,4 +1,4 @@
-"""Whatever happens to an ingest, the previous state opens and is whole."""
+"""Whatever happens to an ingest, the state of its last commit opens and is whole."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from knowledge_rag.local.errors import KnowledgeBaseBusy
+from knowledge_rag.local import ingest as ingest_module
+from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.store import commit_batch, ingest_transaction
 from tests.support.local import PROJECT, RUNBOOKS, WordHashes, write_files
 
 # Ingests in a process of its own, says where it is, and waits there to be killed.
@@ -116,7 +118,7 @@ def test_a_full_disk_is_named_and_leaves_the_previous_state(kilobytes, grown, kb
     with child(grown, kb_path, "limited", kilobytes * 1024) as process:
         output, _ = process.communicate(timeout=30)
     assert output.startswith(f"IngestFailed: can't write {kb_path}: the disk is full or failing (")
-    assert output.endswith("the knowledge base is as it was\n")
+    assert output.endswith("what was committed before is in the knowledge base, whole\n")
     assert files_known(kb_path) == set(RUNBOOKS)
 
 
@@ -175,12 +177,130 @@ def test_readers_see_the_old_state_or_the_new_one(corpus, kb_path, hashes):
     assert seen <= {3, 43}
 
 
-def test_ctrl_c_leaves_the_previous_state(grown, kb_path, hashes):
-    def interrupt(done, _total, phase):
-        if (done, phase) == (3, "embedding"):
+def interrupting(at, phase):
+    def interrupt(done, _total, now):
+        if (done, now) == (at, phase):
             raise KeyboardInterrupt
 
+    return interrupt
+
+
+def test_ctrl_c_while_a_batch_is_written_leaves_the_state_before_it(grown, kb_path, hashes):
     with pytest.raises(KeyboardInterrupt):
-        ingest(grown, kb_path, embedder=hashes, progress=interrupt)
+        ingest(grown, kb_path, embedder=hashes, progress=interrupting(1, "writing"))
     assert files_known(kb_path) == set(RUNBOOKS)
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    monkeypatch.setattr(ingest_module, "BATCH_CHUNKS", 5)
+    monkeypatch.setattr(ingest_module, "BATCH_SHARE", 0.0)
+
+
+@pytest.mark.usefixtures("small_batches")
+class TestBatches:
+    """What is done is committed while an ingest goes on."""
+
+    def test_come_to_the_same_as_one(self, grown, kb_path, hashes, tmp_path):
+        in_batches = ingest(grown, kb_path, embedder=hashes)
+        at_once = ingest(grown, tmp_path / "once.kb", embedder=hashes)
+        assert (in_batches.chunks, len(in_batches.added), len(in_batches.changed)) == (
+            at_once.chunks,
+            30,
+            1,
+        )
+        assert rows_of(kb_path) == rows_of(tmp_path / "once.kb")
+        again = ingest(grown, kb_path, embedder=hashes)
+        assert (again.unchanged, again.embedded) == (33, 0)
+
+    def test_are_there_when_a_later_one_fails(self, grown, kb_path, hashes):
+        known = []
+
+        def fail(done, _total, phase):
+            if phase == "reading" and done == 20:
+                known.extend(files_known_while_busy(kb_path))
+                raise OSError("the disk is gone")
+
+        with pytest.raises(IngestFailed):
+            ingest(grown, kb_path, embedder=hashes, progress=fail)
+        assert set(RUNBOOKS) < set(known) == files_known(kb_path)
+        with KnowledgeBase(kb_path, hashes) as knowledge_base:
+            assert 0 < knowledge_base.unfinished < 20
+        assert len(ingest(grown, kb_path, embedder=hashes).added) == 33 - len(known)
+
+    def test_delete_what_is_gone_in_the_end_alone(self, corpus, kb_path, hashes):
+        ingest(corpus, kb_path, embedder=hashes)
+        write_files(corpus, {f"new/{n}.md": f"# Note {n}\n\nfailover\n" for n in range(12)})
+        (corpus / "runbooks/rds-failover.md").unlink()
+        with pytest.raises(KeyboardInterrupt):
+            ingest(corpus, kb_path, embedder=hashes, progress=interrupting(11, "reading"))
+        assert "runbooks/rds-failover.md" in files_known(kb_path)
+        ingest(corpus, kb_path, embedder=hashes)
+        assert "runbooks/rds-failover.md" not in files_known(kb_path)
+
+    def test_of_another_model_are_one_commit(self, grown, kb_path):
+        class Other(WordHashes):
+            fingerprint = "another"
+
+        with pytest.raises(KeyboardInterrupt):
+            ingest(grown, kb_path, embedder=Other(), progress=interrupting(20, "reading"))
+        assert files_known(kb_path) == set(RUNBOOKS)
+        assert len(ingest(grown, kb_path, embedder=Other()).added) == 30
+
+    def test_of_another_ingest_in_between_end_this_one(self, grown, kb_path, hashes, monkeypatch):
+        begin = ingest_module.commit_batch
+
+        def commit_and_lose(connection):
+            connection.execute("COMMIT")
+            ingest(grown, kb_path, embedder=WordHashes())
+            connection.execute("BEGIN IMMEDIATE")
+            monkeypatch.setattr(ingest_module, "commit_batch", begin)
+            raise KnowledgeBaseBusy("another")
+
+        monkeypatch.setattr(ingest_module, "commit_batch", commit_and_lose)
+        with pytest.raises(KnowledgeBaseBusy):
+            ingest(grown, kb_path, embedder=hashes)
+        assert len(files_known(kb_path)) == 33
+
+    def test_notice_another_writer_by_the_counter_of_commits(self, corpus, kb_path, hashes):
+        ingest(corpus, kb_path, embedder=hashes)
+
+        class Losing:
+            def __init__(self, connection):
+                self.connection = connection
+
+            def execute(self, statement):
+                done = self.connection.execute(statement)
+                if statement == "COMMIT":
+                    with closing(sqlite3.connect(kb_path, isolation_level=None)) as other:
+                        other.execute("INSERT INTO meta VALUES ('x', 'y')")
+                return done
+
+        with ingest_transaction(kb_path) as connection, pytest.raises(KnowledgeBaseBusy):
+            commit_batch(Losing(connection))
+
+
+def rows_of(kb_path):
+    with closing(sqlite3.connect(kb_path)) as connection:
+        rows = connection.execute(
+            "SELECT source_file, start_line, end_line, text, metadata, vector FROM documents "
+            "JOIN chunks ON document = documents.id JOIN vectors ON chunk = chunks.id ORDER BY 1, 2"
+        ).fetchall()
+        meta = dict(connection.execute("SELECT key, value FROM meta WHERE key <> 'seal'"))
+    return rows, meta
+
+
+def test_ctrl_c_keeps_the_documents_that_are_done_and_the_next_run_goes_on(grown, kb_path, hashes):
+    with pytest.raises(KeyboardInterrupt):
+        ingest(grown, kb_path, embedder=hashes, progress=interrupting(3, "embedding"))
+    known = files_known(kb_path)
+    assert set(RUNBOOKS) < known < set(RUNBOOKS) | {f"new/{n}.md" for n in range(30)}
+    with KnowledgeBase(kb_path, hashes) as knowledge_base:
+        # what was not looked at counts, be it in there from before
+        assert 33 - len(known) <= knowledge_base.unfinished < 33
+    report = ingest(grown, kb_path, embedder=hashes)
+    assert report.unchanged == len(known) - (1 if report.changed else 0)
+    assert len(files_known(kb_path)) == 33
+    with KnowledgeBase(kb_path, hashes) as knowledge_base:
+        assert knowledge_base.unfinished == 0
     assert not [path for path in kb_path.parent.iterdir() if path.name.startswith("knowledge.kb-")]
