@@ -18,6 +18,6 @@ occur (``search.keyword_support``)."""
 EVIDENCE_FLOOR_SEMANTIC: Final = 0.213
 """For the cosine, lowered likewise."""
 
-ADVICE_FLOORS: Final = Floors(alert=0.45, question=0.24, sure=0.55)
+ADVICE_FLOORS: Final = Floors(alert=0.45, question=0.20, sure=0.55)
 """Scores of the first query, in hybrid search, under which a section that is not filed under the alert's name
 is no advice; ``docs/decisions/0019-procedures.md`` has the figures."""

@@ -75,7 +75,7 @@ _LINK: Final = re.compile(r"\[[^\]\n]*\]\(#([\w.:%-]+)\)")
 _QUOTED: Final = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
 _OUTSIDE: Final = re.compile(
     r"\]\((?P<path>[\w./-]+\.(?:md|txt|html?))#(?P<anchor>[\w.%-]+)\)"
-    r"|(?<![\w./-])(?P<file>[\w./-]+\.(?:md|txt|html?))[`,:]* (?:section )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
+    r"|(?<![\w./-])(?P<file>[\w./-]+\.(?:md|txt|html?))[`,:]* (?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
 )
 """A link to a named section of another document."""
 _UNDO: Final = re.compile(
@@ -143,11 +143,11 @@ class Evidence:
     """What a search says of documents.
 
     Args:
-        ranks: of each document, what its passages are worth by their ranks, by first line.
+        ranks: of each document, what its passages are worth by their ranks, by first and last line.
         pages: of each document, how well its best passage did, 0..1.
     """
 
-    ranks: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    ranks: Mapping[str, Mapping[tuple[int, int], float]] = field(default_factory=dict)
     pages: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -401,7 +401,7 @@ def _own_range(section: Section) -> tuple[int, int]:
 
 
 def _rank_of(place: Place, evidence: Evidence) -> float:
-    """Return what the chunks are worth that begin in a section's own text, or in a bare heading right above it."""
+    """Return what the chunks are worth that have lines of a section's own text, or of a bare heading above it."""
     section = place.section
     start, end = _own_range(section)
     while section.parent and not section.parent.blocks and section.parent.children[0] is section:
@@ -410,7 +410,7 @@ def _rank_of(place: Place, evidence: Evidence) -> float:
     if not section.level:
         start = 0
     chunks = evidence.ranks.get(place.outline.source_file, {})
-    return sum(worth for line, worth in chunks.items() if start <= line <= end)
+    return sum(worth for (first, last), worth in chunks.items() if first <= end and start <= last)
 
 
 def _bm25(wanted: Wanted, places: Sequence[Place]) -> list[float]:
@@ -500,11 +500,7 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
     section = place.section
     while section.parent:
         above = section.parent
-        is_part = (
-            tells_only_kind(section.heading)
-            or is_numbered_step(section.heading)
-            or section.level == LABEL_LEVEL
-        )
+        is_part = tells_only_kind(section.heading) or is_numbered_step(section.heading)
         if (
             not asks_for_something(place.outline, section)
             or section.kind is Kind.BACKGROUND
@@ -553,7 +549,9 @@ def _is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
     if _is_filed_alone(outline, wanted):
         return action_lines(outline, outline.root) <= MAX_PAGE
     top = _top(outline)
-    parts = [it for it in top.children if it.level != LABEL_LEVEL]
+    parts = [
+        it for it in top.children if it.level != LABEL_LEVEL or not tells_only_kind(it.heading)
+    ]
     asking = [it.kind for it in parts if it.kind in ACTIONS and tells_only_kind(it.heading)]
     # several matters may share their verification and their contacts
     is_one = len(asking) >= MIN_KINDS and bool({Kind.DIAGNOSIS, Kind.RESOLUTION} & set(asking))
@@ -630,10 +628,12 @@ def _sections_called(outline: Outline, name: str) -> Iterator[Section]:
 
 
 def _rules_beside(main: Section) -> Iterator[Section]:
-    """Yield the sections of rules beside a procedure, or beside the ones around it."""
+    """Yield the sections of rules, and of what not to do, beside a procedure, or beside the ones around it."""
     for around in (main, *main.above()):
         for beside in around.parent.children if around.parent else ():
-            if beside is not around and RULES.fullmatch(beside.heading.strip(" :.!")):
+            if beside is not around and (
+                RULES.fullmatch(beside.heading.strip(" :.!")) or beside.kind is Kind.PROHIBITED
+            ):
                 yield beside
 
 

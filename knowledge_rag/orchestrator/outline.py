@@ -3,7 +3,7 @@ r"""A retrieved document as its author laid it out: sections, and in them paragr
 Built from proven chunks alone. Lines that were not retrieved are blank here, and known as unknown. The blocks
 are those of CommonMark (markdown-it-py, with GitHub's tables); three things that runbooks hold and CommonMark
 reads as plain text count as well: escaped list marks (``1\\.``), lettered lists (``a)``), and a line of its own
-that only labels what follows (``Undo:``, ``**Verification**``), which is a heading. What HTML comments hide
+that only labels what follows (``Undo:``, ``**Screens are black**``), which is a heading. What HTML comments hide
 is blank: a reader of the page doesn't see it.
 """
 
@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, STATUS, TITLE
+from knowledge_rag.orchestrator.governing import Governs, governs, says_nothing
 from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label, kind_told
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
 _HASH: Final = re.compile(r"^([ \t]*)#")
 _HTML_HEADING: Final = re.compile(r"^\s*<h([1-6])[^>]*>(.*?)</h\1>\s*$", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]{0,200}>")
+_BOLD_ALONE: Final = re.compile(r"\s*(\*\*|__)[^*_\n]{3,60}[^*_\n.!?]\1:?\s*")
+_SAID_IN_BOLD: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE, Governs.CAUTION})
+"""What stands in bold because it is to be heeded, and not as a heading."""
 _ENDS: Final = re.compile(r"[.:;,!?`|]\s*$|^$")
 _CODE_OR_COMMENT: Final = re.compile(r"`+|<!---?>|<!--|-->")
 _ANCHOR: Final = re.compile(r"\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
@@ -371,7 +375,12 @@ def _heading(
     text = lines.get(start, "")
     if found := _HTML_HEADING.match(text):
         return int(found[1]), plain_words(_TAG.sub("", found[2]))
-    return (LABEL_LEVEL, plain_words(text).rstrip(":")) if kind_of_label(text) in ACTIONS else None
+    is_label = kind_of_label(text) in ACTIONS or (
+        _BOLD_ALONE.fullmatch(text)
+        and governs(text) not in _SAID_IN_BOLD
+        and not says_nothing(text)
+    )
+    return (LABEL_LEVEL, plain_words(text).rstrip(":")) if is_label else None
 
 
 def plain_words(heading: str) -> str:

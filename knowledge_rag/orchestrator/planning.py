@@ -35,6 +35,7 @@ from knowledge_rag.orchestrator.linked import anchored, followed
 from knowledge_rag.orchestrator.names import fold, stem
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
+from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
@@ -73,6 +74,10 @@ class Floors:
 
 NAME_SHARE: Final = 0.75
 """Share of the words of an alert's name a place must hold which isn't filed under it."""
+
+
+QUESTION_SHARE: Final = 0.5
+"""Share of a question's words that a place must hold unless it is close: a question has words of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +224,13 @@ def _outlines(findings: Findings) -> dict[str, Outline]:
 
 def _evidence(asked: Iterable[Asked]) -> Evidence:
     """Return what a search says: of passages by their ranks, of pages by the best score of a passage."""
-    ranks: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    ranks: dict[str, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
     pages: dict[str, float] = defaultdict(float)
     for it in asked:
         best = max((result.relevance_score or 0.0 for result in it.outcome.results), default=0.0)
         for rank, result in enumerate(it.outcome.results):
             by_rank, citation = 1 / (2 + rank), result.citation
-            ranks[citation.source_file][citation.start_line] += by_rank
+            ranks[citation.source_file][citation.start_line, citation.end_line] += by_rank
             # of a score, only its share of the best one says something on any search's scale
             share = (result.relevance_score or 0.0) / best if best > 0 else 2 * by_rank
             pages[citation.source_file] = max(pages[citation.source_file], share)
@@ -374,33 +379,57 @@ def _is_about(
 ) -> bool:
     """Whether what was found is about the incident.
 
-    What is linked, or filed under the alert's name, is. Else its page must not say that it isn't for that, and
-    a question must not name what nothing found holds, nor an alert's section be filed under another alert.
-    Then a question's page must be as close to it as ``Floors.question``; an alert's section as close as
-    ``Floors.alert`` and hold NAME_SHARE of the words of its name, or as close as ``Floors.sure``. Where the
-    scores' scale isn't known, words alone decide.
+    What is linked, or filed under the alert's name, is. Else its page must not say that it isn't for that, nor
+    name another thing of the same kind instead; a question must not name what nothing found holds, nor an
+    alert's section be filed under another alert.
+    Then a question's section must be as close to it as ``Floors.question`` and hold QUESTION_SHARE of its words,
+    or as close as ``Floors.alert``; an alert's section as close as that and hold NAME_SHARE of the words of its
+    name, or as close as ``Floors.sure``. Where the scores' scale isn't known, words alone decide.
     """
     if place.why != "found":
         return True
-    if is_excluded(place, wanted) or (not wanted.is_alert and _unheard_of(wanted.text, asked)):
+    is_other = (
+        is_of_another(place, wanted.names)
+        if wanted.is_alert
+        else bool(_unheard_of(wanted.text, asked))
+    )
+    if is_other or is_excluded(place, wanted) or _siblings_of(wanted.text, place):
         return False
-    score = _score(place, asked)
-    if not wanted.is_alert:
-        shares = words_of([wanted.text]) & _words_held(place, procedures)
-        return score >= floors.question if floors else bool(shares)
-    if is_of_another(place, wanted.names):
-        return False
-    name, held = words_of(wanted.names[:1]), _words_held(place, procedures)
-    named = len(name & held) >= NAME_SHARE * len(name)
-    if floors is None:
-        return named
-    return score >= (floors.alert if named else floors.sure)
+    score, held = _score(place, asked), _words_held(place, procedures)
+    if wanted.is_alert:
+        name = words_of(wanted.names[:1])
+        named = len(name & held) >= NAME_SHARE * len(name)
+        return score >= (floors.alert if named else floors.sure) if floors else named
+    told = words_of([WHO.sub(" ", wanted.text)])
+    is_told = len(told & held) >= QUESTION_SHARE * len(told)
+    return score >= (floors.question if is_told else floors.alert) if floors else bool(told & held)
 
 
 _IDENTIFIER: Final = re.compile(
     r"(?<![A-Za-z\d])(?<![A-Za-z\d][-_.])(?=[\w.-]*[A-Za-z])(?=[\w.-]*\d)[A-Za-z\d]+(?:[-_.][A-Za-z\d]+)+\b"
 )
 """A name of one thing among several: db-primary-02, eu-west-1. It is looked for once a word, however long that is."""
+
+
+_COMPOUND: Final = re.compile(
+    r"(?<![\w/.-])(?!(?:prod|staging|dev|test|live|eu|us)[-_])[a-z]{2,}(?:[-_][a-z]+)+(?![\w/-])"
+)
+"""A name of several parts, as things are called: redis-session, aodb_core; of one among several, it has a number."""
+_IN_CODE: Final = re.compile(r"`[^`\n]*`|^(?: {4}|\t).*$", re.MULTILINE)
+
+
+def _siblings_of(text: str, place: Place) -> list[str]:
+    """Return the names in a text that a page doesn't hold, though it holds others that begin alike as code, or as its own.
+
+    "redis-session" is not what a page about `redis-badge` is for; "fail-over" is a word.
+    """
+    outline = place.outline
+    page = "\n".join([*outline.lines.values(), outline.source_file, outline.title])
+    code = " ".join([*_IN_CODE.findall(page), stem(outline.source_file), *place.section.path])
+    heads = {re.split("[-_]", it)[0] for it in _COMPOUND.findall(code.casefold())}
+    folded = fold(page)
+    names = dict.fromkeys(_COMPOUND.findall(text.casefold()))
+    return [it for it in names if re.split("[-_]", it)[0] in heads and fold(it) not in folded]
 
 
 def _doubt(place: Place, procedures: Sequence[Procedure], member: Incident, wanted: Wanted) -> str:
@@ -444,8 +473,10 @@ def _words_held(place: Place, procedures: Sequence[Procedure]) -> set[str]:
     return words_of([*said, *headings, place.outline.title, place.outline.source_file])
 
 
-_NAMED: Final = re.compile(r"(?<=[\w,;] )[A-Z][a-z]{2,}\w*|\b[A-Za-z]+[a-z][A-Z]\w*")
-"""How a question names a thing: a capital within a sentence, or within a word."""
+_NAMED: Final = re.compile(
+    r"(?<=[\w,;] )[A-Z][a-z]{2,}\w*|\b[A-Za-z]+[a-z][A-Z]\w*|^[A-Z][a-z]{2,}\w*"
+)
+"""How a question names a thing: a capital within a word, within a sentence, or at its start."""
 
 
 _OF_THE_CALENDAR: Final = frozenset(
@@ -482,7 +513,12 @@ def _unheard_of(text: str, asked: Sequence[Asked]) -> list[str]:
         for text in (result.content, result.citation.source_file)
     ).casefold()
     names = (it[0] for it in _NAMED.finditer(text) if it[0] not in _OF_THE_CALENDAR)
-    return [it for it in names if it.casefold() not in held]
+    found = words_of([held])
+    return [
+        it
+        for it in names
+        if it.casefold() not in held and (own := words_of([it])) and not own & found
+    ]
 
 
 def _unknown(member: Incident, results: Sequence[RetrievalResult]) -> tuple[str, ...]:

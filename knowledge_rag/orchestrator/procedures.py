@@ -68,13 +68,18 @@ _GOOD: Final = re.compile(
 _FORBIDDING_CELL: Final = re.compile(
     r"^\W*(?:never|no|not allowed|forbidden|prohibited)\W*(?:$|[,;:(])", re.IGNORECASE
 )
-"""A cell of a row that says the row isn't to be done."""
+"""A cell of a row that says the row isn't to be done, where the column's head asks whether it is."""
+_ASKS_WHETHER: Final = re.compile(
+    r"\?|\b(?:allowed|safe|may|can|ok(?:ay)?|permitted|do|run|use|production|prod|on-?call|live)\b|^$",
+    re.IGNORECASE,
+)
 _STRUCK_HTML: Final = re.compile(
     r"\s*(?:<[^<>]*>\s*)*<(?:del|s|strike)>.*</(?:del|s|strike)>\s*(?:<[^<>]*>\s*)*", re.DOTALL
 )
 _SUMMARY: Final = re.compile(
     r"<summary[^<>]{0,200}>(.{1,300}?)</summary>", re.IGNORECASE | re.DOTALL
 )
+_HTML_STEPS: Final = re.compile(r"<(?:li|pre|td)\b", re.IGNORECASE)
 _TAGS: Final = re.compile(r"<[^<>\n]{0,300}>")
 
 
@@ -301,9 +306,12 @@ def _own_words(outline: Outline, section: Section) -> list[Governing]:
 
 
 def rules_of(outline: Outline, section: Section) -> Governing:
-    """Return a section of rules as what governs the sections beside it."""
+    """Return a section of rules, or of what must not be done, as what governs the sections beside it."""
     end = max(section.end, section.start)
-    return Governing(outline.text(section.start, end), Governs.PRECONDITION, section.start, end)
+    is_never = section.kind is Kind.PROHIBITED
+    kind = Governs.PROHIBITED if is_never else Governs.PRECONDITION
+    text = outline.text(section.start, end)
+    return Governing(text, kind, section.start, end, withheld=is_never)
 
 
 def asks_for_something(outline: Outline, section: Section) -> bool:
@@ -315,7 +323,7 @@ def asks_for_something(outline: Outline, section: Section) -> bool:
             and block.form is Form.PARAGRAPH
             and not says_nothing(_plain(outline, block))
         )
-        or (block.form is Form.HTML and "<li" in outline.text(block.start, block.end).casefold())
+        or (block.form is Form.HTML and _HTML_STEPS.search(outline.text(block.start, block.end)))
         or (
             block.form is Form.PARAGRAPH
             and "`" in _plain(outline, block)
@@ -628,7 +636,10 @@ class _Collector:
             said = " | ".join(
                 f"{name}: {cell}" if name else cell for name, cell in labelled if cell
             )
-            if any(map(_FORBIDDING_CELL.match, cells)):
+            if any(
+                _FORBIDDING_CELL.match(cell) and _ASKS_WHETHER.search(name)
+                for name, cell in zip(heads + [""] * len(cells), cells, strict=False)
+            ):
                 self._withhold(Governs.PROHIBITED, number, number)
             else:
                 self._add("", [Part(said)], number, number)
@@ -656,7 +667,7 @@ class _Collector:
             return
         if _STRUCK_HTML.fullmatch(text):
             self._withhold(Governs.OBSOLETE, block.start, block.end)
-        elif re.search(r"<(?:li|pre|td)\b", text, re.IGNORECASE):
+        elif _HTML_STEPS.search(text):
             words = "\n".join(" ".join(it.split()) for it in plain.split("\n") if it.strip())
             self._add("", [Part(words)], block.start, block.end)
         elif warns(plain):

@@ -35,7 +35,7 @@ _COMMON: Final = frozenset({
     "others", "ought", "please", "put", "puts", "quickly", "re", "really", "right", "said", "same", "say", "see",
     "seem", "seen", "several", "she", "should", "show", "shows", "somebody", "someone", "something", "sometimes",
     "still", "such", "suddenly", "take", "takes", "tell", "then", "these", "thing", "things", "those", "today",
-    "tonight", "too", "try", "trying", "until", "us", "use", "used", "using", "ve", "very", "wait", "waiting", "want",
+    "tomorrow", "tonight", "too", "try", "trying", "until", "us", "use", "used", "using", "ve", "very", "wait", "waiting", "want",
     "wants", "way", "week", "weeks", "went", "whole", "whom", "without", "work", "working", "works", "would", "wrong",
     "yesterday", "yet",
 })  # fmt: skip
