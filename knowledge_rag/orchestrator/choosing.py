@@ -174,16 +174,17 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         by_page = (it for it in among if any(is_filed(it.outline, n) for n in wanted.names))
         for found in (by_heading, by_line, by_page):
             if first := next(found, None):
-                return _narrowed(replace(first, why=why), wanted)
+                return _narrowed(replace(first, why=why), wanted, ranked)
         if linked and among is linked:
             return replace(linked[0], why="linked")
     return ranked[0] if ranked else None
 
 
-def _narrowed(place: Place, wanted: Wanted) -> Place:
+def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
     """Return the section that is meant where a page of several matters is filed under the alert's name.
 
-    The one whose heading's words are all in that name, the longest; without one, the page.
+    The one whose heading's words are all in that name, the longest; else the one that is best both by the search
+    and by the incident's words; else the page.
     """
     outline, top = place.outline, place.section
     others = (it for it in outline.sections() if it is not top)
@@ -193,18 +194,21 @@ def _narrowed(place: Place, wanted: Wanted) -> Place:
     if _is_headed(top, wanted.names) or _is_filed_alone(outline, wanted):
         return place
     names = words_of(wanted.names)
-    headed = [
-        section
-        for section in outline.sections()
-        if top.holds(section)
-        and section is not top
-        and section.kind not in (Kind.BACKGROUND, *NEVER)
-        and words_of([section.heading]) <= names
-        and asks_for_something(outline, section)
+    below = [
+        it
+        for it in ranked
+        if it.outline is outline
+        and top.holds(it.section)
+        and it.section is not top
+        and it.section.kind not in (Kind.BACKGROUND, *NEVER)
+        and asks_for_something(outline, it.section)
     ]
-    if not headed:
-        return replace(place, why="page")
-    return replace(place, section=max(headed, key=lambda it: len(words_of([it.heading]))))
+    headed = [it for it in below if words_of([it.section.heading]) <= names]
+    if headed:
+        longest = max(headed, key=lambda it: len(words_of([it.section.heading])))
+        return replace(longest, why=place.why)
+    is_best = below and below[0].worth >= BEST_BY_BOTH
+    return replace(below[0] if is_best else place, why="page")
 
 
 def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:
@@ -374,6 +378,8 @@ def _ranked(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> 
     return sorted(ranked, key=lambda it: -it.worth)
 
 
+BEST_BY_BOTH: Final = 2.0
+"""Worth of a section that is the best of all by the search and by its words, each of which counts 1 at most."""
 PAGE_SHARE: Final = 0.25
 """What the evidence for a section's page counts beside its own."""
 

@@ -75,6 +75,9 @@ _OF_ANY: Final = re.compile(
 _LABEL: Final = re.compile(
     r"^\s*(?:[*_]{2}(?P<bold>[^*_]{2,60}?):?[*_]{2}:?|(?P<bare>[A-Z][\w '/-]{1,40}):)\s*$"
 )
+_BEGINNING: Final = re.compile(
+    r"\W{0,4}(?P<words>[A-Z][\w '/-]{2,30}?)[*_]{0,2}:[*_]{0,2}\s+(?=\S)"
+)
 _NAME: Final = re.compile(r"\S*[a-z\d][A-Z]\S*|[^\s_-]+(?:[_-][^\s_-]+){2,}")
 """How an alert's name is written: one word of several, and more than the two of "Roll-back"."""
 _STEP: Final = re.compile(
@@ -120,3 +123,12 @@ def kind_of_label(line: str) -> Kind | None:
         return None
     words = found["bold"] or found["bare"]
     return kind_told(words) if tells_only_kind(words) else None
+
+
+def kind_of_beginning(text: str) -> Kind | None:
+    """Return what a paragraph is for that begins with its label: "Roll back: `cli revert`, then unfreeze."."""
+    found = _BEGINNING.match(text)
+    if found is None or not tells_only_kind(found["words"]):
+        return None
+    kind = kind_told(found["words"])
+    return kind if kind in (Kind.ROLLBACK, Kind.VERIFICATION, Kind.RESOLUTION) else None

@@ -474,9 +474,9 @@ def _words_held(place: Place, procedures: Sequence[Procedure]) -> set[str]:
 
 
 _NAMED: Final = re.compile(
-    r"(?<=[\w,;] )[A-Z][a-z]{2,}\w*|\b[A-Za-z]+[a-z][A-Z]\w*|^[A-Z][a-z]{2,}\w*"
+    r"(?<=[\w,;] )[A-Z][a-z]{2,}\w*|\b[A-Za-z]+[a-z][A-Z]\w*|^[A-Z][a-z]{2,}\w*(?: [A-Z][a-z]{2,}\w*)*"
 )
-"""How a question names a thing: a capital within a word, within a sentence, or at its start."""
+"""How a question names a thing: a capital within a sentence or a word, or at its start, there with its maker's name."""
 
 
 _OF_THE_CALENDAR: Final = frozenset(

@@ -28,7 +28,13 @@ from knowledge_rag.orchestrator.governing import (
     says_nothing,
     warns,
 )
-from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label, kind_told
+from knowledge_rag.orchestrator.headings import (
+    ACTIONS,
+    Kind,
+    kind_of_beginning,
+    kind_of_label,
+    kind_told,
+)
 from knowledge_rag.orchestrator.headings import NEVER as NEVER_SECTIONS
 from knowledge_rag.orchestrator.outline import Form
 
@@ -529,7 +535,7 @@ class _Collector:
         if following in (Form.LIST, Form.TABLE) and not (goes_on and _INLINE_COMMAND.search(text)):
             self._pending.append(Governing(text, kind, block.start, block.end))
         elif self._is_step(text, kind):
-            self._add("", [Part(text)], block.start, block.end)
+            self._add("", [Part(text)], block.start, block.end, kind_of_beginning(text))
         elif kind is Governs.NOTE or (
             # behind a step, a branch goes on from there; what warns or limits holds for all of the section
             goes_on and not warns(text)
@@ -549,6 +555,8 @@ class _Collector:
         """Whether a paragraph that leads into nothing asks for something itself."""
         if _FACT.match(text) or prohibits(text):
             return False
+        if kind_of_beginning(text):
+            return True
         if self._prose:
             is_part = self._section.level > 0 or not self._root.children  # no heading: notes
             return is_part and not _MARKED.match(text)
@@ -586,12 +594,14 @@ class _Collector:
         else:
             self._pending.append(note)
 
-    def _add(self, number: str, parts: Sequence[Part], start: int, end: int) -> None:
+    def _add(
+        self, number: str, parts: Sequence[Part], start: int, end: int, kind: Kind | None = None
+    ) -> None:
         """Add an item, with what waits for it."""
         shown, kept = _parted(parts)
         if not any(part.text.strip() for part in shown):
             return
-        kind = _kind_of(self._section) or Kind.OTHER
+        kind = kind or _kind_of(self._section) or Kind.OTHER
         item = Item(number, shown, start, end, self._section.path, kind)
         self._items.append(governed(item, *self._pending, *kept))
         self._pending.clear()

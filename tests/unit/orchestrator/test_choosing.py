@@ -150,6 +150,16 @@ class TestByName:
         assert actions(other) == ["Open the port.", "Release them.", "Add a disk."]
         assert other.evidence.strength is Strength.PARTIAL
 
+    def test_of_a_page_of_many_alerts_the_section_that_search_and_words_agree_on_is_given(self):
+        text = (
+            "# Desks\n\nAlerts: `DeskPrinterStorm`, `DeskDown`.\n\n## Bag tags print without end\n\n"
+            "- Pull the plug of the bag tag printer.\n\n## Nobody can log in\n\n- Start the broker.\n"
+        )
+        incident = alert("DeskPrinterStorm", description="bag tags print without end")
+        given = advised(incident, {MAIL: text})
+        assert actions(given) == ["Pull the plug of the bag tag printer."]
+        assert given.evidence.strength is Strength.PARTIAL
+
 
 class TestNumbers:
     @pytest.mark.parametrize(
@@ -329,6 +339,33 @@ class TestHowMuchOfThePage:
         assert any(
             "export KEY=x" in it.text and "never work as root" in it.text for it in step.guards
         )
+
+    def test_bold_labels_part_a_page_into_matters(self):
+        text = (
+            "# Screens\n\n**Screens are black**\n\n1. Restart the render.\n\n**Screens show old data**\n\n"
+            "1. Blank them.\n\nNever flush the cache of old data.\n"
+        )
+        given = advised(question("screens show old data"), {MAIL: text})
+        assert actions(given) == ["Blank them."]
+
+    @pytest.mark.parametrize(
+        ("heading", "text", "kind"),
+        [
+            ("Do first", "Ring the nurse in charge.", Governs.PRECONDITION),
+            ("What not to do", "- Reboot the gateway.", Governs.PROHIBITED),
+        ],
+    )
+    def test_rules_and_what_not_to_do_beside_it_come_along(self, heading, text, kind):
+        pages = page(
+            ("Gateway is down", "- Restart it."), (heading, text), ("Calls are late", "- Wait.")
+        )
+        (step,) = advised(question("the gateway is down"), {MAIL: pages}).guidance
+        assert kind in {it.kind for it in step.guards}
+
+    def test_a_passage_counts_for_every_section_that_it_holds(self):
+        text = "Slots\n=====\n\nFull mode\n---------\nSlots are sent.\n\n- Set it.\n\nBroker memory\n-------------\nBlocked.\n\n- Purge it.\n"
+        given = advised(question("memory of the broker"), {"slots.txt": text})
+        assert "Purge it." in actions(given)
 
     def test_a_diagnosis_brings_what_resolves_it_right_behind(self):
         text = page(

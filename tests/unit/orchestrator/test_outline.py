@@ -127,10 +127,15 @@ class TestLabels:
 
     @pytest.mark.parametrize(
         "line",
-        ["On the primary:", "Undo the last deployment:", "undo:", "Undo", "Undo: put it back.", "**Disk full**"],
+        ["On the primary:", "Undo the last deployment:", "undo:", "Undo", "Undo: put it back.", "**Never do this**", "**It is done.**",
+         "**Careful**", "**Disk** full"],
     )  # fmt: skip
     def test_are_paragraphs_where_they_say_more(self, line):
         assert shape(f"# A\n\n## B\n\n{line}\n\n- x\n") == [(1, "A", 1), (2, "B", 3)]
+
+    def test_are_headings_where_they_stand_in_bold_alone(self):
+        text = "# A\n\n**Screens are black**\n\n- x\n\n**Old data (staff)**\n\n- y\n"
+        assert shape(text) == [(1, "A", 1), (7, "Screens are black", 3), (7, "Old data (staff)", 7)]
 
     def test_end_at_the_next_heading(self):
         assert shape("# A\n\nUndo:\n\n- x\n\n## B\n\n- y\n") == [

@@ -156,6 +156,27 @@ class TestNearMisses:
         assert given.status is Status.NO_MATCH
         assert advised(question("disk full in the sandbox"), {MAIL: text}).guidance
 
+    def test_another_thing_of_the_same_kind_is_not_meant(self):
+        text = "# Redis\n\nFor `redis-badge` alone.\n\n## Memory is high\n\n- Purge the memory of `redis-badge`.\n\n## Slow\n\n- Wait.\n"
+        assert (
+            advised(question("redis-session memory is high"), {MAIL: text}).status
+            is Status.NO_MATCH
+        )
+        for words in (
+            "redis-badge memory is high",
+            "memory is high after a fail-over",
+            "prod-eu memory is high",
+        ):
+            assert advised(question(words), {MAIL: text}).guidance
+
+    @pytest.mark.parametrize("name", ["Nomad", "nomadCore"])
+    def test_a_name_at_the_start_that_nothing_holds_is_another_thing(self, name):
+        text = "# Deployments\n\n## A deployment is stuck\n\n- Roll it.\n\n## Slow\n\n- Wait.\n"
+        assert (
+            advised(question(f"{name} deployment is stuck"), {MAIL: text}).status is Status.NO_MATCH
+        )
+        assert advised(question("Our deployment is stuck"), {MAIL: text}).guidance
+
     def test_a_weekday_is_no_name_of_a_thing(self):
         text = "# Backup\n\n## Vault is full\n\n- Prune the vault.\n\n## Slow\n\n- Wait.\n"
         assert advised(question("vault is full, backup of Monday failed"), {MAIL: text}).guidance

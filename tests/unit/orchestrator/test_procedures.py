@@ -457,6 +457,23 @@ def test_nothing_of_a_section_is_lost_and_nothing_is_added(section):
     assert procedure.is_complete
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Roll back: `cli revert`, then unfreeze. Only before 03:00, never later.", Kind.ROLLBACK),
+        ("**Verification:** no mail waits.", Kind.VERIFICATION),
+    ],
+)
+def test_a_paragraph_that_begins_with_its_label_is_a_step_of_that_kind(text, kind):
+    *_, last = procedure_in(f"# Load\n\n1. Freeze it.\n2. Load it.\n\n{text}\n").items
+    assert (last.text, last.kind) == (text, kind)
+
+
+def test_a_row_is_forbidden_only_where_its_column_asks_whether_it_is_allowed():
+    text = "# Who\n\n| System | Phone | Hours |\n|---|---|---|\n| core | 4471 | always |\n| report | nobody | never |\n"
+    assert [it.text for it in procedure_in(text).items][1].startswith("System: report")
+
+
 class TestBranches:
     """A paragraph behind a step that says what to do in one case."""
 
