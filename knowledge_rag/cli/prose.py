@@ -325,7 +325,7 @@ def _blocks(text: str) -> Iterator[_Block]:
             yield from (_Block(words, " " * column) for words in joined[1:])
             position = end
         else:
-            indent = len(line.expandtabs()) - len(line.expandtabs().lstrip())
+            indent = _indent(line)
             column = min(column, indent)
             end = _end_of_paragraph(lines, position + 1)
             aside = indent - column >= _ASIDE and position and not lines[position - 1].strip()
@@ -373,19 +373,27 @@ def _code(lines: Sequence[str], column: int) -> Iterator[_Block]:
 
 
 def _joined(lines: Sequence[str]) -> Iterator[str]:
-    """Join the lines that their author broke only because they were full."""
+    """Join the lines that their author broke only because they were full: full, and indented alike.
+
+    The first line may stand behind a list mark, where its indent says nothing.
+    """
     widest = max(_SHORT, *(len(line.strip()) for line in lines))
     words = lines[0].strip()
-    for before, line in pairwise(lines):
+    for number, (before, line) in enumerate(pairwise(lines)):
         following = line.strip()
         word = following.partition(" ")[0]
         is_full = len(before.strip()) + 1 + len(word) > widest and not _HARD_BREAK.search(before)
-        if is_full and not following[0].isdigit():
+        is_aside = number > 0 and _indent(before) != _indent(line)
+        if is_full and not is_aside and not following[0].isdigit():
             words += " " + following
         else:
             yield words
             words = following
     yield words
+
+
+def _indent(line: str) -> int:
+    return len(line.expandtabs()) - len(line.expandtabs().lstrip())
 
 
 # what stands in a line

@@ -79,6 +79,21 @@ def test_lines_that_were_full_are_joined_and_the_others_stay():
     assert lines(rows) == ["- Exit code, what to do", *("  " + it for it in rows.split("\n")[1:])]
 
 
+def test_a_command_that_stands_further_in_is_a_line_of_its_own():
+    text = (
+        "On mq-a:\n"
+        "      sudo rabbitmqctl list_queues name messages consumers | grep slot\n"
+        "   slot.in with 0 consumers: restart the receiver and wait for a minute\n"
+        "      sudo systemctl restart slot-sync-rx"
+    )
+    assert lines(text, markdown=False) == [
+        "- On mq-a:",
+        "  sudo rabbitmqctl list_queues name messages consumers | grep slot",
+        "  slot.in with 0 consumers: restart the receiver and wait for a minute",
+        "  sudo systemctl restart slot-sync-rx",
+    ]
+
+
 def test_lists_inside_a_step_keep_their_marks_and_hang_below_them():
     text = (
         "Both are down:\n1. Call the teleport first.\n2. Write\n   - [ ] the time\n   - [x] the id"
