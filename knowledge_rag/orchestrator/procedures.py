@@ -314,10 +314,14 @@ def _own_words(outline: Outline, section: Section) -> list[Governing]:
 def rules_of(outline: Outline, section: Section) -> Governing:
     """Return a section of rules, or of what must not be done, as what governs the sections beside it."""
     end = max(section.end, section.start)
+    start = min(
+        max(section.start, section.heading_end) + 1, end
+    )  # its heading is what it makes of the step
+    while start < end and not outline.lines.get(start, "").strip():
+        start += 1
     is_never = section.kind is Kind.PROHIBITED
     kind = Governs.PROHIBITED if is_never else Governs.PRECONDITION
-    text = outline.text(section.start, end)
-    return Governing(text, kind, section.start, end, withheld=is_never)
+    return Governing(outline.text(start, end), kind, start, end, withheld=is_never)
 
 
 def asks_for_something(outline: Outline, section: Section) -> bool:
