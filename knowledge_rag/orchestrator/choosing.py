@@ -203,7 +203,7 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
         and it.section.kind not in (Kind.BACKGROUND, *NEVER)
         and asks_for_something(outline, it.section)
     ]
-    headed = [it for it in below if words_of([it.section.heading]) <= names]
+    headed = [it for it in below if (own := words_of([it.section.heading])) and own <= names]
     if headed:
         longest = max(headed, key=lambda it: len(words_of([it.section.heading])))
         return replace(longest, why=place.why)

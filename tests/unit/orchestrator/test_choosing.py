@@ -142,12 +142,13 @@ class TestByName:
         text = (
             "# Lab\n\nAlerts: `LabAnalyzerOffline`, `LabResultsHeld`, `LabDiskFull`.\n\n"
             "## Analyzer offline\n\n- Open the port.\n\n## Results held\n\n- Release them.\n\n## Space\n\n- Add a disk.\n"
+            "\n## Who may do it?\n\n- Call Ann.\n"
         )
         given = advised(alert("LabResultsHeld"), {MAIL: text})
         assert actions(given) == ["Release them."]
         assert given.evidence.strength is Strength.STRONG
         other = advised(alert("LabDiskFull"), {MAIL: text})
-        assert actions(other) == ["Open the port.", "Release them.", "Add a disk."]
+        assert actions(other) == ["Open the port.", "Release them.", "Add a disk.", "Call Ann."]
         assert other.evidence.strength is Strength.PARTIAL
 
     def test_of_a_page_of_many_alerts_the_section_that_search_and_words_agree_on_is_given(self):
