@@ -328,11 +328,15 @@ def _block(
     return Block(alert, reading=tuple(reading), unknown=_unknown(member, results), is_unread=unread)
 
 
+_CODE: Final = re.compile(r"\b[A-Za-z]{1,8}[-_]?\d[\w-]*\b")
+"""A code of an error or the like: CU-30, ORA-00060."""
+
+
 def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Citation, ...]:
     """Return one passage of each page that a vague question may mean; none if it isn't vague.
 
     Vague is a question with at most one word that tells something, unless just one page has it in its
-    title or name.
+    title or name, or holds a code that the question names.
     """
     told = words_of([wanted.text])
     pages: dict[str, RetrievalResult] = {}
@@ -345,8 +349,13 @@ def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Cit
         for name, it in pages.items()
         if told and told <= words_of([name, str(it.metadata.get(TITLE, ""))])
     ]
+    coded = {
+        it.citation.source_file
+        for it in results
+        if any(code[0].casefold() in it.content.casefold() for code in _CODE.finditer(wanted.text))
+    }
     first = tuple(it.citation for it in pages.values())
-    return () if len(named) == 1 else first[:MAX_READING]
+    return () if 1 in (len(named), len(coded)) else first[:MAX_READING]
 
 
 def _with_elsewhere(

@@ -177,6 +177,13 @@ class TestNearMisses:
         )
         assert advised(question("Our deployment is stuck"), {MAIL: text}).guidance
 
+    def test_a_code_that_one_page_holds_is_no_vague_question(self):
+        texts = {
+            MAIL: "# Desks\n\n## Errors\n\n- CU-30: log out idle desks.\n",
+            "runbooks/snow.md": "# Snow\n\n- Call the desks of cu.\n",
+        }
+        assert actions(advised(question("CU-30"), texts)) == ["CU-30: log out idle desks."]
+
     def test_a_weekday_is_no_name_of_a_thing(self):
         text = "# Backup\n\n## Vault is full\n\n- Prune the vault.\n\n## Slow\n\n- Wait.\n"
         assert advised(question("vault is full, backup of Monday failed"), {MAIL: text}).guidance
