@@ -110,7 +110,7 @@ def barred(
             cut at the edge.
     """
     room = None if width is None else width - len(rest + BAR)
-    plain = text.expandtabs(_TAB)
+    plain = text if width is None else text.expandtabs(_TAB)
     said: Iterable[Line] = ([(line, "")] if line else [] for line in plain.split("\n"))
     if label is not None:
         said = laid_out(plain, room, first=label, rest="", spaced=True)

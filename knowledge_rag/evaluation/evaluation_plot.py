@@ -5,6 +5,7 @@ The same evaluation gives the same SVG, byte for byte: no date, no random ids.
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -60,6 +61,8 @@ def check_plot(path: Path, cache_dir: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidRequest(f"--plot {path}: its name ends in {' or '.join(SUFFIXES)}")
     os.environ.setdefault(_CONFIG_VARIABLE, str(cache_dir / "matplotlib"))
+    # it says on standard error that it looks through the fonts, where that takes five seconds
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     try:
         import matplotlib.figure  # noqa: F401, PLC0415 - an extra, and slow to load
     except ImportError as error:

@@ -16,7 +16,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.orchestrator.governing import Governs, excluded_by, says_nothing
+from knowledge_rag.orchestrator.governing import Governs, excluded_by, holds_for_all, says_nothing
 from knowledge_rag.orchestrator.headings import (
     ACTIONS,
     NEVER,
@@ -63,6 +63,14 @@ _GONE: Final = re.compile(
     r"\b(?:superseded|outdated|obsolete|deprecated|archived|retired|withdrawn|replaced)\b",
     re.IGNORECASE,
 )
+_ENVIRONMENT: Final = re.compile(
+    r"\b(?:staging|sandbox|pre-?prod(?:uction)?|dev(?:elopment)?|playground)\b", re.IGNORECASE
+)
+_ONLY_FOR: Final = re.compile(
+    r"\bonly (?:for|on|in|valid for) (?:the )?[\w-]+|\b[\w-]+(?: environment)? only\b",
+    re.IGNORECASE,
+)
+"""For what words say alone to be: "only on staging", "Staging only"."""
 _OLD_FOLDERS: Final = frozenset(
     {"old", "archive", "archived", "obsolete", "deprecated", "historical", "legacy"}
 )
@@ -396,9 +404,24 @@ def _suits(wanted: Wanted, place: Place) -> float:
         Kind.ESCALATION in kinds or kind_told(place.outline.title) is Kind.ESCALATION
     ):
         return 1.0
-    if kinds & NEVER:
-        return -5.0
-    return 0.0
+    return -5.0 if kinds & NEVER or _is_for_elsewhere(wanted, place) else 0.0
+
+
+def _is_for_elsewhere(wanted: Wanted, place: Place) -> bool:
+    """Whether a section is for an environment that isn't production, and nobody asks about that one."""
+    outline = place.outline
+    around = (place.section, *place.section.above())
+    said = [outline.title, outline.source_file, *place.section.path]
+    said += [
+        m[0]
+        for it in around
+        for g in introduction_of(outline, it)
+        for m in _ONLY_FOR.finditer(g.text)
+    ]
+    own = {it.casefold() for text in said for it in _ENVIRONMENT.findall(text)}
+    return bool(own) and not own & {
+        it.casefold() for it in _ENVIRONMENT.findall(f"{wanted.text} {wanted.labels}")
+    }
 
 
 def _own_range(section: Section) -> tuple[int, int]:
@@ -487,7 +510,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
 def with_rules(outline: Outline, section: Section, procedure: Procedure) -> Procedure:
     """Return a section's procedure with what the sections around it say first, warn of and require."""
     said = [it for above in section.above() for it in introduction_of(outline, above)]
-    said += [rules_of(outline, it) for it in _rules_beside(section)]
+    said += [rules_of(outline, it) for it in _rules_beside(outline, section)]
     rules = [it for it in said if it.kind is not Governs.NOTE]
     first, *others = procedure.items
     items = (governed(first, *said), *(governed(it, *rules) for it in others))
@@ -633,12 +656,14 @@ def _sections_called(outline: Outline, name: str) -> Iterator[Section]:
             yield section
 
 
-def _rules_beside(main: Section) -> Iterator[Section]:
+def _rules_beside(outline: Outline, main: Section) -> Iterator[Section]:
     """Yield the sections of rules, and of what not to do, beside a procedure, or beside the ones around it."""
     for around in (main, *main.above()):
         for beside in around.parent.children if around.parent else ():
             if beside is not around and (
-                RULES.fullmatch(beside.heading.strip(" :.!")) or beside.kind is Kind.PROHIBITED
+                RULES.fullmatch(beside.heading.strip(" :.!"))
+                or beside.kind is Kind.PROHIBITED
+                or holds_for_all(outline.text(beside.start, beside.end))
             ):
                 yield beside
 

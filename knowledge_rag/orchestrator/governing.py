@@ -217,7 +217,7 @@ def warns(text: str) -> bool:
 
 def is_precondition(text: str) -> bool:
     """Whether a paragraph of a page's introduction holds for all that the page says to do."""
-    return _BEFORE_ALL.search(text) is not None or _SCOPE.search(text) is not None
+    return bool(_BEFORE_ALL.search(text) or _SCOPE.search(text)) or holds_for_all(text)
 
 
 _NOT_FOR: Final = re.compile(
@@ -229,6 +229,18 @@ _NOT_FOR: Final = re.compile(
 def excluded_by(text: str) -> list[str]:
     """Return for what words say that they don't hold: "Only for the sandbox. Never on production or training."."""
     return [it["what"] for it in _NOT_FOR.finditer(text)]
+
+
+_FOR_ALL: Final = re.compile(
+    r"\b(?:every|each|all|any|everything|anything|nothing|always)\b[^.\n]{0,50}\b(?:procedures?|steps?|sections?|commands?|of|on|in) (?:on |of |in )?this (?:page|runbook|document)\b"
+    r"|\bthis (?:goes|holds|applies|counts) (?:for|to) (?:all|every|everything|each|any)\b",
+    re.IGNORECASE,
+)
+
+
+def holds_for_all(text: str) -> bool:
+    """Whether words say that they hold for all of their page: "this goes for every procedure on this page"."""
+    return _FOR_ALL.search(text) is not None
 
 
 def prohibits(text: str) -> bool:

@@ -36,7 +36,7 @@ ACTIONS: Final = frozenset(
 """Kinds whose sections say what to do."""
 RULES: Final = re.compile(
     r"(?:general |safety |house |important )?(?:rules?|caveats?|prerequisites?|preconditions?|approvals?|safety|warnings?|limitations?|scope"
-    r"|read (?:this|me)(?: first)?|(?:do )?(?:this )?first(?: of all)?|always|before (?:you (?:start|begin)|anything(?: else)?))(?: (?:for|of|on) (?:this|these|all|the) \w+)?",
+    r"|read (?:this|me)(?: first)?|(?:do )?(?:this )?first(?: of all)?|always|before (?:you )?(?:(?:start|begin|do|touch|change|run)(?:ing)?(?: anything)?|anything(?: else)?)|stop and read|first things first)(?: (?:for|of|on) (?:this|these|all|the) \w+)?",
     re.IGNORECASE,
 )
 """How a section is called whose text holds for those beside it."""

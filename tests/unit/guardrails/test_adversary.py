@@ -150,10 +150,10 @@ def test_a_closed_standard_input_is_bad_input(evidence):
     assert (done.returncode, done.stderr) == (2, b"error: standard input: closed\n")
 
 
-def test_a_tab_of_the_answer_stays_one_at_the_terminal(evidence, tmp_path):
+def test_a_tab_of_the_answer_stays_one_in_a_pipe(evidence, tmp_path):
     (tmp_path / "a.md").write_text("Restart `db-1`:\n\n\tx\ty [1]\n")
     done = run("--evidence", evidence, "--answer", tmp_path / "a.md")
-    assert b"\n\tx\ty [1]\n" in done.stdout
+    assert b"\n| \tx\ty [1]\n" in done.stdout
 
 
 def test_a_file_name_can_not_pass_for_a_line_of_findings(evidence, tmp_path):
