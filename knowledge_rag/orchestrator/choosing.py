@@ -168,7 +168,11 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         evidence: of the search.
     """
     usable = [it for it in outlines if _gives_steps(it, wanted)]
-    ranked = _ranked(wanted, usable, evidence)
+    ranked = [
+        it
+        for it in _ranked(wanted, usable, evidence)
+        if it.outline.source_file in wanted.anchors or not _is_for_elsewhere(wanted, it)
+    ]
     linked = [it for it in ranked if it.outline.source_file in wanted.anchors]
     order = list(wanted.anchors)
     linked.sort(key=lambda it: order.index(it.outline.source_file))
@@ -404,24 +408,19 @@ def _suits(wanted: Wanted, place: Place) -> float:
         Kind.ESCALATION in kinds or kind_told(place.outline.title) is Kind.ESCALATION
     ):
         return 1.0
-    return -5.0 if kinds & NEVER or _is_for_elsewhere(wanted, place) else 0.0
+    return -5.0 if kinds & NEVER else 0.0
 
 
 def _is_for_elsewhere(wanted: Wanted, place: Place) -> bool:
     """Whether a section is for an environment that isn't production, and nobody asks about that one."""
     outline = place.outline
-    around = (place.section, *place.section.above())
+    around = (place.section, *place.section.above(), _top(outline))
     said = [outline.title, outline.source_file, *place.section.path]
-    said += [
-        m[0]
-        for it in around
-        for g in introduction_of(outline, it)
-        for m in _ONLY_FOR.finditer(g.text)
-    ]
-    own = {it.casefold() for text in said for it in _ENVIRONMENT.findall(text)}
-    return bool(own) and not own & {
-        it.casefold() for it in _ENVIRONMENT.findall(f"{wanted.text} {wanted.labels}")
-    }
+    for section in around:
+        texts = (it.text for it in introduction_of(outline, section))
+        said += [found[0] for text in texts for found in _ONLY_FOR.finditer(text)]
+    own = words_of(name for text in said for name in _ENVIRONMENT.findall(text))
+    return bool(own) and not own & words_of([*wanted.names, wanted.text, wanted.labels])
 
 
 def _own_range(section: Section) -> tuple[int, int]:

@@ -156,7 +156,7 @@ _STRUCK: Final = re.compile(
     re.DOTALL,
 )
 _UNWRITTEN: Final = re.compile(
-    r"^[\s>*_+\-\d.)\[\]xX|]*(?:to ?do|tbd|tba|fixme|n/?a|none(?! of\b)|wip|coming soon|work in progress|to be (?:written|done|defined|completed))\b"
+    r"^[\s>*_+\-\d.)\[\]xX|]*(?:to ?do|tbd|tba|fixme|n/?a|none(?! of\b)|wip|coming soon|work in progress|to be (?:written|done|defined|completed)|(?:someone|somebody) (?:has to|should|must|needs to) (?:write|document))\b"
     r".{0,80}[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
 )

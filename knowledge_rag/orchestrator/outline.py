@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, STATUS, TITLE
-from knowledge_rag.orchestrator.governing import Governs, governs, says_nothing
+from knowledge_rag.orchestrator.governing import Governs, governs, is_unwritten, says_nothing
 from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label, kind_told
 
 if TYPE_CHECKING:
@@ -378,7 +378,7 @@ def _heading(
     is_label = kind_of_label(text) in ACTIONS or (
         _BOLD_ALONE.fullmatch(text)
         and governs(text) not in _SAID_IN_BOLD
-        and not says_nothing(text)
+        and (is_unwritten(text) or not says_nothing(text))
     )
     return (LABEL_LEVEL, plain_words(text).rstrip(":")) if is_label else None
 

@@ -400,7 +400,7 @@ def _is_about(
     is_other = (
         is_of_another(place, wanted.names)
         if wanted.is_alert
-        else bool(_unheard_of(wanted.text, asked))
+        else bool(_unheard_of(wanted.text, asked) or _other_task(wanted.text, place))
     )
     if is_other or is_excluded(place, wanted) or _siblings_of(wanted.text, place):
         return False
@@ -424,6 +424,10 @@ _COMPOUND: Final = re.compile(
     r"(?<![\w/.-])(?!(?:prod|staging|dev|test|live|eu|us)[-_])[a-z]{2,}(?:[-_][a-z]+)+(?![\w/-])"
 )
 """A name of several parts, as things are called: redis-session, aodb_core; of one among several, it has a number."""
+_OF_AN_ENVIRONMENT: Final = re.compile(
+    r"\b(?!(?:the|this|our|each|every|an?|production|prod|live)\b)(\w+) (?:environment|env)\b",
+    re.IGNORECASE,
+)
 _IN_CODE: Final = re.compile(r"`[^`\n]*`|^(?: {4}|\t).*$", re.MULTILINE)
 
 
@@ -434,11 +438,16 @@ def _siblings_of(text: str, place: Place) -> list[str]:
     """
     outline = place.outline
     page = "\n".join([*outline.lines.values(), outline.source_file, outline.title])
+    named = [
+        it[1] for it in _OF_AN_ENVIRONMENT.finditer(text) if it[1].casefold() not in page.casefold()
+    ]
     code = " ".join([*_IN_CODE.findall(page), stem(outline.source_file), *place.section.path])
     heads = {re.split("[-_]", it)[0] for it in _COMPOUND.findall(code.casefold())}
     folded = fold(page)
     names = dict.fromkeys(_COMPOUND.findall(text.casefold()))
-    return [it for it in names if re.split("[-_]", it)[0] in heads and fold(it) not in folded]
+    return named + [
+        it for it in names if re.split("[-_]", it)[0] in heads and fold(it) not in folded
+    ]
 
 
 def _doubt(place: Place, procedures: Sequence[Procedure], member: Incident, wanted: Wanted) -> str:
@@ -488,6 +497,25 @@ _NAMED: Final = re.compile(
 """How a question names a thing: a capital within a sentence or a word, or at its start, there with its maker's name."""
 
 
+_TASKS: Final = (
+    ("restor", "recover", "backup", "snapshot"), ("upgrad", "updat", "version", "patch"), ("migrat", "move"), ("rotat", "renew", "replac"),
+    ("encrypt", "decrypt", "kms"), ("onboard", "provision", "creat", "add", "new"), ("decommission", "remov", "delet", "retir"),
+    ("renam",), ("resiz", "grow", "extend", "scale", "rais"), ("install", "deploy"), ("anonymi", "gdpr", "eras"),
+)  # fmt: skip
+"""Tasks beside mending, each as the words for it begin; the first one of each is what a question asks for."""
+
+
+def _other_task(text: str, place: Place) -> bool:
+    """Whether a question asks for a task that a page has no word for: to restore, to upgrade, to encrypt."""
+    outline = place.outline
+    page = " ".join([*outline.lines.values(), outline.source_file, outline.title]).casefold()
+    asked = text.casefold()
+    return any(
+        re.search(rf"\b{task[0]}", asked) and not any(re.search(rf"\b{it}", page) for it in task)
+        for task in _TASKS
+    )
+
+
 _OF_THE_CALENDAR: Final = frozenset(
     [
         "Monday",
@@ -521,13 +549,23 @@ def _unheard_of(text: str, asked: Sequence[Asked]) -> list[str]:
         for result in it.outcome.results
         for text in (result.content, result.citation.source_file)
     ).casefold()
-    names = (it[0] for it in _NAMED.finditer(text) if it[0] not in _OF_THE_CALENDAR)
     found = words_of([held])
+    names = (
+        it[0]
+        for it in _NAMED.finditer(text)
+        if it[0] not in _OF_THE_CALENDAR and not _is_which(text[: it.start()], found)
+    )
     return [
         it
         for it in names
         if it.casefold() not in held and (own := words_of([it])) and not own & found
     ]
+
+
+def _is_which(before: str, found: set[str]) -> bool:
+    """Whether a name stands right behind a word that pages hold, so that it says which one: "depot Erfurt"."""
+    *_, last = before.split(" ")[:-1] or [""]
+    return last.islower() and bool(own := words_of([last])) and own <= found
 
 
 def _unknown(member: Incident, results: Sequence[RetrievalResult]) -> tuple[str, ...]:

@@ -353,6 +353,8 @@ class TestHowMuchOfThePage:
         ("heading", "text", "kind"),
         [
             ("Do first", "Ring the nurse in charge.", Governs.PRECONDITION),
+            ("Before you touch anything", "You need the role.", Governs.PRECONDITION),
+            ("Desk", "Ask the desk. This goes for every procedure here.", Governs.PRECONDITION),
             ("What not to do", "- Reboot the gateway.", Governs.PROHIBITED),
         ],
     )

@@ -137,6 +137,12 @@ class TestLabels:
         text = "# A\n\n**Screens are black**\n\n- x\n\n**Old data (staff)**\n\n- y\n"
         assert shape(text) == [(1, "A", 1), (7, "Screens are black", 3), (7, "Old data (staff)", 7)]
 
+    def test_are_headings_where_what_they_name_is_still_to_be_written(self):
+        text = (
+            "# A\n\n**Full**\n\n- x\n\n**TODO: code mismatch**\n\nSomeone has to write this down.\n"
+        )
+        assert [it[1] for it in shape(text)] == ["A", "Full", "TODO: code mismatch"]
+
     def test_end_at_the_next_heading(self):
         assert shape("# A\n\nUndo:\n\n- x\n\n## B\n\n- y\n") == [
             (1, "A", 1),

@@ -184,6 +184,36 @@ class TestNearMisses:
         }
         assert actions(advised(question("CU-30"), texts)) == ["CU-30: log out idle desks."]
 
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "restore the queue from the backup",
+            "upgrade the queue",
+            "queue encryption",
+            "queue grows in the training environment",
+        ],
+    )
+    def test_a_task_or_an_environment_that_a_page_has_no_word_for_is_not_meant(self, words):
+        text = "# Queue\n\n## Queue grows\n\n- Drain the queue.\n\n## Slow\n\n- Wait.\n"
+        assert advised(question(words), {MAIL: text}).status is Status.NO_MATCH
+        assert advised(
+            question("the queue grows in the production environment"), {MAIL: text}
+        ).guidance
+
+    def test_a_name_behind_a_word_of_the_page_says_which_one(self):
+        text = "# Tours\n\n## No tour for a depot\n\n- Plan the tour of the depot.\n\n## Slow\n\n- Wait.\n"
+        assert advised(question("no tour for depot Erfurt"), {MAIL: text}).guidance
+        assert advised(question("no tour on Kafka"), {MAIL: text}).status is Status.NO_MATCH
+
+    def test_another_environments_steps_are_not_given(self):
+        texts = {
+            MAIL: "# depot-db\n\n## Disk above 85 %\n\n- Grow the disk.\n\n## Slow\n\n- Wait.\n",
+            "runbooks/refresh.md": "# Refresh\n\nStaging only.\n\n## Disk full\n\n- Delete all of the depot-db disk.\n\n## B\n\n- Wait.\n",
+        }
+        assert actions(advised(question("depot-db disk full"), texts)) == ["Grow the disk."]
+        asked = advised(question("depot-db disk full on staging"), texts)
+        assert actions(asked) == ["Delete all of the depot-db disk."]
+
     def test_a_weekday_is_no_name_of_a_thing(self):
         text = "# Backup\n\n## Vault is full\n\n- Prune the vault.\n\n## Slow\n\n- Wait.\n"
         assert advised(question("vault is full, backup of Monday failed"), {MAIL: text}).guidance
