@@ -528,7 +528,11 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
     section = place.section
     while section.parent:
         above = section.parent
-        is_part = tells_only_kind(section.heading) or is_numbered_step(section.heading)
+        is_part = (
+            tells_only_kind(section.heading)
+            or is_numbered_step(section.heading)
+            or any(_is_bare_resolution(it) for it in above.children if it is not section)
+        )
         if (
             not asks_for_something(place.outline, section)
             or section.kind is Kind.BACKGROUND
@@ -538,6 +542,11 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
         else:
             break
     return section
+
+
+def _is_bare_resolution(section: Section) -> bool:
+    """Whether a section is only called "Steps" or the like: those beside it are parts of the same matter."""
+    return section.kind is Kind.RESOLUTION and tells_only_kind(section.heading)
 
 
 def _is_matter(section: Section) -> bool:

@@ -31,6 +31,7 @@ from knowledge_rag.orchestrator.choosing import (
     section_called,
     with_rules,
 )
+from knowledge_rag.orchestrator.governing import forbids
 from knowledge_rag.orchestrator.linked import anchored, followed
 from knowledge_rag.orchestrator.names import fold, stem
 from knowledge_rag.orchestrator.outline import outline_of
@@ -497,23 +498,34 @@ _NAMED: Final = re.compile(
 """How a question names a thing: a capital within a sentence or a word, or at its start, there with its maker's name."""
 
 
-_TASKS: Final = (
-    ("restor", "recover", "backup", "snapshot"), ("upgrad", "updat", "version", "patch"), ("migrat", "move"), ("rotat", "renew", "replac"),
-    ("encrypt", "decrypt", "kms"), ("onboard", "provision", "creat", "add", "new"), ("decommission", "remov", "delet", "retir"),
-    ("renam",), ("resiz", "grow", "extend", "scale", "rais"), ("install", "deploy"), ("anonymi", "gdpr", "eras"),
-)  # fmt: skip
-"""Tasks beside mending, each as the words for it begin; the first one of each is what a question asks for."""
+_ASKED_TO: Final = r"^(?:please |how (?:do|can|should|would) (?:i|we|you) |how to |(?:i|we) (?:need|want|have) to |(?:can|may|should) (?:i|we) )?"
+_TASKS: Final = tuple(
+    (re.compile(asked, re.IGNORECASE), re.compile(rf"\b(?:{words})", re.IGNORECASE))
+    for asked, words in (
+        (r"\brestor", r"restor|recover|backup|snapshot"),
+        (r"\bupgrad", r"upgrad|updat|version|patch"),
+        (r"\bmigrat", r"migrat|move"),
+        (r"\brotat", r"rotat|renew|replac"),
+        (r"\b(?:en|de)crypt", r"(?:en|de)crypt|kms"),
+        (r"\brenam", r"renam"),
+        (r"\binstall", r"install|deploy"),
+        (rf"{_ASKED_TO}(?:create|provision|onboard)\b", r"creat|provision|onboard|add|new"),
+        (
+            rf"{_ASKED_TO}(?:delete|remove|decommission)\b",
+            r"delet|remov|decommission|drop|purg|clean|clear|prun",
+        ),
+        (rf"{_ASKED_TO}(?:roll ?back|revert)\b", r"roll(?:ed|ing)? ?back|revert|undo|previous|old"),
+    )
+)
+"""Tasks that a question may ask for, in words that tell a task and no symptom, and the words that a page has for each."""
 
 
 def _other_task(text: str, place: Place) -> bool:
-    """Whether a question asks for a task that a page has no word for: to restore, to upgrade, to encrypt."""
+    """Whether a question asks for a task that a page has no word for, but where it forbids it."""
     outline = place.outline
-    page = " ".join([*outline.lines.values(), outline.source_file, outline.title]).casefold()
-    asked = text.casefold()
-    return any(
-        re.search(rf"\b{task[0]}", asked) and not any(re.search(rf"\b{it}", page) for it in task)
-        for task in _TASKS
-    )
+    lines = [it for it in outline.lines.values() if not forbids(it)]
+    page = " ".join([*lines, outline.source_file, outline.title])
+    return any(asked.search(text) and not words.search(page) for asked, words in _TASKS)
 
 
 _OF_THE_CALENDAR: Final = frozenset(

@@ -37,7 +37,7 @@ _RESOLVED: Final = "resolution"
 """Added to what reports are searched for: of them, the section that says what helped is shown."""
 _ESCALATION: Final = "Escalation, contacts, on-call:"
 WHO: Final = re.compile(
-    r"\bwho(?:m)? (?:to|do|should|can|must|is on|owns)\b|\b(?:any|some)(?:body|one) to be (?:woken|called|paged)\b"
+    r"\bwho(?:['’]s| is| are| has)\b|\bwho(?:m)? (?:to|do|should|can|must|is on|owns)\b|\b(?:any|some)(?:body|one) to be (?:woken|called|paged)\b"
     r"|\bto (?:wake|page|escalate to)\b|\bescalat(?:e|ion) (?:to|path|contacts?)\b",
     re.IGNORECASE,
 )

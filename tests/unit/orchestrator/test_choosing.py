@@ -341,6 +341,16 @@ class TestHowMuchOfThePage:
             "export KEY=x" in it.text and "never work as root" in it.text for it in step.guards
         )
 
+    @pytest.mark.parametrize(
+        "words", ["posting is paused for a fail over", "trial balance of a fail over"]
+    )
+    def test_what_stands_beside_steps_is_a_part_of_the_same_matter(self, words):
+        parts = "### Before\n\n- Pause the posting.\n\n### Steps\n\n1. Promote it.\n\n"
+        parts += "### Trial balance\n\n- Compare the trial balance."
+        text = page(("Fail over", parts), ("Disk", "- Add one."))
+        given = advised(question(words), {MAIL: text})
+        assert actions(given) == ["Pause the posting.", "Promote it.", "Compare the trial balance."]
+
     def test_bold_labels_part_a_page_into_matters(self):
         text = (
             "# Screens\n\n**Screens are black**\n\n1. Restart the render.\n\n**Screens show old data**\n\n"

@@ -200,6 +200,22 @@ class TestNearMisses:
             question("the queue grows in the production environment"), {MAIL: text}
         ).guidance
 
+    @pytest.mark.parametrize(
+        ("words", "is_given"),
+        [
+            ("how do I delete a queue?", False),
+            ("roll back the queue", False),
+            ("we need to create a queue", False),
+            ("the queue grows after a delete", True),
+            ("somebody rolled back, and the queue grows", True),
+        ],
+    )
+    def test_a_task_counts_where_it_is_asked_for_and_not_where_it_is_forbidden(
+        self, words, is_given
+    ):
+        text = "# Queue\n\n## Queue grows\n\n- Drain the queue.\n- Never delete the queue.\n\n## Slow\n\n- Wait.\n"
+        assert bool(advised(question(words), {MAIL: text}).guidance) is is_given
+
     def test_a_name_behind_a_word_of_the_page_says_which_one(self):
         text = "# Tours\n\n## No tour for a depot\n\n- Plan the tour of the depot.\n\n## Slow\n\n- Wait.\n"
         assert advised(question("no tour for depot Erfurt"), {MAIL: text}).guidance
