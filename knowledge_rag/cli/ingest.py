@@ -56,8 +56,8 @@ def ingest(
     """Bring a knowledge base up to date with a folder.
 
     Unchanged files cost nothing, and files that are gone disappear. A run that stops keeps the
-    documents that are done, and the next one goes on from there. Exits 1 if a file or a page could not be read. Names what lint finds,
-    which changes neither what is ingested nor the exit code.
+    documents that are done, and the next one goes on from there. Exits 1 if a file or a page could
+    not be read. Names what lint finds, which changes neither what is ingested nor the exit code.
     """
     from knowledge_rag.cli.knowledge_bases import ingest_folder
     from knowledge_rag.cli.lint import show_first

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from rich.live import Live
 from rich.text import Text
 
-from knowledge_rag.cli.prose import BAR
 from knowledge_rag.cli.terminal import err
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.orchestrator.wording import counted
+from knowledge_rag.orchestrator.wording import BAR, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len, chop_cells
 
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.orchestrator.wording import BAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -90,8 +91,6 @@ def laid_out(
         margin = [(rest, "")]
 
 
-BAR: Final = "| "
-"""Left of each line of a model's words, so that none of them can pass for a citation or for the product's own word."""
 _TAB: Final = 4
 """Columns of a tab in a model's words: what runs over the edge of the screen has no bar."""
 
@@ -134,10 +133,12 @@ def _cut(lines: Iterable[Line], width: int | None) -> Iterator[Line]:
         room = width
         for text, style in line:
             left = text
-            while cell_len(left) > room:
-                fits, *_ = chop_cells(left, room) if room > 1 else [""]
+            if cell_len(text) > room:
+                fits, *_ = chop_cells(text, room) if room > 1 else [""]
                 yield [*part, (fits, style)]
-                part, room, left = [], width, left[len(fits) :]
+                *full, left = chop_cells(text[len(fits) :], width)
+                yield from ([(row, style)] for row in full)
+                part, room = [], width
             part.append((left, style))
             room -= cell_len(left)
         yield part

@@ -165,9 +165,12 @@ class _Run:
         self._progress = progress
         self._same_model = self._tables.model() == embedder.fingerprint
         self._known = self._tables.documents()
+        # vectors of two models can't stand side by side: then it is all or nothing
+        self._in_batches = self._same_model or not self._known
         self._skipped: list[UnreadableDocument] = []
         self._lint: list[Finding] = []
         self._fresh: list[PreparedDocument] = []
+        self._pending = 0  # chunks of those
         self._stored: dict[str, tuple[str, ...]] = {}  # warnings, by document
         self._kept: dict[str, KnownDocument] = {}
         self._vectors = VectorSource(embedder)
@@ -198,10 +201,7 @@ class _Run:
 
     def _is_batch(self) -> bool:
         """Whether enough is read to be committed: each commit takes time that grows with what is stored."""
-        pending = sum(len(document.chunks) for document in self._fresh)
-        # vectors of two models can't stand side by side: then it is all or nothing
-        may_be = self._same_model or not self._known
-        return may_be and pending >= max(BATCH_CHUNKS, BATCH_SHARE * self._chunks)
+        return self._in_batches and self._pending >= max(BATCH_CHUNKS, BATCH_SHARE * self._chunks)
 
     def _store(self, left: int) -> None:
         """Embed and write what was read; at the end, delete what is gone."""
@@ -228,11 +228,12 @@ class _Run:
             self._is_writing = False
         self._stored |= {document.source_file: document.warnings for document in self._fresh}
         self._fresh.clear()
+        self._pending = 0
         self._chunks = self._tables.count_chunks()
 
     def _keep_what_is_done(self, left: int) -> None:
         """Commit the documents that are embedded; whoever stops an ingest loses at most one document's work."""
-        if self._is_writing or not (self._same_model or not self._known):
+        if self._is_writing or not self._in_batches:
             return  # half a batch is written, or vectors of another model are: nothing of it counts
         self._fresh = [it for it in self._fresh if all(chunk.vector for chunk in it.chunks)]
         done = {document.source_file for document in self._fresh}
@@ -276,6 +277,7 @@ class _Run:
         chunks = cut(read, self._settings.chunking)
         chunks = dated(chunks, read.text, self._settings.date_order)
         self._fresh.append(prepare(read.document, chunks, rules, read.notes))
+        self._pending += len(chunks)
 
     def _keep(self, source_file: str, known: KnownDocument, data: bytes) -> None:
         """Leave a document as it is, and look through it again.

@@ -15,7 +15,7 @@ from knowledge_rag.local.seals import unfinished
 from knowledge_rag.local.search import Fusion, Question, SearchMethod, rank
 from knowledge_rag.local.snapshot import load_snapshot
 from knowledge_rag.local.spelling import corrected
-from knowledge_rag.local.store import explained, open_for_reading
+from knowledge_rag.local.store import data_version, explained, open_for_reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +65,7 @@ class KnowledgeBase:
         try:
             with explained(path):
                 self._file = self._identity()
-                self._version = self._data_version()
+                self._version = data_version(self._connection)
                 self._snapshot = self._load()
         except BaseException:
             self._connection.close()
@@ -189,7 +189,7 @@ class KnowledgeBase:
             connection = open_for_reading(self._path)
             self._connection.close()
             self._connection, self._file, self._version = connection, identity, -1
-        version = self._data_version()
+        version = data_version(self._connection)
         if version != self._version:
             try:
                 self._snapshot = self._load()
@@ -202,11 +202,6 @@ class KnowledgeBase:
     def _identity(self) -> tuple[int, int]:
         status = self._path.stat()
         return status.st_dev, status.st_ino
-
-    def _data_version(self) -> int:
-        """Give SQLite's counter of commits by others; reading it takes microseconds."""
-        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        return int(version)
 
     def _load(self) -> Snapshot:
         with explained(self._path):

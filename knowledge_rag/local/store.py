@@ -130,18 +130,19 @@ def commit_batch(connection: sqlite3.Connection) -> None:
     """Commit what an ingest has written so far, and go on holding the knowledge base.
 
     Raises:
-        sqlite3.OperationalError: another ingest got hold of it in between; what was committed stays.
+        KnowledgeBaseBusy: another ingest wrote it in between; what was committed stays.
+        sqlite3.OperationalError: another ingest is writing it; likewise.
     """
-    version = _version_of(connection)
+    version = data_version(connection)
     _commit(connection)
     connection.execute("PRAGMA busy_timeout = 0")
     connection.execute("BEGIN IMMEDIATE")
-    if _version_of(connection) != version:
+    if data_version(connection) != version:
         raise KnowledgeBaseBusy("another ingest has written it meanwhile: run this one again")
 
 
-def _version_of(connection: sqlite3.Connection) -> int:
-    """Return SQLite's counter of commits by others."""
+def data_version(connection: sqlite3.Connection) -> int:
+    """Return SQLite's counter of commits by others; reading it takes microseconds."""
     (version,) = connection.execute("PRAGMA data_version").fetchone()
     return int(version)
 

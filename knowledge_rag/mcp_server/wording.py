@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.orchestrator.wording import NO_MATCH, counted
+from knowledge_rag.orchestrator.wording import BAR, NO_MATCH, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -77,7 +77,7 @@ def review_in_words(body: Mapping[str, Any]) -> list[str]:
     told = list(_findings(body))
     more = len(told) - MAX_TOLD
     lines = [head, *told[:MAX_TOLD], *([f"... and {more} more"] if more > 0 else [])]
-    barred = "\n".join(f"| {line}".rstrip() for line in neutralise(body["text"]).split("\n"))
+    barred = "\n".join(f"{BAR}{line}".rstrip() for line in neutralise(body["text"]).split("\n"))
     return ["\n".join(lines), f"{_SHOWN}\n{barred}"]
 
 

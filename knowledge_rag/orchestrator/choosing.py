@@ -12,6 +12,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
@@ -168,11 +169,9 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         evidence: of the search.
     """
     usable = [it for it in outlines if _gives_steps(it, wanted)]
-    ranked = [
-        it
-        for it in _ranked(wanted, usable, evidence)
-        if it.outline.source_file in wanted.anchors or not _is_for_elsewhere(wanted, it)
-    ]
+    others = (it for it in usable if it.source_file not in wanted.anchors)
+    elsewhere = {key for it in others for key in _for_elsewhere(wanted, it)}
+    ranked = [it for it in _ranked(wanted, usable, evidence) if id(it.section) not in elsewhere]
     linked = [it for it in ranked if it.outline.source_file in wanted.anchors]
     order = list(wanted.anchors)
     linked.sort(key=lambda it: order.index(it.outline.source_file))
@@ -215,9 +214,11 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
         and it.section.kind not in (Kind.BACKGROUND, *NEVER)
         and asks_for_something(outline, it.section)
     ]
-    headed = [it for it in below if (own := words_of([it.section.heading])) and own <= names]
-    if headed:
-        longest = max(headed, key=lambda it: len(words_of([it.section.heading])))
+    held = [
+        (len(own), it) for it in below if (own := words_of([it.section.heading])) and own <= names
+    ]
+    if held:
+        _, longest = max(held, key=itemgetter(0))
         return replace(longest, why=place.why)
     is_best = below and below[0].worth >= BEST_BY_BOTH
     return replace(below[0] if is_best else place, why="page")
@@ -411,16 +412,25 @@ def _suits(wanted: Wanted, place: Place) -> float:
     return -5.0 if kinds & NEVER else 0.0
 
 
-def _is_for_elsewhere(wanted: Wanted, place: Place) -> bool:
-    """Whether a section is for an environment that isn't production, and nobody asks about that one."""
-    outline = place.outline
-    around = (place.section, *place.section.above(), _top(outline))
-    said = [outline.title, outline.source_file, *place.section.path]
-    for section in around:
-        texts = (it.text for it in introduction_of(outline, section))
-        said += [found[0] for text in texts for found in _ONLY_FOR.finditer(text)]
-    own = words_of(name for text in said for name in _ENVIRONMENT.findall(text))
-    return bool(own) and not own & words_of([*wanted.names, wanted.text, wanted.labels])
+def _for_elsewhere(wanted: Wanted, outline: Outline) -> set[int]:
+    """Return the ids of the sections for an environment that isn't production, which nobody asks about."""
+    asked = words_of([*wanted.names, wanted.text, wanted.labels])
+
+    def named_in(section: Section, *said: str) -> set[str]:
+        limits = (
+            m[0] for it in introduction_of(outline, section) for m in _ONLY_FOR.finditer(it.text)
+        )
+        return words_of(name for text in (*said, *limits) for name in _ENVIRONMENT.findall(text))
+
+    own: dict[int, set[str]] = {}
+    for section in outline.sections():  # those around a section come before it
+        around = (
+            own[id(section.parent)]
+            if section.parent
+            else named_in(_top(outline), outline.title, outline.source_file)
+        )
+        own[id(section)] = around | named_in(section, section.heading)
+    return {key for key, names in own.items() if names and not names & asked}
 
 
 def _own_range(section: Section) -> tuple[int, int]:

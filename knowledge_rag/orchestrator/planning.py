@@ -456,10 +456,8 @@ def _doubt(place: Place, procedures: Sequence[Procedure], member: Incident, want
     service, its = member.service, place.outline.service
     if its and service and not (fold(its) in fold(service) or fold(service) in fold(its)):
         return f"the page is about {its}, and the alert says {service}"
-    if is_excluded(place, wanted):
-        return "the page says that it isn't for what is asked"
-    if place.why != "found":
-        return ""
+    if place.why != "found":  # of what was only found, that is known to fit
+        return "the page says that it isn't for what is asked" if is_excluded(place, wanted) else ""
     lines = place.outline.lines
     text = " ".join([*lines.values(), place.outline.source_file]).casefold()
     # only where the page names a thing of the same kind does another one's name say something

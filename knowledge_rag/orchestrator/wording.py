@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+BAR: Final = "| "
+"""Left of each line of a model's words, so that none of them can pass for a citation or for the product's own word."""
 NO_MATCH: Final = "No documented guidance found for this scenario"
 """The whole summary where a search found nothing; the agent's prompt demands the same."""
 
