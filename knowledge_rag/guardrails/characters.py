@@ -10,22 +10,34 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 from html.entities import html5
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-# NFKC's own equivalents of the square brackets, and those that pass for them
 OPENING: Final = (
+    "[\u0f3a\u0f3c\u169b\u2045\u2308\u230a\u2329\u2768\u276a\u276c\u276e\u2770\u2772"
+    "\u2774\u27c5\u27e6\u27e8\u27ea\u27ec\u27ee\u2983\u2985\u2987\u2989\u298b\u298d\u298f"
+    "\u2991\u2993\u2995\u2997\u29d8\u29da\u29fc\u2e22\u2e24\u2e26\u2e28\u2e55\u2e57"
+    "\u2e59\u2e5b\u3008\u300a\u300c\u300e\u3010\u3014\u3016\u3018\u301a\ufd3f\ufe17\ufe39"
+    "\ufe3b\ufe3d\ufe3f\ufe41\ufe43\ufe47\ufe5d\uff3b\uff5f\uff62"
+)
+"""Unicode's opening punctuation, without round and curly brackets and quotation marks."""
+CLOSING: Final = (
+    "]\u0f3b\u0f3d\u169c\u2046\u2309\u230b\u232a\u2769\u276b\u276d\u276f\u2771\u2773"
+    "\u2775\u27c6\u27e7\u27e9\u27eb\u27ed\u27ef\u2984\u2986\u2988\u298a\u298c\u298e\u2990"
+    "\u2992\u2994\u2996\u2998\u29d9\u29db\u29fd\u2e23\u2e25\u2e27\u2e29\u2e56\u2e58\u2e5a"
+    "\u2e5c\u3009\u300b\u300d\u300f\u3011\u3015\u3017\u3019\u301b\ufd3e\ufe18\ufe3a\ufe3c"
+    "\ufe3e\ufe40\ufe42\ufe44\ufe48\ufe5e\uff3d\uff60\uff63"
+)
+"""Its closing punctuation, likewise."""
+SQUARE: Final = frozenset(
     "[\uff3b\ufe47\u3010\u3014\u3016\u3018\u301a\ufe39\ufe3b\ufe5d\u2045\u27e6\u2772\u298b\u298d\u298f"
     "\ufe17\u27ec\u2997\u2e22\u2e24\u2e26\u2e55\u2e57"
 )
-CLOSING: Final = (
-    "]\uff3d\ufe48\u3011\u3015\u3017\u3019\u301b\ufe3a\ufe3c\ufe5e\u2046\u27e7\u2773\u298c\u298e\u2990"
-    "\ufe18\u27ed\u2998\u2e23\u2e25\u2e27\u2e56\u2e58"
-)
+"""Opening brackets that pass for ``[``: in these, a number alone is a reference."""
 MAX_ZEROS: Final = 256
 """Zeros before the number of a character reference at most: a browser reads any number of them."""
 _ZEROS: Final = rf"0{{0,{MAX_ZEROS}}}+"
@@ -60,24 +72,8 @@ _INVISIBLE: Final = re.compile(
 """Characters without a shape of their own that no category tells, among them Markdown's backslash."""
 _SHAPELESS: Final = frozenset(("Cc", "Cf", "Mn", "Me"))
 """Categories of characters that have no shape, or none but together with the one before."""
-_LOOK_ALIKE: Final = str.maketrans(
-    {
-        character: letter
-        for letter, characters in {
-            "s": "\u0455\u0405\u057d\ua731",
-            "o": "\u043e\u041e\u03bf\u039f\u0585\u1d0f",
-            "u": "\u03c5\u1d1c",
-            "r": "\u0433\u0280",
-            "c": "\u0441\u0421\u03f2\u03f9\u1d04",
-            "e": "\u0435\u0415\u0395\u1d07",
-            "l": "\u04cf\u04c0",
-            "i": "\u0456\u0406\u03b9\u0399\u0131",
-            "n": "\u0578\u0274",
-        }.items()
-        for character in characters
-    }
-)
-"""Letters of other scripts with the shape of the letters in "source" and "line"."""
+_LEFT_TO_RIGHT: Final = "\u200e"
+"""Stands around right-to-left characters in Unicode's data."""
 
 _TAG: Final = r"<[A-Za-z/!?][^<>]*+>?"
 _SPECIAL: Final = r"<\?.*?\?>|<!\[CDATA\[.*?\]\]>|<![A-Za-z][^>]*>"
@@ -107,12 +103,14 @@ class Normalised(NamedTuple):
         text: normalised.
         origin: for each of its characters, the index of the one as written that it stems from;
             ``None`` where nothing had to be changed.
+        seen: as written, with character references resolved.
         disguised: whether direction marks, controls, digits in black circles or character
             references made it read so; nobody writes a reference like that in good faith.
     """
 
     text: str
     origin: tuple[int, ...] | None
+    seen: str
     disguised: bool
 
     def written(self, raw: str, start: int, end: int) -> str:
@@ -123,16 +121,16 @@ class Normalised(NamedTuple):
 
     @property
     def look(self) -> str:
-        """The text with letters of other scripts as the ones that they look like."""
-        return self.text if self.text.isascii() else self.text.translate(_LOOK_ALIKE)
+        """The text with every character as the ASCII letter or digit that it looks like."""
+        return self.text if self.seen.isascii() else "".join(map(_looks, self.seen))
 
 
 def normalise(raw: str) -> Normalised:
     """Normalise what stands between two brackets: NFKC, without what has no shape."""
     if "&" in raw and (plain := html.unescape(raw)) != raw:
-        return Normalised(normalise(plain).text, None, disguised=True)
+        return Normalised(normalise(plain).text, None, plain, disguised=True)
     if raw.isascii() and "\\" not in raw and (raw.isprintable() or not _DISGUISE.search(raw)):
-        return Normalised(raw, None, disguised=False)
+        return Normalised(raw, None, raw, disguised=False)
     text: list[str] = []
     origin: list[int] = []
     disguised = _DISGUISE.search(raw) is not None
@@ -141,7 +139,7 @@ def normalise(raw: str) -> Normalised:
         disguised |= read.isdecimal() and not unicodedata.normalize("NFKC", character).isdecimal()
         text.append(read)
         origin.extend([index] * len(read))
-    return Normalised("".join(text), tuple(origin), disguised)
+    return Normalised("".join(text), tuple(origin), raw, disguised)
 
 
 @lru_cache(maxsize=4096)
@@ -156,6 +154,41 @@ def _read(character: str) -> str:
         value = unicodedata.numeric(character)
         return str(int(value)) if value.is_integer() else plain
     return plain
+
+
+@lru_cache(maxsize=4096)
+def _looks(character: str) -> str:
+    """Return the ASCII letters that one character looks like, "" if it has no shape."""
+    plain = _read(character)
+    if not plain or character.isascii():
+        return plain
+    if character in (alike := _confusables()):
+        return alike[character]
+    base = unicodedata.normalize("NFKD", plain)
+    return "".join(alike.get(part, part) for part in base if unicodedata.category(part) != "Mn")
+
+
+@cache
+def _confusables() -> Mapping[str, str]:
+    """Return the ASCII letter or digit for each character that Unicode lists as confusable with one."""
+    from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415 - 0.9 MB, seldom needed
+
+    found: dict[str, str] = {}
+    for character, alike in confusables_data.items():
+        shapes = (one["c"].strip(_LEFT_TO_RIGHT) for one in alike)
+        letters = [one for one in shapes if len(one) == 1 and one.isascii() and one.isalnum()]
+        if letters:
+            found[character.strip(_LEFT_TO_RIGHT)] = letters[0]
+    return found
+
+
+def looks_of(text: str) -> str:
+    """Return a text with characters as the ASCII letter that each looks like, as long as it was."""
+    if text.isascii():
+        return text
+    looks = {ord(one): _looks(one) for one in set(text) if one > "\x7f"}
+    alike = {code: look for code, look in looks.items() if len(look) == 1 and look != chr(code)}
+    return text.translate(alike) if alike else text
 
 
 _LINK: Final = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\n]{0,1000}\)")

@@ -11,8 +11,10 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.guardrails.characters import looks_of
 from knowledge_rag.guardrails.draft import Kind, Warned
-from knowledge_rag.guardrails.searches import matches_at, phrases, places
+from knowledge_rag.guardrails.references import COUNT
+from knowledge_rag.guardrails.searches import fold, matches_at, phrases, places
 from knowledge_rag.guardrails.stated_numbers import NUMBERS, find_numbers
 
 if TYPE_CHECKING:
@@ -162,7 +164,7 @@ def unchecked(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noq
         if not draft.is_code(found.start()):
             message = f"{found[0]} is read as a note or as an issue's number, not as a reference."
             yield Warned(Kind.UNCHECKED, message, *found.span())
-    for found in _unbracketed(draft):
+    for found in (*_unbracketed(draft), *_SUPERSCRIPT.finditer(draft.text)):
         if not draft.is_code(found.start()) and not draft.is_in_reference(found.start()):
             message = "Reads like a reference, but stands in no square brackets."
             yield Warned(Kind.UNCHECKED, message, *found.span())
@@ -191,10 +193,17 @@ _WANTED: Final = re.compile(
 )
 _UNBRACKETED: Final = re.compile(
     r"\bsources?:\s?[^\s,\[\]]{1,200},\s?lines?\s\d+"
-    r"|(?<!\w[*_(])(?<=[*_(])sources?:?\s?#?\d{1,3}(?=[*_)])",
+    rf"|(?<!\w[*_(])(?<=[^a-z0-9\s])sources?:?\s?#?{COUNT}(?=[^a-z0-9\s])"
+    rf"|\b(?-i:S)ources?\s(?:#|no\.?\s)?{COUNT}",
     re.IGNORECASE,
 )
-"""A file and its lines; or a source's number in emphasis or round brackets, but in no identifier."""
+"""A file and its lines; a source's number between marks, but in no identifier; "Source" and a number."""
+_SUPERSCRIPT: Final = re.compile(
+    r"(?:(?<=[^\W\d_]{3})|(?<=[.,;:!?)\]\"'\u201d\u00bb*_`]))"
+    r"(?:[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,3}(?!\w)|<sup>[\s#]*\d{1,3}\s*</sup>)",
+    re.IGNORECASE,
+)
+"""A number set high behind a word or at the end of a sentence, as the notes of a page are."""
 _NOTE: Final = re.compile(r"\[[\^#]\d{1,3}\](?![(\[:+*?{])")
 """Neither a link nor a note's own text, nor a regular expression's class of characters."""
 
@@ -206,9 +215,11 @@ def _is_backed(draft: Draft, found: re.Match[str], *, before: int, after: int) -
 
 
 def _unbracketed(draft: Draft) -> Iterator[re.Match[str]]:
-    if draft.folded is None:
-        return _UNBRACKETED.finditer(draft.text)
-    return matches_at(_UNBRACKETED, draft.text, places(b"source", draft.folded))
+    look = looks_of(draft.text)
+    folded = draft.folded if look is draft.text else fold(look)
+    if folded is None:
+        return _UNBRACKETED.finditer(look)
+    return matches_at(_UNBRACKETED, look, places(b"source", folded))
 
 
 def _admits(draft: Draft, settings: CheckSettings) -> bool:

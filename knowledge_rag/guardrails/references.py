@@ -42,37 +42,51 @@ _LINES: Final = re.compile(
 _BETWEEN: Final = re.compile(rf"(?:{_AND})?(?:sources?\s*:\s*)?", re.IGNORECASE)
 
 _DOCUMENT: Final = r"\.(?:md|mdx|mkd|markdown|txt|text|rst|adoc|asciidoc|x?html?|pdf|docx?|odt|rtf)"
-_PLACE: Final = r"(?:lines?|ln?|pages?|pp?|rows?|sections?|sec|paragraphs?|\u00a7{1,2})"
-"""What numbers behind a document may count."""
 _COLON: Final = r"[:=#\u2116]"
+_LOOKS_SOURCE: Final = r"s[o\d]urces?"
+_LOOKS_LINES: Final = r"[li|\d][li|\d]nes?"
+"""The two words with digits that look like their letters."""
+COUNT: Final = (
+    r"(?:\d++|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[ivx]++)(?![^\W_])"
+)
 _LIKE_SOURCE: Final = re.compile(
-    rf"[\W_]*+sources?(?:[\W_]*+$|[\s*_`]*+{_COLON}|[\W_]*+\d"
-    r"|\s++(?:no|id|nr|[nx])?[\W_]*+[\dnx]*+[\W_]*+$"
+    rf"[\W_]*+{_LOOKS_SOURCE}(?:[\W_]*+$|[\s*_`]*+{_COLON}|[\W_]*+\d"
+    rf"|\s++(?:no|id|nr|[nx])?[\W_]*+[\dnx]*+[\W_]*+$|[\W_]++{COUNT}[\W_]*+$"
     rf"|[\W_]++\S*{_DOCUMENT}[\W_]*+$)",
     re.IGNORECASE,
 )
 _LIKE_KEYWORD: Final = re.compile(
-    r"[\W_]*+(?:refs?|references?|citations?|cite|src|footnotes?|docs?|documents?)[.:#\s_]*+\d++[\W_]*+$",
+    rf"[\W_]*+(?:refs?|references?|citations?|cite|src|footnotes?|docs?|documents?)[.:#\s_]*+{COUNT}[\W_]*+$",
     re.IGNORECASE,
 )
+_LIKE_TRANSLATED: Final = re.compile(
+    r"[\W_]*+(?:quellen?|fuentes?|fontes?|fonti|bron(?:nen)?|kilder?|k\xe4llor|k\xe4lla|l\xe4hde|zdroje?"
+    r"|\u017ar\xf3d\u0142[oa]|sumber|kaynak|forr\xe1s|surs\u0103|ngu\u1ed3n|\u03c0\u03b7\u03b3\u03ae"
+    r"|\u0438\u0441\u0442\u043e\u0447\u043d\u0438\u043a|\u0434\u0436\u0435\u0440\u0435\u043b\u043e"
+    r"|(?:\u53c2\u8003)?(?:\u6765\u6e90|\u4f86\u6e90|\u6765\u6e90|\u51fa\u5904|\u51fa\u8655|\u51fa\u5178|\u8cc7\u6599|\u8d44\u6599)|\u30bd\u30fc\u30b9"
+    r"|\uc18c\uc2a4|\ucd9c\ucc98|(?:\u0627\u0644)?\u0645\u0635\u062f\u0631|\u0645\u0646\u0628\u0639|\u05de\u05e7\u05d5\u05e8|\u0938\u094d\u0930\u094b\u0924)"
+    rf"[\s*_`]*+(?:{_COLON}|[\W_]*+\d)",
+    re.IGNORECASE,
+)
+"""The word "source" in other languages, with what makes a reference of it."""
+_LIKE_KEYWORDS: Final = (_LIKE_KEYWORD, _LIKE_TRANSLATED)
 _LIKE_NUMBERS: Final = re.compile(
     rf"(?:\d|\s|[,;&*_`\"']|{_DASH}|\.\.+|\u2026|and|to)+$", re.IGNORECASE
 )
-_LINES_OF: Final = r"[(]?lines?[\W_]*+\d++"
+_LINES_OF: Final = rf"[(]?{_LOOKS_LINES}[\W_]*+\d++"
 _LIKE_LINES: Final = re.compile(
-    rf"\s*+(?:sources?\s++)?\S++\s++{_LINES_OF}|.*?(?:\.\w{{1,8}}|/\w[\w.-]*+)[\s,;:*_`\"']++{_LINES_OF}",
+    rf"\s*+(?:{_LOOKS_SOURCE}\s++)?\S++\s++{_LINES_OF}|.*?(?:\.\w{{1,8}}|/\w[\w.-]*+)[\s,;:*_`\"']++{_LINES_OF}",
     re.IGNORECASE | re.DOTALL,
 )
 """A file in one word; any words that end in what only a file's name does."""
 _LIKE_DAGGER: Final = re.compile(r"[\W_]*+\d++(?::\d++)?\s*+\u2020")
 """How some models mark the sources of their own search."""
-_LIKE: Final = (_LIKE_KEYWORD, _LIKE_LINES, _LIKE_DAGGER)
+_LIKE: Final = (_LIKE_LINES, _LIKE_DAGGER)
 _LIKE_FILE: Final = re.compile(
-    rf"{_DOCUMENT}(?:\s*+[:#,;(@]|\s++(?={_PLACE}[\W_]*+\d|\d++\s*+{_DASH}))"
-    rf"(?:(?:[\s:#,;.()@&*_`\"']|{_DASH}|to\b|and\b)*+{_PLACE}?[\s.:]*+\d++)++[\W_]*+$",
+    rf"{_DOCUMENT}(?![\w-]|[.]\w|/)[^\d\[\]]{{0,30}}+\d++(?:[^\d\[\]]{{1,12}}+\d++){{0,20}}+[^\W\d_]{{0,4}}+[\W_]*+$",
     re.IGNORECASE,
 )
-"""A document and numbers behind it, which can only be those of its lines."""
+"""A document and numbers behind it, whatever the words between them are."""
 _NO_LINES: Final = re.compile(rf"{_DOCUMENT}\W++[12]\d{{3}}-\d\d(?:-\d\d)?[\W_]*+$", re.IGNORECASE)
 _DATE: Final = re.compile(r"\s*[12]\d{3}-(?:0[1-9]|1[0-2])(?:-[0-3]\d)?\s*$")
 _DIGIT: Final = re.compile(r"\d")
@@ -81,7 +95,7 @@ _CLASS: Final = re.compile(r"0-\d+$")
 _INDEX: Final = re.compile(r"\s*-\s*\d+\s*$")
 
 _HEAD: Final = re.compile(
-    rf"[\W_]*+(?:sources?(?:[\s*_]*+{_COLON}|[\W_]*+\d++)"
+    rf"[\W_]*+(?:{_LOOKS_SOURCE}(?:[\s*_]*+{_COLON}|[\W_]*+\d++)"
     rf"|\S*?\.\w{{1,8}}[\s,;:*_\"']++{_LINES_OF}(?:\s*+{_DASH}\s*+\d++)?+)",
     re.IGNORECASE,
 )
@@ -197,7 +211,7 @@ def _read(raw: str) -> Reference | Unparsable | None:
     reference = None if text.disguised else _parse(raw, text)
     if reference is not None and all(part.first <= part.last for part in reference):
         return None if _CLASS.fullmatch(text.text.strip()) else reference
-    return _resembling(text.look)
+    return _resembling(text)
 
 
 def _hidden(raw: str) -> Unparsable | None:
@@ -253,9 +267,17 @@ def _names(written: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(way for way in (name, plain) if way))
 
 
-def _resembling(look: str) -> Unparsable | None:
+def _resembling(text: Normalised) -> Unparsable | None:
+    """Read what resembles a reference, by its characters and by what they look like."""
+    found = _resembling_as(text.look)
+    return found or (None if text.look == text.text else _resembling_as(text.text))
+
+
+def _resembling_as(look: str) -> Unparsable | None:
     if _LIKE_SOURCE.match(look):
         return Unparsable(bare=not _SAYS.search(look))
+    if any(like.match(look) for like in _LIKE_KEYWORDS):
+        return Unparsable()
     if not _DIGIT.search(look):
         return None
     if any(like.match(look) for like in _LIKE) or _are_numbers(look):
