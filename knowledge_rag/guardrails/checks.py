@@ -164,7 +164,7 @@ def unchecked(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noq
         if not draft.is_code(found.start()):
             message = f"{found[0]} is read as a note or as an issue's number, not as a reference."
             yield Warned(Kind.UNCHECKED, message, *found.span())
-    for found in (*_unbracketed(draft), *_SUPERSCRIPT.finditer(draft.text)):
+    for found in (*_unbracketed(draft), *_notes(draft)):
         if not draft.is_code(found.start()) and not draft.is_in_reference(found.start()):
             message = "Reads like a reference, but stands in no square brackets."
             yield Warned(Kind.UNCHECKED, message, *found.span())
@@ -199,11 +199,11 @@ _UNBRACKETED: Final = re.compile(
 )
 """A file and its lines; a source's number between marks, but in no identifier; "Source" and a number."""
 _SUPERSCRIPT: Final = re.compile(
-    r"(?:(?<=[^\W\d_]{3})|(?<=[.,;:!?)\]\"'\u201d\u00bb*_`]))"
-    r"(?:[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,3}(?!\w)|<sup>[\s#]*\d{1,3}\s*</sup>)",
+    r"[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,3}(?!\w)|<sup>[\s#]*\d{1,3}\s*</sup>",
     re.IGNORECASE,
 )
-"""A number set high behind a word or at the end of a sentence, as the notes of a page are."""
+_BEFORE_NOTE: Final = re.compile(r"(?:[^\W\d_]{3}|[.,;:!?)\]\"'\u201d\u00bb*_`])\Z")
+"""What the number of a note stands behind: a word, or the end of a sentence."""
 _NOTE: Final = re.compile(r"\[[\^#]\d{1,3}\](?![(\[:+*?{])")
 """Neither a link nor a note's own text, nor a regular expression's class of characters."""
 
@@ -220,6 +220,16 @@ def _unbracketed(draft: Draft) -> Iterator[re.Match[str]]:
     if folded is None:
         return _UNBRACKETED.finditer(look)
     return matches_at(_UNBRACKETED, look, places(b"source", folded))
+
+
+def _notes(draft: Draft) -> Iterator[re.Match[str]]:
+    """Yield numbers set high where a page's notes have theirs."""
+    text = draft.text
+    if text.isascii() and draft.folded is not None and b"<sup" not in draft.folded:
+        return
+    for found in _SUPERSCRIPT.finditer(text):
+        if _BEFORE_NOTE.search(text, max(0, found.start() - 3), found.start()):
+            yield found
 
 
 def _admits(draft: Draft, settings: CheckSettings) -> bool:

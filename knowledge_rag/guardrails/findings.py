@@ -15,15 +15,13 @@ class Kept:
     """A reference that stays.
 
     Args:
-        start: offset of its opening bracket in the text as written.
-        end: offset behind its closing one.
-        shift: what was taken out before it, in characters; marks count against it.
+        start: offset of its first character in the answer as it goes out.
+        end: offset behind its last one.
         evidence: what it refers to.
     """
 
     start: int
     end: int
-    shift: int
     evidence: tuple[Evidence, ...]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.scanner import Scanner
+from knowledge_rag.guardrails.mentions import AnswerScanner
 
 _NOTHING = Ledger()
 
@@ -13,4 +13,4 @@ def heading_words(text: str) -> str:
 
     Whoever wrote the document chose it, and it is shown beside citations that retrieval returned.
     """
-    return " ".join(Scanner(_NOTHING).close(" ".join(text.split())).split())
+    return " ".join(AnswerScanner(_NOTHING).close(" ".join(text.split())).split())

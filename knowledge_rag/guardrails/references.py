@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.guardrails.characters import normalise, shown, without_markup
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from knowledge_rag.guardrails.characters import Normalised
 
 MAX_REFERENCE: Final = 2_048
@@ -39,9 +41,33 @@ _LINES: Final = re.compile(
     rf"(?<=[\s,;:])[(]?lines?\s*:?\s*(?P<ranges>(?:{_RANGE})(?:{_AND}(?:lines?\s+)?(?:{_RANGE}))*)[)]?",
     re.IGNORECASE,
 )
+_SHAPELESS = r"\xad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"
+_GAP = rf"(?:[^\S\r\n]|[*_`~\"'{_SHAPELESS}]){{0,6}}(?:\r?\n[^\S\r\n]{{0,3}})?"
+"""Between two words of a paragraph: marks and what has no shape among the blanks."""
+_OF_DOCUMENT = (
+    rf"L?({_NUMBER})(?:[ \t]{{0,3}}(?:{_DASH}|to\b)[ \t]{{0,3}}L?({_NUMBER}))?(?![^\W_]|/|\.\w)"
+)
+_RANGES = rf"(?P<ranges>{_OF_DOCUMENT}(?:[ \t]{{0,3}}(?:[,;&]|and\b)[ \t]{{0,3}}(?:lines?[ \t]{{1,3}})?{_OF_DOCUMENT}){{0,9}})"
+_A_RANGE_OF_DOCUMENT: Final = re.compile(_OF_DOCUMENT, re.IGNORECASE)
+_BEHIND: Final = re.compile(
+    rf"[*_`~{_SHAPELESS}]{{0,6}}(?:(?:\?plain=1)?#(?=L)|:"
+    rf"|{_GAP}[,;:]?{_GAP}(?:(?:at|on|in){_GAP})?[(]?(?:lines?{_GAP}:?{_GAP}|(?=L\d)))"
+    rf"{_RANGES}(?::\d{{1,4}}(?!\w))?[)]?",
+    re.IGNORECASE,
+)
+GOES_ON: Final = re.compile(
+    rf"[*_`~\"'{_SHAPELESS}]{{0,6}}(?:[^\s:#?,;(*_`~\"'{_SHAPELESS}]|\s{{1,3}}[^\s(:,;laoi*_`~\"'{_SHAPELESS}])",
+    re.IGNORECASE,
+)
+"""How text goes on behind a document's name if no lines follow."""
+_BEFORE: Final = re.compile(
+    rf"\blines?{_GAP}{_RANGES}{_GAP}(?:of|in|from){_GAP}(?:the{_GAP})?"
+    rf"(?:(?:file|document|page|runbook|postmortem){_GAP})?[*_`~\"'(]{{0,3}}\Z",
+    re.IGNORECASE,
+)
 _BETWEEN: Final = re.compile(rf"(?:{_AND})?(?:sources?\s*:\s*)?", re.IGNORECASE)
 
-_DOCUMENT: Final = r"\.(?:md|mdx|mkd|markdown|txt|text|rst|adoc|asciidoc|x?html?|pdf|docx?|odt|rtf)"
+DOCUMENT: Final = r"\.(?:md|mdx|mkd|markdown|txt|text|rst|adoc|asciidoc|x?html?|pdf|docx?|odt|rtf)"
 _COLON: Final = r"[:=#\u2116]"
 _LOOKS_SOURCE: Final = r"s[o\d]urces?"
 _LOOKS_LINES: Final = r"[li|\d][li|\d]nes?"
@@ -52,7 +78,7 @@ COUNT: Final = (
 _LIKE_SOURCE: Final = re.compile(
     rf"[\W_]*+{_LOOKS_SOURCE}(?:[\W_]*+$|[\s*_`]*+{_COLON}|[\W_]*+\d"
     rf"|\s++(?:no|id|nr|[nx])?[\W_]*+[\dnx]*+[\W_]*+$|[\W_]++{COUNT}[\W_]*+$"
-    rf"|[\W_]++\S*{_DOCUMENT}[\W_]*+$)",
+    rf"|[\W_]++\S*{DOCUMENT}[\W_]*+$)",
     re.IGNORECASE,
 )
 _LIKE_KEYWORD: Final = re.compile(
@@ -82,12 +108,14 @@ _LIKE_LINES: Final = re.compile(
 _LIKE_DAGGER: Final = re.compile(r"[\W_]*+\d++(?::\d++)?\s*+\u2020")
 """How some models mark the sources of their own search."""
 _LIKE: Final = (_LIKE_LINES, _LIKE_DAGGER)
+A_DOCUMENT: Final = re.compile(rf"{DOCUMENT}(?![^\W_]|-|\.\w)", re.IGNORECASE)
+"""Ends a document's name."""
 _LIKE_FILE: Final = re.compile(
-    rf"{_DOCUMENT}(?![\w-]|[.]\w|/)[^\d\[\]]{{0,30}}+\d++(?:[^\d\[\]]{{1,12}}+\d++){{0,20}}+[^\W\d_]{{0,4}}+[\W_]*+$",
+    rf"{DOCUMENT}(?![\w-]|[.]\w|/)[^\d\[\]]{{0,30}}+\d++(?:[^\d\[\]]{{1,12}}+\d++){{0,20}}+[^\W\d_]{{0,4}}+[\W_]*+$",
     re.IGNORECASE,
 )
 """A document and numbers behind it, whatever the words between them are."""
-_NO_LINES: Final = re.compile(rf"{_DOCUMENT}\W++[12]\d{{3}}-\d\d(?:-\d\d)?[\W_]*+$", re.IGNORECASE)
+_NO_LINES: Final = re.compile(rf"{DOCUMENT}\W++[12]\d{{3}}-\d\d(?:-\d\d)?[\W_]*+$", re.IGNORECASE)
 _DATE: Final = re.compile(r"\s*[12]\d{3}-(?:0[1-9]|1[0-2])(?:-[0-3]\d)?\s*$")
 _DIGIT: Final = re.compile(r"\d")
 _SAYS: Final = re.compile(r"[\d:=#?]")
@@ -194,6 +222,31 @@ def may_become(raw: str) -> bool:
     return len(raw) <= MAX_REFERENCE
 
 
+def lines_behind(text: str, start: int, end: int) -> tuple[Sequence[tuple[int, int]], int]:
+    """Read the lines that stand behind a document's name: ``:5-9``, ``#L5-L9``, ``, lines 5 and 9``.
+
+    Args:
+        text: that holds the name.
+        start: index behind the name.
+        end: index behind what is looked at.
+
+    Returns:
+        First and last lines, and the index behind them; none, and ``start``, where none stand.
+    """
+    found = _BEHIND.match(text, start, end)
+    return (_ranges(found["ranges"]), found.end()) if found else ((), start)
+
+
+def lines_before(text: str) -> Sequence[tuple[int, int]]:
+    """Read the lines that a text ends in, if a document's name is what follows: ``lines 5-9 of``."""
+    found = _BEFORE.search(text)
+    return _ranges(found["ranges"]) if found else ()
+
+
+def _ranges(text: str) -> Sequence[tuple[int, int]]:
+    return [(int(one[1]), int(one[2] or one[1])) for one in _A_RANGE_OF_DOCUMENT.finditer(text)]
+
+
 def unclosed_head(raw: str) -> int:
     """Give the length of what makes a reference of ``raw`` even in a bracket that is never closed.
 
@@ -230,9 +283,11 @@ def _parse(raw: str, text: Normalised) -> Reference | None:
         numbers = text.text[start:].rstrip(_MARKS).lstrip(_MARKS + "#" if keyword else _MARKS)
         if _NUMBERS.fullmatch(numbers):
             return _numbers(numbers)
-    if not colon and (not _LIKE_LINES.match(text.text) or _LIKE_SOURCE.match(text.look)):
+    if not colon and _LIKE_SOURCE.match(text.look):
         return None
-    return _lines(raw, text, start)
+    if (colon or _LIKE_LINES.match(text.text)) and (found := _lines(raw, text, start)):
+        return found
+    return _mentioned(raw, text, start)
 
 
 def _numbers(text: str) -> Reference | None:
@@ -248,7 +303,7 @@ def _lines(raw: str, text: Normalised, start: int) -> Reference | None:
     for found in _LINES.finditer(text.text, start + 1):  # the name comes first
         if parts and (between := _BETWEEN.match(text.text, start, found.start())):
             start = between.end()
-        names = _names(text.written(raw, start, found.start()))
+        names = names_of(text.written(raw, start, found.start()))
         if not names:
             return None
         parts.extend(
@@ -260,7 +315,21 @@ def _lines(raw: str, text: Normalised, start: int) -> Reference | None:
     return tuple(parts) if parts and rest in ("", ".", ";") else None
 
 
-def _names(written: str) -> tuple[str, ...]:
+def _mentioned(raw: str, text: Normalised, start: int) -> Reference | None:
+    """Read documents whose lines stand right behind their names: ``a.md:5, b.md#L5-L9``."""
+    parts: list[Numbers | Lines] = []
+    while document := A_DOCUMENT.search(text.text, start):
+        spans, end = lines_behind(text.text, document.end(), len(text.text))
+        names = names_of(text.written(raw, start, document.end()))
+        parts.extend(Lines(names, *span) for span in spans)
+        between = _BETWEEN.match(text.text, end)
+        start = between.end() if between and spans else len(text.text)
+        if not spans or not names:
+            return None
+    return tuple(parts) if parts and not text.text[start:].strip(_MARKS + ".;") else None
+
+
+def names_of(written: str) -> tuple[str, ...]:
     """Give the ways to read a file's name: as written, then without Markdown's marks."""
     name = written.strip().rstrip(",;:").rstrip()
     plain = re.sub(r"\\(?=[!-/:-@\[-`{-~])", "", name).strip(_MARKS)

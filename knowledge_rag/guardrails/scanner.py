@@ -72,6 +72,11 @@ class Scanner:
         self._readers = Readers()  # who see fewer brackets
         self._settled = 0  # behind the last reference that stays or was taken out
 
+    @property
+    def settled(self) -> int:
+        """Offset, in the answer as it goes out, before which it is known what is code."""
+        return self._at + self._outlet.moved
+
     def feed(self, piece: str) -> str:
         """Read more of the answer; give what can go out now."""
         self._outlet.add(piece)
@@ -340,8 +345,7 @@ class Scanner:
 
     def _keep(self, start: int, evidence: tuple[Evidence, ...]) -> None:
         outlet = self._outlet
-        kept = Kept(start + outlet.base, self._at + outlet.base, outlet.shift, evidence)
-        self.found.kept.append(kept)
+        self.found.kept.append(Kept(start + outlet.moved, self._at + outlet.moved, evidence))
         self._settled = self._at
 
     def _take_out(self, opened: Opened, end: int, why: Why) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from knowledge_rag.guardrails.scanner import Scanner
+from knowledge_rag.guardrails.mentions import AnswerScanner
 from knowledge_rag.guardrails.verify import DEFAULTS, conclude
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ class VerifiedStream:
     """Takes the fragments of an answer and gives what may be shown of it.
 
     What it gives, put together, is what :func:`~knowledge_rag.guardrails.verify.verify` gives for
-    the whole. Text without brackets comes out at once; an opening bracket is held back until it is
-    closed, its paragraph ends, or MAX_REFERENCE characters have come.
+    the whole. Text comes out word by word; an opening bracket is held back until it is closed, its
+    paragraph ends, or MAX_REFERENCE characters have come, and a document's name until AHEAD more have.
 
     Args:
         ledger: all that retrieval returned for this request.
@@ -30,7 +30,7 @@ class VerifiedStream:
     def __init__(self, ledger: Ledger, settings: Settings | None = None) -> None:
         self._ledger = ledger
         self._settings = settings or DEFAULTS
-        self._scanner = Scanner(ledger, mark=self._settings.mark)
+        self._scanner = AnswerScanner(ledger, mark=self._settings.mark)
         self._sent: list[str] = []
 
     def feed(self, fragment: str) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.checks import CheckSettings, check
 from knowledge_rag.guardrails.draft import Draft
+from knowledge_rag.guardrails.mentions import AnswerScanner
 from knowledge_rag.guardrails.metrics import measure
-from knowledge_rag.guardrails.scanner import Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -87,7 +87,7 @@ def verify(answer: str, ledger: Ledger, settings: Settings | None = None) -> Ver
         settings: what to do with what is wrong.
     """
     settings = settings or DEFAULTS
-    scanner = Scanner(ledger, mark=settings.mark)
+    scanner = AnswerScanner(ledger, mark=settings.mark)
     return conclude(scanner.close(answer), scanner.found, ledger, settings)
 
 
@@ -104,7 +104,7 @@ def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> 
     removed = tuple(sorted(found.taken, key=lambda taken: taken.start))
     draft = Draft(
         text,
-        references=tuple((kept.start - kept.shift, kept.end - kept.shift) for kept in found.kept),
+        references=tuple((kept.start, kept.end) for kept in found.kept),
         contents=tuple(tuple(it.content for it in kept.evidence) for kept in found.kept),
         unchecked=tuple(found.unchecked),
         code=tuple(found.code),
@@ -119,9 +119,8 @@ def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> 
 
 def cited_by(kept: Kept) -> tuple[Cited, ...]:
     """Give the citations of a reference that stays."""
-    start, end = kept.start - kept.shift, kept.end - kept.shift
     return tuple(
-        Cited(start, end, evidence.number, evidence.citation, evidence.content)
+        Cited(kept.start, kept.end, evidence.number, evidence.citation, evidence.content)
         for evidence in kept.evidence
     )
 

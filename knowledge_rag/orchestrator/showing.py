@@ -99,7 +99,10 @@ def missing_line(it: NotShown) -> str:
     'not shown: a.md:3-9 (Do not purge), what must not be done'
     """
     lines = f"{it.start}-{it.end}" if it.end > it.start else f"{it.start}"
-    where = f"{it.source_file}:{lines}" if it.start else it.source_file
+    return _missing(f"{it.source_file}:{lines}" if it.start else it.source_file, it)
+
+
+def _missing(where: str, it: NotShown) -> str:
     what = f" ({it.heading})" if it.heading else ""
     return f"not shown: {where}{what}, {_REASONS[it.why]}"
 
@@ -284,7 +287,15 @@ def _item(mark: str, words: str, text: str, indent: str = "") -> str:
 
 
 def _not_shown(left: Sequence[NotShown]) -> Iterator[Piece]:
-    yield from (Piece(f"\n*{_escaped(missing_line(it))}*\n") for it in left)
+    """Name what is not shown by the number of its lines: where they stand would read as a reference."""
+    for it in left:
+        count = it.end - it.start + 1
+        where = (
+            f"{count} line{'s' if count > 1 else ''} of {it.source_file}"
+            if it.start
+            else it.source_file
+        )
+        yield Piece(f"\n*{_escaped(_missing(where, it))}*\n")
 
 
 def _references(cited: Sequence[CitedLines], ledger: Ledger) -> Iterator[Piece]:

@@ -329,7 +329,37 @@ def mixed(rng: Random, shelf: Shelf) -> str:
     return first[:at] + second + first[at:]
 
 
+def mentions(rng: Random, shelf: Shelf) -> str:
+    """Files and lines in running text, as the product itself prints them and as people write them."""
+    name, first, last = anything_mentioned(rng, shelf)
+    mark = rng.choice(("", "", "*", "**", "_", "`", "~~", '"'))
+    forms = (
+        f"{mark}{name}:{first}-{last}{mark}", f"{name}:{first}", f"{name}#L{first}-L{last}", f"{name}#L{first}", f"{name}, lines {first}-{last}",
+        f"{name} (lines {first} to {last})", f"lines {first}-{last} of {name}", f"line {first} in the file {mark}{name}{mark}", f"{mark}{name}{mark}:{first}",
+        f"{name}:{first}-{last}  (Resolution)", f"1. Reboot it.  {name}:{first}", f"| 1 | {name}:{first}-{last} |", f"> {name}:{first}", f"[x]({name}#L{first})",
+        f"{name},\nlines {first}-{last}", f"![{name}:{first}](https://e.com/x.png)", f"[{name}:{first}](https://e.com)", f"# {name}:{first}-{last}",
+        f"<b>{name}:{first}</b>", f"({name}:{first})", f"see {name}:{first}: it says so", f"{name}:{first}(x)", f"https://kb/{name}:{first}",
+    )  # fmt: skip
+    return _around(rng, rng.choice(forms))
+
+
+def anything_mentioned(rng: Random, shelf: Shelf) -> tuple[str, int, int]:
+    """Return a file in one word with lines of it that were not retrieved, or some that were."""
+    name, start, end = entry(rng, shelf)
+    if " " in name or "[" in name:
+        name = "evil.md"
+    return rng.choice(
+        (
+            (name, start, end),
+            (name, end + 1, end + 5),
+            ("evil.md", start, end),
+            (f"x/{name}", start, end),
+        )
+    )
+
+
 DISGUISES = (
+    mentions,
     nested,
     broken,
     entities,

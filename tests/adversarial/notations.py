@@ -118,6 +118,19 @@ def number_range(rng: Random, shelf: Shelf) -> Written:
     return f"[{rng.choice(('', '', 'Source '))}{text}]", cited
 
 
+def mentioned(rng: Random, shelf: Shelf) -> Written:
+    """Name a file and its lines without brackets."""
+    words = [one for one in shelf.citable if " " not in one.source_file]
+    cited = part(rng, rng.choice(words))
+    name, first, last = cited
+    forms = (
+        f"{name}:{first}-{last}", f"{name}#L{first}-L{last}", f"{name}, {span(rng, first, last)}", f"{name} ({span(rng, first, last)})",
+        f"{span(rng, first, last)} of {name}", f"`{name}:{first}-{last}`", f"`{name}`, {span(rng, first, last)}", f"**{name}:{first}-{last}**",
+        f"[{name}:{first}-{last}]", f"[{name}#L{first}-L{last}]",
+    )  # fmt: skip
+    return rng.choice(forms), [cited]
+
+
 NOTATIONS = (
     human,
     several_files,
@@ -129,6 +142,7 @@ NOTATIONS = (
     plain_number,
     number_list,
     number_range,
+    mentioned,
 )
 """All of them; each may be called with evidence of at least one entry."""
 

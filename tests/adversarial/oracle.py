@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from tests.adversarial.reading import VIEWS, brackets, fold, opened, shown, told
+from tests.adversarial.reading import VIEWS, brackets, fold, mentioned, opened, shown, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,7 @@ def judge(verified: Verified, shelf: Shelf, view: MarkdownIt) -> Finding:
     finding = Finding([*misquoted(verified, shelf)])
     spans = {(w.start, w.end) for w in verified.warnings if w.kind == "unchecked"}
     _check_source(verified, shelf, spans, finding)
-    _check_page(verified, shelf, spans, shown(verified.text, view), finding)
+    _check_page(verified, shelf, spans, view, finding)
     return finding
 
 
@@ -79,9 +79,28 @@ def misquoted(verified: Verified, shelf: Shelf) -> Iterator[str]:
         elif cited.content.encode() != shelf.on_disk(*lines):
             yield f"{lines} do not have the bytes that lie on disk"
         written = html.unescape(verified.text[cited.start : cited.end]).lstrip("\\")
-        said = told(written[1:-1].rstrip("\\"), shelf)
+        said = _said(written, verified.text[: cited.start], shelf)
         if said is None or lines not in said:
             yield f"{written!r} is cited as {lines} and says {said}"
+
+
+def _said(written: str, before: str, shelf: Shelf) -> list[Told] | None:
+    """Return the lines that a reference speaks of, in brackets or not."""
+    inner = written
+    if fold(written[:1])[0] == "[":
+        inner = written[1:-1].rstrip("\\")
+        if (said := told(inner, shelf)) is not None:
+            return said
+    else:
+        inner = re.sub(r"[*`~\"']", "", inner)
+    inner = re.sub(r"[*_`~\"']*(?::L?|#L)(?=\d)", ", lines ", inner, flags=re.IGNORECASE)
+    inner = re.sub(r"(?<=\d)([-\u2013])L(?=\d)", r"\1", inner)
+    lines = re.search(
+        r"(lines?\s+\d[\d\s\u2010-\u2015to-]*?)\s+(?:of|in|from)\s[^\d]*$", before, re.IGNORECASE
+    )
+    if lines and not re.search(r"\d[\s)*_`~]*$", inner):
+        inner = f"{inner}, {lines[1]}"
+    return told(re.sub(r"[,\s]*\((lines?[^()]*)\)$", r", \1", inner, flags=re.IGNORECASE), shelf)
 
 
 def _is_within(lines: Told, entry: Entry) -> bool:
@@ -134,9 +153,10 @@ def _is_code(text: str, found: Bracket) -> bool:
 
 
 def _check_page(
-    verified: Verified, shelf: Shelf, spans: set[Span], page: str, finding: Finding
+    verified: Verified, shelf: Shelf, spans: set[Span], view: MarkdownIt, finding: Finding
 ) -> None:
     """What reads like a reference on the page is a citation, or was warned of."""
+    page = shown(verified.text, view)
     cited = {_lines_of(one) for one in verified.citations}
     warned = Counter(_bare(verified.text[start:end]) for start, end in spans)
     for found in brackets(page):
@@ -147,6 +167,10 @@ def _check_page(
         warned[label] -= 1
         if warned[label] < 0:
             finding.violations.append(f"the page says {found.like} {found.inner!r}")
+    for words, lines in mentioned(shown(verified.text, view, code=False)):
+        folded = {(fold(name)[0], first, last) for name, first, last in cited}
+        if words in verified.text and lines not in folded:
+            finding.violations.append(f"the page mentions {words!r}")
     for head in opened(page):
         finding.violations.append(f"the page begins {head!r} and never ends it")
 

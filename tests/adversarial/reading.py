@@ -61,6 +61,16 @@ _MORE_LINES = re.compile(rf"{_JOINT}(?:lines?\s+)?(?=\d)")
 _BETWEEN = re.compile(rf"[*_`\"')]*(?:{_JOINT})?\s*(?:sources?\s*:\s*)?[\s*_`\"']*")
 _END = re.compile(r"[\s*_`\"').;]*$")
 
+_NAME = (
+    r"[^\s\x7f\[\](){}<>`\"'|,;\u2018\u2019\u201c\u201d\u00ab\u00bb]+\.(?:md|markdown|txt|html|pdf)"
+)
+_AT = rf"l?(\d+)(?:\s?(?:[{_DASHES}]|to\b)\s?l?(\d+))?(?![\w/]|\.\w)"
+_SP = r"[^\S\n]*\n?[^\S\n]*"
+_MENTIONED = re.compile(
+    rf"(?P<name>{_NAME})(?:(?::|\#(?=l)){_AT}|[,;:]?{_SP}\(?lines?{_SP}:?{_SP}{_AT})"
+    rf"|lines?{_SP}{_AT}{_SP}(?:of|in|from){_SP}(?:the{_SP})?(?P<after>{_NAME})(?![\w/-]|\.\w)"
+)
+
 Told = tuple[str, int, int]
 """A file, its first and its last line."""
 
@@ -125,6 +135,31 @@ def brackets(text: str) -> Iterator[Bracket]:
             start, end = origin[found.start()], origin[found.end() - 1]
             first = origin[found.start() + 1]
             yield Bracket(start, end + 1, text[first:end], like)
+
+
+def mentioned(text: str) -> Iterator[tuple[str, Told]]:
+    """Find the documents that a text names with lines of theirs outside brackets.
+
+    Yields:
+        The words, and the first of those lines; the name is folded.
+    """
+    folded, origin = fold(text)
+    bracketed = [(found.start, found.end) for found in brackets(text)]
+    for found in _MENTIONED.finditer(folded):
+        if any(start < origin[found.start()] < end for start, end in bracketed):
+            continue
+        first, last = next((found[n], found[n + 1]) for n in (2, 4, 6) if found[n])
+        name = (found["name"] or found["after"]).strip("*_~")
+        plain = re.search(
+            r"\.(?:md|markdown|txt|html|pdf)(?!\w)",
+            text[origin[found.start()] : origin[found.end() - 1] + 1],
+            re.IGNORECASE,
+        )
+        if not plain:
+            continue
+        if "://" not in name or "#" not in found[0]:
+            words = text[origin[found.start()] : origin[found.end() - 1] + 1]
+            yield words, (name, int(first), int(last or first))
 
 
 def opened(text: str) -> list[str]:
@@ -193,8 +228,8 @@ def _lines(
     return found
 
 
-def shown(text: str, view: MarkdownIt) -> str:
-    """Give what a page shows of an answer outside code, its blocks a blank line apart."""
+def shown(text: str, view: MarkdownIt, *, code: bool = True) -> str:
+    """Give what a page shows of an answer, its blocks a blank line apart, with code spans or without."""
     blocks = []
     for token in view.parse(text):
         if token.type == "html_block":
@@ -202,16 +237,16 @@ def shown(text: str, view: MarkdownIt) -> str:
                 html.unescape(re.sub(r"<!--.*?-->|<[^>]*>", "", token.content, flags=re.DOTALL))
             )
         elif token.type == "inline":
-            blocks.append("".join(_inline(part) for part in token.children or ()))
+            blocks.append("".join(_inline(part, code=code) for part in token.children or ()))
     return "\n\n".join(re.sub(r"\n{2,}", "\n", block) for block in blocks)
 
 
-def _inline(part: object) -> str:
+def _inline(part: object, *, code: bool) -> str:
     kind, content = part.type, part.content  # type: ignore[attr-defined]
     if kind in ("softbreak", "hardbreak"):
         return "\n"
     if kind == "code_inline":
-        return _code(content)
+        return _code(content) if code else "\x7f"
     if kind == "html_inline":
         return "\n" if content.lower().startswith("<br") else ""
     return content

@@ -49,7 +49,7 @@ def test_a_reference_without_evidence_is_not_shown(answer, view, tmp_path):
 @pytest.mark.parametrize(
     ("answer", "left"),
     [
-        (f"[[1] {HALF}] x", "[[1][unverified] x"), (f"[see [1] and {HALF[8:]}]", "[see [1][unverified]"), (f"[[1] {HALF} and", "[[1][unverified] evil.md, lines 1-2 and"),
+        (f"[[1] {HALF}] x", "[[1][unverified] x"), (f"[see [1] and {HALF[8:]}]", "[see [1][unverified]"), (f"[[1] {HALF} and", "[[1][unverified] [unverified] and"),
         ("[⑳90 [1]] x", "[unverified] [1]] x"), ("[a [1] b [1] c] d", "[a [1] b [1] c] d"), ("[[1], [1]]", "[[1], [1]]"), (f"[<i x=']'>[1] {HALF}]", "[<i x=']'>[1][unverified]"),
         (f"`[`[1] {HALF}]", "`[`[1][unverified]"),
     ],

@@ -11,7 +11,7 @@ from knowledge_rag.guardrails.verify import verify
 from tests.adversarial import notations
 from tests.adversarial.fabrications import FABRICATIONS
 from tests.adversarial.oracle import Tolerated, judge, misquoted
-from tests.adversarial.reading import VIEWS, brackets, shown, told
+from tests.adversarial.reading import VIEWS, brackets, mentioned, shown, told
 
 
 def let_through(answer, shelf):
@@ -30,8 +30,11 @@ def test_a_fabrication_that_is_let_through_is_seen(write, shelves):
 def test_a_good_reference_that_nobody_cites_is_seen(write, shelves):
     for seed in range(50):
         reference, cited = write(Random(seed), shelves[0])
+        reference = reference.replace("`", "") if write is notations.mentioned else reference
         assert judge(let_through(f"a {reference}", shelves[0]), shelves[0], VIEWS[0]).violations
-        assert set(told(next(brackets(reference)).inner, shelves[0])) == set(cited)
+        inner = [found.inner for found in brackets(reference)]
+        said = told(inner[0], shelves[0]) if inner else [lines for _, lines in mentioned(reference)]
+        assert {lines[1:] for lines in said} == {entry[1:] for entry in cited}
 
 
 @pytest.mark.parametrize(

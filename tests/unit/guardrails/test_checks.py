@@ -214,7 +214,7 @@ def test_a_placeholder_is_warned_of(text):
     assert Kind.PLACEHOLDER in {warned.kind for warned in verify(text, LEDGER).warnings}
 
 
-@pytest.mark.parametrize("text", ["[9](https://x.y)", "word[9]", "Source: evil.md, lines 1-2"])
+@pytest.mark.parametrize("text", ["[9](https://x.y)", "word[9]", "Source: evil.yaml, lines 1-2"])
 def test_what_passes_for_a_reference_and_is_none_is_warned_of(text):
     assert Kind.UNCHECKED in {warned.kind for warned in verify(text, LEDGER).warnings}
 
@@ -261,7 +261,14 @@ def test_a_source_in_emphasis_or_round_brackets_is_warned_of(text, around):
 
 @pytest.mark.parametrize(
     "text",
-    ["a source 9 of it", "f(source9)", "a_source9_b", "**source 9 of it**", "(source code)", "source 9)"],
+    [
+        "a source 9 of it",
+        "f(source9)",
+        "a_source9_b",
+        "**source 9 of it**",
+        "(source code)",
+        "source 9)",
+    ],
 )
 def test_other_words_about_sources_are_not_warned_of(text):
     assert not found(checks.unchecked, text)

@@ -59,10 +59,24 @@ def test_a_file_keeps_the_characters_that_normalisation_would_change():
 
 
 @pytest.mark.parametrize(
+    ("raw", "name", "lines"),
+    [
+        ("a.md:1-2", "a.md", [(1, 2)]), ("Source: a.md:12", "a.md", [(12, 12)]), ("a.md L1-L2", "a.md", [(1, 2)]), ("a.md#L1-L2", "a.md", [(1, 2)]),
+        ("a/b notes.pdf:3", "a/b notes.pdf", [(3, 3)]), ("a.md:5:2", "a.md", [(5, 5)]), ("`a.md`:5", "a.md", [(5, 5)]), ("a.md#L5-9", "a.md", [(5, 9)]),
+        ("a.md:1, 4-5", "a.md", [(1, 1), (4, 5)]),
+    ],
+)  # fmt: skip
+def test_lines_may_stand_right_behind_a_documents_name(raw, name, lines):
+    parts = parse(raw)
+    assert {part.names[-1] for part in parts} == {name}
+    assert [(part.first, part.last) for part in parts] == lines
+
+
+@pytest.mark.parametrize(
     "raw",
     [
-        "Source", "Source N", "Source: a.md", "Source: a.md:1-2", "Source: a.md, lines 2-1", "3-1", "01",
-        "evil.md:1-2", "evil.md:12", "evil.md L1-L2", "evil.md#L1-L2", "evil.md#12", "evil.md, 12", "evil.md (12)", "a/evil notes.pdf:3", "evil.txt 1-2",
+        "Source", "Source N", "Source: a.md", "Source: a.md, lines 2-1", "evil.md:2-1", "3-1", "01",
+        "evil.md#12", "evil.md, 12", "evil.md (12)", "evil.txt 1-2",
         "<u>99</u>", "9<b>9</b>", "<!-- -->99", "<!-->99", "Sour<!-- -->ce: evil.md", "So**ur**ce: evil.md", "*Source* N", "`9:0†source`",
         "evil.md<br>lines 1-2", "9<b title='>'>9</b>", "9<b c", "evil.md, line. 1", "evil.md, li~~nes 1-2~~", "S<b>&#111;</b>urce 9",
         "1..3", "1 2", "٣", "\u202e21", "&#57;", "cite: 1", "doc 2", "4:0†source", "Source: ?",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge_rag.guardrails.scanner import MARK
+from knowledge_rag.guardrails.scanner import MARK, Scanner
 from knowledge_rag.guardrails.stream import VerifiedStream
 from knowledge_rag.guardrails.verify import verify
 from tests.unit.guardrails.evidence import LEDGER
@@ -202,8 +202,7 @@ def test_brackets_that_do_not_match_lose_what_makes_them_references(text, left):
     ],
 )
 def test_a_stream_shows_what_nothing_can_change_and_nothing_else(text, shown):
-    stream = VerifiedStream(LEDGER)
-    assert stream.feed(text) == shown
+    assert Scanner(LEDGER).feed(text) == shown
 
 
 def test_a_long_answer_is_followed_to_its_end():

@@ -68,7 +68,8 @@ def test_what_has_gone_out_is_forgotten():
     stream = VerifiedStream(LEDGER)
     for _ in range(2_000):
         stream.feed("Reboot the primary, then wait [1]. ")
-        assert len(stream._scanner._outlet.text) < 2_000
+        assert len(stream._scanner._scanner._outlet.text) < 2_000
+        assert len(stream._scanner._text) < 8_000
 
 
 @pytest.mark.parametrize("begun", [" " * 700, ">" * 700, "- " * 350])

@@ -58,7 +58,7 @@ def test_an_honest_answer_keeps_every_reference_and_every_character(answer):
         ("[So**ur**ce: evil.md, lines 1-2]", Why.UNKNOWN_FILE),
         ("[Quelle: evil.md, lines 1-2]", Why.UNKNOWN_FILE),
         ("[<u>9</u>]", Why.UNPARSABLE),
-        ("[evil.md:1-2]", Why.UNPARSABLE),
+        ("[evil.md:1-2]", Why.UNKNOWN_FILE),
         ("⦗9⦘", Why.UNKNOWN_NUMBER),
         ("⟬9⟭", Why.UNKNOWN_NUMBER),
         ("⹕9⹖", Why.UNKNOWN_NUMBER),
@@ -145,11 +145,12 @@ def test_an_unclosed_reference_loses_what_makes_it_one():
     assert "[Source" not in verify("See [Source: evil.md, lines 1-2", LEDGER).text
 
 
-def test_a_link_whose_text_is_a_document_and_a_line_stays_and_is_warned_of():
-    text = "See [a.md:12](https://example.com/a.md#L12)."
-    verified = verify(text, LEDGER)
-    assert verified.text == text
-    assert "unchecked" in {one.kind for one in verified.warnings}
+def test_a_link_whose_text_is_a_document_and_a_line_resolves_or_goes_with_its_destination():
+    assert verify("See [a.md:12](https://example.com/a.md#L12).", LEDGER).text == "See ."
+    verified = verify("See [runbooks/rds.md:6-7](https://example.com).", LEDGER)
+    assert [str(one.citation) for one in verified.citations] == [
+        "[Source: runbooks/rds.md, lines 6-7]"
+    ]
 
 
 CLOSED = [
@@ -233,8 +234,8 @@ def test_a_line_of_html_is_read_to_its_end_before_a_reference_on_it_goes(answer)
 
 
 @given(st.text(st.characters(exclude_characters=f"{OPENING}]&\\")))
-def test_text_without_brackets_is_not_held_back(text):
-    assert VerifiedStream(LEDGER).feed(text) == text
+def test_of_text_without_brackets_the_last_word_alone_is_held_back(text):
+    assert VerifiedStream(LEDGER).feed(f"{text}\n\nx").startswith(text)
 
 
 @pytest.mark.parametrize(
