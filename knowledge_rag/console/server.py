@@ -39,7 +39,7 @@ class ConsoleServer:
 
     def __init__(self, app: ASGIApp, port: int = DEFAULT_PORT) -> None:
         server = http_server(app, lifespan="on", connection=_JsonConnection)
-        self._running = ServerThread(server, "console", port)
+        self._running = ServerThread(server, "console", port, "--console-port")
 
     @property
     def url(self) -> str:

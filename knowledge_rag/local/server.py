@@ -114,8 +114,8 @@ def serve(
         ServerFailed: the port is taken.
         ModelUnavailable: the embedding model can't be had.
     """
-    knowledge_base.warm_up()
-    with listening_on(host, port) as listening:
+    with listening_on(host, port) as listening:  # first: who can't have the port need not wait
+        knowledge_base.warm_up()
         if on_ready is not None:
             on_ready(f"http://{host}:{listening.getsockname()[1]}")
         agents = Agents(knowledge_base)

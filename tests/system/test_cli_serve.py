@@ -128,14 +128,24 @@ def children(pid):
     return [int(child) for task in tasks for child in task.read_text().split()]
 
 
-def test_a_taken_port_is_told_in_one_line(cli, kb):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        ran = cli("serve", "--kb", kb, "--port", port)
-    assert (ran.code, ran.out) == (4, "")
-    assert_one_line(
-        ran.err, f"can't listen on 127.0.0.1:{port}: Address already in use; name another port"
-    )
+def test_a_second_server_on_a_taken_port_fails_and_the_first_goes_on(cli, kb):
+    with cli.started(*SERVED, "--kb", kb) as process:
+        ready = told(process)
+        urls = {"--port": ready["endpoint_url"], "--console-port": ready["console_url"]}
+        ports = {option: httpx.URL(url).port for option, url in urls.items()}
+        second = {option: ("--port", "0", option, port) for option, port in ports.items()}
+        runs = cli.each({option: ("serve", "--kb", kb, *it) for option, it in second.items()})
+        for option, ran in runs.items():
+            assert (ran.code, ran.out) == (4, "")
+            taken = f"can't listen on 127.0.0.1:{ports[option]}: another process uses this port"
+            assert_one_line(ran.err, f"{taken}; choose another with {option}, or 0 for a free one")
+        assert [httpx.get(url).status_code for url in urls.values()] == [404, 200]
+
+
+def test_the_api_and_the_console_need_two_ports(cli, kb):
+    ran = cli("serve", "--kb", kb, "--console-port", "8321")
+    assert (ran.code, ran.out) == (2, "")
+    assert_one_line(ran.err, "--port and --console-port are both 8321: they need two ports")
 
 
 SERVED = ("serve", "--port", "0", "--console-port", "0", "--json")

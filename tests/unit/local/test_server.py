@@ -16,11 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from knowledge_rag.local import http_connection
-from knowledge_rag.local.errors import ServerFailed
+from knowledge_rag.local.errors import ModelUnavailable, ServerFailed
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
-from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.local.server import LocalBedrock, serve
 from knowledge_rag.local.server_thread import LOOPBACK
 from tests.support.local import PROJECT, WordHashes
 
@@ -337,10 +337,26 @@ def test_a_taken_port_is_named(opened):
         taken.bind((LOOPBACK, 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(ServerFailed, match=rf"can't listen on 127\.0\.0\.1:{port}: Address"):
+        with pytest.raises(ServerFailed, match=rf"127\.0\.0\.1:{port}: another process"):
             LocalBedrock(opened, port=port).__enter__()
     with pytest.raises(ServerFailed, match="can't listen on"):
         LocalBedrock(opened, port=99999).__enter__()
+
+
+class NoModel(WordHashes):
+    def embed(self, text):
+        del text
+        raise ModelUnavailable("which takes long to find out")
+
+
+def test_a_taken_port_is_named_before_the_model_is_loaded(corpus, kb_path, hashes):
+    ingest(corpus, kb_path, embedder=hashes)
+    with (
+        socket.create_server((LOOPBACK, 0)) as taken,
+        KnowledgeBase(kb_path, NoModel()) as knowledge_base,
+        pytest.raises(ServerFailed, match="another process uses this port"),
+    ):
+        serve(knowledge_base, port=taken.getsockname()[1])
 
 
 def test_leaving_frees_the_port_and_ends_the_thread_even_with_a_connection_open(opened):
