@@ -81,6 +81,8 @@ def ingest(
     else:
         show_report(out(), report, path)
         show_pages(pages)
+    for left_out in report.left_out:
+        tell("left out", str(left_out))
     for skipped in report.skipped:
         tell("skipped", str(skipped))
     for warning in report.warnings:
@@ -114,6 +116,7 @@ def as_json(report: IngestReport, path: Path) -> dict[str, Any]:
         "removed": list(report.removed),
         "unchanged": report.unchanged,
         "skipped": [{"document": s.name, "reason": s.reason} for s in report.skipped],
+        "left_out": [each.to_dict() for each in report.left_out],
         "warnings": list(report.warnings),
         "lint": [finding.to_dict() for finding in report.lint],
         "chunks": report.chunks,

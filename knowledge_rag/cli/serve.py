@@ -147,6 +147,9 @@ def _serve_local(
     from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.local.server import serve as serve_wire_api
 
+    port = _DEFAULT_PORT if port is None else port
+    if options is not None and options.port == port != 0:
+        raise InvalidRequest(f"--port and --console-port are both {port}: they need two ports")
     if options is not None and not is_installed():
         tell("no console:", MISSING)
         options = None
@@ -157,7 +160,7 @@ def _serve_local(
             url = stack.enter_context(console(endpoint_url)) if console else None
             _tell_of_both(found, endpoint_url, url, json=json)
 
-        serve_wire_api(found, port=_DEFAULT_PORT if port is None else port, on_ready=ready)
+        serve_wire_api(found, port=port, on_ready=ready)
 
 
 def _local_console(

@@ -18,7 +18,6 @@ from knowledge_rag.console.limits import (
     MAX_COMMENT_CHARACTERS,
     MAX_SHORT_BODY_BYTES,
     PING_SECONDS,
-    SEND_SECONDS,
 )
 from knowledge_rag.console.metrics import CLICKED, VISITED
 from knowledge_rag.console.questions import read_question
@@ -72,7 +71,7 @@ class Api:
         """Answer a question, as a stream of events."""
         question = read_question(await read_object(request), self.asker.advisors)
         events = self.asker.begin(question)
-        return EventSourceResponse(events, ping=PING_SECONDS, sep="\n", send_timeout=SEND_SECONDS)
+        return EventSourceResponse(events, ping=PING_SECONDS, sep="\n")
 
     async def document(self, request: Request) -> Response:
         """Give a document, by the exact name that it was ingested under."""

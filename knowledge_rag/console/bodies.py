@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.console.errors import Refused
-from knowledge_rag.console.limits import BODY_SECONDS, MAX_BODY_BYTES
+from knowledge_rag.console.limits import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -19,17 +18,12 @@ async def read_object(request: Request, most: int = MAX_BODY_BYTES) -> dict[str,
     A page of another site can't send this type without asking first, which nobody answers.
 
     Raises:
-        Refused: it is of another type, too large, too slow, or no JSON object.
+        Refused: it is of another type, too large, or no JSON object.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, "the body must be application/json")
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            data = await _read(request, most)
-    except TimeoutError as error:
-        raise Refused(408, "the body took too long") from error
-    return _object(data)
+    return _object(await _read(request, most))
 
 
 async def _read(request: Request, most: int) -> bytes:

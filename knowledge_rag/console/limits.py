@@ -7,18 +7,8 @@ from typing import Final
 MAX_BODY_BYTES: Final = 256 * 1024
 """Of a request: the longest question, each character of it escaped, and its filters."""
 
-BODY_SECONDS: Final = 15.0
-"""How long a body may take to come."""
-
 MAX_SHORT_BODY_BYTES: Final = 32 * 1024
 """Of the others: a comment, each character of it escaped."""
-
-MAX_REQUESTS: Final = 128
-"""Connections at a time; a further one takes the place of who has waited longest with half a
-request, or is refused by the server itself."""
-
-HEAD_SECONDS: Final = 10.0
-"""How long the head of a request may take to come, from the connection's start on."""
 
 MAX_ASKS: Final = 8
 """Questions that are answered at a time; further ones are told to come again."""
@@ -28,9 +18,6 @@ ASK_SECONDS: Final = 120.0
 
 READY_SECONDS: Final = 30.0
 """How long the first question may wait for the function to start."""
-
-SEND_SECONDS: Final = 60.0
-"""How long a reader who has stopped reading may hold up a piece of an answer."""
 
 PING_SECONDS: Final = 10
 """Between two signs of life while nothing is to be told."""

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Self
 
-import uvicorn
-
-from knowledge_rag.console.connection import PatientConnection
-from knowledge_rag.console.limits import MAX_REQUESTS
+from knowledge_rag.console.replies import Json
+from knowledge_rag.local.http_connection import BoundedConnection, http_server
 from knowledge_rag.local.server_thread import ServerThread
 
 if TYPE_CHECKING:
+    from http import HTTPStatus
     from types import TracebackType
 
+    from starlette.responses import Response
     from starlette.types import ASGIApp
 
 DEFAULT_PORT: Final = 8320
+
+
+class _JsonConnection(BoundedConnection):
+    """Serves one browser, and refuses requests in the console's form."""
+
+    def refusal(self, status: HTTPStatus, message: str) -> Response:
+        """Return the console's error."""
+        return Json({"error": message}, status)
 
 
 class ConsoleServer:
@@ -30,20 +38,8 @@ class ConsoleServer:
     """
 
     def __init__(self, app: ASGIApp, port: int = DEFAULT_PORT) -> None:
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                http=PatientConnection,
-                ws="none",
-                lifespan="on",
-                log_level="critical",  # the application tells of its failures itself
-                access_log=False,
-                server_header=False,
-                limit_concurrency=MAX_REQUESTS,
-                timeout_graceful_shutdown=1,
-            )
-        )
-        self._running = ServerThread(server, "console", port)
+        server = http_server(app, lifespan="on", connection=_JsonConnection)
+        self._running = ServerThread(server, "console", port, "--console-port")
 
     @property
     def url(self) -> str:

@@ -72,13 +72,13 @@ def create_app(
             _refuse_strangers(request, allowed)
             response = await operations.answer(request)
         except ServiceError as error:
-            response = _failure(error)
+            response = failure(error)
         except ClientDisconnect:
             return  # nobody is left to answer
         except Exception as error:  # noqa: BLE001 - told in one line; the client learns nothing
             operation = neutralise(request.url.path.rpartition("/")[2][:_SHOWN_OPERATION])
             _logger.error("local %s failed: %s", operation, described(error))  # noqa: TRY400
-            response = _failure(
+            response = failure(
                 ServiceError("InternalServerException", 500, "Internal server error")
             )
         await response(scope, receive, send)
@@ -200,7 +200,8 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-def _failure(error: ServiceError) -> Response:
+def failure(error: ServiceError) -> Response:
+    """Return the service's response for one of its errors."""
     message = str(error)[:_SHOWN_MESSAGE]
     return _response(error.status, {"message": message}, {"x-amzn-ErrorType": error.code})
 

@@ -14,14 +14,18 @@ from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.extract import sidecar
 from knowledge_rag.extract.documents import SUFFIXES, extract
 from knowledge_rag.local.errors import UnusableCorpus
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from knowledge_rag.extract.documents import Extracted
 
 MAX_FILE_BYTES: Final = 20 * 1024 * 1024
 """A larger file is a dump, not a document; it is skipped and reported."""
+
+HIDDEN: Final = "a name in it begins with a dot"
+OUTSIDE: Final = "a link that leads out of the folder, or nowhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,46 @@ class CorpusFile:
         return cls(path.name, path, beside if beside.is_file() else None)
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Files and folders that look like documents and are not ingested, all for one reason.
+
+    Args:
+        reason: ``HIDDEN`` or ``OUTSIDE``.
+        paths: below the corpus root, ``/``-separated, sorted; at least one.
+    """
+
+    reason: str
+    paths: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{counted(len(self.paths), 'path')}, such as {self.paths[0]}: {self.reason}"
+
+    def to_dict(self) -> dict[str, str | int]:
+        """Return the JSON form."""
+        return {"count": len(self.paths), "example": self.paths[0], "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """What a folder holds.
+
+    Args:
+        documents: sorted by path, at least one.
+        left_out: what is not ingested, by reason.
+    """
+
+    documents: list[CorpusFile]
+    left_out: tuple[LeftOut, ...]
+
+
 def find_documents(root: Path) -> list[CorpusFile]:
-    """List the documents below a folder, sorted by path.
+    """List the documents below a folder, as :func:`list_folder` does."""
+    return list_folder(root).documents
+
+
+def list_folder(root: Path) -> Folder:
+    """List the documents below a folder, and what looks like documents and is left out.
 
     Hidden files and folders are left out. Symbolic links are followed as long as they stay inside
     the folder, and no folder is visited twice.
@@ -58,14 +100,17 @@ def find_documents(root: Path) -> list[CorpusFile]:
         raise UnusableCorpus(f"no such folder: {root}")
     if not root.is_dir():
         raise UnusableCorpus(f"not a folder: {root}")
+    walk = _Walk(root.resolve())
     try:
-        found = sorted(_walk(root.resolve()), key=lambda file: file.source_file)
+        walk.carry_out()
     except OSError as error:
         raise UnusableCorpus(f"can't list {error.filename}: {error.strerror}") from error
-    if not found:
+    left_out = tuple(walk.left_out())
+    if not walk.documents:
         kinds = ", ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))
-        raise UnusableCorpus(f"no documents ({kinds}) in {root}")
-    return found
+        but = "".join(f"; left out {one}" for one in left_out)
+        raise UnusableCorpus(f"no documents ({kinds}) in {root}{but}")
+    return Folder(sorted(walk.documents, key=lambda file: file.source_file), left_out)
 
 
 def read_bytes(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> bytes:
@@ -130,28 +175,59 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _walk(root: Path) -> Iterator[CorpusFile]:
-    visited: set[Path] = set()
-    for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
-        real = Path(folder).resolve()
-        if real in visited or not real.is_relative_to(root):
-            folders.clear()
-            continue
-        visited.add(real)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+class _Walk:
+    """A way through a folder, and what lies on it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.documents: list[CorpusFile] = []
+        self._hidden: list[Path] = []
+        self._outside: list[Path] = []
+
+    def left_out(self) -> Iterator[LeftOut]:
+        for reason, paths in ((HIDDEN, self._hidden), (OUTSIDE, self._outside)):
+            if paths:
+                names = (path.relative_to(self._root).as_posix() for path in paths)
+                yield LeftOut(reason, tuple(sorted(names)))
+
+    def carry_out(self) -> None:
+        visited: set[Path] = set()
+        for name, folders, names in os.walk(self._root, onerror=_raise, followlinks=True):
+            folder = Path(name)
+            real = folder.resolve()
+            if not real.is_relative_to(self._root):
+                self._outside.append(folder)
+            if real in visited or not real.is_relative_to(self._root):
+                folders.clear()
+                continue
+            visited.add(real)
+            for hidden in (folder / name for name in folders if name.startswith(".")):
+                self._hidden += _looking_like_documents(hidden)
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            self._take(folder, names)
+
+    def _take(self, folder: Path, names: Sequence[str]) -> None:
         here = set(names)
-        for name in names:
-            path = Path(folder, name)
-            if _is_document(path, root):
-                beside = Path(folder, name + sidecar.SUFFIX)
-                known = beside.name in here and _is_inside(beside, root)
-                yield CorpusFile(path.relative_to(root).as_posix(), path, beside if known else None)
+        for path in (folder / name for name in names if _looks_like_a_document(name)):
+            if path.name.startswith("."):
+                self._hidden.append(path)
+            elif not _is_inside(path, self._root):
+                self._outside.append(path)
+            else:
+                beside = path.with_name(path.name + sidecar.SUFFIX)
+                known = beside.name in here and _is_inside(beside, self._root)
+                source_file = path.relative_to(self._root).as_posix()
+                self.documents.append(CorpusFile(source_file, path, beside if known else None))
 
 
-def _is_document(path: Path, root: Path) -> bool:
-    if path.name.startswith(".") or path.suffix.lower() not in SUFFIXES:
-        return False
-    return _is_inside(path, root)
+def _looking_like_documents(folder: Path) -> Iterator[Path]:
+    if not folder.is_symlink():  # it may lead anywhere
+        for inner, _, names in os.walk(folder):
+            yield from (Path(inner, name) for name in names if _looks_like_a_document(name))
+
+
+def _looks_like_a_document(name: str) -> bool:
+    return Path(name).suffix.lower() in SUFFIXES
 
 
 def _is_inside(path: Path, root: Path) -> bool:

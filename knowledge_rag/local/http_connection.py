@@ -1,80 +1,198 @@
-"""One HTTP connection of the wire server: uvicorn's, with bounds on patience and number.
+"""An HTTP connection of uvicorn's with deadlines for its client, and a bound on their number.
 
-Uvicorn waits for ever for the rest of a request, and answers what is no HTTP in plain text. Here a
-request has to arrive within seconds, connections are counted, and every answer has the service's
-form.
+Uvicorn waits forever for the rest of a request, and its limit on connections refuses new clients
+rather than idle ones. Here a client has a deadline to send a request and to read a response. When
+a port has too many connections, the one that has waited longest for its client is closed.
 """
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Final
+from enum import Enum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 import h11
-
-from knowledge_rag.local.timed_connection import TimedConnection
+import uvicorn
+from starlette.responses import PlainTextResponse
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     import asyncio
 
+    from starlette.responses import Response
+    from starlette.types import ASGIApp
+    from uvicorn.protocols.http.h11_impl import RequestResponseCycle
+
 REQUEST_SECONDS: Final = 10.0
-"""How long a request may take to arrive, from its first byte, or the connection's start, on."""
+"""How long a connection may be silent, and then how long a request may take to arrive, head and
+body, from its first byte on."""
+
+RESPONSE_SECONDS: Final = 60.0
+"""How long a client may read nothing of a response."""
 
 MAX_CONNECTIONS: Final = 128
-"""At a time; one more is told so and closed."""
+"""Open on a port; a further one replaces another. Also how many requests are answered at a time."""
+
+_ACCEPTED_AT_ONCE: Final = 64
+"""Connections accepted in one round of the event loop. Nothing closes others until the round is
+over, so this bounds how many files a burst opens."""
 
 
-class Connection(TimedConnection):
-    """Serves one client."""
+class _Turn(Enum):
+    """What the connection waits for its client to do."""
+
+    BEGIN = "send the first byte of a request"
+    FINISH = "send the rest of a request"
+    READ = "read a response"
+
+
+class BoundedConnection(H11Protocol):
+    """Serves one client; a subclass may give :meth:`refusal` the form of its API."""
+
+    waits_since: float | None = None
+    """When it began to wait for its client, by the loop's clock; ``None`` while it does not."""
+
+    _turn: _Turn | None = None
+    _turn_ends: asyncio.TimerHandle | None = None
+
+    def refusal(self, status: HTTPStatus, message: str) -> Response:
+        """Return the response to a request that never reaches the application.
+
+        Args:
+            status: 400 if it is not HTTP, 408 if it is late, 503 if there are too many.
+            message: what is wrong, in a sentence.
+        """
+        return PlainTextResponse(message, status)
+
+    @property
+    def is_served(self) -> bool:
+        """Whether a whole request has arrived and is being answered."""
+        return self.waits_since is None and self.conn.their_state in (h11.DONE, h11.MUST_CLOSE)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start to wait for a request."""
+        """Wait for a request, after what came with the connection has been read."""
         super().connection_made(transport)
-        if len(self.connections) > MAX_CONNECTIONS:
-            transport.write(
-                _canned("429 Too Many Requests", "ThrottlingException", "Rate exceeded")
-            )
-            transport.close()
-            return
-        self._watch()
+        # the loop's next round reads; only then is it known which of a burst have sent nothing
+        self.loop.call_soon(self.loop.call_soon, self._settle)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what has arrived."""
-        if self._is_idle():
-            self._stop_waiting()  # a request begins, with all the time there is
+        """Read what has arrived; refuse a request while as many as allowed are being answered."""
+        if sum(one.is_served for one in self._crowd()) >= MAX_CONNECTIONS:
+            busy = self.refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests, try again")
+            busy.headers["Connection"] = "close"
+            self.app = busy
         super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, or answer one that has already arrived."""
+        super().on_response_complete()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """Stop waiting: the client has read."""
+        super().resume_writing()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Cancel the deadline."""
+        self._wait_for(None)
+        super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP request."""
-        self._close_with(_canned("400 Bad Request", "ValidationException", msg))
+        """Answer something that is not HTTP."""
+        self._refuse(HTTPStatus.BAD_REQUEST, msg)
 
-    def _is_idle(self) -> bool:
-        return self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
+    def _crowd(self) -> list[BoundedConnection]:
+        """Return the port's connections if there are too many, else none."""
+        if len(self.connections) <= MAX_CONNECTIONS:
+            return []
+        return [one for one in self.connections if isinstance(one, BoundedConnection)]
 
-    def _is_clients_turn(self) -> bool:
-        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+    def _settle(self) -> None:
+        waiting = [one for one in self._crowd() if one.waits_since is not None]
+        if waiting:
+            longest = min(waiting, key=lambda one: one.waits_since or 0.0)
+            self.connections.discard(longest)  # at once: aborting takes a round of the loop
+            longest.transport.abort()
+        self._watch()
 
-    def _seconds(self) -> float:
-        return REQUEST_SECONDS
+    def _watch(self) -> None:
+        """Set a deadline when the client's turn begins, and keep it while the turn lasts."""
+        turn = self._current_turn()
+        if turn is not self._turn:
+            self._wait_for(turn)
 
-    def _give_up(self) -> None:
-        if self._is_idle():
+    def _current_turn(self) -> _Turn | None:
+        if self.flow.write_paused:
+            return _Turn.READ
+        if self.transport.is_closing():
+            return _Turn.READ if self.transport.get_write_buffer_size() else None
+        if self.conn.their_state is h11.IDLE:
+            return _Turn.FINISH if self.conn.trailing_data[0] else _Turn.BEGIN
+        return _Turn.FINISH if self.conn.their_state is h11.SEND_BODY else None
+
+    def _wait_for(self, turn: _Turn | None) -> None:
+        if self._turn_ends is not None:
+            self._turn_ends.cancel()
+            self._turn_ends = None
+        self._turn = turn
+        self.waits_since = None if turn is None else self.loop.time()
+        if turn is not None:
+            seconds = RESPONSE_SECONDS if turn is _Turn.READ else REQUEST_SECONDS
+            self._turn_ends = self.loop.call_later(seconds, self._end, turn)
+
+    def _end(self, turn: _Turn) -> None:
+        """Close the connection: the client has missed its deadline."""
+        if turn is _Turn.READ:
+            self.transport.abort()
+        elif turn is _Turn.FINISH:
+            late = f"the request did not arrive within {REQUEST_SECONDS:g} seconds"
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, late)
+        else:
             self.transport.close()
-            return
-        late = f"The request did not arrive within {REQUEST_SECONDS:g} seconds"
-        self._close_with(_canned("408 Request Timeout", "RequestTimeoutException", late))
+            self._watch()
 
-    def _close_with(self, answer: bytes) -> None:
-        self._stop_waiting()
-        cycle = getattr(self, "cycle", None)  # uvicorn says it is there before it is
+    def _refuse(self, status: HTTPStatus, message: str) -> None:
+        cycle = cast("RequestResponseCycle | None", self.cycle)
         if cycle is None or not cycle.response_started or cycle.response_complete:
-            self.transport.write(answer)
+            response = self.refusal(status, message)
+            given = HTTPStatus(response.status_code)
+            lines = [f"HTTP/1.1 {given.value} {given.phrase}".encode(), b"Connection: close"]
+            lines += [b"%s: %s" % field for field in response.raw_headers]
+            self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
         self.transport.close()
+        self._watch()
 
 
-def _canned(status: str, code: str, message: str) -> bytes:
-    body = json.dumps({"message": message})
-    return (
-        f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nx-amzn-ErrorType: {code}\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}"
-    ).encode()
+def http_server(
+    app: ASGIApp,
+    *,
+    lifespan: Literal["on", "off"],
+    connection: type[BoundedConnection] = BoundedConnection,
+) -> uvicorn.Server:
+    """Return a server that runs an application and writes no log of its own.
+
+    Args:
+        app: what answers; it logs its failures itself.
+        lifespan: whether the application is told of the server's start and end.
+        connection: serves each client.
+    """
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=connection,
+            ws="none",
+            backlog=_ACCEPTED_AT_ONCE,
+            lifespan=lifespan,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+    )

@@ -19,7 +19,7 @@ from knowledge_rag.core.lines import decode
 from knowledge_rag.extract.dates_in_chunks import DATES_VERSION, dated
 from knowledge_rag.extract.documents import cut, extract, fingerprint, is_extracted
 from knowledge_rag.extract.lint.check import lint_text
-from knowledge_rag.local.corpus import MAX_FILE_BYTES, find_documents, read_beside, read_bytes
+from knowledge_rag.local.corpus import MAX_FILE_BYTES, list_folder, read_beside, read_bytes
 from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.local.keywords import KEYWORDS_VERSION
 from knowledge_rag.local.prepared import VectorSource, joined, prepare
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.extract.dates import DateOrder
     from knowledge_rag.extract.lint.finding import Finding
-    from knowledge_rag.local.corpus import CorpusFile
+    from knowledge_rag.local.corpus import CorpusFile, LeftOut
     from knowledge_rag.local.embeddings import Embedder
     from knowledge_rag.local.prepared import PreparedDocument
     from knowledge_rag.local.tables import KnownDocument
@@ -93,6 +93,7 @@ class IngestReport:
         removed: documents that are gone, or can no longer be read.
         unchanged: how many documents were left as they are.
         skipped: files that yielded nothing, each with its reason.
+        left_out: files and folders that look like documents and were not looked into, by reason.
         warnings: sentences about documents that were ingested with a blemish.
         lint: secrets, hidden Unicode and text aimed at a model, of all documents of the folder that
             can be read, unchanged ones too; they are ingested as they are.
@@ -107,6 +108,7 @@ class IngestReport:
     removed: tuple[str, ...]
     unchanged: int
     skipped: tuple[UnreadableDocument, ...]
+    left_out: tuple[LeftOut, ...]
     warnings: tuple[str, ...]
     lint: tuple[Finding, ...]
     chunks: int
@@ -137,11 +139,11 @@ def ingest(
         ModelUnavailable: the embedding model can't be had.
     """
     started = time.perf_counter()
-    files = find_documents(directory)
+    folder = list_folder(directory)
     with ingest_transaction(kb_path) as connection:
         run = _Run(connection, embedder, settings or IngestSettings(), progress or _no_progress)
-        run.carry_out(files)
-    return run.report(time.perf_counter() - started)
+        run.carry_out(folder.documents)
+    return run.report(folder.left_out, time.perf_counter() - started)
 
 
 def _no_progress(_done: int, _total: int, _phase: str) -> None:
@@ -242,7 +244,7 @@ class _Run:
             self._write(stale, left - len(done))
             commit_batch(self._connection)
 
-    def report(self, seconds: float) -> IngestReport:
+    def report(self, left_out: tuple[LeftOut, ...], seconds: float) -> IngestReport:
         fresh = self._stored.keys()
         warnings = [w for known in self._kept.values() for w in known.warnings]
         warnings += [w for own in self._stored.values() for w in own]
@@ -252,6 +254,7 @@ class _Run:
             removed=tuple(sorted(self._known.keys() - fresh - self._kept.keys())),
             unchanged=len(self._kept),
             skipped=tuple(self._skipped),
+            left_out=left_out,
             warnings=tuple(sorted(warnings)),
             lint=tuple(self._lint),
             chunks=self._chunks,

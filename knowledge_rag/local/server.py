@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, Self
 
-import uvicorn
-
-from knowledge_rag.local.bedrock_api import LOOPBACK_HOSTS, create_app
+from knowledge_rag.local.bedrock_api import LOOPBACK_HOSTS, create_app, failure
 from knowledge_rag.local.converse_operation import Models
-from knowledge_rag.local.http_connection import Connection
+from knowledge_rag.local.http_connection import BoundedConnection, http_server
 from knowledge_rag.local.invoke_agent import Agents
+from knowledge_rag.local.retrieve_operation import ServiceError
 from knowledge_rag.local.server_thread import LOOPBACK, ServerThread, listening_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
+    import uvicorn
+    from starlette.responses import Response
+
     from knowledge_rag.local.knowledge_base import KnowledgeBase
     from knowledge_rag.local.scripted_agents import ScriptedAgent
     from knowledge_rag.local.scripted_models import ScriptedModel
+
+
+_REFUSALS: Final = {
+    HTTPStatus.BAD_REQUEST: ("ValidationException", 400),
+    HTTPStatus.REQUEST_TIMEOUT: ("RequestTimeoutException", 408),
+    HTTPStatus.SERVICE_UNAVAILABLE: ("ThrottlingException", 429),
+}
+
+
+class _ServiceConnection(BoundedConnection):
+    """Serves one client of the wire API, and refuses requests in the service's form."""
+
+    def refusal(self, status: HTTPStatus, message: str) -> Response:
+        """Return the service's error."""
+        return failure(ServiceError(*_REFUSALS[status], message))
 
 
 class LocalBedrock:
@@ -96,8 +114,8 @@ def serve(
         ServerFailed: the port is taken.
         ModelUnavailable: the embedding model can't be had.
     """
-    knowledge_base.warm_up()
-    with listening_on(host, port) as listening:
+    with listening_on(host, port) as listening:  # first: who can't have the port need not wait
+        knowledge_base.warm_up()
         if on_ready is not None:
             on_ready(f"http://{host}:{listening.getsockname()[1]}")
         agents = Agents(knowledge_base)
@@ -110,15 +128,5 @@ def serve(
 def _server(
     knowledge_base: KnowledgeBase, hosts: Sequence[str], agents: Agents, models: Models
 ) -> uvicorn.Server:
-    return uvicorn.Server(
-        uvicorn.Config(
-            create_app(knowledge_base, hosts, agents=agents, models=models),
-            http=Connection,
-            ws="none",
-            lifespan="off",
-            log_level="critical",  # the application tells of its failures itself
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
-    )
+    app = create_app(knowledge_base, hosts, agents=agents, models=models)
+    return http_server(app, lifespan="off", connection=_ServiceConnection)

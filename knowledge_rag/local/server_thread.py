@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import threading
 import time
@@ -25,12 +27,16 @@ class ServerThread:
         server: that is to run.
         name: of it, for people and of the thread.
         port: 0 takes a free one.
+        option: of the command line, which sets the port; named where the port is taken.
     """
 
-    def __init__(self, server: uvicorn.Server, name: str, port: int) -> None:
+    def __init__(
+        self, server: uvicorn.Server, name: str, port: int, option: str = "--port"
+    ) -> None:
         self._server = server
         self._name = name
         self._port = port
+        self._option = option
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
 
@@ -45,7 +51,7 @@ class ServerThread:
         Raises:
             ServerFailed: the port is taken or the server does not start.
         """
-        self._socket = listening_on(LOOPBACK, self._port)
+        self._socket = listening_on(LOOPBACK, self._port, self._option)
         self._port = self._socket.getsockname()[1]
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), name=self._name, daemon=True
@@ -67,23 +73,31 @@ class ServerThread:
             self._socket.close()
 
 
-def listening_on(host: str, port: int) -> socket.socket:
-    """Take a port of an address; 0 takes a free one.
+def listening_on(host: str, port: int, option: str = "--port") -> socket.socket:
+    """Take a port of an address.
+
+    Args:
+        host: an address of this machine.
+        port: 0 takes a free one.
+        option: of the command line, which sets the port.
 
     Raises:
-        ServerFailed: it is taken, or the address is not this machine's.
+        ServerFailed: another process uses it, or the address is not this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # the protocol by name: asyncio turns Nagle's algorithm off only where it is given, and with it
     # on a response waits 40 ms for the client's acknowledgement of its headers
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if os.name == "posix":  # elsewhere it would let two processes listen on one port
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
         listening.listen(_BACKLOG)
     except (OSError, OverflowError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
-        hint = "name another port, or 0 for a free one"
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            reason = "another process uses this port"
+        hint = f"choose another with {option}, or 0 for a free one"
         raise ServerFailed(f"can't listen on {host}:{port}: {reason}; {hint}") from error
     return listening

@@ -10,11 +10,11 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
-import uvicorn
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.local.http_connection import http_server
 from knowledge_rag.local.server_thread import listening_on
 from knowledge_rag.mcp_server.standard_input import StandardInput, taken_standard_input
 
@@ -104,22 +104,7 @@ def serve_http(server: Server[Any], port: int, on_ready: Callable[[str], None]) 
     with listening_on(LOOPBACK, port) as listener:
         taken = listener.getsockname()[1]
         on_ready(f"http://{LOOPBACK}:{taken}{PATH}")
-        http_server(http_app(server, taken)).run([listener])
-
-
-def http_server(app: Starlette) -> uvicorn.Server:
-    """Make what runs the application; it writes no log of its own."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            ws="none",
-            lifespan="on",
-            log_level="critical",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
-    )
+        http_server(http_app(server, taken), lifespan="on").run([listener])
 
 
 class _Neutral(logging.Formatter):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from anyio.from_thread import start_blocking_portal
 from mcp import Client
 
+from knowledge_rag.local.http_connection import http_server
 from knowledge_rag.local.server_thread import listening_on
-from knowledge_rag.mcp_server.serving import LOOPBACK, PATH, http_app, http_server
+from knowledge_rag.mcp_server.serving import LOOPBACK, PATH, http_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ def served(server: Server[Any]) -> Iterator[str]:
     """Serve over HTTP while the block runs; gives the address."""
     with listening_on(LOOPBACK, 0) as listener:
         port = listener.getsockname()[1]
-        running = http_server(http_app(server, port))
+        running = http_server(http_app(server, port), lifespan="on")
         thread = threading.Thread(target=running.run, args=([listener],))
         thread.start()
         try:

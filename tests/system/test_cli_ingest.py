@@ -91,11 +91,37 @@ def test_a_program_is_told_what_changed_and_only_that_is_embedded(cli, own):
         "removed": ["runbooks/lambda-throttling.md"],
         "unchanged": 1,
         "skipped": [],
+        "left_out": [],
         "warnings": [],
         "lint": [],
         "chunks": 4,
         "embedded": 2,
     }
+
+
+def test_hidden_documents_and_links_out_of_the_folder_are_named(cli, own, tmp_path):
+    write_files(own / "docs", {".github/b.md": "# B\n", "runbooks/.a.md": "# A\n", ".x/y": "z"})
+    write_files(tmp_path, {"outside/c.md": "# C\n"})
+    (own / "docs" / "team").symlink_to(tmp_path / "outside")
+    ran = cli("ingest", own / "docs", "--kb", own / "own.kb")
+    assert ran.code == 0
+    assert ran.err == (
+        "left out 2 paths, such as .github/b.md: a name in it begins with a dot\n"
+        "left out 1 path, such as team: a link that leads out of the folder, or nowhere\n"
+    )
+    again = cli("ingest", own / "docs", "--kb", own / "own.kb", "--json")
+    assert again.json["unchanged"] == 3
+    assert [(one["count"], one["example"]) for one in again.json["left_out"]] == [
+        (2, ".github/b.md"),
+        (1, "team"),
+    ]
+
+
+def test_a_folder_of_hidden_documents_alone_is_told(cli, tmp_path):
+    write_files(tmp_path / "docs", {".git/a.md": "# A\n"})
+    ran = cli("ingest", tmp_path / "docs", "--kb", tmp_path / "own.kb")
+    assert (ran.code, ran.out) == (2, "")
+    assert_one_line(ran.err, "left out 1 path, such as .git/a.md: a name in it begins with a dot")
 
 
 def test_what_lint_finds_is_named_after_an_ingest_and_the_rest_counted(cli, own):

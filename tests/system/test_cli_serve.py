@@ -8,7 +8,7 @@ import re
 import select
 import signal
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import boto3
@@ -128,14 +128,24 @@ def children(pid):
     return [int(child) for task in tasks for child in task.read_text().split()]
 
 
-def test_a_taken_port_is_told_in_one_line(cli, kb):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        ran = cli("serve", "--kb", kb, "--port", port)
-    assert (ran.code, ran.out) == (4, "")
-    assert_one_line(
-        ran.err, f"can't listen on 127.0.0.1:{port}: Address already in use; name another port"
-    )
+def test_a_second_server_on_a_taken_port_fails_and_the_first_goes_on(cli, kb):
+    with cli.started(*SERVED, "--kb", kb) as process:
+        ready = told(process)
+        urls = {"--port": ready["endpoint_url"], "--console-port": ready["console_url"]}
+        ports = {option: httpx.URL(url).port for option, url in urls.items()}
+        second = {option: ("--port", "0", option, port) for option, port in ports.items()}
+        runs = cli.each({option: ("serve", "--kb", kb, *it) for option, it in second.items()})
+        for option, ran in runs.items():
+            assert (ran.code, ran.out) == (4, "")
+            taken = f"can't listen on 127.0.0.1:{ports[option]}: another process uses this port"
+            assert_one_line(ran.err, f"{taken}; choose another with {option}, or 0 for a free one")
+        assert [httpx.get(url).status_code for url in urls.values()] == [404, 200]
+
+
+def test_the_api_and_the_console_need_two_ports(cli, kb):
+    ran = cli("serve", "--kb", kb, "--console-port", "8321")
+    assert (ran.code, ran.out) == (2, "")
+    assert_one_line(ran.err, "--port and --console-port are both 8321: they need two ports")
 
 
 SERVED = ("serve", "--port", "0", "--console-port", "0", "--json")
@@ -225,6 +235,42 @@ def test_without_the_consoles_packages_the_api_is_served_and_that_is_said(cli, k
         assert httpx.get(ready["endpoint_url"]).status_code == 404
         said = process.stderr.readline().decode()
         assert said == f"no console: {how_to_install('console')}\n"
+
+
+SLOW = {
+    "silent": b"",
+    "half a head": b"POST / HTTP/1.1\r\nHost: localhost\r\nX: ",
+    "half a body": b"POST /api/ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 9\r\n\r\n{",
+}
+
+
+def test_400_slow_connections_to_a_port_keep_nobody_out(cli, kb):
+    with cli.started(*SERVED, "--kb", kb) as process, httpx.Client(timeout=20) as streaming:
+        ready = told(process)
+        api, console = ready["endpoint_url"], ready["console_url"]
+        retrieve = f"{api}/knowledgebases/{ready['knowledge_base_id']}/retrieve"
+        question = {"question": "How to handle RDS failover?"}
+        with streaming.stream("POST", f"{console}api/ask", json=question) as answer:
+            events = answer.iter_lines()
+            next(events)  # an answer in the making, which slow clients may not cut off
+            for begin in SLOW.values():
+                with ExitStack() as stack:
+                    for url in (api, console) * 200:
+                        stack.enter_context(connected(url, begin))
+                    for _ in range(10):
+                        found = httpx.post(retrieve, json={"retrievalQuery": QUERY}, timeout=20)
+                        assert found.json()["retrievalResults"]
+                        assert "<!doctype html>" in httpx.get(console, timeout=20).text
+            assert "event: done" in list(events)
+
+
+def connected(url, begin):
+    address = httpx.URL(url)
+    connection = socket.create_connection((address.host, address.port), SECONDS)
+    with suppress(ConnectionError):  # it may have given way by now
+        connection.sendall(begin)
+    return connection
 
 
 def test_options_that_can_not_be_served_are_told_in_one_line(cli, kb):

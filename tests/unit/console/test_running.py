@@ -8,7 +8,7 @@ from unittest.mock import patch
 import httpx
 import pytest
 
-from knowledge_rag.console import api, bodies
+from knowledge_rag.console import api
 from knowledge_rag.console import running as running_module
 from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.asking import Asker
@@ -18,6 +18,7 @@ from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import RetrievalFailed
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
+from knowledge_rag.local import http_connection
 from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.function_process import FunctionFailed
 from knowledge_rag.local.ingest import ingest
@@ -68,7 +69,7 @@ def test_while_nothing_is_to_be_told_there_are_signs_of_life(monkeypatch):
 
 
 def test_a_body_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(http_connection, "REQUEST_SECONDS", 0.05)
     with running(Console().app, 0) as url:
         address = url.removeprefix("http://").strip("/")
         host, _, port = address.partition(":")

@@ -11,15 +11,16 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from knowledge_rag.local import http_connection
-from knowledge_rag.local.errors import ServerFailed
+from knowledge_rag.local.errors import ModelUnavailable, ServerFailed
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
-from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.local.server import LocalBedrock, serve
 from knowledge_rag.local.server_thread import LOOPBACK
 from tests.support.local import PROJECT, WordHashes
 
@@ -208,7 +209,7 @@ def test_a_hundred_thousand_broken_constraints_are_answered_briefly(connection):
 
 def raw(connection, data):
     """Send bytes as they are and give all that comes back until the server closes."""
-    with socket.create_connection((LOOPBACK, connection.port), timeout=10) as client:
+    with socket.create_connection((LOOPBACK, connection.port), timeout=60) as client:
         client.sendall(data)
         answer = b""
         while part := client.recv(65536):
@@ -275,16 +276,60 @@ def test_a_client_that_leaves_in_the_middle_is_no_news(connection, caplog):
     assert caplog.records == []
 
 
-def test_connections_are_bounded(connection, monkeypatch):
+@pytest.mark.parametrize("part", [b"", HEAD, HEAD + LENGTH], ids=["nothing", "head", "no-body"])
+def test_a_client_that_waits_longest_gives_way_to_a_new_one(connection, monkeypatch, part):
     monkeypatch.setattr(http_connection, "MAX_CONNECTIONS", 3)
-    address = (LOOPBACK, connection.port)
     with contextlib.ExitStack() as stack:
-        for _ in range(3):
-            stack.enter_context(socket.create_connection(address))
-        time.sleep(0.1)
-        assert_service_error(raw(connection, b""), "ThrottlingException")
-    time.sleep(0.1)
-    assert post(connection, QUERY)[0].status == 200
+        address = (LOOPBACK, connection.port)
+        slow = [stack.enter_context(socket.create_connection(address, 60)) for _ in range(3)]
+        for client in slow:
+            client.sendall(part)
+        assert post(connection, QUERY)[0].status == 200
+        with contextlib.suppress(ConnectionResetError):
+            assert slow[0].recv(1) == b""
+
+
+def test_a_request_that_is_being_answered_gives_way_to_nobody(connection, opened, monkeypatch):
+    monkeypatch.setattr(http_connection, "MAX_CONNECTIONS", 3)
+    begun, go_on, search = threading.Semaphore(0), threading.Event(), opened.search
+
+    def slow(*args, **kwargs):
+        begun.release()
+        assert go_on.wait(60)
+        return search(*args, **kwargs)
+
+    opened.search = slow
+    whole = HEAD + f"Connection: close\r\n{as_body(QUERY)}".encode()
+    with ThreadPoolExecutor(3) as pool:
+        answers = [pool.submit(raw, connection, whole) for _ in range(3)]
+        try:
+            for _ in answers:
+                assert begun.acquire(timeout=60)
+            assert_service_error(raw(connection, whole), "ThrottlingException")
+        finally:
+            go_on.set()
+        for answer in answers:
+            assert b"retrievalResults" in answer.result()
+
+
+def as_body(value):
+    text = json.dumps(value)
+    return f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n{text}"
+
+
+def test_a_client_that_never_reads_is_not_waited_for_for_ever(connection, monkeypatch):
+    monkeypatch.setattr(http_connection, "RESPONSE_SECONDS", 0.2)
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(60)
+        client.connect((LOOPBACK, connection.port))
+        with pytest.raises(ConnectionError):
+            send_for_ever(client, HEAD + as_body(QUERY).encode())
+
+
+def send_for_ever(client, data):
+    while True:
+        client.sendall(data)
 
 
 def test_a_taken_port_is_named(opened):
@@ -292,10 +337,26 @@ def test_a_taken_port_is_named(opened):
         taken.bind((LOOPBACK, 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(ServerFailed, match=rf"can't listen on 127\.0\.0\.1:{port}: Address"):
+        with pytest.raises(ServerFailed, match=rf"127\.0\.0\.1:{port}: another process"):
             LocalBedrock(opened, port=port).__enter__()
     with pytest.raises(ServerFailed, match="can't listen on"):
         LocalBedrock(opened, port=99999).__enter__()
+
+
+class NoModel(WordHashes):
+    def embed(self, text):
+        del text
+        raise ModelUnavailable("which takes long to find out")
+
+
+def test_a_taken_port_is_named_before_the_model_is_loaded(corpus, kb_path, hashes):
+    ingest(corpus, kb_path, embedder=hashes)
+    with (
+        socket.create_server((LOOPBACK, 0)) as taken,
+        KnowledgeBase(kb_path, NoModel()) as knowledge_base,
+        pytest.raises(ServerFailed, match="another process uses this port"),
+    ):
+        serve(knowledge_base, port=taken.getsockname()[1])
 
 
 def test_leaving_frees_the_port_and_ends_the_thread_even_with_a_connection_open(opened):
