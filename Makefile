@@ -33,11 +33,11 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 # jsii tells at each start that Node 20 is past its end of life; it works, and the README names 24
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help setup demo test covered test-fast check format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth deploy deploy-local bundle lock clean
+.PHONY: help setup demo test covered test-fast check goldens goldens-record format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth deploy deploy-local bundle lock clean
 
 help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
-	awk -F ':.*## ' -v b="$$bold" -v p="$$plain" '/^[a-z-]+:.*## / {printf "  %smake %-12s%s %s\n", b, $$1, p, $$2}' $(MAKEFILE_LIST)
+	awk -F ':.*## ' -v b="$$bold" -v p="$$plain" '/^[a-z-]+:.*## / {printf "  %smake %-14s%s %s\n", b, $$1, p, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv with every pinned dependency and the embedding model
 
@@ -67,11 +67,18 @@ covered: $(PROOF_READY) ## run it and tell which lines no test reaches
 test-fast: $(READY) ## run the unit tests only
 	@$(BIN)/python -m pytest -q tests/unit
 
-check: $(PROOF_READY) ## lint, formatting, types, import rules
+check: $(PROOF_READY) ## lint, formatting, types, import rules, recorded behaviour (the fast part)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tools.goldens compare --fast
+
+goldens: $(PROOF_READY) ## compare all recorded behaviour with tools/goldens (about five minutes)
+	@$(BIN)/python -m tools.goldens compare
+
+goldens-record: $(PROOF_READY) ## record behaviour anew; give the reason in the commit
+	@$(BIN)/python -m tools.goldens record
 
 format: $(READY) ## format the code and apply safe lint fixes
 	@$(BIN)/ruff check --fix .
