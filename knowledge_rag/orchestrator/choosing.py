@@ -92,6 +92,11 @@ _UNDO: Final = re.compile(
     r"|(?:put|set|scale)(?:ting|ing)?\b.{1,60}\bback)\b",
     re.IGNORECASE,
 )
+_UNDO_LABEL: Final = re.compile(
+    r"\W*(?:\[[ x]\]\W*)?(?:to )?(?:undo|revert|roll(?:ing)? ?back|back ?out)\b", re.IGNORECASE
+)
+"""How an item begins that undoes those before it."""
+_STEP_NUMBER: Final = re.compile(r"\bstep (\d{1,3})\b", re.IGNORECASE)
 _UNDOES: Final = re.compile(
     r"\b(?:undo|revert|roll(?:ing)? ?back|back|again|afterwards|(?:scal(?:e|ing)|back) down|normal|re-?enabl\w+|restor\w+)\b",
     re.IGNORECASE,
@@ -116,6 +121,7 @@ class Wanted:
         anchors: documents that the alert links, the likeliest first, with the sections it names.
         labels: what else is known of the alert, such as its environment.
         is_alert: whether an alert tells of it, rather than a person's question.
+        service: that it is about, ``""`` where unknown.
     """
 
     names: tuple[str, ...] = ()
@@ -123,6 +129,7 @@ class Wanted:
     anchors: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_alert: bool = False
     labels: str = ""
+    service: str = ""
 
     def asks(self, pattern: re.Pattern[str]) -> bool:
         """Whether it is a question of a certain form."""
@@ -172,6 +179,8 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
     others = (it for it in usable if it.source_file not in wanted.anchors)
     elsewhere = {key for it in others for key in _for_elsewhere(wanted, it)}
     ranked = [it for it in _ranked(wanted, usable, evidence) if id(it.section) not in elsewhere]
+    if wanted.asks(WHO):
+        ranked = [it for it in ranked if _is_escalation(it)] or ranked
     linked = [it for it in ranked if it.outline.source_file in wanted.anchors]
     order = list(wanted.anchors)
     linked.sort(key=lambda it: order.index(it.outline.source_file))
@@ -398,18 +407,20 @@ PAGE_SHARE: Final = 0.25
 
 
 def _suits(wanted: Wanted, place: Place) -> float:
-    """Return 1 where a question asks for undoing, verifying or whom to call, and the section is for that."""
+    """Return 1 where a question asks for undoing or verifying, and the section is for that."""
     section = place.section
     kinds = {it.kind for it in (section, *section.above()) if it.heading}
     if wanted.asks(_UNDO) and (Kind.ROLLBACK in kinds or _UNDOES.search(section.heading)):
         return 1.0
     if wanted.asks(_VERIFY) and Kind.VERIFICATION in kinds:
         return 1.0
-    if wanted.asks(WHO) and (
-        Kind.ESCALATION in kinds or kind_told(place.outline.title) is Kind.ESCALATION
-    ):
-        return 1.0
     return -5.0 if kinds & NEVER else 0.0
+
+
+def _is_escalation(place: Place) -> bool:
+    """Whether a section, one that it is in, or the page says whom to call."""
+    kinds = {it.kind for it in (place.section, *place.section.above()) if it.heading}
+    return Kind.ESCALATION in kinds or kind_told(place.outline.title) is Kind.ESCALATION
 
 
 def _for_elsewhere(wanted: Wanted, outline: Outline) -> set[int]:
@@ -511,9 +522,26 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         if procedure := procedure_of(outline, section, leave_out=given, alert=alert):
             found.append(procedure)
             given.append(section)
+    if wanted.asks(_UNDO) and found and not _asks_for_part(wanted, main):
+        found = _undoing(found[0]) or found
     if found and found[0].path == main.path:
         found[0] = with_rules(outline, main, found[0])
     return found
+
+
+def _undoing(procedure: Procedure) -> list[Procedure]:
+    """Return a procedure's items that are labelled as undoing it, with what governs it; none without any.
+
+    The steps that they name by number come behind them.
+    """
+    items = [it for it in procedure.items if _UNDO_LABEL.match(it.parts[0].text)]
+    if not items or len(items) == len(procedure.items):
+        return []
+    numbers = {n for it in items for part in it.parts for n in _STEP_NUMBER.findall(part.text)}
+    items += [it for it in procedure.items if it not in items and it.number.strip(".)") in numbers]
+    first, *others = items
+    governing = [it for it in procedure.items[0].governing if it not in first.governing]
+    return [replace(procedure, items=(governed(first, *governing), *others))]
 
 
 def with_rules(outline: Outline, section: Section, procedure: Procedure) -> Procedure:

@@ -40,7 +40,7 @@ from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
@@ -282,7 +282,7 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     names = tuple(dict.fromkeys(filter(None, (member.alert_name, *more))))
     links = anchored(followed(results, member.links))
     labels = " ".join((*member.labels.values(), member.service, member.severity))
-    return Wanted(names, text, links, bool(member.alert_name), labels)
+    return Wanted(names, text, links, bool(member.alert_name), labels, member.service)
 
 
 def _block(
@@ -390,8 +390,8 @@ def _is_about(
     """Whether what was found is about the incident.
 
     What is linked, or filed under the alert's name, is. Else its page must not say that it isn't for that, nor
-    name another thing of the same kind instead; a question must not name what nothing found holds, nor an
-    alert's section be filed under another alert.
+    name another thing of the same kind instead; a question must not name what nothing found holds, unless the
+    page names the service that it is about, nor an alert's section be filed under another alert.
     Then a question's section must be as close to it as ``Floors.question`` and hold QUESTION_SHARE of its words,
     or as close as ``Floors.alert``; an alert's section as close as that and hold NAME_SHARE of the words of its
     name, or as close as ``Floors.sure``. Where the scores' scale isn't known, words alone decide.
@@ -401,7 +401,10 @@ def _is_about(
     is_other = (
         is_of_another(place, wanted.names)
         if wanted.is_alert
-        else bool(_unheard_of(wanted.text, asked) or _other_task(wanted.text, place))
+        else bool(
+            (_unheard_of(wanted.text, asked) and not _names(place.outline, wanted.service))
+            or _other_task(wanted.text, place)
+        )
     )
     if is_other or is_excluded(place, wanted) or _siblings_of(wanted.text, place):
         return False
@@ -415,6 +418,14 @@ def _is_about(
     return score >= (floors.question if is_told else floors.alert) if floors else bool(told & held)
 
 
+def _names(outline: Outline, service: str) -> bool:
+    """Whether a page names a service, in its words or as what it is about."""
+    if not service:
+        return False
+    said = re.compile(rf"(?<![\w-]){re.escape(service)}(?![\w-])", re.IGNORECASE)
+    return any(said.search(line) for line in (outline.service, *outline.lines.values()))
+
+
 _IDENTIFIER: Final = re.compile(
     r"(?<![A-Za-z\d])(?<![A-Za-z\d][-_.])(?=[\w.-]*[A-Za-z])(?=[\w.-]*\d)[A-Za-z\d]+(?:[-_.][A-Za-z\d]+)+\b"
 )
@@ -425,6 +436,8 @@ _COMPOUND: Final = re.compile(
     r"(?<![\w/.-])(?!(?:prod|staging|dev|test|live|eu|us)[-_])[a-z]{2,}(?:[-_][a-z]+)+(?![\w/-])"
 )
 """A name of several parts, as things are called: redis-session, aodb_core; of one among several, it has a number."""
+_OF_A_SERIES: Final = re.compile(r"(?<![\w/.-])[a-z]{2,}[-_][a-z](?![\w/-])")
+"""A name that ends in a single letter, as those of a series do: mq-a."""
 _OF_AN_ENVIRONMENT: Final = re.compile(
     r"\b(?!(?:the|this|our|each|every|an?|production|prod|live)\b)(\w+) (?:environment|env)\b",
     re.IGNORECASE,
@@ -435,20 +448,30 @@ _IN_CODE: Final = re.compile(r"`[^`\n]*`|^(?: {4}|\t).*$", re.MULTILINE)
 def _siblings_of(text: str, place: Place) -> list[str]:
     """Return the names in a text that a page doesn't hold, though it holds others that begin alike as code, or as its own.
 
-    "redis-session" is not what a page about `redis-badge` is for; "fail-over" is a word.
+    "redis-session" is not what a page about `redis-badge` is for; "fail-over" is a word. Of a series, the section
+    has to name the same one: what is done on "mq-a" is not for "mq-b".
     """
-    outline = place.outline
+    outline, section = place.outline, place.section
     page = "\n".join([*outline.lines.values(), outline.source_file, outline.title])
     named = [
         it[1] for it in _OF_AN_ENVIRONMENT.finditer(text) if it[1].casefold() not in page.casefold()
     ]
-    code = " ".join([*_IN_CODE.findall(page), stem(outline.source_file), *place.section.path])
-    heads = {re.split("[-_]", it)[0] for it in _COMPOUND.findall(code.casefold())}
-    folded = fold(page)
-    names = dict.fromkeys(_COMPOUND.findall(text.casefold()))
-    return named + [
-        it for it in names if re.split("[-_]", it)[0] in heads and fold(it) not in folded
+    code = " ".join([*_IN_CODE.findall(page), stem(outline.source_file), *section.path])
+    own = outline.text(section.start, section.end)
+    return [
+        *named,
+        *_others_alike(_COMPOUND, text, code, page),
+        *_others_alike(_OF_A_SERIES, text, own, own),
     ]
+
+
+def _others_alike(pattern: re.Pattern[str], text: str, among: str, page: str) -> Iterator[str]:
+    """Yield the names in a text that a page doesn't hold, of those that begin like a name among its words."""
+    heads = {re.split("[-_]", it)[0] for it in pattern.findall(among.casefold())}
+    folded = fold(page)
+    for name in dict.fromkeys(pattern.findall(text.casefold())):
+        if re.split("[-_]", name)[0] in heads and fold(name) not in folded:
+            yield name
 
 
 def _doubt(place: Place, procedures: Sequence[Procedure], member: Incident, wanted: Wanted) -> str:

@@ -480,6 +480,25 @@ class TestLinksToOtherPages:
 
 
 class TestQuestions:
+    def test_of_undoing_get_the_items_that_undo_with_the_steps_they_name(self):
+        text = "# Season\n\nTwo people.\n\n1. Freeze the season import.\n2. Load the season.\n3. Count the flights.\n\n- Roll back: revert the season load, then count as in step 3.\n"
+        asked = question("roll back the season load")
+        assert actions(advised(asked, {MAIL: text})) == [
+            "Roll back: revert the season load, then count as in step 3.",
+            "Count the flights.",
+        ]
+        assert len(advised(question("the season load"), {MAIL: text}).guidance) == 4
+
+    def test_of_whom_to_call_get_the_escalation_page_though_another_is_about_the_system(self):
+        system = "# fraud-screen\n\n## fraud-screen is slow\n\n1. Who restarts fraud-screen: on call. Restart fraud-screen.\n"
+        contacts = (
+            "# Escalation\n\n| Area | First | Second |\n|-|-|-|\n| fraud-screen | Ada | Bob |\n"
+        )
+        given = advised(
+            question("who is second on call for fraud-screen?"), {MAIL: system, DISK: contacts}
+        )
+        assert {it.source_file for it in given.procedures} == {DISK}
+
     def test_of_undoing_get_the_section_that_undoes(self):
         for words in (
             "how do I undo it for the mail queue?",

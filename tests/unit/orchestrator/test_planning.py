@@ -169,6 +169,19 @@ class TestNearMisses:
         ):
             assert advised(question(words), {MAIL: text}).guidance
 
+    def test_another_one_of_a_series_is_not_meant(self):
+        text = "# Brokers\n\nmq-b is the parking's.\n\n## Memory alarm\n\n- mq-a blocks at 60 %. Purge its memory alarm.\n\n## Slow\n\n- Wait.\n"
+        missed = advised(question("mq-b has a memory alarm"), {MAIL: text})
+        assert missed.status is Status.NO_MATCH
+        for words in ("mq-a has a memory alarm", "the memory alarm of plan-b"):
+            assert advised(question(words), {MAIL: text}).guidance
+
+    def test_a_place_counts_for_nothing_on_a_page_that_names_the_service(self):
+        text = "# Lockers\n\nHub: `locker-hub`.\n\n## All lockers are offline\n\n- Divert the lockers.\n\n## Slow\n\n- Wait.\n"
+        asked = "All lockers are offline in Fulda"
+        assert advised(Incident(title=asked, service="locker-hub"), {MAIL: text}).guidance
+        assert advised(question(asked), {MAIL: text}).status is Status.NO_MATCH
+
     @pytest.mark.parametrize("name", ["Nomad", "nomadCore"])
     def test_a_name_at_the_start_that_nothing_holds_is_another_thing(self, name):
         text = "# Deployments\n\n## A deployment is stuck\n\n- Roll it.\n\n## Slow\n\n- Wait.\n"
