@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rich.segment import Segment, Segments
 
 from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.metadata import CAUTION
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.headings import heading_words
@@ -63,6 +65,8 @@ def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> No
     where = heading_words(where) or citation.source_file
     _print(console, (f"{number}. {where}", "bold"), (f"  score {score}", "dim"))
     _print(console, (f"   {citation}", "cyan"))
+    if caution := sentence(citation, metadata.get(CAUTION, ())):
+        _print(console, (f"   {caution}", "yellow"))
     width = len(str(citation.end_line))
     lines = result["content"].split("\n")
     for line_number, line in enumerate(lines, start=citation.start_line):

@@ -137,6 +137,8 @@ def _source(source: Mapping[str, Any], as_of: str) -> Iterator[str]:
     yield marker + citation_words(Citation(**source["citation"]))
     yield ""
     yield from (f"{indent}{line}" if line else "" for line in fenced(source["content"]))
+    if caution := source.get("caution"):
+        yield from ("", f"{indent}{words(caution)}")
     if stale := source.get("stale"):
         yield from ("", f"{indent}As of {as_of}: {words(stale['message'])}")
     yield ""

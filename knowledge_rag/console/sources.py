@@ -7,7 +7,9 @@ from urllib.parse import urlsplit
 
 from knowledge_rag.console.freshness import stale_at_a_glance
 from knowledge_rag.console.links import citation_url
+from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.metadata import CAUTION
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.staleness import CitedLines
 
@@ -66,6 +68,8 @@ def _card(
     card |= {name: one[key] for key, name in _KNOWN.items() if key in one}
     if is_web_address(one.get("source_url")):
         card["sourceUrl"] = one["source_url"]
+    if caution := sentence(citation, one.get(CAUTION, ())):
+        card["caution"] = caution
     return card | ({"stale": stale} if stale else {})
 
 

@@ -59,6 +59,7 @@ class Chunk(NamedTuple):
         oversized: true for a single line that alone exceeds the cap.
         page: of a PDF that the lines are on, 1-based; ``None`` for what has no pages.
         dates: that the lines name, ISO, sorted; found after the document is cut.
+        caution: kinds of what lint found in the lines, see :mod:`knowledge_rag.core.caution`; likewise.
     """
 
     document: Document
@@ -69,6 +70,7 @@ class Chunk(NamedTuple):
     oversized: bool = False
     page: int | None = None
     dates: tuple[str, ...] = ()
+    caution: tuple[str, ...] = ()
 
     @property
     def section_header(self) -> str:

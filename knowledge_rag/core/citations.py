@@ -87,6 +87,14 @@ class Citation:
         """Give the human form, ``[Source: runbooks/rds-failover.md, lines 5-10]``."""
         return f"[Source: {self.source_file}, lines {self.start_line}-{self.end_line}]"
 
+    def overlaps(self, other: Citation) -> bool:
+        """Whether it shares a line with another citation."""
+        return (
+            self.source_file == other.source_file
+            and self.start_line <= other.end_line
+            and other.start_line <= self.end_line
+        )
+
     def to_dict(self) -> dict[str, str | int]:
         """Give the wire form: the four keys of the OpenAPI schema."""
         return {

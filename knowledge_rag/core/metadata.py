@@ -16,6 +16,7 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.caution import CAUTIONS
 from knowledge_rag.core.chunks import chunk_id
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.context import context_prefix
@@ -43,6 +44,8 @@ SOURCE_URL: Final = "source_url"
 PAGE: Final = "page"
 DATES: Final = "dates"
 """ISO dates that a chunk's lines name, sorted; found at ingest, see ``extract/dates.py``."""
+CAUTION: Final = "caution"
+"""Kinds of what lint found in a chunk's lines, see :mod:`knowledge_rag.core.caution`."""
 TAGS: Final = "tags"
 ALERTS: Final = "alerts"
 """Names of the alerts that a document is filed under: ``alerts`` or ``alert`` of its front matter."""
@@ -69,7 +72,7 @@ MAX_METADATA_BYTES: Final = 1024
 
 SHOWN_FIELDS: Final = (
     TITLE, DOCUMENT_TYPE, SECTION_PATH, *FRONT_MATTER_FIELDS, TAGS, ALERTS, SOURCE_URL, PAGE, DATES,
-    DOCUMENT_SHA256, CONTENT_SHA256, CHUNK_ID,
+    CAUTION, DOCUMENT_SHA256, CONTENT_SHA256, CHUNK_ID,
 )  # fmt: skip
 """Metadata that a retrieval result carries to its reader, in this order."""
 
@@ -84,7 +87,8 @@ def stored_text(chunk: Chunk) -> str:
 def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
     """Return the metadata that is stored beside :func:`stored_text`; integers stay integers.
 
-    The last of ``alerts`` are left out where they would take the whole over MAX_METADATA_BYTES.
+    The last of ``caution`` and ``alerts`` are left out where they would take the whole over
+    MAX_METADATA_BYTES.
     """
     metadata: dict[str, MetadataValue] = {
         SOURCE_FILE: chunk.document.source_file,
@@ -108,8 +112,8 @@ def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
             metadata[name] = value
     if tags := _listed(TAGS, front_matter):
         metadata[TAGS] = tags
-    if alerts := _listed(ALERTS, front_matter):
-        metadata |= _fitting_alerts(metadata, alerts)
+    metadata |= _fitting(metadata, CAUTION, list(chunk.caution))
+    metadata |= _fitting(metadata, ALERTS, _listed(ALERTS, front_matter))
     if chunk.dates:
         metadata[DATES] = list(chunk.dates)
     return metadata
@@ -142,13 +146,13 @@ def _listed(name: str, front_matter: Mapping[str, str | list[str]]) -> list[str]
     return [value for value in values if value]
 
 
-def _fitting_alerts(
-    metadata: Mapping[str, MetadataValue], alerts: list[str]
+def _fitting(
+    metadata: Mapping[str, MetadataValue], name: str, values: list[str]
 ) -> dict[str, MetadataValue]:
-    if metadata_bytes(metadata) <= MAX_METADATA_BYTES:
-        while alerts and metadata_bytes({**metadata, ALERTS: alerts}) > MAX_METADATA_BYTES:
-            alerts = alerts[:-1]
-    return {ALERTS: alerts} if alerts else {}
+    if values and metadata_bytes(metadata) <= MAX_METADATA_BYTES:
+        while values and metadata_bytes({**metadata, name: values}) > MAX_METADATA_BYTES:
+            values = values[:-1]
+    return {name: values} if values else {}
 
 
 def prove(text: object, metadata: object, score: object = None) -> RetrievalResult | DropReason:
@@ -278,6 +282,11 @@ def _texts(value: object) -> list[str] | None:
     return [text for text in value if isinstance(text, str) and _showable(text)]
 
 
+def _kinds(value: object) -> list[str] | None:
+    found = [kind for kind in value if kind in CAUTIONS] if isinstance(value, list) else []
+    return found or None
+
+
 def _digest(value: object) -> str | None:
     return value if isinstance(value, str) and is_sha256(value) else None
 
@@ -285,6 +294,7 @@ def _digest(value: object) -> str | None:
 _READERS: Final[Mapping[str, Callable[[object], MetadataValue | None]]] = {
     PAGE: _page,
     DATES: _dates,
+    CAUTION: _kinds,
     TAGS: _texts,
     ALERTS: _texts,
     DOCUMENT_SHA256: _digest,

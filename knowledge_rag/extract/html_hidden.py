@@ -38,7 +38,7 @@ def is_hidden(attributes: Mapping[str, str | None]) -> bool:
     style = attributes.get("style") or ""
     if len(style) > _MAX_STYLE:
         return True
-    said = list(_declarations(style))
+    said = list(declarations(style))
     if any(name in _HIDES and _HIDES[name](value) for name, value in said):
         return True
     is_cut = any(name.startswith("overflow") and value != "visible" for name, value in said)
@@ -47,7 +47,7 @@ def is_hidden(attributes: Mapping[str, str | None]) -> bool:
     )
 
 
-def _declarations(style: str) -> Iterator[tuple[str, str]]:
+def declarations(style: str) -> Iterator[tuple[str, str]]:
     """Give names and values in lower case, escapes decoded, without strings and comments."""
     for declaration in _TOKEN.sub(_without, style).split(";"):
         name, colon, value = declaration.partition(":")

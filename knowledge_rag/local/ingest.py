@@ -18,6 +18,7 @@ from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import decode
 from knowledge_rag.extract.dates_in_chunks import DATES_VERSION, dated
 from knowledge_rag.extract.documents import cut, extract, fingerprint, is_extracted
+from knowledge_rag.extract.lint.cautions import LINT_VERSION, cautioned
 from knowledge_rag.extract.lint.check import lint_text
 from knowledge_rag.local.corpus import MAX_FILE_BYTES, list_folder, read_beside, read_bytes
 from knowledge_rag.local.errors import UnusableCorpus
@@ -68,9 +69,8 @@ class IngestSettings:
     def fingerprint(self) -> str:
         """Equal for two runs exactly if they store the same for the same bytes."""
         dates = f"dates-{DATES_VERSION}{self.date_order or ''}"
-        return (
-            f"{self.chunking.fingerprint} keywords-{KEYWORDS_VERSION} index-{INDEX_VERSION} {dates}"
-        )
+        versions = f"keywords-{KEYWORDS_VERSION} index-{INDEX_VERSION} lint-{LINT_VERSION}"
+        return f"{self.chunking.fingerprint} {versions} {dates}"
 
     def fingerprint_of(self, source_file: str, beside: bytes | None) -> str:
         """Equal for two runs exactly if they store the same for the same bytes of one document.
@@ -276,8 +276,9 @@ class _Run:
         except UnreadableDocument as error:
             self._skipped.append(error)
             return
-        self._lint += lint_text(file.source_file, read.text)
-        chunks = cut(read, self._settings.chunking)
+        findings = lint_text(file.source_file, read.text)
+        self._lint += findings
+        chunks = cautioned(cut(read, self._settings.chunking), findings)
         chunks = dated(chunks, read.text, self._settings.date_order)
         self._fresh.append(prepare(read.document, chunks, rules, read.notes))
         self._pending += len(chunks)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.caution import sentence
+from knowledge_rag.core.metadata import CAUTION
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.wording import BAR, NO_MATCH, counted
@@ -50,6 +52,11 @@ def retrieval_in_words(
     parts = [_ending(outcome, order), outcome.notice]
     if outcome.status is Status.OK:
         parts.append(_EVIDENCE.format(evidence_id))
+    parts += [
+        sentence(result.citation, kinds, of_file=True)
+        for result in outcome.results
+        if isinstance(kinds := result.metadata.get(CAUTION), list)
+    ]
     passages = [f"{result.citation}\n{result.content}" for result in outcome.results]
     return [" ".join(filter(None, parts)), *passages]
 

@@ -11,8 +11,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.metadata import DOCUMENT_TYPE
+from knowledge_rag.core.metadata import CAUTION, DOCUMENT_TYPE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.report import Verdict
@@ -81,6 +82,18 @@ def recommend(
     return compose(incident, verified, advice.findings, advice.advisor)
 
 
+def _with_cautions(given: Recommendation, findings: Findings) -> Recommendation:
+    """Say first what lint found in the passages that the shown lines are from."""
+    shown = given.shown
+    cautions = [
+        Warned(Concern.SUSPICIOUS_TEXT, sentence(result.citation, kinds, of_file=True))
+        for result in findings.ledger.results
+        if isinstance(kinds := result.metadata.get(CAUTION), list)
+        and any(it.overlaps(result.citation) for it in shown)
+    ]
+    return replace(given, warnings=_bounded([*cautions, *given.warnings])) if cautions else given
+
+
 def state(incident: Incident, findings: Findings, advisor: str) -> Recommendation:
     """Make a recommendation of the procedures in findings, without any text between them.
 
@@ -89,6 +102,10 @@ def state(incident: Incident, findings: Findings, advisor: str) -> Recommendatio
         findings: the evidence, with a plan.
         advisor: the name of who hands them over.
     """
+    return _with_cautions(_stated(incident, findings, advisor), findings)
+
+
+def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendation:
     plan = findings.plan or plan_of(incident, findings)
     if findings.status is not Status.OK:
         return without_advice(incident, findings)
@@ -201,7 +218,7 @@ def compose(
     composer = _Composer(incident, verified, findings)
     if not composer.steps and not composer.similar:
         return composer.nothing(advisor)
-    return composer.recommendation(advisor)
+    return _with_cautions(composer.recommendation(advisor), findings)
 
 
 def without_advice(incident: Incident, findings: Findings) -> Recommendation:

@@ -68,6 +68,8 @@ class Concern(StrEnum):
     """Nothing of the runbook that the alert links was found, or no step of it is given."""
     NOTICE = "notice"
     """Retrieval has something to say, such as that all dates found are past."""
+    SUSPICIOUS_TEXT = "suspicious_text"
+    """Cited lines hold text aimed at a model, hidden characters or what a browser would run."""
     UNREADABLE_STATE = "unreadable_state"
     """Part of the incident's state could not be read."""
     TRUNCATED = "truncated"
@@ -368,6 +370,14 @@ class Recommendation:
             raise ValueError("a recommendation without a summary or reasoning")
         if (self.summary == NO_MATCH) != (self.status is Status.NO_MATCH):
             raise ValueError(f"{self.status} with summary {self.summary!r}")
+
+    @property
+    def shown(self) -> list[Citation]:
+        """All lines that it cites."""
+        cited = [step.citations for step in self.guidance]
+        cited += [guard.citations for step in self.guidance for guard in step.guards]
+        cited += [similar.citations for similar in self.similar_incidents]
+        return [it.citation for lines in (*cited, self.reading) for it in lines]
 
     def section_of(self, step: Step) -> Section | None:
         """Return the procedure that a step belongs to; ``None`` for a step of a model's own."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, PAGE, SOURCE_URL, TITLE
+from knowledge_rag.core.metadata import (
+    CAUTION,
+    DOCUMENT_SHA256,
+    DOCUMENT_TYPE,
+    PAGE,
+    SOURCE_URL,
+    TITLE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +37,7 @@ Notify = Callable[[Mapping[str, Any]], None]
 ``done``       ``status`` of the recommendation
 """
 
-_OF_SOURCES: Final = (TITLE, DOCUMENT_TYPE, SOURCE_URL, PAGE, DOCUMENT_SHA256)
+_OF_SOURCES: Final = (TITLE, DOCUMENT_TYPE, SOURCE_URL, PAGE, CAUTION, DOCUMENT_SHA256)
 
 
 class Teller:
@@ -81,7 +88,8 @@ def sources_of(findings: Findings) -> list[dict[str, Any]]:
 
     Returns:
         In the order of their numbers: ``number``, ``citation``, ``content``; ``relevance_score``,
-        ``title``, ``document_type``, ``source_url``, ``page`` and ``document_sha256`` where known.
+        ``title``, ``document_type``, ``source_url``, ``page``, ``caution`` and ``document_sha256``
+        where known.
     """
     sources = []
     for entry in findings.ledger.entries:

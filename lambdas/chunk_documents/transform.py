@@ -10,6 +10,7 @@ from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.core.metadata import stored_text, to_metadata
 from knowledge_rag.extract.dates_in_chunks import dated
 from knowledge_rag.extract.documents import cut, extract, is_extracted
+from knowledge_rag.extract.lint.cautions import cautioned
 from knowledge_rag.extract.lint.check import lint_text
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings
         read = extract(source_file, data, storage.beside(file.uri, key))
     except InvalidCitation as error:
         raise UnreadableDocument(key, str(error)) from error
-    chunks = dated(cut(read, settings.chunking), read.text, settings.date_order)
+    findings = lint_text(source_file, read.text)
+    chunks = cautioned(cut(read, settings.chunking), findings)
+    chunks = dated(chunks, read.text, settings.date_order)
     if is_extracted(source_file):
         storage.write_text(bucket, f"{EXTRACTED}/{read.document.sha256}.txt", read.text)
     batches = {_output_key(file, number): part for number, part in enumerate(_parts(chunks))}
@@ -89,7 +92,7 @@ def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings
         len(chunks),
         tuple(chunk.start_line for chunk in chunks if chunk.oversized),
         _difference(read, "".join(str(item.get("contentBody", "")) for item in contents)),
-        lint_text(source_file, read.text),
+        findings,
         read.notes,
     )
 

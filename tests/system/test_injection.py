@@ -9,12 +9,13 @@ import json
 
 import pytest
 
-from knowledge_rag.extract.lint.finding import Kind
+from knowledge_rag.core.caution import Kind
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.recommendation import Concern
 from knowledge_rag.orchestrator.showing import pieces_of
 from tests.support.local import minilm, write_files
 from tests.support.shared_data import shared_data
@@ -148,6 +149,22 @@ def test_forged_references_are_citations_of_no_answer(attacked):
             seen += "evil.md" in piece.text
             assert not (piece.cited and "evil.md" in piece.text)
     assert seen  # they are quoted with the lines around them, as words
+
+
+def test_an_answer_names_what_lint_found_in_the_passages_that_it_cites(attacked):
+    _, _, advised = attacked
+    for service, (findings, _, recommendation) in advised.items():
+        cited = [
+            it.citation
+            for it in findings.ledger.results
+            if "caution" in it.metadata
+            and any(it.citation.overlaps(n) for n in recommendation.shown)
+        ]
+        assert any(it.source_file == f"runbooks/{service}.md" for it in cited)
+        named = [it.message for it in recommendation.warnings if it.kind is Concern.SUSPICIOUS_TEXT]
+        assert len(named) == len(cited)
+        for lines, message in zip(cited, named, strict=True):
+            assert f" of {lines.source_file} hold" in message
 
 
 def test_lint_reports_the_plain_ones_with_their_lines(attacked):

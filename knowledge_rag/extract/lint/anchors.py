@@ -9,7 +9,9 @@ length, whatever it holds.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ _LETTERS: Final = bytes(
     byte | 0x20 if chr(byte).isalpha() and byte < 0x80 else 0x20 for byte in range(256)
 )
 _ASCII: Final = bytes(range(128))
+_ASKED: Final[set[bytes]] = set()
+"""Words that any rule asks for: of a document, only these are looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +49,55 @@ class Rule:
     def __post_init__(self) -> None:
         if not self.anchor:
             raise ValueError(f"a rule needs an anchor: {self.message}")
+        _ASKED.update(self.words)
+
+
+_LINE_REACH: Final = 1000
+"""Characters of a line either side of a position that are searched for backticks."""
+_FENCE: Final = re.compile(
+    r"(?:\A|(?<=\n))[ \t>*+.\d-]{0,16}(?P<marks>`{3,99}|~{3,99})(?P<rest>[^\n`]*)"
+)
 
 
 class Folded:
     """A text made ready for search.
 
     Args:
-        text: the document's; :attr:`text` is it in lower case, character by character,
-            :attr:`words` are its words, and :attr:`foreign` its characters beyond ASCII.
+        text: the document's; :attr:`text` is it in lower case, character by character, :attr:`data`
+            in Latin-1, a byte for each character, with "?" for those of other alphabets,
+            :attr:`words` are those of its words that a rule asks for, and :attr:`foreign` its characters beyond ASCII.
     """
 
     def __init__(self, text: str) -> None:
         # the one letter whose lower case is two characters would shift all that follows
         self.text = text.replace("\u0130", "i").lower()
-        self.words = frozenset(text.encode("latin-1", "replace").translate(_LETTERS).split())
+        self.data = text.encode("latin-1", "replace")
+        self.words = frozenset(_ASKED.intersection(self.data.translate(_LETTERS).split()))
         self.foreign = "" if text.isascii() else _foreign(text)
+
+    def in_code(self, at: int) -> bool:
+        """Whether a reader is shown a position as code: in a fenced block or between backticks."""
+        if bisect_right(self._fences, at) % 2:
+            return True
+        before = self.text[max(0, at - _LINE_REACH) : at].rpartition("\n")[2]
+        after = self.text[at : at + _LINE_REACH].partition("\n")[0]
+        return before.count("`") % 2 == 1 and "`" in after
+
+    @cached_property
+    def _fences(self) -> list[int]:
+        """Where code blocks begin and end, in turns."""
+        places: list[int] = []
+        opened = ""
+        for fence in _FENCE.finditer(self.text):
+            marks = fence["marks"]
+            if not opened:
+                opened = marks
+            elif marks.startswith(opened) and not fence["rest"].strip():
+                opened = ""
+            else:
+                continue
+            places.append(fence.start())
+        return places
 
 
 def _foreign(text: str) -> str:

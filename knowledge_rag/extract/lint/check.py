@@ -6,18 +6,26 @@ from collections.abc import Callable, Iterable
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from knowledge_rag.core.caution import Kind
+from knowledge_rag.extract.lint.active_content import find_active_content
 from knowledge_rag.extract.lint.anchors import Folded, matches
-from knowledge_rag.extract.lint.comments import find_comments
-from knowledge_rag.extract.lint.exfiltration import find_exfiltration
-from knowledge_rag.extract.lint.finding import Finding, Hit, Kind, excerpt, mask
-from knowledge_rag.extract.lint.instructions import WORDINGS
+from knowledge_rag.extract.lint.encoded import find_encoded
+from knowledge_rag.extract.lint.exfiltration import EXFILTRATION
+from knowledge_rag.extract.lint.fake_citations import FAKE_CITATIONS
+from knowledge_rag.extract.lint.finding import Finding, Hit, excerpt, mask
+from knowledge_rag.extract.lint.hidden_text import find_hidden_text
+from knowledge_rag.extract.lint.instructions import INSTRUCTIONS
 from knowledge_rag.extract.lint.invisible import find_hidden
 from knowledge_rag.extract.lint.look_alikes import find_look_alikes
 from knowledge_rag.extract.lint.markers import MARKERS
+from knowledge_rag.extract.lint.roles import ROLE_PLAY
 from knowledge_rag.extract.lint.secrets import find_secrets
+from knowledge_rag.extract.lint.tools import TOOL_CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from knowledge_rag.extract.lint.anchors import Rule
 
 MAX_CHARACTERS: Final = 2_000_000
 """Of a document that are looked at: what is made to be slow takes 16 s for a million."""
@@ -39,20 +47,31 @@ class _Place(NamedTuple):
 
 
 def _hidden(text: str, folded: Folded) -> Iterator[Hit]:
-    return chain(find_hidden(text, folded.foreign), find_look_alikes(text, folded.foreign))
+    return chain(
+        find_hidden(text, folded.data, folded.foreign), find_look_alikes(text, folded.foreign)
+    )
 
 
-def _instructions(_text: str, folded: Folded) -> Iterator[Hit]:
-    for rule, found in matches(folded.text, (*WORDINGS, *MARKERS), folded.words):
-        yield Hit(*found.span(), rule.message)
-    yield from find_exfiltration(folded)
-    yield from find_comments(folded)
+def _by(table: tuple[Rule, ...]) -> Detector:
+    def detect(_text: str, folded: Folded) -> Iterator[Hit]:
+        for rule, found in matches(folded.text, table, folded.words):
+            yield Hit(*found.span(), rule.message)
+
+    return detect
 
 
 DETECTORS: Final[dict[Kind, Detector]] = {
     Kind.SECRET: find_secrets,
     Kind.HIDDEN_UNICODE: _hidden,
-    Kind.INSTRUCTION: _instructions,
+    Kind.INSTRUCTION: _by(INSTRUCTIONS),
+    Kind.ROLE_PLAY: _by(ROLE_PLAY),
+    Kind.EXFILTRATION: _by(EXFILTRATION),
+    Kind.TOOL_CALL: _by(TOOL_CALLS),
+    Kind.HIDDEN_TEXT: find_hidden_text,
+    Kind.ENCODED_TEXT: find_encoded,
+    Kind.FAKE_CITATION: _by(FAKE_CITATIONS),
+    Kind.FAKE_SYSTEM_MESSAGE: _by(MARKERS),
+    Kind.ACTIVE_CONTENT: find_active_content,
 }
 
 
@@ -77,13 +96,18 @@ def lint_text(
         return found if len(text) <= MAX_CHARACTERS else (*found, _unread(source_file, text))
     except _DATA_DEPENDENT as error:
         message = f"lint failed on this document, please report it: {type(error).__name__}"
-        return (Finding(source_file, 1, 1, Kind.UNCHECKED, message, ""),)
+        return (_unchecked(source_file, text, 1, message),)
 
 
 def _unread(source_file: str, text: str) -> Finding:
     line = text.count("\n", 0, MAX_CHARACTERS) + 1
     message = f"lint looked at the first {MAX_CHARACTERS:,} characters alone"
-    return Finding(source_file, line, 1, Kind.UNCHECKED, message, "")
+    return _unchecked(source_file, text, line, message)
+
+
+def _unchecked(source_file: str, text: str, line: int, message: str) -> Finding:
+    end_line = text.count("\n") + 1
+    return Finding(source_file, line, 1, Kind.UNCHECKED, message, "", end_line=end_line)
 
 
 def _lint(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple[Finding, ...]:
@@ -125,18 +149,17 @@ def _findings(
         message = hit.message
         if count > 1:
             message = f"{message}, and {count - 1} more of this kind in the document"
+        column, end = hit.start - line_start + 1, hit.end - 1 if count == 1 else len(text)
+        end_line = line + text.count("\n", hit.start, end)
         shown = _excerpt(text, hit, kind, secrets)
-        yield Finding(source_file, line, hit.start - line_start + 1, kind, message, shown, count)
+        yield Finding(source_file, line, column, kind, message, shown, count, end_line)
 
 
 def _excerpt(text: str, hit: Hit, kind: Kind, secrets: list[Hit]) -> str:
     if kind is Kind.SECRET:
         return mask(text[hit.start : hit.end])
-    if kind is Kind.INSTRUCTION:
+    if kind is not Kind.HIDDEN_UNICODE:
         return excerpt(text, hit.start, hit.end, secrets)
-    start, end = hit.start, hit.end
-    if kind is Kind.HIDDEN_UNICODE:
-        start, end = max(0, start - _AROUND), min(len(text), end + _AROUND)
-    shown = excerpt(text, start, end, secrets)
+    shown = excerpt(text, max(0, hit.start - _AROUND), hit.end + _AROUND, secrets)
     # what looks like something else, or like nothing, is shown as what it is
     return shown.encode("ascii", "backslashreplace").decode()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from knowledge_rag.core.neutral import neutralise
@@ -12,20 +11,12 @@ from knowledge_rag.core.neutral import neutralise
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from knowledge_rag.core.caution import Kind
+
 MAX_EXCERPT: Final = 80
 """Characters of a document that an excerpt shows at most, before escapes."""
 _SHOWN_OF_A_SECRET: Final = 4
 _SPACE: Final = re.compile(r"\s+")
-
-
-class Kind(StrEnum):
-    """What was found; the values are those of the log and of JSON."""
-
-    SECRET = "secret"  # noqa: S105 - a name, not a secret
-    HIDDEN_UNICODE = "hidden_unicode"
-    INSTRUCTION = "instruction"
-    UNCHECKED = "unchecked"
-    """Lint itself failed on the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +32,8 @@ class Finding:
         excerpt: what stands there, safe to print: secrets masked, hidden characters escaped.
         count: how many findings this one stands for: 1, but for the last of a kind in a document
             that has too many to list.
+        end_line: the last line that it reaches to, at least ``line``; that of the document for one
+            that stands for further ones.
     """
 
     source_file: str
@@ -50,8 +43,10 @@ class Finding:
     message: str
     excerpt: str
     count: int = 1
+    end_line: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "end_line", max(self.line, self.end_line))
         if min(self.line, self.column, self.count) < 1:
             raise ValueError(f"line, column and count start at 1: {self.line}, {self.column}")
 

@@ -51,14 +51,15 @@ _LINE_REACH: Final = 400
 """How far a right-to-left letter of the same line may be from a mark that belongs to it."""
 
 
-def find_hidden(text: str, foreign: str) -> Iterator[Hit]:
+def find_hidden(text: str, data: bytes, foreign: str) -> Iterator[Hit]:
     """Find controls, direction overrides, zero-width characters, fillers, tags and the like.
 
     Args:
         text: the document's.
+        data: the same in Latin-1, with "?" for other characters.
         foreign: its characters beyond ASCII.
     """
-    yield from _controls(text)
+    yield from _controls(text, data)
     if not _SUSPECT.search(foreign):
         return
     suspect = _SUSPECT.search(text)
@@ -72,9 +73,8 @@ def find_hidden(text: str, foreign: str) -> Iterator[Hit]:
         suspect = _SUSPECT.search(text, found.end())
 
 
-def _controls(text: str) -> Iterator[Hit]:
-    # a look at the bytes costs a fraction of a regular expression's; "?" stands for the others
-    data = text.encode("latin-1", "replace")
+def _controls(text: str, data: bytes) -> Iterator[Hit]:
+    # a look at the bytes costs a fraction of a regular expression's
     clean = len(data.translate(None, _CONTROL_BYTES)) == len(data)
     if clean and data.count(b"\r") == data.count(b"\r\n"):
         return

@@ -47,6 +47,15 @@ def card(content="`a` ```` b", start=3, sha256="1" * 64, number=1):
     return cards([{**source, "document_sha256": sha256}], "now", None)[0]
 
 
+def test_a_card_and_its_export_say_what_lint_found_in_the_lines():
+    source = {"number": 1, "citation": card()["citation"], "content": "x", "title": "A"}
+    (warned,) = cards([{**source, "caution": ["tool_call"]}], "now", None)
+    assert warned["caution"] == "Line 3 holds text aimed at a model (tool call)."
+    assert "caution" not in card()
+    exported = to_markdown(answer(sources=[warned]))
+    assert "Line 3 holds text aimed at a model (tool call)." in exported
+
+
 def answer(question="Why?", sources=(), **more):
     given = {"text": "Because. [Source 1]", "blocks": ("<p>Because.</p>",), **more}
     return Answer(

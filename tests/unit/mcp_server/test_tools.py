@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -44,6 +45,15 @@ def test_searches_and_answers_of_one_client_belong_together():
     lines = (RDS.citation.start_line, RDS.citation.end_line)
     assert [(one["start_line"], one["end_line"]) for one in body["citations"]] == [lines]
     assert body["evidence"] == {"searches": 2, "passages": 1, "degraded": {"throttled": 1}}
+
+
+def test_what_lint_found_in_a_passage_is_said_before_any_of_them():
+    warned = replace(RDS, metadata={**RDS.metadata, "caution": ["tool_call"]})
+    with talking(create_server(Answers(RetrievalOutcome(Status.OK, (warned,))))) as client:
+        found = client.tool("retrieve_knowledge", query="failover")
+    said = "Lines 1-3 of runbooks/rds.md hold text aimed at a model (tool call)."
+    assert said in texts(found)[0]
+    assert found.structured_content["results"][0]["metadata"]["caution"] == ["tool_call"]
 
 
 def test_without_a_way_to_the_documents_there_are_no_links_and_no_resources():

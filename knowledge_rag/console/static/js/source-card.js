@@ -57,7 +57,7 @@ export class SourceCard {
   }
 
   #head() {
-    const { number, citation, score, documentType, page, stale } = this.source;
+    const { number, citation, score, documentType, page, stale, caution } = this.source;
     return [
       h("header", { class: "card-head" },
         h("span", { class: "number", "aria-hidden": "true" }, number),
@@ -68,6 +68,7 @@ export class SourceCard {
           h("span", { class: "tag" }, typeText(documentType)),
           page ? h("span", {}, `page ${page}`) : null,
           typeof score === "number" && h("span", { class: "score", title: "How near search found it to the question" }, `score ${score.toFixed(2)}`))),
+      caution && h("p", { class: "stale" }, icon("warning"), caution),
       stale && h("p", { class: "stale" }, icon("warning"), staleText(stale)),
     ].filter(Boolean);
   }

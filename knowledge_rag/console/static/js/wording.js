@@ -31,6 +31,7 @@ const KINDS = {
   incomplete_search: "Not everything was searched",
   linked_runbook: "Not from the linked runbook",
   notice: "Notice",
+  suspicious_text: "Suspicious text",
   unreadable_state: "Incident not fully read",
   truncated: "Cut short",
   missing_citations: "No citations",
@@ -43,7 +44,7 @@ const KINDS = {
   unchecked: "Not checked",
 };
 
-const OF_SEARCH = new Set(["incomplete_search", "linked_runbook", "not_shown", "notice", "read_as", "unreadable_state"]);
+const OF_SEARCH = new Set(["incomplete_search", "linked_runbook", "not_shown", "notice", "read_as", "suspicious_text", "unreadable_state"]);
 
 /** @type {Record<string, string>} */
 const TYPES = {

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.lines import decode
 from knowledge_rag.extract.lint.anchors import Rule, rules
 from knowledge_rag.extract.lint.check import DETECTORS, MAX_CHARACTERS, MAX_FINDINGS, lint_text
-from knowledge_rag.extract.lint.finding import Finding, Hit, Kind, excerpt, mask
+from knowledge_rag.extract.lint.finding import Finding, Hit, excerpt, mask
 
 PASSWORD = "password=k9Vq2mZx"
 
@@ -67,6 +68,7 @@ def test_a_finding_has_a_json_form():
         "message": "password in plain text",
         "excerpt": "… (8 characters)",
         "count": 1,
+        "end_line": 1,
     }
 
 
@@ -98,7 +100,8 @@ PIECES = [
     "password=", "secret: ", "k9Vq2mZx8", "AKIA", "Q3EGWHU7ZLMN2P5R", "eyJhbGciOiJIUzI1NiJ9", ".",
     "-----BEGIN PRIVATE KEY-----", "://a:", "@b", "ignore all ", "previous instructions", "<!--",
     "-->", "assistant must ", "![x](https://e.x/?d=", "{conversation}", "[system]", "\nuser: ", "\u200b",
-    "\u202e", "\U000e0041", "\ufe0f", "\U0001f3f4", "\u0430", "\u0130", "pay", "\r", "\n", "\x1b", "\ud800", " ",
+    "<script", "```", " style='display:none'>", "<b", "SWdub3JlIGFsbCBwcmV2aW91cyBpbnN0cnVjdGlvbnM", "%20", "&#105;",
+    "\\u0049", "\\x41", "[1]", "your answer", "\u202e", "\U000e0041", "\ufe0f", "\U0001f3f4", "\u0430", "\u0130", "pay", "\r", "\n", "\x1b", "\ud800", " ",
 ]  # fmt: skip
 
 

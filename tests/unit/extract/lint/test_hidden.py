@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_rag.core.caution import Kind
 from knowledge_rag.extract.lint.check import lint_text
-from knowledge_rag.extract.lint.finding import Kind
 
 
 def hidden(text):

@@ -4,8 +4,9 @@ import base64
 
 import pytest
 
+from knowledge_rag.core.caution import Kind
 from knowledge_rag.extract.lint.check import lint_text
-from knowledge_rag.extract.lint.finding import Kind, mask
+from knowledge_rag.extract.lint.finding import mask
 
 # written in two parts, so that nobody's scanner takes the tests for a leak
 KEY_ID = "AKIA" + "Q3EGWHU7ZLMN2P5R"

@@ -1,0 +1,144 @@
+"""Text that has to be decoded before a person can read it, and that lint finds something in then."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from itertools import chain, product
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.extract.lint.active_content import ACTIVE_CONTENT
+from knowledge_rag.extract.lint.anchors import Folded, matches, rules
+from knowledge_rag.extract.lint.exfiltration import EXFILTRATION
+from knowledge_rag.extract.lint.finding import Hit
+from knowledge_rag.extract.lint.instructions import INSTRUCTIONS
+from knowledge_rag.extract.lint.markers import MARKERS
+from knowledge_rag.extract.lint.roles import ROLE_PLAY
+from knowledge_rag.extract.lint.tools import TOOL_CALLS
+from knowledge_rag.extract.lint.wording import wording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from knowledge_rag.extract.lint.anchors import Rule
+
+_LEAST: Final = 24
+"""Characters of base64 or hex from which on there is a sentence in them."""
+_MOST: Final = 4000
+"""Characters of one encoded text that are decoded."""
+# of plain English, base64 has ``/`` and ``+`` only where every third letter is ? or >; paths have them
+_ALPHABET: Final = bytes(byte < 0x80 and chr(byte).isalnum() for byte in range(256))
+_RUN: Final = b"\1" * _LEAST
+_HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2})+")
+_SIGNS: Final = rules(
+    "an escape",
+    {
+        "\\u00": "u",
+        "\\x": " ".join("x" + "".join(pair) for pair in product(("", *"abcdef"), repeat=2)),
+        "&#": "",
+        "%2": "",
+    },
+    r"\\u00|\\x|&#|%2",
+)
+_BETWEEN: Final = " \n\t\"'`(<"
+_STRETCH: Final = re.compile(rf"\S{{1,{_MOST}}}")
+_ESCAPE: Final = re.compile(
+    r"(?:\\u(?=[0-9a-f]{4})|\\x(?=[0-9a-f]{2})|%(?=[0-9a-f]{2})|&#x(?=[0-9a-f]))"
+    r"(?P<hex>(?<=u)[0-9a-f]{4}|(?<=\\x)[0-9a-f]{2}|(?<=%)[0-9a-f]{2}|(?<=#x)[0-9a-f]{1,4});?"
+    r"|&#(?P<decimal>[0-9]{1,4});?",
+    re.IGNORECASE,
+)
+_FEWEST: Final = 3
+"""Escapes that hide a text; fewer stand in any address."""
+_SHELL: Final = (
+    *rules(
+        "a shell script from the network",
+        {"curl": "curl", "wget": "wget", "/dev/tcp/": "tcp", "bash -i": "bash"},
+        r"(?:curl|wget)\b[^\n]{1,300}?\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|/dev/tcp/|bash -i",
+    ),
+    *rules("a script", {"rm -rf": "rf"}, r"rm -rf [/~]"),
+)
+_TABLES: Final = (
+    INSTRUCTIONS,
+    ROLE_PLAY,
+    EXFILTRATION,
+    TOOL_CALLS,
+    MARKERS,
+    ACTIVE_CONTENT,
+    _SHELL,
+)
+_ORDERS: Final[tuple[Rule, ...]] = wording(
+    "tells the reader to decode a text and do what it says",
+    {"decod": "decode decoded decrypt", "decrypt": "decrypt", "unscramble": "unscramble"},
+    r"(?:decode|decrypt|unscramble)(?: (?:it|this|that|the \w{1,12}))? and (?:then )?"
+    r"(?:follow\b|obey\b|(?:do|execute|run|act on) (?:what )?(?:it|this|that))",
+)
+
+
+def find_encoded(text: str, folded: Folded) -> Iterator[Hit]:
+    """Find base64, hex, escapes of URLs, of programs and of HTML that decode to what lint finds.
+
+    Args:
+        text: the document's.
+        folded: the same, folded.
+    """
+    for rule, found in matches(folded.text, _ORDERS, folded.words):
+        yield Hit(*found.span(), rule.message)
+    for start, end in chain(_blobs(folded.data), _escaped(text, folded)):
+        if says := _finding_in(_decoded(text[start:end])):
+            yield Hit(start, end, says)
+
+
+def _blobs(data: bytes) -> Iterator[tuple[int, int]]:
+    """Find runs of letters and digits, which base64 and hex of plain English are."""
+    runs = data.translate(_ALPHABET)
+    at = runs.find(_RUN)
+    while at >= 0:
+        end = runs.find(b"\0", at)
+        end = len(data) if end < 0 else end
+        yield at, min(end, at + _MOST)
+        at = runs.find(_RUN, end)
+
+
+def _escaped(text: str, folded: Folded) -> Iterator[tuple[int, int]]:
+    """Find stretches between blanks, quotes or brackets that hold an escape."""
+    for escape in _SIGNS:
+        free = 0
+        for _, sign in matches(text, (escape,), folded.words):
+            if sign.start() < free:
+                continue
+            before = text[max(free, sign.start() - _MOST // 4) : sign.start()]
+            start = sign.start() - len(before) + max(map(before.rfind, _BETWEEN)) + 1
+            stretch = _STRETCH.match(text, start)
+            free = stretch.end() if stretch else sign.end()
+            yield start, free
+
+
+def _decoded(encoded: str) -> str:
+    plain, number = _ESCAPE.subn(_character, encoded)
+    if number:
+        return plain if number >= _FEWEST else ""
+    try:
+        data = (
+            bytes.fromhex(encoded)
+            if _HEX.fullmatch(encoded)
+            else base64.b64decode(encoded + "=" * (-len(encoded) % 4))
+        )
+        return data.replace(b"\0", b"").decode("ascii")  # UTF-16 has a zero beside each letter
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def _character(escape: re.Match[str]) -> str:
+    return chr(int(escape["hex"], 16) if escape["hex"] else int(escape["decimal"]))
+
+
+def _finding_in(plain: str) -> str:
+    if not plain:
+        return ""
+    folded = Folded(plain)
+    for table in _TABLES:
+        for rule, _ in matches(folded.text, table, folded.words):
+            return f"decodes to a text of which lint says: {rule.message}"
+    return ""
