@@ -73,9 +73,8 @@ class AnswerScanner:
         self._kept = 0  # how many of the scanner's findings were passed
         self._taken = 0
         self._written = 0  # what leads from the scanner's offsets to those of the answer as written
-        self._cuts: list[
-            tuple[int, int, int]
-        ] = []  # at the scanner's offsets, with the mark's length
+        # at the scanner's offsets: first, behind, and the mark's length
+        self._cuts: list[tuple[int, int, int]] = []
         self._shift = 0  # what they took out, in characters
 
     def feed(self, piece: str) -> str:

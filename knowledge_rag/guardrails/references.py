@@ -51,8 +51,8 @@ _RANGES = rf"(?P<ranges>{_OF_DOCUMENT}(?:[ \t]{{0,3}}(?:[,;&]|and\b)[ \t]{{0,3}}
 _A_RANGE_OF_DOCUMENT: Final = re.compile(_OF_DOCUMENT, re.IGNORECASE)
 _BEHIND: Final = re.compile(
     rf"[*_`~{_SHAPELESS}]{{0,6}}(?:(?:\?plain=1)?#(?=L)|:"
-    rf"|{_GAP}[,;:]?{_GAP}(?:(?:at|on|in){_GAP})?[(]?(?:lines?{_GAP}:?{_GAP}|(?=L\d)))"
-    rf"{_RANGES}(?::\d{{1,4}}(?!\w))?[)]?",
+    rf"|{_GAP}[,;:]?{_GAP}(?:(?:at|on|in){_GAP})?(?P<round>[(])?(?:lines?{_GAP}:?{_GAP}|(?=L\d)))"
+    rf"{_RANGES}(?::\d{{1,4}}(?!\w))?(?(round)[)]?)",
     re.IGNORECASE,
 )
 GOES_ON: Final = re.compile(

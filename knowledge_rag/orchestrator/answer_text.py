@@ -166,7 +166,10 @@ def cited_in(lines: Sequence[Line], citations: Sequence[Cited]) -> tuple[Cited, 
 
 
 def text_of(lines: Sequence[Line], citations: Sequence[Cited]) -> str:
-    """Give the text of lines without the references in them, and without what joined those."""
+    """Return the text of lines without the references in them, and without what joined those.
+
+    Documents that a sentence names with their lines stay, but in round brackets: they are words of it.
+    """
     return "\n".join(_without_references(line, citations) for line in lines).strip("\n")
 
 
@@ -175,7 +178,15 @@ def _without_references(line: Line, citations: Sequence[Cited]) -> str:
     first = bisect_right(citations, line.start, key=lambda cited: cited.end)
     behind = bisect_left(citations, line.end, key=lambda cited: cited.start)
     for start, end in dict.fromkeys((it.start, it.end) for it in citations[first:behind]):
+        if _is_word(line, start):
+            continue
         text += line.text[position - line.start : max(start - line.start, 0)] + _GONE
         position, gone = min(end, line.end), True
     text += line.text[position - line.start :]
     return _TRACE.sub("", text).rstrip() if gone else text
+
+
+def _is_word(line: Line, start: int) -> bool:
+    """Whether a reference is a document named in a sentence, rather than one in brackets."""
+    at = start - line.start
+    return at >= 0 and line.text[at].isalnum() and line.text[at - 1 : at] != "("

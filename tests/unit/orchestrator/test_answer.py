@@ -198,3 +198,16 @@ def test_an_answer_without_anything_has_no_parts(text):
 def test_no_answer_is_too_deep_or_too_long(hostile):
     read(hostile * 1_000)
     read("\n".join(f"{' ' * depth}- Check [1]" for depth in range(0, 600, 2)))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("1. As runbooks/rds-failover.md:15-19 says, fail over.", "As runbooks/rds-failover.md:15-19 says, fail over."),
+        ("1. Fail over (runbooks/rds-failover.md:15-19).", "Fail over."),
+        ("1. Fail over (see runbooks/rds-failover.md, lines 15-19).", "Fail over (see runbooks/rds-failover.md, lines 15-19)."),
+        (f"1. Fail over as runbooks/other.md:1-2 says {A}.", "Fail over as [unverified] says."),
+    ],
+)  # fmt: skip
+def test_a_document_that_a_sentence_names_with_its_lines_stays_a_word_of_it(text, left):
+    assert [(said, lines) for said, _, lines in steps(text)] == [(left, [15])]
