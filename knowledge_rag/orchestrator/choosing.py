@@ -56,7 +56,8 @@ MAX_LINKED: Final = 8
 _SUPERSEDED: Final = re.compile(
     r"^[\s>*_#\W]*(?:(?:note|warning|important|attention)\W+)?(?:(?:this|the) (?:page|runbook|document|procedure|playbook|guide|section)\b[^.]{0,40}?\b)?"
     r"(?:superseded|out of date|outdated|obsolete|deprecated|archived|replaced by|kept for|no longer (?:maintained|valid|used|in use))\b"
-    r"|.{0,80}\((?:superseded|obsolete|deprecated|outdated|archived|old|replaced by)\b",
+    r"|.{0,80}\((?:superseded|obsolete|deprecated|outdated|archived|old|copy|replaced by)\b"
+    r"|(?s:.{0,200}?)\bcurrent(?: (?:page|version|one))?(?: is)?: *\[",
     re.IGNORECASE,
 )
 """How a page's title or first words say that it isn't used any more."""
@@ -102,7 +103,7 @@ _UNDOES: Final = re.compile(
     re.IGNORECASE,
 )
 _VERIFY: Final = re.compile(
-    r"\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify)\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b",
+    r"\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify|check (?:that|whether|if))\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b",
     re.IGNORECASE,
 )
 PAST: Final = re.compile(
@@ -511,6 +512,9 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     ):
         # a page of several matters is no procedure: what was found there is all there is of this one,
         # unless that describes what the page is about
+        is_top = place.section in (outline.root, _top(outline))
+        if place.why == "found" and is_top and action_lines(outline, main) > MAX_PAGE:
+            return []
         main = place.section
     if main.kind in NEVER or any(it.kind in NEVER for it in main.above()):
         return []
@@ -564,6 +568,11 @@ def _asks_for_part(wanted: Wanted, section: Section) -> bool:
 def _climbed(place: Place, wanted: Wanted) -> Section:
     """Go up until there is something to do, and the heading names a matter rather than a part of one."""
     section = place.section
+    parts = [
+        it for it in place.outline.sections() if section.holds(it) and _asks_for_part(wanted, it)
+    ]
+    if len(parts) == 1:
+        return parts[0]
     while section.parent:
         above = section.parent
         is_part = (

@@ -259,15 +259,36 @@ def _is_report(name: str, results: Iterable[RetrievalResult]) -> bool:
     return first.metadata.get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM
 
 
-def _is_named(result: RetrievalResult, names: Sequence[str]) -> bool:
+def _written(result: RetrievalResult) -> list[str]:
+    """Return what a passage's page and section are called."""
     alerts = result.metadata.get(ALERTS)
-    written = [
+    return [
         *(alerts if isinstance(alerts, list) else ()),
         str(result.metadata.get(TITLE, "")),
         result.citation.section_header,
         stem(result.citation.source_file),
     ]
+
+
+def _is_named(result: RetrievalResult, names: Sequence[str]) -> bool:
+    written = _written(result)
     return any(same_name(it, name) or name in result.content for it in written for name in names)
+
+
+def _spelled(text: str, results: Sequence[RetrievalResult]) -> Iterator[str]:
+    """Yield alerts that sections and pages are named after whose words a text holds in their order.
+
+    "datalake ingest stalled: no new files" names DatalakeIngestStalled.
+    """
+    for written in dict.fromkeys(it for result in results for it in _written(result)):
+        if is_camel_case(written):
+            spelled = _BETWEEN_WORDS.join(map(re.escape, _HUMP.findall(written)))
+            if re.search(rf"\b{spelled}\b", text, re.IGNORECASE):
+                yield written
+
+
+_BETWEEN_WORDS: Final = r"[\W_]{0,3}"
+_HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
@@ -279,7 +300,7 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
         if " " in member.alert_name or not member.alert_name
         else ()
     )
-    names = tuple(dict.fromkeys(filter(None, (member.alert_name, *more))))
+    names = tuple(dict.fromkeys(filter(None, (member.alert_name, *more, *_spelled(text, results)))))
     links = anchored(followed(results, member.links))
     labels = " ".join((*member.labels.values(), member.service, member.severity))
     return Wanted(names, text, links, bool(member.alert_name), labels, member.service)
