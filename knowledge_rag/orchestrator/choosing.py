@@ -30,6 +30,8 @@ from knowledge_rag.orchestrator.headings import (
 from knowledge_rag.orchestrator.names import fold, stem
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, Form
 from knowledge_rag.orchestrator.procedures import (
+    NotShown,
+    Why,
     action_lines,
     asks_for_something,
     governed,
@@ -97,6 +99,7 @@ _UNDO_LABEL: Final = re.compile(
     r"\W*(?:\[[ x]\]\W*)?(?:to )?(?:undo|revert|roll(?:ing)? ?back|back ?out)\b", re.IGNORECASE
 )
 """How an item begins that undoes those before it."""
+_ONE_NAME: Final = re.compile(r"[\w.-]{2,40}")
 _STEP_NUMBER: Final = re.compile(r"\bstep (\d{1,3})\b", re.IGNORECASE)
 _UNDOES: Final = re.compile(
     r"\b(?:undo|revert|roll(?:ing)? ?back|back|again|afterwards|(?:scal(?:e|ing)|back) down|normal|re-?enabl\w+|restor\w+)\b",
@@ -500,37 +503,60 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         wanted: what is asked for.
         alert: of a group that it is for.
     """
-    outline = place.outline
-    if _is_unwritten(outline, place.section):
-        return []
-    is_page = _is_one_procedure(outline, wanted)
-    main = _climbed(place, wanted)
-    if is_page and not _asks_for_part(wanted, main):
-        main = outline.root
-    elif main in (outline.root, _top(outline)) and not (
-        place.section.kind is Kind.BACKGROUND and action_lines(outline, main) <= MAX_PAGE
-    ):
-        # a page of several matters is no procedure: what was found there is all there is of this one,
-        # unless that describes what the page is about
-        is_top = place.section in (outline.root, _top(outline))
-        if place.why == "found" and is_top and action_lines(outline, main) > MAX_PAGE:
-            return []
-        main = place.section
-    if main.kind in NEVER or any(it.kind in NEVER for it in main.above()):
+    outline, main = place.outline, _main_of(place, wanted)
+    if main is None or any(it.kind in NEVER for it in (main, *main.above())):
         return []
     found: list[Procedure] = []
-    given: list[Section] = []
+    others = _of_others(wanted, main)
+    given: list[Section] = [*others]
     for section in (main, *_resolving(main), *_linked(outline, main), *_closing(main)):
         if any(it.holds(section) for it in given):
             continue
         if procedure := procedure_of(outline, section, leave_out=given, alert=alert):
             found.append(procedure)
             given.append(section)
-    if wanted.asks(_UNDO) and found and not _asks_for_part(wanted, main):
+    if not found:
+        return []
+    if wanted.asks(_UNDO) and not _asks_for_part(wanted, main):
         found = _undoing(found[0]) or found
-    if found and found[0].path == main.path:
+    if found[0].path == main.path:
         found[0] = with_rules(outline, main, found[0])
-    return found
+    source = outline.source_file
+    left = [NotShown(source, it.start, it.end, Why.OTHER, it.heading) for it in others]
+    return [replace(found[0], not_shown=(*found[0].not_shown, *left)), *found[1:]]
+
+
+def _main_of(place: Place, wanted: Wanted) -> Section | None:
+    """Return the section that a procedure is made of; ``None`` if the place is for none."""
+    outline = place.outline
+    if _is_unwritten(outline, place.section):
+        return None
+    main = _climbed(place, wanted)
+    if _is_one_procedure(outline, wanted) and not _asks_for_part(wanted, main):
+        return outline.root
+    tops = (outline.root, _top(outline))
+    short = action_lines(outline, main) <= MAX_PAGE
+    if main not in tops or (place.section.kind is Kind.BACKGROUND and short):
+        return main
+    # a page of several matters is no procedure: what was found there is all there is of this one,
+    # unless that describes what the page is about
+    if place.why == "found" and place.section in tops and not short:
+        return None
+    return place.section
+
+
+def _of_others(wanted: Wanted, main: Section) -> list[Section]:
+    """Return the sections below one that are for others than the one of several that the alert's labels name.
+
+    Of "hist-plant" and "hist-lab" the one is left out if the label ``cluster`` is the other.
+    """
+    labels = {fold(it) for it in wanted.labels.split()}
+    others: list[Section] = []
+    for above in main.walk():
+        named = [it for it in above.children if _ONE_NAME.fullmatch(it.heading.strip(" :`*"))]
+        meant = [it for it in named if fold(it.heading) in labels]
+        others += (it for it in named if len(meant) == 1 and it not in meant)
+    return others
 
 
 def _undoing(procedure: Procedure) -> list[Procedure]:

@@ -102,6 +102,8 @@ class Why(StrEnum):
     """More than a person can follow."""
     ELSEWHERE = "elsewhere"
     """The procedure goes on in a section or document that could not be retrieved."""
+    OTHER = "other"
+    """A section for another one of several than the incident's labels name."""
     NOT_GIVEN = "not_given"
     """A model that draws on the procedure left them out."""
 
@@ -127,7 +129,7 @@ class NotShown:
     @property
     def is_missed(self) -> bool:
         """Whether its author means it to be done, so that the procedure isn't complete without it."""
-        return self.why not in (Why.PROHIBITED, Why.OBSOLETE)
+        return self.why not in (Why.PROHIBITED, Why.OBSOLETE, Why.OTHER)
 
 
 @dataclass(frozen=True, slots=True)

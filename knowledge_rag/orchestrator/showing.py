@@ -49,6 +49,7 @@ _REASONS: Final = {
     Why.NOT_RETRIEVED: "not retrieved",
     Why.LIMIT: "too long to show",
     Why.ELSEWHERE: "in a section that was not retrieved",
+    Why.OTHER: "for another one than the alert names",
     Why.NOT_GIVEN: "left out by the model",
     Why.PROHIBITED: "what must not be done",
     Why.OBSOLETE: "not used any more",

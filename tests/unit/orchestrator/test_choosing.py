@@ -16,6 +16,7 @@ from knowledge_rag.orchestrator.choosing import (
     same_name,
 )
 from knowledge_rag.orchestrator.governing import Governs
+from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.recommendation import Strength
 from tests.support.runbooks import actions, advised, alert, outlined, question, section_called
@@ -160,6 +161,33 @@ class TestByName:
         given = advised(incident, {MAIL: text})
         assert actions(given) == ["Pull the plug of the bag tag printer."]
         assert given.evidence.strength is Strength.PARTIAL
+
+
+class TestOfSeveral:
+    TEXT = "# DiskFilling\n\nOn hist-plant or hist-lab.\n\n### hist-plant\n\n- Grow the disk.\n\n### hist-lab\n\n- Prune the table.\n"
+
+    def test_the_one_that_a_label_names_is_given_and_the_others_are_named(self):
+        given = advised(alert("DiskFilling", labels={"cluster": "hist-lab"}), {DISK: self.TEXT})
+        assert actions(given) == ["Prune the table."]
+        (left,) = given.procedures[0].not_shown
+        assert (left.heading, left.why) == ("hist-plant", Why.OTHER)
+
+    @pytest.mark.parametrize(
+        "labels", [{}, {"cluster": "hist-web"}, {"a": "hist-lab", "b": "hist-plant"}]
+    )
+    def test_without_such_a_label_all_are(self, labels):
+        given = advised(alert("DiskFilling", labels=labels), {DISK: self.TEXT})
+        assert actions(given) == ["Grow the disk.", "Prune the table."]
+
+
+class TestBySpelling:
+    def test_words_in_order_name_an_alert_that_a_section_is_called(self):
+        text = page(("LakeIngestStalled", "- Resume the mail."), ("Disk", "- Add a disk."))
+        for said in ("lake ingest stalled: no new files for 1h", "Lake-Ingest_Stalled"):
+            given = advised(Incident(alert_name="kv-lake-raw", description=said), {MAIL: text})
+            assert actions(given) == ["Resume the mail."]
+        missed = Incident(alert_name="kv-lake-raw", description="ingest of the lake stalled")
+        assert not advised(missed, {MAIL: text}).guidance
 
 
 class TestNumbers:
@@ -498,6 +526,26 @@ class TestQuestions:
             question("who is second on call for fraud-screen?"), {MAIL: system, DISK: contacts}
         )
         assert {it.source_file for it in given.procedures} == {DISK}
+
+    def test_of_undoing_get_the_part_that_undoes_of_what_was_found(self):
+        text = page(
+            (
+                "Certificate ends",
+                "- Renew the certificate of the mail.\n\n### Roll back\n\n- Move the old one in place.",
+            ),
+            ("Disk", "- Add a disk."),
+        )
+        asked = "the new certificate of the mail is bad, how do I go back to the old one?"
+        assert actions(advised(question(asked), {MAIL: text})) == ["Move the old one in place."]
+
+    def test_get_no_page_of_several_matters_that_nobody_could_follow(self):
+        matters = [
+            (f"Matter {n} of the broker", "\n".join(f"{k}. Do thing {k}." for k in range(1, 32)))
+            for n in (1, 2)
+        ]
+        text = page(*matters, title="Brokers of the flow")
+        given = advised(question("add a broker to the flow brokers"), {MAIL: text})
+        assert len(given.guidance) <= 31
 
     def test_of_undoing_get_the_section_that_undoes(self):
         for words in (
