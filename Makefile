@@ -16,6 +16,8 @@ MUTANTS_READY := $(VENV)/.mutants-ready
 FOREIGN := .venv-foreign
 SUPPLY := .venv-supply
 FUZZ_SECONDS ?= 60
+# which benchmark runs, with its options: make bench NAME="search --size 10000"
+NAME = all
 # one more than processors, since tests of what is late or silent wait; four hold enough memory
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 CDK := npx --yes aws-cdk@2.1148.1
@@ -102,7 +104,7 @@ bundle: $(PROOF_READY) ## build what goes into the Lambdas' zips and tell the si
 	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done
 
 nightly: $(PROOF_READY) $(FOREIGN)/.ready ## every combination of settings, synthesized and checked, and what else takes long
-	@$(BIN)/python -m pytest -q -m nightly tests/infra tests/unit/evaluation
+	@$(BIN)/python -m pytest -q -m nightly tests/infra tests/unit/benchmarks
 	@KNOWLEDGE_RAG_TEST_FRESH_COMMANDS=1 $(BIN)/python -m pytest -q tests/system
 	@KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON=$(CURDIR)/$(FOREIGN)/bin/python $(BIN)/python -m pytest -q -k langchain tests/system/test_mcp_http.py
 
@@ -136,8 +138,8 @@ $(BENCH_READY): $(READY) requirements/bench.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/bench.txt
 	@touch $(BENCH_READY)
 
-bench: $(BENCH_READY) ## measure speed against peers and limits, in one run
-	@$(BIN)/knowledge-rag bench all
+bench: $(BENCH_READY) ## measure this product beside others; NAME=chunking runs one, NAME=--help lists them
+	@$(BIN)/python -m benchmarks $(NAME)
 
 screenshots: $(READY) ## make the README's pictures of the console anew (needs chromium)
 	@$(BIN)/python -m tests.browser.screenshots
