@@ -98,7 +98,7 @@ deploy: $(PROOF_READY) ## deploy both stacks to the account whose credentials ar
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(CDK) deploy --all $(CONTEXT)
 
 deploy-local: $(PROOF_READY) ## deploy both stacks to a cloud on this machine and print what was created
-	@$(BIN)/python -m tests.infra.local_cloud $(SETTINGS)
+	@$(BIN)/python -m tools.local_cloud $(SETTINGS)
 
 bundle: $(PROOF_READY) ## build what goes into the Lambdas' zips and tell the sizes
 	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done
@@ -142,13 +142,13 @@ bench: $(BENCH_READY) ## measure this product beside others; NAME=chunking runs 
 	@$(BIN)/python -m benchmarks $(NAME)
 
 screenshots: $(READY) ## make the README's pictures of the console anew (needs chromium)
-	@$(BIN)/python -m tests.browser.screenshots
+	@$(BIN)/python -m tools.screenshots
 
 reference: $(PROOF_READY) ## make docs/reference anew from the code
-	@$(BIN)/python -m tests.docs.reference
+	@$(BIN)/python -m tools.reference
 
 notes: $(READY) ## print the changelog's notes of VERSION, by default that of pyproject.toml
-	@$(BIN)/python -m tests.docs.release_notes $(VERSION)
+	@$(BIN)/python -m tools.release_notes $(VERSION)
 
 dist: $(READY) ## build the wheel, install it in a new place, and run the demo from there
 	@rm -rf dist && $(UV) build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist

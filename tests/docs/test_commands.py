@@ -12,10 +12,10 @@ from typer.main import get_command
 
 from benchmarks.commands.app import app as benchmarks
 from knowledge_rag.cli.app import app
-from tests.docs.reference.commands import NAME, context
-from tests.docs.reference.commands import commands as below
 from tests.docs.site import PAGES, Page, commands
 from tests.support.local import PROJECT
+from tools.reference.commands import NAME, context
+from tools.reference.commands import commands as below
 
 EACH = pytest.mark.parametrize("page", PAGES, ids=str)
 ROOT = get_command(app)

@@ -14,9 +14,9 @@ from knowledge_rag.local import action_group
 from knowledge_rag.local import settings as local
 from lambdas.chunk_documents import settings as chunking
 from lambdas.retrieve_knowledge import settings as retrieval
-from tests.docs.reference.code_docs import after_table, argument_docs, columns
-from tests.docs.reference.commands import NAME, commands, context
-from tests.docs.reference.markdown import cell, code, codes, page, table, text
+from tools.reference.code_docs import after_table, argument_docs, columns
+from tools.reference.commands import NAME, commands, context
+from tools.reference.markdown import cell, code, codes, page, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -56,7 +56,7 @@ def _body(owner: type | ModuleType) -> list[ast.stmt]:
     module = ast.parse(textwrap.dedent(inspect.getsource(owner)))
     if isinstance(owner, type):
         (definition,) = module.body
-        assert isinstance(definition, ast.ClassDef)
+        assert isinstance(definition, ast.ClassDef)  # noqa: S101 - it was a class
         return definition.body
     return module.body
 

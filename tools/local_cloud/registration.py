@@ -15,8 +15,8 @@ from moto.awslambda.models import lambda_backends
 from moto.cloudformation import cloudformation_backends, custom_model, parsing
 from moto.core.common_models import CloudFormationModel
 
-from tests.infra.local_cloud.answers import Answers
-from tests.infra.local_cloud.kinds import ACCOUNT, KINDS, MADE, REGION, Made, make
+from tools.local_cloud.answers import Answers
+from tools.local_cloud.kinds import ACCOUNT, KINDS, MADE, REGION, Made, make
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +53,7 @@ class _Resource(CloudFormationModel):
 def _model(kind: str) -> type[CloudFormationModel]:
     def create(
         cls: type[_Resource],
+        /,
         resource_name: str,  # noqa: ARG001 - moto's
         cloudformation_json: dict[str, Any],
         account_id: str,  # noqa: ARG001 - moto's
@@ -76,10 +77,12 @@ class CustomResource(custom_model.CustomModel, CloudFormationModel):
 
     @staticmethod
     def cloudformation_type() -> str:
+        """Return the type that templates name."""
         return "AWS::CloudFormation::CustomResource"
 
     @property
     def physical_resource_id(self) -> str:
+        """Return the id that the stack reports."""
         return self.resource_name
 
     @classmethod
@@ -91,6 +94,7 @@ class CustomResource(custom_model.CustomModel, CloudFormationModel):
         region_name: str,
         **kwargs: Any,
     ) -> custom_model.CustomModel:
+        """Run the handler and return the resource with what it answered."""
         properties = cloudformation_json["Properties"]
         event = {
             "RequestType": "Create",
@@ -134,6 +138,7 @@ class LambdaContext:
     aws_request_id = "00000000-0000-0000-0000-000000000001"
 
     def get_remaining_time_in_millis(self) -> int:
+        """Return five minutes, always."""
         return 300_000
 
 

@@ -1,4 +1,4 @@
-"""Makes the pictures of the README: ``python -m tests.browser.screenshots``.
+"""Makes the pictures of the README: ``python -m tools.screenshots``.
 
 The real console, the sample corpus, the real model; nothing in a picture is painted. Colours are
 reduced to a palette, so that the files stay small.

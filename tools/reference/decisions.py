@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tests.docs.reference.markdown import page
 from tests.support.local import PROJECT
+from tools.reference.markdown import page
 
 
 def decisions_page() -> str:

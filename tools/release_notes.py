@@ -1,4 +1,4 @@
-"""Prints what the changelog says of one version: ``python -m tests.docs.release_notes [VERSION]``.
+"""Prints what the changelog says of one version: ``python -m tools.release_notes [VERSION]``.
 
 Without a version it is the one of ``pyproject.toml``, which is the only place that has it.
 """
@@ -47,9 +47,9 @@ def main() -> int:
     """Print the notes; 1 where there are none."""
     version = sys.argv[1] if len(sys.argv) > 1 else current_version()
     try:
-        print(notes((PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), version))  # noqa: T201
+        print(notes((PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), version))
     except KeyError as missing:
-        print(missing.args[0], file=sys.stderr)  # noqa: T201
+        print(missing.args[0], file=sys.stderr)
         return 1
     return 0
 

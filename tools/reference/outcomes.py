@@ -9,8 +9,8 @@ from knowledge_rag.cli import exits
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.core import failures
 from knowledge_rag.core.outcome import DropReason, Reason, Status
-from tests.docs.reference.code_docs import attribute_docs
-from tests.docs.reference.markdown import cell, code, codes, page, table, text
+from tools.reference.code_docs import attribute_docs
+from tools.reference.markdown import cell, code, codes, page, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

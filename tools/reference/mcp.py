@@ -10,9 +10,9 @@ from knowledge_rag.mcp_server.prompts import described
 from knowledge_rag.mcp_server.resources import templates
 from knowledge_rag.mcp_server.tools import tools
 from lambdas.retrieve_knowledge.events import API_PATH
-from tests.docs.reference.markdown import cell, code, page, table, text
-from tests.docs.reference.schemas import HEADER, members
-from tests.docs.reference.tool import SCHEMA
+from tools.reference.markdown import cell, code, page, table, text
+from tools.reference.schemas import HEADER, members
+from tools.reference.tool import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

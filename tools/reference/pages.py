@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tests.docs.reference.commands import commands_page
-from tests.docs.reference.decisions import decisions_page
-from tests.docs.reference.mcp import mcp_page
-from tests.docs.reference.monitoring import monitoring_page
-from tests.docs.reference.outcomes import outcomes_page
-from tests.docs.reference.recommendation import recommendation_page
-from tests.docs.reference.settings import settings_page
-from tests.docs.reference.tool import tool_page
 from tests.support.local import PROJECT
+from tools.reference.commands import commands_page
+from tools.reference.decisions import decisions_page
+from tools.reference.mcp import mcp_page
+from tools.reference.monitoring import monitoring_page
+from tools.reference.outcomes import outcomes_page
+from tools.reference.recommendation import recommendation_page
+from tools.reference.settings import settings_page
+from tools.reference.tool import tool_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable

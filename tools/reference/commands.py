@@ -10,8 +10,8 @@ from typer.main import get_command
 
 from knowledge_rag.cli.app import app
 from knowledge_rag.cli.exits import ExitCode
-from tests.docs.reference.code_docs import attribute_docs
-from tests.docs.reference.markdown import cell, code, page, table, text
+from tools.reference.code_docs import attribute_docs
+from tools.reference.markdown import cell, code, page, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

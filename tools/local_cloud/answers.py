@@ -23,6 +23,7 @@ class Answers:
         return f"http://127.0.0.1:{self._server.server_port}/{request}"
 
     def close(self) -> None:
+        """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
 

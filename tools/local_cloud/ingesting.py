@@ -7,9 +7,9 @@ from typing import Any
 import boto3
 
 from lambdas.chunk_documents.handler import lambda_handler
-from tests.infra.local_cloud.kinds import MADE, REGION
 from tests.support.ingestion import Ingestion, ended
 from tests.support.transformation import IngestionJob
+from tools.local_cloud.kinds import MADE, REGION
 
 
 class IngestingCorpus(Ingestion):

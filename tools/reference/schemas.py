@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.docs.reference.markdown import cell, code, codes
+from tools.reference.markdown import cell, code, codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS
 from knowledge_rag.core.tool import MAX_TOOL_RESULTS
 from lambdas.retrieve_knowledge import events
-from tests.docs.reference.markdown import code, page, table, text
-from tests.docs.reference.schemas import HEADER, members
 from tests.support.local import PROJECT
+from tools.reference.markdown import code, page, table, text
+from tools.reference.schemas import HEADER, members
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from tests.docs.reference.markdown import cell, code, page, table, text
-from tests.docs.reference.schemas import HEADER, members
 from tests.support.local import PROJECT
+from tools.reference.markdown import cell, code, page, table, text
+from tools.reference.schemas import HEADER, members
 
 SCHEMA: Final = PROJECT / "schemas" / "recommendation.schema.json"
 

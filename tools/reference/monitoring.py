@@ -9,9 +9,9 @@ from infra.emitters import Emitters
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Metric, Source, Thresholds, retrieval_alarms
 from knowledge_rag.core.ingestion_alarms import ingestion_alarms
-from tests.docs.reference.code_docs import argument_docs, attribute_docs
-from tests.docs.reference.markdown import cell, code, codes, page, table
 from tests.support.local import PROJECT
+from tools.reference.code_docs import argument_docs, attribute_docs
+from tools.reference.markdown import cell, code, codes, page, table
 
 if TYPE_CHECKING:
     from knowledge_rag.core.alarms import Alarm

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 
-from tests.infra.local_cloud.shapes import InvalidPropertiesError, parameters
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID
+from tools.local_cloud.shapes import InvalidPropertiesError, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ def make(kind: str, properties: dict[str, Any]) -> Made:
 
 
 def _call(rule: Kind, asked: dict[str, Any]) -> dict[str, Any]:
-    client = boto3.client(rule.service, region_name=REGION)
+    client = boto3.client(rule.service, region_name=REGION)  # type: ignore[call-overload] # any service
     method = "".join(f"_{c.lower()}" if c.isupper() else c for c in rule.operation).lstrip("_")
     return getattr(client, method)(**asked)
 
@@ -95,6 +95,7 @@ def identifier(prefix: str) -> str:
 
 
 def arn(service: str, resource: str) -> str:
+    """Return the ARN of a resource in this cloud."""
     return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"
 
 
