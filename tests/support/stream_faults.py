@@ -6,34 +6,21 @@ waits has an end.
 
 from __future__ import annotations
 
+import base64
 import struct
 import zlib
-from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.local.agent_traces import chunk, chunk_bytes, failure
+from knowledge_rag.local.agent_traces import chunk, failure
 from knowledge_rag.local.event_stream import MAX_PAYLOAD_BYTES, Event
 from knowledge_rag.local.streaming import Cut, Pause
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
-    from knowledge_rag.local.streaming import Piece
-
-EventStep = Callable[[Iterable[Event]], Generator[Event]]
-ByteStep = Callable[[Iterable[bytes]], Generator["Piece"]]
+    from knowledge_rag.local.streaming import ByteStep, EventStep, Piece
 
 _FLIPPED: Final = 0xFF
-
-
-def unaltered(events: Iterable[Event]) -> Generator[Event]:
-    """Give the events as they come."""
-    yield from events
-
-
-def whole(messages: Iterable[bytes]) -> Generator[Piece]:
-    """Send the messages as they come."""
-    yield from messages
 
 
 def failing(code: str, *, after: int = 0, message: str = "It failed") -> EventStep:
@@ -225,6 +212,11 @@ def oversized_message() -> bytes:
     """Give the beginning of a message that claims to be longer than any may be."""
     lengths = struct.pack(">II", 2 * MAX_PAYLOAD_BYTES, 0)
     return lengths + struct.pack(">I", zlib.crc32(lengths)) + b"\0" * 64
+
+
+def chunk_bytes(event: Event) -> bytes:
+    """Give the answer's bytes that an event carries."""
+    return base64.b64decode(event.payload.get("bytes", ""))
 
 
 def is_trace(event: Event) -> bool:
