@@ -16,6 +16,8 @@ MUTANTS_READY := $(VENV)/.mutants-ready
 FOREIGN := .venv-foreign
 SUPPLY := .venv-supply
 FUZZ_SECONDS ?= 60
+# which benchmark runs, with its options: make bench NAME="search --size 10000"
+NAME = all
 # one more than processors, since tests of what is late or silent wait; four hold enough memory
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 CDK := npx --yes aws-cdk@2.1148.1
@@ -96,13 +98,13 @@ deploy: $(PROOF_READY) ## deploy both stacks to the account whose credentials ar
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(CDK) deploy --all $(CONTEXT)
 
 deploy-local: $(PROOF_READY) ## deploy both stacks to a cloud on this machine and print what was created
-	@$(BIN)/python -m tests.infra.local_cloud $(SETTINGS)
+	@$(BIN)/python -m tools.local_cloud $(SETTINGS)
 
 bundle: $(PROOF_READY) ## build what goes into the Lambdas' zips and tell the sizes
 	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done
 
 nightly: $(PROOF_READY) $(FOREIGN)/.ready ## every combination of settings, synthesized and checked, and what else takes long
-	@$(BIN)/python -m pytest -q -m nightly tests/infra tests/unit/evaluation
+	@$(BIN)/python -m pytest -q -m nightly tests/infra tests/unit/benchmarks
 	@KNOWLEDGE_RAG_TEST_FRESH_COMMANDS=1 $(BIN)/python -m pytest -q tests/system
 	@KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON=$(CURDIR)/$(FOREIGN)/bin/python $(BIN)/python -m pytest -q -k langchain tests/system/test_mcp_http.py
 
@@ -136,17 +138,17 @@ $(BENCH_READY): $(READY) requirements/bench.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/bench.txt
 	@touch $(BENCH_READY)
 
-bench: $(BENCH_READY) ## measure speed against peers and limits, in one run
-	@$(BIN)/knowledge-rag bench all
+bench: $(BENCH_READY) ## measure this product beside others; NAME=chunking runs one, NAME=--help lists them
+	@$(BIN)/python -m benchmarks $(NAME)
 
 screenshots: $(READY) ## make the README's pictures of the console anew (needs chromium)
-	@$(BIN)/python -m tests.browser.screenshots
+	@$(BIN)/python -m tools.screenshots
 
 reference: $(PROOF_READY) ## make docs/reference anew from the code
-	@$(BIN)/python -m tests.docs.reference
+	@$(BIN)/python -m tools.reference
 
 notes: $(READY) ## print the changelog's notes of VERSION, by default that of pyproject.toml
-	@$(BIN)/python -m tests.docs.release_notes $(VERSION)
+	@$(BIN)/python -m tools.release_notes $(VERSION)
 
 dist: $(READY) ## build the wheel, install it in a new place, and run the demo from there
 	@rm -rf dist && $(UV) build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist

@@ -17,8 +17,6 @@ from typer.main import get_command
 
 from knowledge_rag.cli.ask import ask
 from knowledge_rag.cli.bench import bench
-from knowledge_rag.cli.bench_retrieval import peers, retrieval
-from knowledge_rag.cli.bench_speed import SPEED
 from knowledge_rag.cli.chunk import chunk
 from knowledge_rag.cli.coverage import coverage
 from knowledge_rag.cli.demo import demo
@@ -66,10 +64,6 @@ for command in (
     app.command()(command)
 app.command("eval")(evaluate)
 app.command()(coverage)
-bench.command()(retrieval)
-bench.command()(peers)
-for name, measure in SPEED.items():
-    bench.command(name)(measure)
 app.add_typer(bench, name="bench")
 app.add_typer(model, name="model")
 

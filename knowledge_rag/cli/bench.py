@@ -1,4 +1,4 @@
-"""``knowledge-rag bench``."""
+"""``knowledge-rag bench``: what people measure on their own questions and documents."""
 
 from __future__ import annotations
 
@@ -8,32 +8,14 @@ from typing import Annotated
 import typer
 
 from knowledge_rag.cli.bench_output import show
-from knowledge_rag.cli.options import JsonOption, KbOption, MarkdownOption, Search
+from knowledge_rag.cli.options import JsonOption, KbOption, Search
 
 bench = typer.Typer(no_args_is_help=True)
 
 
 @bench.callback()
 def _group() -> None:
-    """Measure speed and quality, beside others' where there are any."""
-
-
-@bench.command()
-def chunking(
-    docs: MarkdownOption = None,
-    rounds: Annotated[int, typer.Option(min=1, max=50, help="Rounds; the best counts.")] = 3,
-    json: JsonOption = False,
-) -> None:
-    """Chunk Markdown, with peers: speed, exactness, lines.
-
-    Exits 1 if whole sections are not cut 8 times as fast as by langchain's header splitter, 20 times
-    as fast as by llama-index, and as fast as by langchain's recursive splitter.
-    """
-    from knowledge_rag.core.resources import shipped
-    from knowledge_rag.evaluation.chunking_bench import as_table, run_chunking_bench
-
-    report = run_chunking_bench(docs or shipped("knowledge-corpus"), rounds=rounds)
-    show(report.to_dict() if json else as_table(report), passed=report.reached is not False)
+    """Measure on your own questions and documents."""
 
 
 @bench.command()
@@ -67,108 +49,34 @@ def floor(
 
 
 @bench.command()
-def handler(
-    calls: Annotated[int, typer.Option(min=10, max=100_000, help="Calls of each kind.")] = 1000,
-    json: JsonOption = False,
-) -> None:
-    """Time a call of the function beside a raw boto3 call.
-
-    Both ask the same local server. Exits 1 if its median is over 1.05 of boto3's.
-    """
-    from knowledge_rag.evaluation.handler_bench import as_table, run_handler_bench
-
-    report = run_handler_bench(calls)
-    show(report.to_dict() if json else as_table(report), passed=report.reached)
-
-
-@bench.command()
-def coldstart(
-    rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds; the best counts.")] = 7,
-    json: JsonOption = False,
-) -> None:
-    """Time the function's start beside that of a boto3 client.
-
-    Each start is a fresh process. Exits 1 if it takes over 1.15 of boto3's processor time.
-    """
-    from knowledge_rag.evaluation.coldstart_bench import as_table, run_coldstart_bench
-
-    report = run_coldstart_bench(rounds)
-    show(report.to_dict() if json else as_table(report), passed=report.reached)
-
-
-@bench.command()
-def load(
-    calls: Annotated[int, typer.Option(min=100, max=10_000_000, help="Calls in all.")] = 20_000,
-    threads: Annotated[int, typer.Option(min=1, max=64, help="Threads that share it.")] = 8,
-    json: JsonOption = False,
-) -> None:
-    """Put load on the function and look for mixed-up answers.
-
-    One call in ten meets a fault. Exits 1 if an answer was wrong or another question's, or a log line was broken.
-    """
-    from knowledge_rag.evaluation.load_bench import LoadSettings, as_table, run_load_bench
-
-    report = run_load_bench(LoadSettings(calls, threads))
-    show(report.to_dict() if json else as_table(report), passed=report.sound)
-
-
-@bench.command()
-def guardrails(
+def ingest(
     docs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR", help="Guidance to change; repeatable.  [default: the sample runbooks]"
-        ),
-    ] = None,
-    claims: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Labelled claims, JSON Lines with evidence; repeatable."),
+        Path | None,
+        typer.Option(metavar="DIR", help="To ingest.  [default: the sample runbooks]"),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Measure how well the checks of support tell changed guidance.
+    """Time an ingest, and a second one that changes nothing.
 
-    Each claim is guidance, as it stands or changed in one place. Exits 1 if they find under 95 % of what was changed, or over 1 % of what is true.
+    Exits 1 if under 90 % of the first is the embedding model's, or the second embeds anything.
     """
     from knowledge_rag.core.resources import shipped
-    from knowledge_rag.evaluation.guardrails_bench import run_guardrails_bench
-    from knowledge_rag.evaluation.guardrails_tables import as_tables
+    from knowledge_rag.evaluation.ingest_bench import as_table, run_ingest_bench
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.settings import LocalSettings
 
-    report = run_guardrails_bench(docs or [shipped("knowledge-corpus")], claims or [])
-    show(report.to_dict() if json else as_tables(report), passed=report.reached)
-
-
-@bench.command()
-def dates(
-    sentences: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Labelled sentences, JSON Lines.  [default: our own]"),
-    ] = None,
-    rounds: Annotated[int, typer.Option(min=1, max=50, help="Rounds; the best counts.")] = 3,
-    json: JsonOption = False,
-) -> None:
-    """Find dates, with peers; time the source policy.
-
-    The sentences are labelled with their dates. Exits 1 if a date is made up, under 95 % are found, or the policy takes 2 ms.
-    """
-    from knowledge_rag.evaluation.dates_bench import as_table, read_sentences, run_dates_bench
-
-    own = sentences or _own_data("dates/sentences.jsonl", "--sentences")
-    report = run_dates_bench(read_sentences(own), rounds=rounds)
+    model = MiniLm(LocalSettings.from_environment())
+    report = run_ingest_bench(docs or shipped("knowledge-corpus"), model)
     show(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
 def _own_questions(name: str) -> Path:
-    return _own_data(f"questions/{name}", "--on and --off")
-
-
-def _own_data(name: str, option: str) -> Path:
     from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
     from knowledge_rag.core.resources import shipped
 
     try:
-        return shipped(f"tests/data/{name}")
+        return shipped(f"tests/data/questions/{name}")
     except KnowledgeRagError as error:
         raise InvalidRequest(
-            f"this project's own data come with a checkout only: name yours by {option}"
+            "this project's own data come with a checkout only: name yours by --on and --off"
         ) from error

@@ -76,10 +76,6 @@ TimeoutOption = Annotated[
         ),
     ),
 ]
-MarkdownOption = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Markdown to chunk.  [default: the sample runbooks]"),
-]
 SearchOption = Annotated[
     Search | None,
     typer.Option(help="Vectors and keywords, or vectors alone.  [default: hybrid]"),

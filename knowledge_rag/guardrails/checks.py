@@ -1,7 +1,7 @@
 """Checks of what an answer says without citing: each a function of its own, none stops an answer.
 
 They look at wording and distances, so they are hints for a reader; what they cost in false alarms
-is measured by ``knowledge_rag.evaluation.guardrails_checks_bench``.
+is measured by ``benchmarks.guardrails.false_alarms``.
 """
 
 from __future__ import annotations

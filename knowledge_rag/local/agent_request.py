@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -108,16 +107,3 @@ def check(values: Mapping[str, Any], operation: OperationModel) -> None:
 def invalid(message: str) -> ServiceError:
     """Give the error of a request that can't be served as it stands."""
     return ServiceError("ValidationException", 400, message)
-
-
-@lru_cache(maxsize=32)
-def modelled_error(service: str, code: str, message: str) -> ServiceError:
-    """Give an error of a service's model, with the status that the model gives it."""
-    status = service_model(service).shape_for(code).metadata["error"]["httpStatusCode"]
-    return ServiceError(code, status, message)
-
-
-def modelled_exceptions(service: str, stream: str) -> tuple[str, ...]:
-    """Give the names of the exceptions that a service's model has in a stream."""
-    members: Mapping[str, Any] = getattr(service_model(service).shape_for(stream), "members", {})
-    return tuple(shape.name for shape in members.values() if shape.metadata.get("exception"))

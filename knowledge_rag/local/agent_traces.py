@@ -105,11 +105,6 @@ def chunk(data: bytes, attribution: Mapping[str, Any] | None = None) -> Event:
     return Event("chunk", payload)
 
 
-def chunk_bytes(event: Event) -> bytes:
-    """Give the answer's bytes that an event carries."""
-    return base64.b64decode(event.payload.get("bytes", ""))
-
-
 def return_control(invocation_id: str, properties: Sequence[Mapping[str, str]]) -> Event:
     """Ask the caller to carry out the action group's operation himself."""
     asked = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Literal
@@ -10,9 +11,11 @@ import anyio
 import anyio.to_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Mapping
 
     from starlette.types import Receive, Scope, Send
+
+    from knowledge_rag.local.event_stream import Event
 
 MAX_TURNS: Final = 16
 """Answers in the making at a time. Each waits in a thread for the function, which asks this very
@@ -33,6 +36,20 @@ class Cut(Enum):
 
 
 Piece = bytes | Pause | Literal[Cut.HERE]
+EventStep = Callable[[Iterable["Event"]], Generator["Event"]]
+"""From the events of a stream to those that are sent."""
+ByteStep = Callable[[Iterable[bytes]], Generator[Piece]]
+"""From their bytes to the pieces that are sent."""
+
+
+def unaltered(events: Iterable[Event]) -> Generator[Event]:
+    """Give the events as they come."""
+    yield from events
+
+
+def whole(messages: Iterable[bytes]) -> Generator[Piece]:
+    """Send the messages as they come."""
+    yield from messages
 
 
 class Streamed:

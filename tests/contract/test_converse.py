@@ -17,14 +17,14 @@ from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.search_results import to_search_result
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local import answer_writers as writers
-from knowledge_rag.local import scripted_models
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.scripted_models import MODEL_ID, QUOTING, SCRIPTED, ScriptedModel
+from knowledge_rag.local.scripted_models import MODEL_ID, ScriptedModel
 from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.local.service_models import service_model
 from knowledge_rag.orchestrator.wording import NO_MATCH
+from tests.support import answer_writers as writers
+from tests.support import misbehaving_models
 from tests.support.converse import (
     EVIDENCE,
     POSTMORTEM,
@@ -41,11 +41,12 @@ from tests.support.converse import (
 )
 from tests.support.invoke_agent import make_client
 from tests.support.local import RUNBOOKS, WordHashes, write_files
+from tests.support.misbehaving_models import QUOTING, SCRIPTED
 
 MODEL = service_model("bedrock-runtime")
-STREAM_ERRORS = scripted_models.stream_errors()
+STREAM_ERRORS = misbehaving_models.stream_errors()
 FAILING = {
-    f"local.fails-{n}": scripted_models.failing_in_stream(code)
+    f"local.fails-{n}": misbehaving_models.failing_in_stream(code)
     for n, code in enumerate(STREAM_ERRORS)
 }
 ARN = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.local.extractive-v1:0"

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.local import scripted_models
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.local.service_models import service_model
+from tests.support import misbehaving_models
 from tests.support.converse import QUESTION, block, converse, streamed, user
 from tests.support.invoke_agent import make_client
 from tests.support.local import RUNBOOKS, WordHashes, write_files
 
 MODEL = service_model("bedrock-runtime")
-ERRORS = scripted_models.errors()
-REFUSING = {f"local.refuses-{n}": scripted_models.refusing(code) for n, code in enumerate(ERRORS)}
+ERRORS = misbehaving_models.errors()
+REFUSING = {
+    f"local.refuses-{n}": misbehaving_models.refusing(code) for n, code in enumerate(ERRORS)
+}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,7 @@ def bedrock(tmp_path_factory):
     ingest(write_files(folder / "corpus", RUNBOOKS), folder / "own.kb", embedder=WordHashes())
     with (
         KnowledgeBase(folder / "own.kb", WordHashes()) as opened,
-        LocalBedrock(opened, models={**scripted_models.SCRIPTED, **REFUSING}) as running,
+        LocalBedrock(opened, models={**misbehaving_models.SCRIPTED, **REFUSING}) as running,
     ):
         yield running
 
@@ -129,6 +131,6 @@ def test_each_error_is_boto3s_own_exception(client, model, code):
 
 
 def test_the_model_has_nine_errors_and_five_within_a_stream():
-    assert (len(ERRORS), len(scripted_models.stream_errors())) == (9, 5)
+    assert (len(ERRORS), len(misbehaving_models.stream_errors())) == (9, 5)
     assert MODEL.shape_for("ThrottlingException").metadata["error"]["httpStatusCode"] == 429
     assert MODEL.shape_for("ModelTimeoutException").metadata["error"]["httpStatusCode"] == 408

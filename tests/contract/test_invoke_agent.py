@@ -19,7 +19,7 @@ from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.local import invoke_agent
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID, QUOTING_ID, SCRIPTED
+from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID
 from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.local.service_models import service_model
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
@@ -35,6 +35,7 @@ from tests.support.invoke_agent import (
     verified,
 )
 from tests.support.local import RUNBOOKS, minilm, write_files
+from tests.support.misbehaving_agents import QUOTING_ID, SCRIPTED
 
 
 @pytest.fixture(scope="module")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.local import scripted_agents
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.local.service_models import service_model
+from tests.support import misbehaving_agents
 from tests.support.invoke_agent import invoke, make_client
 from tests.support.local import RUNBOOKS, WordHashes, write_files
 
 OPERATION = service_model().operation_model("InvokeAgent")
-ERRORS = scripted_agents.stream_errors()
-REFUSING = {f"REFUSES{n:03}": scripted_agents.refusing(code) for n, code in enumerate(ERRORS)}
+ERRORS = misbehaving_agents.stream_errors()
+REFUSING = {f"REFUSES{n:03}": misbehaving_agents.refusing(code) for n, code in enumerate(ERRORS)}
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def bedrock(tmp_path_factory):
     ingest(write_files(folder / "corpus", RUNBOOKS), folder / "own.kb", embedder=WordHashes())
     with (
         KnowledgeBase(folder / "own.kb", WordHashes()) as opened,
-        LocalBedrock(opened, agents={**scripted_agents.SCRIPTED, **REFUSING}) as running,
+        LocalBedrock(opened, agents={**misbehaving_agents.SCRIPTED, **REFUSING}) as running,
     ):
         yield running
 

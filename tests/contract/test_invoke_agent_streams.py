@@ -15,17 +15,20 @@ from botocore.exceptions import EventStreamError, ReadTimeoutError
 from urllib3.exceptions import ProtocolError
 from urllib3.exceptions import ReadTimeoutError as StreamReadTimeout
 
-from knowledge_rag.local import answer_writers as writers
-from knowledge_rag.local import scripted_agents
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.scripted_agents import QUOTING, SCRIPTED, Evidence
+from knowledge_rag.local.scripted_agents import Evidence
 from knowledge_rag.local.server import LocalBedrock
+from tests.support import answer_writers as writers
+from tests.support import misbehaving_agents
 from tests.support.invoke_agent import events, invoke, make_client, never_ending_until, said
 from tests.support.local import RUNBOOKS, minilm, write_files
+from tests.support.misbehaving_agents import QUOTING, SCRIPTED
 
-ERRORS = scripted_agents.stream_errors()
-FAILING = {f"FAILS{n:05}": scripted_agents.failing_in_stream(code) for n, code in enumerate(ERRORS)}
+ERRORS = misbehaving_agents.stream_errors()
+FAILING = {
+    f"FAILS{n:05}": misbehaving_agents.failing_in_stream(code) for n, code in enumerate(ERRORS)
+}
 LEFT = threading.Event()
 
 

@@ -12,11 +12,11 @@ from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS, RETRIEVAL_BUDG
 from knowledge_rag.core.ingestion_alarms import ingestion_alarms
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
 from tests.adversarial import trial
-from tests.docs.reference.commands import NAME, commands, context
 from tests.docs.site import PAGES, Page
 from tests.docs.test_commands import IS_COMMAND, ROOT
 from tests.docs.test_links import names_in
 from tests.support.local import CORPUS, PROJECT
+from tools.reference.commands import NAME, commands, context
 
 README = Page(PROJECT / "README.md")
 TOLD = [README, Page(PROJECT / "CHANGELOG.md"), Page(PROJECT / "docs" / "operations" / "alarms.md")]

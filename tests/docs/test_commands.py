@@ -10,40 +10,44 @@ import pytest
 import typer
 from typer.main import get_command
 
+from benchmarks.commands.app import app as benchmarks
 from knowledge_rag.cli.app import app
-from tests.docs.reference.commands import NAME, context
-from tests.docs.reference.commands import commands as below
 from tests.docs.site import PAGES, Page, commands
 from tests.support.local import PROJECT
+from tools.reference.commands import NAME, context
+from tools.reference.commands import commands as below
 
 EACH = pytest.mark.parametrize("page", PAGES, ids=str)
 ROOT = get_command(app)
 for _option in ROOT.params:
     _option.callback = None  # or reading --install-completion would install it
+BENCHMARKS = get_command(benchmarks)
 WORKFLOWS = sorted((PROJECT / "examples").rglob("*.yml"))
 MAKEFILE = (PROJECT / "Makefile").read_text(encoding="utf-8")
 OPTIONS = {
     option
-    for at in below(context(NAME, ROOT, None))
+    for root in (ROOT, BENCHMARKS)
+    for at in below(context(NAME, root, None))
     for parameter in at.command.params
     for option in (*parameter.opts, *parameter.secondary_opts, "--help")
 }
 OF_OTHERS = {"--a", "--add-config", "--change-batch", "--dry-run", "--grace-period"}
 """Options of other programs, and made-up ones, that pages name alone."""
+MEASURE = "python -m benchmarks"
 IS_COMMAND = re.compile(rf"{NAME} |(?:{'|'.join(ROOT.commands)}) --")
 
 
-def found(words):
+def found(words, root=ROOT):
     """The command that words name, and the words left for it."""
-    command, rest = ROOT, list(words)
+    command, rest = root, list(words)
     while rest and rest[0] in getattr(command, "commands", {}):
         command = command.commands[rest.pop(0)]
     return command, rest
 
 
-def problem(words):
+def problem(words, root=ROOT):
     """What the program would say to words behind its name, ``""`` where it takes them."""
-    command, rest = found(words)
+    command, rest = found(words, root)
     if rest and hasattr(command, "commands") and not rest[0].startswith("-"):
         return f"no such command: {rest[0]}"
     try:
@@ -64,9 +68,9 @@ def wrong(all_commands):
     return {shlex.join(words): said for words in ours(all_commands) if (said := problem(words))}
 
 
-def unknown(span):
+def unknown(span, root=ROOT):
     """What a sentence's command has that the program does not; its values may be left out."""
-    command, rest = found(shlex.split(span.removeprefix(f"{NAME} ")))
+    command, rest = found(shlex.split(span.removeprefix(f"{NAME} ")), root)
     options = {it for each in command.params for it in (*each.opts, *each.secondary_opts)}
     named = {word.partition("=")[0] for word in rest if word.startswith("--")}
     below_it = [] if named or not hasattr(command, "commands") else rest
@@ -76,6 +80,20 @@ def unknown(span):
 @EACH
 def test_every_command_in_a_block_is_taken_as_it_stands(page):
     assert wrong(page.commands()) == {}
+
+
+@EACH
+def test_every_benchmark_in_a_block_is_taken_as_it_stands(page):
+    named = [words[3:] for words in page.commands() if words[:3] == MEASURE.split()]
+    assert {
+        shlex.join(words): said for words in named if (said := problem(words, BENCHMARKS))
+    } == {}
+
+
+@EACH
+def test_every_benchmark_in_a_sentence_exists_with_its_options(page):
+    named = [span.removeprefix(MEASURE) for span in page.spans if span.startswith(MEASURE)]
+    assert [span for span in named if span != " NAME" and unknown(span, BENCHMARKS)] == []
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
@@ -109,7 +127,9 @@ def test_every_make_target_exists(page):
 
 @EACH
 def test_every_module_that_is_run_exists(page):
-    named = set(re.findall(r"python -m ((?:tests|infra|knowledge_rag)[\w.]*)", page.text))
+    named = set(
+        re.findall(r"python -m ((?:tests|infra|knowledge_rag|benchmarks|tools)[\w.]*)", page.text)
+    )
     assert [name for name in named if importlib.util.find_spec(name) is None] == []
 
 
@@ -145,10 +165,10 @@ class TestReading:
     def test_what_a_sentence_makes_up_is_unknown(self, span):
         assert unknown(span)
 
-    @pytest.mark.parametrize("span", ["bench all", "ingest --urls", f"{NAME} ask --stack NAME"])
+    @pytest.mark.parametrize("span", ["bench floor", "ingest --urls", f"{NAME} ask --stack NAME"])
     def test_what_a_sentence_may_say_is_known(self, span):
         assert not unknown(span)
 
-    @pytest.mark.parametrize("words", ["--version", "retrieve q --json", "bench all --help"])
+    @pytest.mark.parametrize("words", ["--version", "retrieve q --json", "bench floor --help"])
     def test_what_it_takes_is_none(self, words):
         assert problem(words.split()) == ""

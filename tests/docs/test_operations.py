@@ -11,10 +11,10 @@ from infra.retrieval import MEMORY_MB
 from infra.settings import SETTINGS
 from knowledge_rag.core.alarms import retrieval_alarms
 from knowledge_rag.core.ingestion_alarms import ingestion_alarms
-from tests.docs.reference import monitoring
-from tests.docs.reference.settings import value
 from tests.docs.site import PAGES, Page
 from tests.support.local import PROJECT
+from tools.reference import monitoring
+from tools.reference.settings import value
 
 DOCS = PROJECT / "docs"
 HANDBOOK = Page(DOCS / "operations" / "alarms.md")

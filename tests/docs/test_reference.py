@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.docs.reference.code_docs import argument_docs, attribute_docs, columns
-from tests.docs.reference.markdown import COMMAND, cell, text
-from tests.docs.reference.monitoring import emitters, metrics
-from tests.docs.reference.pages import FOLDER, PAGES
-from tests.docs.reference.schemas import members
 from tests.support.local import PROJECT
+from tools.reference.code_docs import argument_docs, attribute_docs, columns
+from tools.reference.markdown import COMMAND, cell, text
+from tools.reference.monitoring import emitters, metrics
+from tools.reference.pages import FOLDER, PAGES
+from tools.reference.schemas import members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from importlib.metadata import metadata, version
 
 import pytest
 
-from tests.docs.release_notes import current_version, notes, sections
 from tests.support.local import PROJECT
+from tools.release_notes import current_version, notes, sections
 
 CHANGELOG = (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8")
 PROJECT_TABLE = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -34,7 +34,7 @@ EXAMPLE = """# Changelog
 
 def run(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "tests.docs.release_notes", *arguments],
+        [sys.executable, "-m", "tools.release_notes", *arguments],
         capture_output=True, text=True, cwd=PROJECT, timeout=60, check=False,
     )  # fmt: skip
 

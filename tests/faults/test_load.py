@@ -1,4 +1,4 @@
-"""The function under load, in a process of its own; `knowledge-rag bench load` is the full run."""
+"""The function under load, in a process of its own; `python -m benchmarks load` is the full run."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 
 def test_threads_share_the_function_and_every_call_gets_its_own_answer_in_flat_memory():
-    command = ["-m", "knowledge_rag", "bench", "load", "--calls", "2000", "--threads", "8"]
+    command = ["-m", "benchmarks", "load", "--calls", "2000", "--threads", "8"]
     done = subprocess.run(
         [sys.executable, *command, "--json"],
         capture_output=True,

@@ -14,8 +14,8 @@ import pytest
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Thresholds
-from tests.infra.local_cloud import kinds
-from tests.infra.local_cloud.deployment import cloud, deploy
+from tools.local_cloud import kinds
+from tools.local_cloud.deployment import cloud, deploy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("npx") is None, reason="npx is not installed: Node >= 20 brings it"

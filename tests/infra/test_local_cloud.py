@@ -3,10 +3,10 @@
 import pytest
 from moto import mock_aws
 
-from tests.infra.local_cloud import kinds
-from tests.infra.local_cloud.deployment import main
-from tests.infra.local_cloud.kinds import KINDS, make
-from tests.infra.local_cloud.shapes import InvalidPropertiesError, operation_shape, parameters
+from tools.local_cloud import kinds
+from tools.local_cloud.deployment import main
+from tools.local_cloud.kinds import KINDS, make
+from tools.local_cloud.shapes import InvalidPropertiesError, operation_shape, parameters
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -146,6 +146,18 @@ class Cli:
         return [sys.executable, str(LAUNCHER), *restrict, "--", *command] if restrict else command
 
 
+class Benchmarks(Cli):
+    """The benchmarks' own commands; each starts Python anew."""
+
+    def __init__(self, data: Path, cache: Path) -> None:
+        super().__init__(data, cache)
+        self._environment["PYTHONPATH"] = str(PROJECT)
+
+    def _command(self, arguments: Sequence[object], restrict: Sequence[str] = ()) -> list[str]:
+        assert not restrict
+        return [sys.executable, "-m", "benchmarks", *map(str, arguments)]
+
+
 @cache
 def _zygote() -> Zygote:
     made = Zygote()

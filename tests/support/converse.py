@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from knowledge_rag.local.scripted_models import QUOTING_ID
+from tests.support.misbehaving_models import QUOTING_ID
 
 RUNBOOK = ("# RDS failover", "", "Promote the replica.", "Then wait\nfor the replica.", "Done.")
 POSTMORTEM = ("The replica lagged.",)

@@ -10,12 +10,10 @@ from random import Random
 
 import pytest
 
-from knowledge_rag.local import answer_writers as writers
-from knowledge_rag.local import scripted_agents, scripted_models
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID, QUOTING, Evidence
-from knowledge_rag.local.scripted_models import MODEL_ID
+from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID, Evidence
+from knowledge_rag.local.scripted_models import MODEL_ID, ScriptedModel
 from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
@@ -25,10 +23,13 @@ from knowledge_rag.orchestrator.findings import Findings
 from tests.adversarial.answers import fabricated
 from tests.adversarial.fabrications import FABRICATIONS
 from tests.adversarial.shelf import Shelf
+from tests.support import answer_writers as writers
+from tests.support import misbehaving_agents, misbehaving_models
 from tests.support.advisors import INCIDENT, cited_lines
 from tests.support.fixtures import ENVIRONMENT
 from tests.support.invoke_agent import never_ending_until
 from tests.support.local import CORPUS, RUNBOOKS, minilm, write_files
+from tests.support.misbehaving_agents import QUOTING
 from tests.unit.orchestrator.evidence import findings_of, results_of
 from tests.unit.orchestrator.schema import VALIDATOR
 
@@ -48,7 +49,7 @@ def fabricating(_question, outcomes):
     return written.answer
 
 
-FUNCTION = {"ASKSITS000": QUOTING, "CUTTRACES0": scripted_agents.SCRIPTED["CUTTRACES0"]}
+FUNCTION = {"ASKSITS000": QUOTING, "CUTTRACES0": misbehaving_agents.SCRIPTED["CUTTRACES0"]}
 """Agents with the real function behind their action group; the others need none for their part."""
 AGENTS = {
     **{
@@ -56,10 +57,10 @@ AGENTS = {
         if agent.evidence is Evidence.CALLER
         else replace(agent, evidence=Evidence.KNOWLEDGE_BASE)
         for name, agent in {
-            **scripted_agents.SCRIPTED,
-            "FAILSTHROT": scripted_agents.failing_in_stream("ThrottlingException"),
-            "FAILSDEPEN": scripted_agents.failing_in_stream("DependencyFailedException"),
-            "REFUSES000": scripted_agents.refusing("AccessDeniedException"),
+            **misbehaving_agents.SCRIPTED,
+            "FAILSTHROT": misbehaving_agents.failing_in_stream("ThrottlingException"),
+            "FAILSDEPEN": misbehaving_agents.failing_in_stream("DependencyFailedException"),
+            "REFUSES000": misbehaving_agents.refusing("AccessDeniedException"),
             "RANDOMFABR": replace(QUOTING, write=fabricating),
             "ENDLESS000": replace(QUOTING, transmit=never_ending_until(LEFT)),
         }.items()
@@ -67,9 +68,9 @@ AGENTS = {
     **FUNCTION,
 }
 MODELS = {
-    **scripted_models.SCRIPTED,
-    "local.throttled": scripted_models.refusing("ThrottlingException"),
-    "local.cites-in-text": scripted_models.ScriptedModel(
+    **misbehaving_models.SCRIPTED,
+    "local.throttled": misbehaving_models.refusing("ThrottlingException"),
+    "local.cites-in-text": ScriptedModel(
         writers.saying(f"1. Promote the replica `x` [Source: {RUNBOOK}, lines 14-14].")
     ),
 }

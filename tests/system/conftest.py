@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.cli import Cli
+from tests.support.cli import Benchmarks, Cli
 from tests.support.sample import of_the_run, sample_copy
 
 if TYPE_CHECKING:
@@ -48,3 +48,9 @@ def sample(settled: Cli, first_use: Ran) -> Cli:
 def cli(cache: Path, tmp_path: Path) -> Cli:
     """A new user, who has nothing yet."""
     return Cli(tmp_path / "data", cache)
+
+
+@pytest.fixture
+def benchmarks(cache: Path, tmp_path: Path) -> Benchmarks:
+    """A developer, who measures."""
+    return Benchmarks(tmp_path / "data", cache)

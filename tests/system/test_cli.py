@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from tests.support.cli import OF_SAMPLE, assert_verbatim, lines_of
-from tests.support.local import CORPUS, PROJECT, write_files
+from tests.support.local import CORPUS, PROJECT
 from tests.system.conftest import QUESTION
 from tests.unit.orchestrator.schema import VALIDATOR
 
@@ -32,16 +32,10 @@ COMMANDS = (
             "smoke",
         )
     ],
-    ("bench", "chunking"),
     ("bench", "floor"),
-    ("bench", "handler"),
-    ("bench", "coldstart"),
-    ("bench", "load"),
-    ("bench", "guardrails"),
-    *[("bench", name) for name in ("search", "embedding", "ingest", "console", "all")],
+    ("bench", "ingest"),
     ("model", "install"),
 )
-PEERS = ("langchain_text_splitters", "llama_index", "chonkie", "semchunk")
 
 
 @pytest.fixture(scope="module")
@@ -110,23 +104,3 @@ def test_the_demo_as_json_is_one_document(sample):
     assert ran.json["ingest"]["embedded"] == 0
     assert_verbatim(ran.json["results"])
     VALIDATOR.validate(ran.json["agent_outputs"]["knowledge-rag"])
-
-
-def test_the_benchmark_works_without_peers_and_names_them(cli, tmp_path):
-    hidden = {f"{name}/__init__.py": "raise ImportError('not here')\n" for name in PEERS}
-    path = str(write_files(tmp_path / "hidden", hidden))
-    ran = cli("bench", "chunking", "--rounds", "1", PYTHONPATH=path)
-    assert (ran.code, ran.err) == (0, "")
-    shown = re.sub(r"\s+", " ", ran.out)
-    assert "Not installed: langchain headers, " in shown
-    for peer in ("llama-index", "chonkie", "semchunk"):
-        assert peer in shown.partition("Not installed: ")[2]
-
-
-def test_the_benchmark_as_json_reports_exact_chunks(cli, tmp_path):
-    docs = write_files(tmp_path / "docs", {"a.md": "# A\n\ntext\n", "b.md": b"\0"})
-    ran = cli("bench", "chunking", "--rounds", "1", "--docs", docs, "--json")
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.json["files"] == 1
-    ours = ran.json["rows"][0]
-    assert (ours["name"], ours["verbatim"], ours["lines"]) == ("ours, 256 tokens", 1.0, 1.0)

@@ -56,7 +56,6 @@ CASES = {
     "retrieve x --search fuzzy": (2, "'fuzzy' is not one of 'hybrid', 'semantic'"),
     "serve --kb {}/text.kb --port 0": (2, "{}/text.kb is not a knowledge base"),
     "serve --port 65536": (2, "Invalid value for '--port'"),
-    "bench chunking --docs {}/binary": (2, "no document with text in {}/binary"),
     "bench floor --on {}/missing": (2, "{}/missing: No such file or directory"),
     "bench floor --off {}/text.kb": (2, "{}/text.kb: line 1 is no JSON object with id and query"),
     "bench floor --on {}/one.jsonl --kb {}/good.kb": (2, "1 on-topic questions are too few"),

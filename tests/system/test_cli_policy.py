@@ -117,27 +117,3 @@ def test_the_documentation_s_example_is_real(settled, school):
     (shown,) = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
     ran = settled("retrieve", QUESTION, "--kb", school, *ON, "--explain", POLICY_TODAY="2026-11-21")
     assert ran.out == shown
-
-
-def test_the_finding_of_dates_is_measured(cli):
-    ran = cli.each(
-        {
-            "json": ("bench", "dates", "--rounds", "1", "--json"),
-            "text": ("bench", "dates", "--rounds", "1"),
-        }
-    )
-    figures = ran["json"].json
-    ours = figures["rows"][0]
-    assert (ours["name"], ours["wrong"], ours["precision"]) == ("knowledge-rag", 0, 1.0)
-    assert figures["sentences"] == 226
-    assert figures["policy_ms"] > 0
-    assert ran["json"].code == int(not figures["reached"])
-    assert "226 sentences, 132 of them without a date" in ran["text"].out
-    assert "source policy on 60 results" in ran["text"].out
-
-
-def test_sentences_that_are_none_are_named(cli, tmp_path):
-    path = write_files(tmp_path, {"bad.jsonl": "[]\n"}) / "bad.jsonl"
-    ran = cli("bench", "dates", "--sentences", path)
-    assert ran.code == 2
-    assert_one_line(ran.err, f"{path}:1: no labelled sentence")

@@ -20,7 +20,7 @@ from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.server import ConsoleServer
 from knowledge_rag.core.retrieval import SearchSettings, SearchType
-from knowledge_rag.local import scripted_agents, scripted_models
+from knowledge_rag.local import scripted_agents
 from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.corpus_files import CorpusFiles
 from knowledge_rag.local.ingest import ingest
@@ -36,6 +36,7 @@ from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
 from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.retrieval import Budget
+from tests.support import misbehaving_agents, misbehaving_models
 from tests.support.cli import eventually, lines_of
 from tests.support.local import RUNBOOKS, minilm, write_files
 from tests.support.patience import PATIENT_SECONDS, patient_function
@@ -56,7 +57,9 @@ REFERENCE = re.compile(r"\[Source: (?P<file>.+?), lines (?P<first>\d+)-(?P<last>
 
 AGENTS = {
     # their evidence is the knowledge base's own: the function in its process is no part of this
-    name: replace(scripted_agents.SCRIPTED[name], evidence=scripted_agents.Evidence.KNOWLEDGE_BASE)
+    name: replace(
+        misbehaving_agents.SCRIPTED[name], evidence=scripted_agents.Evidence.KNOWLEDGE_BASE
+    )
     for name in ("FABRICATES", "WRONGLINES", "CUTOFF0000", "SPLITREFS0")
 }
 MODELS = ("local.fabricates", "local.uncited")
@@ -102,7 +105,7 @@ def url(knowledge_base, documents, corpus):
     with ExitStack() as stack:
         stack.enter_context(patient_function())
         bedrock = stack.enter_context(
-            LocalBedrock(knowledge_base, agents=AGENTS, models=scripted_models.SCRIPTED)
+            LocalBedrock(knowledge_base, agents=AGENTS, models=misbehaving_models.SCRIPTED)
         )
         function = stack.enter_context(local_action_group(bedrock.endpoint_url))
         patch = stack.enter_context(pytest.MonkeyPatch.context())

@@ -21,7 +21,7 @@ def test_no_line_of_a_list_of_commands_is_cut_short(name):
 
 
 @pytest.mark.parametrize(
-    "typed", [["-h"], ["bench", "-h"], ["ingest", "-h"], ["bench", "load", "-h"]]
+    "typed", [["-h"], ["bench", "-h"], ["ingest", "-h"], ["bench", "floor", "-h"]]
 )
 def test_help_has_a_short_name_everywhere(typed, capsys):
     assert get_command(app).main(typed, "knowledge-rag", standalone_mode=False) == 0

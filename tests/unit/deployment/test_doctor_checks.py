@@ -11,9 +11,9 @@ from knowledge_rag.deployment.doctor.finding import Status
 from knowledge_rag.deployment.doctor.services import service_check
 from knowledge_rag.deployment.doctor.stack_states import check_stacks
 from knowledge_rag.deployment.errors import CallFailed, Trouble
-from tests.infra.local_cloud.deployment import CDK
 from tests.support.account import concurrency, retrieve_quota
 from tests.support.played_aws import DENIED, Fault, stack_in
+from tools.local_cloud.deployment import CDK
 
 NAME = "knowledge-rag-dev"
 

@@ -7,14 +7,14 @@ import os
 
 import pytest
 
+from benchmarks.dates import finder
+from benchmarks.guardrails import claim_sets
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError, UnreadableDocument
 from knowledge_rag.deployment.smoke import questions
 from knowledge_rag.evaluation import (
-    claim_sets,
     coverage_baseline,
     coverage_map,
     datasets,
-    dates_bench,
     evaluation_results,
     floor,
 )
@@ -24,7 +24,7 @@ READERS = {
     "a dataset": (datasets, "MAX_DATASET_BYTES", lambda path: datasets.load_datasets([path])),
     "claims": (claim_sets, "MAX_CLAIMS_BYTES", claim_sets.load_claims),
     "questions": (floor, "MAX_FILE_BYTES", floor.load_questions),
-    "sentences": (dates_bench, "MAX_SENTENCES_BYTES", dates_bench.read_sentences),
+    "sentences": (finder, "MAX_SENTENCES_BYTES", finder.read_sentences),
     "a baseline": (coverage_baseline, "MAX_BYTES", coverage_baseline.read_baseline),
     "a map": (coverage_map, "MAX_BYTES", coverage_map.read_map),
     "results": (evaluation_results, "MAX_RESULTS_BYTES", evaluation_results.read_results),

@@ -7,12 +7,12 @@ import pytest
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local import scripted_agents
 from knowledge_rag.local.agent_traces import chunk, failure, return_control
 from knowledge_rag.local.event_stream import Event
 from knowledge_rag.orchestrator.advisors.agent_events import NOT_TRACED, Framing, TurnReader
 from knowledge_rag.orchestrator.advisors.bedrock_agent import read_turn
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed
+from tests.support import misbehaving_agents
 from tests.support.advisors import ACTION_GROUP, TRACES, body_of, encoded, searched, turn
 from tests.support.evidence import passage
 
@@ -169,7 +169,7 @@ def test_what_a_later_service_adds_is_passed_over():
 # failures
 
 
-@pytest.mark.parametrize("code", scripted_agents.stream_errors())
+@pytest.mark.parametrize("code", misbehaving_agents.stream_errors())
 def test_each_error_of_the_stream_is_a_failure_that_keeps_what_was_found(code):
     reasons = {
         "ThrottlingException": Reason.THROTTLED,

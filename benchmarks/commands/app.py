@@ -1,0 +1,73 @@
+"""``python -m benchmarks NAME``: its commands, and how failures leave it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+
+from benchmarks.commands.answers import dates, guardrails
+from benchmarks.commands.everything import everything
+from benchmarks.commands.retrieval import peers, retrieval
+from benchmarks.commands.speed import (
+    chunking,
+    coldstart,
+    console,
+    embedding,
+    handler,
+    load,
+    search,
+)
+from knowledge_rag.cli.exits import ExitCode, exit_code_for
+from knowledge_rag.cli.stopping import put_away_when_killed
+from knowledge_rag.cli.streams import prepare_streams
+from knowledge_rag.cli.terminal import tell
+from knowledge_rag.core.errors import KnowledgeRagError
+
+NAME = "python -m benchmarks"
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog="Exit codes: 0 aims reached, 1 an aim missed, 2 bad input, 4 other failure.",
+)
+for command in (
+    chunking,
+    search,
+    embedding,
+    handler,
+    coldstart,
+    load,
+    console,
+    retrieval,
+    peers,
+    guardrails,
+    dates,
+):
+    app.command()(command)
+app.command("all")(everything)
+
+
+@app.callback()
+def _common() -> None:
+    """Measure this product beside others, part by part, and against its aims."""
+
+
+def main() -> None:
+    """Run a benchmark; bad input and other failures end in one line and an exit code."""
+    prepare_streams()
+    put_away_when_killed()
+    logging.getLogger("knowledge_rag").addHandler(logging.NullHandler())  # reports say it
+    try:
+        app(prog_name=NAME)
+    except KnowledgeRagError as error:
+        tell("error:", str(error))
+        sys.exit(exit_code_for(error))
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        tell("error:", f"{where}{error.strerror or error}")
+        sys.exit(ExitCode.FAILED)

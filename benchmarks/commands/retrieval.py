@@ -1,0 +1,115 @@
+"""Commands that ask labelled questions, of parts of the search and of other products."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from knowledge_rag.cli.bench_output import show
+from knowledge_rag.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from knowledge_rag.evaluation.datasets import Row
+    from knowledge_rag.evaluation.evaluation_corpus import Documents
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.ingest import Progress
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
+
+DatasetsArgument = Annotated[
+    list[Path], typer.Argument(metavar="DATASET...", help="Labelled questions, JSON Lines.")
+]
+DocsOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="The documents.  [default: docs/ beside the datasets]"),
+]
+SeedOption = Annotated[int, typer.Option(help="Of that choice.")]
+_LIMIT_HELP = "Ask so many questions only, chosen by the seed."
+
+
+def retrieval(
+    datasets: DatasetsArgument,
+    docs: DocsOption = None,
+    limit: Annotated[int | None, typer.Option(min=2, help=_LIMIT_HELP)] = None,
+    seed: SeedOption = 0,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--vectors",
+            help="Say what the context brings to vectors, too: embeds all again, takes minutes.",
+        ),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Measure what each part of the search brings.
+
+    Asks labelled questions in every way; counted is the half that no setting was chosen on.
+    """
+    from benchmarks.retrieval.ablation import run_ablation
+    from benchmarks.retrieval.ablation_table import as_tables
+
+    with _labelled(datasets, docs, limit, seed) as given:
+        snapshot = given.knowledge_base.snapshot
+        done = run_ablation(
+            snapshot, given.embedder, given.rows, again=again, progress=given.progress
+        )
+    show(done.to_dict() if json else as_tables(done))
+
+
+def peers(
+    datasets: DatasetsArgument,
+    docs: DocsOption = None,
+    limit: Annotated[int | None, typer.Option(min=1, help=_LIMIT_HELP)] = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Ask labelled questions of this product and of others'.
+
+    All use the same embeddings. Embeds all documents once for each way of cutting them, which takes minutes.
+    """
+    from benchmarks.retrieval.peers import as_table, run_peers_bench
+    from knowledge_rag.local.local_retrieval import local_retrieval
+
+    with (
+        _labelled(datasets, docs, limit, seed) as given,
+        local_retrieval(given.knowledge_base) as ours,
+    ):
+        report = run_peers_bench(ours, given.rows, given.documents, given.embedder, given.progress)
+    show(report.to_dict() if json else as_table(report))
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """Questions, and the knowledge base of the documents that answer them."""
+
+    rows: tuple[Row, ...]
+    documents: Documents
+    knowledge_base: KnowledgeBase
+    embedder: MiniLm
+    progress: Progress
+
+
+@contextmanager
+def _labelled(
+    datasets: list[Path], docs: Path | None, limit: int | None, seed: int
+) -> Iterator[_Labelled]:
+    from knowledge_rag.cli import evaluating
+    from knowledge_rag.cli.terminal import progress_bar
+    from knowledge_rag.evaluation.evaluation_corpus import ingested
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.settings import LocalSettings
+
+    settings = LocalSettings.from_environment()
+    rows = evaluating.read_rows(datasets, limit, seed, with_alert=False)
+    documents = evaluating.read_documents(rows, docs, datasets)
+    embedder = MiniLm(settings)
+    with (
+        progress_bar() as progress,
+        ingested(documents, settings.cache_dir, embedder, progress) as opened,
+    ):
+        yield _Labelled(rows, documents, opened, embedder, progress)

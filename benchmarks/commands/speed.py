@@ -1,0 +1,153 @@
+"""Commands that measure speed, beside others' and limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from knowledge_rag.cli.bench_output import show
+from knowledge_rag.cli.options import JsonOption, KbOption
+
+if TYPE_CHECKING:
+    from knowledge_rag.local.embeddings import MiniLm
+
+MarkdownOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Markdown to chunk.  [default: the sample runbooks]"),
+]
+SizesOption = Annotated[
+    list[int] | None,
+    typer.Option("--size", min=100, max=1_000_000, help="Chunks; repeatable.  [default: 1,000; 10,000; 100,000]"),
+]  # fmt: skip
+PlotOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Draw how it grows, *.svg or *.png.")
+]
+SIZES = (1_000, 10_000, 100_000)
+
+
+def chunking(
+    docs: MarkdownOption = None,
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="Rounds; the best counts.")] = 3,
+    json: JsonOption = False,
+) -> None:
+    """Chunk Markdown, with peers: speed, exactness, lines.
+
+    Exits 1 if whole sections are not cut 8 times as fast as by langchain's header splitter, 20 times
+    as fast as by llama-index, and as fast as by langchain's recursive splitter.
+    """
+    from benchmarks.speed.chunking import as_table, run_chunking_bench
+    from knowledge_rag.core.resources import shipped
+
+    report = run_chunking_bench(docs or shipped("knowledge-corpus"), rounds=rounds)
+    show(report.to_dict() if json else as_table(report), passed=report.reached is not False)
+
+
+def search(
+    sizes: SizesOption = None,
+    questions: Annotated[int, typer.Option(min=10, max=10_000, help="Asked at each size.")] = 100,
+    plot: PlotOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Time a hybrid search beside others' and its limit.
+
+    It searches made-up chunks. Exits 1 if it takes over 2.08 times as long as reading every vector once, from 10,000 chunks on.
+    """
+    from benchmarks.speed.search import as_table, run_search_bench
+    from benchmarks.speed.search_plot import write_search_plot
+
+    check_plot(plot)
+    report = run_search_bench(sorted(sizes or SIZES), questions)
+    if plot is not None:
+        write_search_plot(report, plot)
+    show(report.to_dict() if json else as_table(report), passed=report.reached)
+
+
+def embedding(
+    turns: Annotated[int, typer.Option(min=10, max=100_000, help="Of each.")] = 300,
+    json: JsonOption = False,
+) -> None:
+    """Time a question's embedding beside its limit.
+
+    That is the products of its matrices alone. Exits 1 if it takes over 1.3 times as long.
+    """
+    from benchmarks.speed.embedding import as_table, run_embedding_bench
+
+    report = run_embedding_bench(model(), turns)
+    show(report.to_dict() if json else as_table(report), passed=report.reached)
+
+
+def handler(
+    calls: Annotated[int, typer.Option(min=10, max=100_000, help="Calls of each kind.")] = 1000,
+    json: JsonOption = False,
+) -> None:
+    """Time a call of the function beside a raw boto3 call.
+
+    Both ask the same local server. Exits 1 if its median is over 1.05 of boto3's.
+    """
+    from benchmarks.speed.handler import as_table, run_handler_bench
+
+    report = run_handler_bench(calls)
+    show(report.to_dict() if json else as_table(report), passed=report.reached)
+
+
+def coldstart(
+    rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds; the best counts.")] = 7,
+    json: JsonOption = False,
+) -> None:
+    """Time the function's start beside that of a boto3 client.
+
+    Each start is a fresh process. Exits 1 if it takes over 1.15 of boto3's processor time.
+    """
+    from benchmarks.speed.coldstart import as_table, run_coldstart_bench
+
+    report = run_coldstart_bench(rounds)
+    show(report.to_dict() if json else as_table(report), passed=report.reached)
+
+
+def load(
+    calls: Annotated[int, typer.Option(min=100, max=10_000_000, help="Calls in all.")] = 20_000,
+    threads: Annotated[int, typer.Option(min=1, max=64, help="Threads that share it.")] = 8,
+    json: JsonOption = False,
+) -> None:
+    """Put load on the function and look for mixed-up answers.
+
+    One call in ten meets a fault. Exits 1 if an answer was wrong or another question's, or a log line was broken.
+    """
+    from benchmarks.speed.load import LoadSettings, as_table, run_load_bench
+
+    report = run_load_bench(LoadSettings(calls, threads))
+    show(report.to_dict() if json else as_table(report), passed=report.sound)
+
+
+def console(
+    kb: KbOption = None,
+    asks: Annotated[int, typer.Option(min=5, max=10_000, help="Questions.")] = 60,
+    json: JsonOption = False,
+) -> None:
+    """Time how soon the console shows the first text of an answer.
+
+    Exits 1 if it takes over 300 ms at the median.
+    """
+    from benchmarks.speed.console import as_table, run_console_bench
+
+    report = run_console_bench(kb, asks)
+    show(report.to_dict() if json else as_table(report), passed=report.reached)
+
+
+def model() -> MiniLm:
+    """Return the embedding model."""
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.settings import LocalSettings
+
+    return MiniLm(LocalSettings.from_environment())
+
+
+def check_plot(plot: Path | None) -> None:
+    """Refuse a picture that can't be written, before anything is measured."""
+    from knowledge_rag.evaluation import evaluation_plot
+    from knowledge_rag.local.settings import LocalSettings
+
+    if plot is not None:
+        evaluation_plot.check_plot(plot, LocalSettings.from_environment().cache_dir)

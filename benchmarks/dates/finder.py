@@ -1,0 +1,238 @@
+"""Dates found and dates made up, beside the peers' on the same sentences in one run.
+
+The sentences are this project's own, half of them traps: they show what each finder takes for a date
+and not how it does on anyone's documents. A peer that is not installed is left out and named. What
+the source policy costs a query is timed here, too.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from datetime import date, timedelta
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.table import Table
+
+from benchmarks.dates.peers import PEERS
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.outcome import RetrievalResult
+from knowledge_rag.core.policy import Candidate, arrange
+from knowledge_rag.core.policy_settings import PRIMARY_RESULTS
+from knowledge_rag.evaluation.named_files import read_lines, read_rows
+from knowledge_rag.extract.dates import DateOrder, find_dates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from benchmarks.dates.peers import Find
+
+OURS: Final = "knowledge-rag"
+MIN_RECALL: Final = 0.95
+"""Of the dates that the sentences hold; none that they do not hold may be found."""
+MAX_POLICY_MS: Final = 2.0
+"""What putting the policy's order to a query's results may take."""
+
+MAX_SENTENCES_BYTES: Final = 64 * 1024 * 1024
+
+_QUESTION: Final = "When is the next parent-teacher conference?"
+_TURNS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One labelled sentence.
+
+    Args:
+        text: the sentence.
+        dates: that it holds.
+        order: of day and month, where the sentence's author had one in mind.
+    """
+
+    text: str
+    dates: frozenset[date]
+    order: DateOrder | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One finder's figures.
+
+    Args:
+        name: whose.
+        right: dates found that the sentences hold.
+        wrong: dates found that they do not hold.
+        missed: dates not found.
+        ms_per_sentence: processor time, best round.
+    """
+
+    name: str
+    right: int
+    wrong: int
+    missed: int
+    ms_per_sentence: float
+
+    @property
+    def precision(self) -> float:
+        """Share of what was found that is right, 1 where nothing was found."""
+        found = self.right + self.wrong
+        return self.right / found if found else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the dates that was found, 1 where there are none."""
+        dates = self.right + self.missed
+        return self.right / dates if dates else 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return asdict(self) | {"precision": self.precision, "recall": self.recall}
+
+
+@dataclass(frozen=True, slots=True)
+class DatesReport:
+    """A run of the benchmark.
+
+    Args:
+        sentences: read.
+        traps: of them, without a date.
+        rows: one a finder, ours first.
+        missing: peers that are not installed.
+        policy_ms: median time of putting a query's candidates in order.
+    """
+
+    sentences: int
+    traps: int
+    rows: tuple[Row, ...]
+    missing: tuple[str, ...]
+    policy_ms: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether ours makes no date up, finds enough, and the policy is fast enough."""
+        ours = self.rows[0]
+        sound = not ours.wrong and ours.recall >= MIN_RECALL
+        return sound and self.policy_ms < MAX_POLICY_MS
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        rows = [row.to_dict() for row in self.rows]
+        return asdict(self) | {"rows": rows, "reached": self.reached}
+
+
+def read_sentences(path: Path) -> list[Sentence]:
+    """Read labelled sentences: JSON Lines with ``sentence``, ``dates`` and maybe ``order``.
+
+    Raises:
+        InvalidRequest: a line is none, or there are no lines.
+        UnreadableDocument: the file can't be read.
+    """
+    sentences = read_rows(
+        read_lines(path, MAX_SENTENCES_BYTES),
+        _sentence,
+        lambda number: InvalidRequest(f"{path}:{number}: no labelled sentence"),
+    )
+    if not sentences:
+        raise InvalidRequest(f"{path}: no sentences")
+    return sentences
+
+
+def _sentence(_: int, row: dict[str, Any]) -> Sentence:
+    if not isinstance(row["sentence"], str):
+        raise TypeError("sentence is text")
+    order = row.get("order")
+    dates = frozenset(date.fromisoformat(day) for day in row["dates"])
+    return Sentence(row["sentence"], dates, DateOrder(order) if order else None)
+
+
+def run_dates_bench(sentences: Sequence[Sentence], *, rounds: int = 3) -> DatesReport:
+    """Let every finder read every sentence.
+
+    Args:
+        sentences: at least one.
+        rounds: how often each reads them all; its best round's time counts.
+    """
+    finders: dict[str, Find] = {OURS: _ours}
+    missing = []
+    for name, make in PEERS.items():
+        try:
+            finders[name] = make()
+        except ImportError:
+            missing.append(name)
+    rows = tuple(_row(name, find, sentences, rounds) for name, find in finders.items())
+    traps = sum(not sentence.dates for sentence in sentences)
+    return DatesReport(len(sentences), traps, rows, tuple(missing), policy_milliseconds())
+
+
+def as_table(report: DatesReport) -> Table:
+    """Lay a report out for a terminal."""
+    table = Table(title=f"{report.sentences} sentences, {report.traps} of them without a date")
+    for heading in ("finder", "precision", "recall", "right", "wrong", "missed", "ms a sentence"):
+        table.add_column(heading, justify="left" if heading == "finder" else "right")
+    for row in report.rows:
+        counts = (row.right, row.wrong, row.missed)
+        shares = (f"{row.precision:.1%}", f"{row.recall:.1%}")
+        table.add_row(row.name, *shares, *map(str, counts), f"{row.ms_per_sentence:.3f}")
+    verdict = "reached" if report.reached else "missed"
+    lines = [
+        f"source policy on {PRIMARY_RESULTS} results: {report.policy_ms:.3f} ms",
+        f"aim: none wrong, recall {MIN_RECALL:.0%}, policy under {MAX_POLICY_MS:.0f} ms: {verdict}",
+    ]
+    if report.missing:
+        lines.append(f"not installed: {', '.join(report.missing)} (`make bench` installs them)")
+    table.caption = "\n".join(lines)
+    return table
+
+
+def policy_milliseconds(turns: int = _TURNS) -> float:
+    """Time the policy on as many candidates as a query has, half of them dated.
+
+    Returns:
+        The median of ``turns`` turns, in milliseconds.
+    """
+    today = date(2026, 11, 21)
+    candidates = [_candidate(number, today) for number in range(PRIMARY_RESULTS)]
+    taken = []
+    for _ in range(turns):
+        started = time.perf_counter()
+        arrange(candidates, _QUESTION, today)
+        taken.append(time.perf_counter() - started)
+    return median(taken) * 1000
+
+
+def _candidate(number: int, today: date) -> Candidate:
+    days = [str(today + timedelta((number * 37) % 400 - 200))] if number % 2 else []
+    is_pdf = number % 3 == 0
+    suffix = ".pdf" if is_pdf else ""
+    metadata = {
+        "document_type": "pdf" if is_pdf else "web",
+        "source_url": f"https://school.example/pages/{number}{suffix}?from=search#top",
+        "dates": days,
+    }
+    citation = Citation(f"site/{number}.html", 1, 9, "")
+    uri = f"s3://corpus/site/{number}.html"
+    return Candidate(RetrievalResult("text", citation, 0.5, metadata), uri)
+
+
+def _ours(text: str, order: DateOrder | None) -> set[date]:
+    return {found.day for found in find_dates(text, order)}
+
+
+def _row(name: str, find: Find, sentences: Sequence[Sentence], rounds: int) -> Row:
+    best = float("inf")
+    found: list[set[date]] = []
+    for _ in range(rounds):
+        started = time.process_time()
+        found = [find(sentence.text, sentence.order) for sentence in sentences]
+        best = min(best, time.process_time() - started)
+    pairs = list(zip(sentences, found, strict=True))
+    return Row(
+        name,
+        sum(len(sentence.dates & dates) for sentence, dates in pairs),
+        sum(len(dates - sentence.dates) for sentence, dates in pairs),
+        sum(len(sentence.dates - dates) for sentence, dates in pairs),
+        best / len(sentences) * 1000,
+    )

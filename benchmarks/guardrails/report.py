@@ -1,0 +1,149 @@
+"""The figures of the support checks, and what they are to reach."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.guardrails.cases import CHUNK_CITED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from benchmarks.guardrails.timing import Timing
+    from benchmarks.guardrails.verify_timing import VerifyTiming
+
+MIN_RECALL: Final = 0.95
+"""At least this share of changed and misplaced guidance must be found unsupported."""
+MAX_FALSE_ALARMS: Final = 0.01
+"""At most this share of true guidance may be."""
+
+NEGATION: Final = "negation"
+MISPLACED: Final = "wrong section"
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyRow:
+    """What became of claims that were made in one way.
+
+    Args:
+        family: how.
+        supported: whether their lines say them.
+        cases: how many.
+        alarms: share found unsupported, 0..1.
+        warned: share with a warning of negation, 0..1.
+    """
+
+    family: str
+    supported: bool
+    cases: int
+    alarms: float
+    warned: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """What one check alone finds.
+
+    Args:
+        check: a kind of atom, ``coverage``, ``negation`` or ``any``.
+        caught: unsupported claims at which it fires.
+        false: supported claims at which it fires.
+        unsupported: claims that it was made for.
+        supported: all supported claims.
+    """
+
+    check: str
+    caught: int
+    false: int
+    unsupported: int
+    supported: int
+
+    @property
+    def precision(self) -> float | None:
+        """Share of its alarms that are right; ``None`` if there is none."""
+        fired = self.caught + self.false
+        return self.caught / fired if fired else None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the claims it was made for; ``None`` if there is none."""
+        return self.caught / self.unsupported if self.unsupported else None
+
+    @property
+    def false_alarms(self) -> float | None:
+        """Share of the supported claims; ``None`` if there is none."""
+        return self.false / self.supported if self.supported else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        shares = {"precision": self.precision, "recall": self.recall}
+        return asdict(self) | shares | {"false_alarms": self.false_alarms}
+
+
+@dataclass(frozen=True, slots=True)
+class GuardrailsReport:
+    """A run of the benchmark.
+
+    Args:
+        documents: how many gave guidance.
+        min_coverage: the setting in use.
+        chosen_coverage: what the choosing half gives; ``None`` if none is enough.
+        families: on the reported half, the supported ones first.
+        checks: on the reported half.
+        claims: for each file of claims, its rows.
+        timing: of the checks.
+        verify_timing: of ``verify``.
+    """
+
+    documents: int
+    min_coverage: float
+    chosen_coverage: float | None
+    families: tuple[FamilyRow, ...]
+    checks: tuple[CheckRow, ...]
+    claims: Mapping[str, tuple[CheckRow, ...]]
+    timing: Timing
+    verify_timing: VerifyTiming
+
+    @property
+    def recall(self) -> float:
+        """Share of changed and misplaced guidance found unsupported, 0..1; negation apart."""
+        return _share(row for row in self.families if not row.supported and counts(row.family))
+
+    @property
+    def false_alarms(self) -> float:
+        """Share of true guidance found unsupported, 0..1."""
+        return _share(row for row in self.families if row.supported and counts(row.family))
+
+    @property
+    def reached(self) -> bool:
+        """Whether both targets are met; times depend on the machine and are an aim of their own."""
+        return self.recall >= MIN_RECALL and self.false_alarms <= MAX_FALSE_ALARMS
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return {
+            "documents": self.documents,
+            "settings": {
+                "min_coverage": self.min_coverage,
+                "chosen_coverage": self.chosen_coverage,
+            },
+            "recall": self.recall,
+            "false_alarms": self.false_alarms,
+            "reached": self.reached,
+            "families": [asdict(row) for row in self.families],
+            "checks": [row.to_dict() for row in self.checks],
+            "claims": {name: [row.to_dict() for row in rows] for name, rows in self.claims.items()},
+            "timing": asdict(self.timing),
+            "verify_timing": self.verify_timing.to_dict(),
+        }
+
+
+def counts(family: str) -> bool:
+    """Whether a family counts for the targets: its claims cite their own lines, or a wrong section."""
+    return family != NEGATION and not family.endswith(CHUNK_CITED)
+
+
+def _share(rows: Iterable[FamilyRow]) -> float:
+    listed = list(rows)
+    return sum(row.alarms * row.cases for row in listed) / max(sum(row.cases for row in listed), 1)

@@ -1,0 +1,219 @@
+"""Chunking speed and exactness beside the peers', on the same texts in one run.
+
+Absolute figures depend on the machine; the ratios in one run are what counts. A peer that is not
+installed is left out and named.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.table import Table
+
+from benchmarks.speed.chunking_peers import HEADERS, NODES, PEERS, RECURSIVE
+from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
+from knowledge_rag.core.chunks import Chunk, Document
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.lines import slice_lines
+from knowledge_rag.local.corpus import find_documents, read_extracted
+from knowledge_rag.local.errors import UnusableCorpus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from benchmarks.speed.chunking_peers import Split
+
+_Splitter = Callable[[Document, str], Sequence[Chunk | str]]
+
+CAPPED: Final = "ours, 256 tokens"
+WHOLE: Final = "ours, whole sections"
+OURS: Final = {
+    CAPPED: ChunkingSettings(),
+    # practically whole sections, as the header splitters give them
+    WHOLE: ChunkingSettings(max_tokens=8192),
+}
+REACH: Final = {HEADERS: 8.0, NODES: 20.0, RECURSIVE: 1.0}
+"""How many times as fast as each ours is to be: a trial's 60 MB/s beside their 7.6, 2.8 and 48.7."""
+AIM: Final = ", ".join(f"{times:g} of {peer}" for peer, times in REACH.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One splitter's figures.
+
+    Args:
+        name: whose.
+        megabytes_per_second: of UTF-8 text in a second of CPU time, best round.
+        chunks: how many it made.
+        verbatim: share of its chunks that are a stretch of the text as it stands, 0..1.
+        lines: share of its chunks that name their exact lines, 0..1.
+    """
+
+    name: str
+    megabytes_per_second: float
+    chunks: int
+    verbatim: float
+    lines: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingReport:
+    """A run of the benchmark.
+
+    Args:
+        files: documents chunked.
+        megabytes: their size as UTF-8.
+        rows: one a splitter, ours first.
+        missing: peers that are not installed.
+    """
+
+    files: int
+    megabytes: float
+    rows: tuple[Row, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether whole sections are cut as fast as is aimed at; ``None`` without all the peers.
+
+        Those two that split at headings give whole sections, so these are what is compared.
+        """
+        found = [self.times(WHOLE, peer) for peer in REACH]
+        if None in found:
+            return None
+        return all(
+            it is not None and it >= REACH[peer] for peer, it in zip(REACH, found, strict=True)
+        )
+
+    def times(self, name: str, peer: str) -> float | None:
+        """Give how many times as fast one is as the other; ``None`` where either is not there."""
+        speed = {row.name: row.megabytes_per_second for row in self.rows}
+        return speed[name] / speed[peer] if name in speed and peer in speed else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return asdict(self) | {"reached": self.reached}
+
+
+def run_chunking_bench(docs: Path, *, rounds: int = 3) -> ChunkingReport:
+    """Chunk every document of a folder with every splitter.
+
+    Args:
+        docs: the folder.
+        rounds: how often each runs over all documents, in turns; its best round counts.
+
+    Raises:
+        UnusableCorpus: the folder holds no documents with text.
+    """
+    documents = _documents(docs)
+    splitters: dict[str, _Splitter] = {name: _ours(it) for name, it in OURS.items()}
+    missing = []
+    for name, make in PEERS.items():
+        try:
+            splitters[name] = _peer(make())
+        except ImportError:
+            missing.append(name)
+    seconds = _best_of(splitters, documents, rounds)
+    size = sum(len(text.encode()) for _, text in documents) / 1e6
+    rows = tuple(
+        _row(name, split, documents, size / seconds[name]) for name, split in splitters.items()
+    )
+    return ChunkingReport(len(documents), round(size, 3), rows, tuple(missing))
+
+
+def as_table(report: ChunkingReport) -> Table:
+    """Lay a report out for a terminal."""
+    table = Table(title=f"chunking {report.files} files, {report.megabytes:.1f} MB")
+    for heading in ("splitter", "MB/s", "capped", "whole", "chunks", "verbatim", "lines"):
+        first_column = heading == "splitter"
+        table.add_column(heading, justify="left" if first_column else "right", overflow="fold")
+    for row in report.rows:
+        times = [report.times(ours, row.name) or 0.0 for ours in OURS]
+        table.add_row(
+            row.name,
+            f"{row.megabytes_per_second:.1f}",
+            *(f"{each:.2f}x" for each in times),
+            str(row.chunks),
+            f"{row.verbatim:.0%}",
+            f"{row.lines:.0%}",
+        )
+    table.caption = f"capped, whole: how many times as fast ours is. {_verdict(report)}"
+    return table
+
+
+def figure(report: ChunkingReport) -> str:
+    """Say in a few words what it came to."""
+    whole = next(row for row in report.rows if row.name == WHOLE)
+    times = [report.times(WHOLE, peer) for peer in REACH]
+    told = ", ".join("-" if each is None else f"{each:.1f}" for each in times)
+    return f"whole sections {whole.megabytes_per_second:.0f} MB/s: {told} times; {whole.verbatim:.0%} verbatim"
+
+
+def _verdict(report: ChunkingReport) -> str:
+    if report.missing:
+        return f"Not installed: {', '.join(report.missing)} (`make bench` installs them)"
+    return f"Aim for whole sections: {AIM}: {'reached' if report.reached else 'missed'}"
+
+
+def _documents(docs: Path) -> list[tuple[Document, str]]:
+    documents = []
+    for file in find_documents(docs):
+        try:
+            read = read_extracted(file)
+        except UnreadableDocument:
+            continue  # the benchmark is about speed; `ingest` is where such a file is reported
+        documents.append((read.document, read.text))
+    if not any(text.strip() for _, text in documents):
+        raise UnusableCorpus(f"no document with text in {docs}")
+    return documents
+
+
+def _ours(settings: ChunkingSettings) -> _Splitter:
+    return lambda document, text: chunk_text(document, text, settings)
+
+
+def _peer(split: Split) -> _Splitter:
+    return lambda _, text: split(text)
+
+
+def _best_of(
+    splitters: Mapping[str, _Splitter], documents: Sequence[tuple[Document, str]], rounds: int
+) -> dict[str, float]:
+    """Give each splitter's seconds of CPU time in its best round.
+
+    CPU time and turns, so that others' work on the machine falls on nobody or on all.
+    """
+    best = dict.fromkeys(splitters, float("inf"))
+    for _ in range(rounds):
+        for name, split in splitters.items():
+            started = time.process_time()
+            results = [split(document, text) for document, text in documents]
+            best[name] = min(best[name], time.process_time() - started)
+            del results  # before the next one's time runs
+    return best
+
+
+def _row(
+    name: str, split: _Splitter, documents: Sequence[tuple[Document, str]], speed: float
+) -> Row:
+    count = verbatim = lines = 0
+    for document, text in documents:
+        chunks = split(document, text)
+        count += len(chunks)
+        verbatim += sum(_content(chunk) in text for chunk in chunks)
+        lines += sum(_names_its_lines(chunk, text) for chunk in chunks)
+    return Row(name, speed, count, verbatim / max(count, 1), lines / max(count, 1))
+
+
+def _content(chunk: Chunk | str) -> str:
+    return chunk if isinstance(chunk, str) else chunk.content
+
+
+def _names_its_lines(chunk: Chunk | str, text: str) -> bool:
+    return isinstance(chunk, Chunk) and chunk.content == slice_lines(
+        text, chunk.start_line, chunk.end_line
+    )

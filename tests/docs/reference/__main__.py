@@ -1,8 +1,0 @@
-"""Writes the reference: ``python -m tests.docs.reference``."""
-
-from __future__ import annotations
-
-from tests.docs.reference.pages import FOLDER, PAGES
-
-for _name, _make in PAGES.items():
-    (FOLDER / _name).write_text(_make(), encoding="utf-8")

@@ -1,0 +1,251 @@
+"""What goes wrong with streamed answers: on the level of events, and on that of bytes.
+
+Each function gives a step that takes a stream and gives another. None of it is random, and what
+waits has an end.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.local.agent_traces import chunk, failure
+from knowledge_rag.local.event_stream import MAX_PAYLOAD_BYTES, Event
+from knowledge_rag.local.streaming import Cut, Pause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Mapping
+
+    from knowledge_rag.local.streaming import ByteStep, EventStep, Piece
+
+_FLIPPED: Final = 0xFF
+
+
+def failing(code: str, *, after: int = 0, message: str = "It failed") -> EventStep:
+    """End a stream with an exception event.
+
+    Args:
+        code: of a modelled error, e.g. ``DependencyFailedException``.
+        after: events that come before it; fewer if there are no more.
+        message: that it carries.
+    """
+
+    def step(events: Iterable[Event]) -> Generator[Event]:
+        for count, event in enumerate(events):
+            if count == after:
+                break
+            yield event
+        yield failure(code, message)
+
+    return step
+
+
+def without(unwanted: Callable[[Event], bool]) -> EventStep:
+    """Leave events out."""
+    return lambda events: (event for event in events if not unwanted(event))
+
+
+def with_only_the_first(wanted: Callable[[Event], bool]) -> EventStep:
+    """Leave out all events of a kind but the first."""
+
+    def step(events: Iterable[Event]) -> Generator[Event]:
+        seen = False
+        for event in events:
+            if not (wanted(event) and seen):
+                yield event
+            seen = seen or wanted(event)
+
+    return step
+
+
+def with_files(events: Iterable[Event]) -> Generator[Event]:
+    """Give a file before all else, as an agent with a code interpreter may."""
+    plot = {"name": "plot.png", "type": "image/png", "bytes": "iVBORw0KGgo="}
+    yield Event("files", {"files": [plot]})
+    yield from events
+
+
+def rechunked(size: int) -> EventStep:
+    """Give the answer in chunks of ``size`` bytes, wherever characters and references end."""
+
+    def step(events: Iterable[Event]) -> Generator[Event]:
+        for event in events:
+            if event.kind != "chunk":
+                yield event
+                continue
+            data = chunk_bytes(event)
+            for start in range(0, len(data), size):
+                yield chunk(data[start : start + size])
+
+    return step
+
+
+def attributed(attribution: Mapping[str, Any]) -> EventStep:
+    """Give every chunk this attribution."""
+
+    def step(events: Iterable[Event]) -> Generator[Event]:
+        for event in events:
+            yield (chunk(chunk_bytes(event), attribution) if event.kind == "chunk" else event)
+
+    return step
+
+
+def garbled(events: Iterable[Event]) -> Generator[Event]:
+    """Cut what the tool answered in two, so that it is no JSON any more."""
+    for event in events:
+        output = _tool_output(event)
+        if output is not None:
+            output["text"] = output["text"][: len(output["text"]) // 2]
+        yield event
+
+
+def with_unknown_members(events: Iterable[Event]) -> Generator[Event]:
+    """Add what a later version of the service might: members, and a kind of event, not known yet."""
+    for event in events:
+        yield Event("tomorrow", {"what": "is new"})
+        yield event._replace(payload={**event.payload, "p": "abcdefgh"})
+
+
+def cut_off(*, after: int, part: float = 0.5) -> ByteStep:
+    """Break the connection within a message.
+
+    Args:
+        after: whole messages before it.
+        part: of the message that is still sent, 0..1.
+    """
+
+    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+        yield from _begun(messages, after, part)
+        yield Cut.HERE
+
+    return step
+
+
+def ending_early(*, after: int, part: float = 0.5) -> ByteStep:
+    """End the response, properly as HTTP goes, within a message."""
+    return lambda messages: _begun(messages, after, part)
+
+
+def damaged(*, after: int, where: int) -> ByteStep:
+    """Flip a byte of one message, so that a checksum does not hold.
+
+    Args:
+        after: whole messages before it.
+        where: the byte; 8 is the lengths' checksum, -1 the message's.
+    """
+
+    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+        for count, message in enumerate(messages):
+            data = bytearray(message)
+            if count == after:
+                data[where] ^= _FLIPPED
+            yield bytes(data)
+
+    return step
+
+
+def replaced_by(data: bytes) -> ByteStep:
+    """Send these bytes, and nothing of the answer."""
+
+    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+        for _ in messages:
+            pass
+        if data:
+            yield data
+
+    return step
+
+
+def dripping(seconds: float, *, size: int, most_seconds: float) -> ByteStep:
+    """Send a few bytes at a time, with pauses.
+
+    Args:
+        seconds: of one pause.
+        size: bytes between two of them.
+        most_seconds: of all pauses together; then the rest comes at once.
+    """
+
+    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+        left = most_seconds
+        for message in messages:
+            for start in range(0, len(message), size):
+                yield message[start : start + size]
+                if left > 0:
+                    yield Pause(seconds)
+                    left -= seconds
+
+    return step
+
+
+def late(seconds: float) -> ByteStep:
+    """Send nothing for so long, then everything."""
+
+    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+        yield Pause(seconds)
+        yield from messages
+
+    return step
+
+
+def never_ending(seconds: float, *, most_seconds: float) -> ByteStep:
+    """Repeat the first message, with pauses, and come to the others only when nobody waits any more.
+
+    Args:
+        seconds: of one pause.
+        most_seconds: of all pauses together.
+    """
+
+    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+        remaining = iter(messages)
+        first = next(remaining, b"")
+        for _ in range(int(most_seconds / seconds)):
+            yield first
+            yield Pause(seconds)
+        yield from remaining
+
+    return step
+
+
+def oversized_message() -> bytes:
+    """Give the beginning of a message that claims to be longer than any may be."""
+    lengths = struct.pack(">II", 2 * MAX_PAYLOAD_BYTES, 0)
+    return lengths + struct.pack(">I", zlib.crc32(lengths)) + b"\0" * 64
+
+
+def chunk_bytes(event: Event) -> bytes:
+    """Give the answer's bytes that an event carries."""
+    return base64.b64decode(event.payload.get("bytes", ""))
+
+
+def is_trace(event: Event) -> bool:
+    """Whether it tells what the agent did."""
+    return event.kind == "trace"
+
+
+def is_observation(event: Event) -> bool:
+    """Whether it tells what a tool or a knowledge base answered."""
+    return is_trace(event) and "observation" in _orchestration(event)
+
+
+def _begun(messages: Iterable[bytes], after: int, part: float) -> Generator[Piece]:
+    for count, message in enumerate(messages):
+        if count == after:
+            yield message[: int(len(message) * part)]
+            return
+        yield message
+
+
+def _orchestration(event: Event) -> Mapping[str, Any]:
+    step: Mapping[str, Any] = event.payload["trace"]["orchestrationTrace"]
+    return step
+
+
+def _tool_output(event: Event) -> dict[str, Any] | None:
+    if not is_observation(event):
+        return None
+    output: dict[str, Any] | None = _orchestration(event)["observation"].get(
+        "actionGroupInvocationOutput"
+    )
+    return output

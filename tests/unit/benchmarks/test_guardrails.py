@@ -1,0 +1,92 @@
+"""What the benchmark of the support checks says of the sample runbooks."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from benchmarks.guardrails.report import CheckRow
+from benchmarks.guardrails.support import run_guardrails_bench
+from benchmarks.guardrails.tables import as_tables
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.core.resources import shipped
+from knowledge_rag.guardrails.support.report import MIN_COVERAGE
+from knowledge_rag.local.errors import UnusableCorpus
+from tests.support.shared_data import shared_data
+
+CLAIMS = (
+    {"id": "a", "claim": "Use `--force` twice.", "supported": True, "evidence": ["use --force 2"]},
+    {"id": "b", "claim": "Use `--force`.", "supported": False, "evidence_lines": ["use --dry-run"]},
+)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    claims = tmp_path_factory.mktemp("claims") / "own.jsonl"
+    claims.write_text("".join(json.dumps(row) + "\n" for row in CLAIMS), encoding="utf-8")
+    return run_guardrails_bench([shipped("knowledge-corpus")], [claims])
+
+
+def test_the_targets_are_reached_on_the_sample_runbooks(report):
+    assert report.recall >= 0.95
+    assert report.false_alarms <= 0.01
+    assert report.reached
+
+
+def test_denials_are_warned_of_and_counted_apart(report):
+    (row,) = [row for row in report.families if row.family == "negation"]
+    assert row.warned >= 0.9
+    assert row.alarms < 0.1
+
+
+def test_a_file_of_claims_has_figures_of_its_own(report):
+    rows = {row.check: row for row in report.claims["own.jsonl"]}
+    assert rows["any"] == CheckRow("any", 1, 0, 1, 1)
+    assert rows["flag"].precision == rows["flag"].recall == 1
+
+
+def test_the_json_form_is_json_and_holds_the_figures(report):
+    fields = json.loads(json.dumps(report.to_dict()))
+    assert fields["reached"] is True
+    assert fields["settings"]["min_coverage"] == MIN_COVERAGE
+    assert fields["claims"]["own.jsonl"][0]["recall"] == 1
+
+
+def test_the_tables_name_every_family_and_check(report):
+    console = Console(width=120, file=io.StringIO(), record=True)
+    console.print(as_tables(report))
+    text = console.export_text()
+    assert all(row.family in text for row in report.families)
+    assert all(row.check in text for row in report.checks)
+
+
+@pytest.mark.parametrize(
+    "row", ["{", "[]", '{"id": 1}', '{"id":1,"claim":"a","supported":1,"evidence":[]}']
+)
+def test_a_row_that_is_no_claim_is_named(tmp_path, row):
+    path = tmp_path / "claims.jsonl"
+    path.write_text(f"\n{row}\n", encoding="utf-8")
+    with pytest.raises(InvalidRequest, match="line 2"):
+        run_guardrails_bench([shipped("knowledge-corpus")], [path])
+
+
+def test_a_missing_file_of_claims_is_named(tmp_path):
+    with pytest.raises(UnreadableDocument, match=r"gone\.jsonl"):
+        run_guardrails_bench([shipped("knowledge-corpus")], [tmp_path / "gone.jsonl"])
+
+
+def test_too_little_guidance_is_refused(tmp_path):
+    (tmp_path / "a.md").write_text("# A\n", encoding="utf-8")
+    with pytest.raises(UnusableCorpus, match="too little guidance"):
+        run_guardrails_bench([tmp_path])
+
+
+@pytest.mark.nightly
+def test_the_setting_in_use_is_what_others_runbooks_choose():
+    """On guidance of which this project wrote not a line."""
+    docs = [shared_data("retrieval/docs"), shipped("knowledge-corpus")]
+    report = run_guardrails_bench(docs)
+    assert report.chosen_coverage == MIN_COVERAGE
+    assert report.recall >= 0.95
+    assert report.false_alarms <= 0.01

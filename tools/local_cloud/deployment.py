@@ -1,0 +1,204 @@
+"""A real ``cdk bootstrap`` and ``cdk deploy`` against moto's server on loopback.
+
+The command line is the one that users run, unmodified; only its endpoint is another one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.request import Request, urlopen
+
+import boto3
+from moto.server import ThreadedMotoServer
+
+from infra.settings import SettingsError, load_settings
+from infra.sources import SourcesError, load_sources
+from tools.local_cloud.ingesting import IngestingCorpus
+from tools.local_cloud.kinds import ACCOUNT, MADE, REGION
+from tools.local_cloud.registration import FAILED, register
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PROJECT = Path(__file__).parents[2]
+CDK = "aws-cdk@2.1148.1"
+_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """One stack as the cloud tells of it, beside what its template says."""
+
+    name: str
+    status: str
+    resources: dict[str, str]
+    outputs: dict[str, str]
+    template: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """A running cloud: where it listens, and what ingests documents in it."""
+
+    endpoint: str
+    ingestion: IngestingCorpus
+
+
+@contextlib.contextmanager
+def cloud() -> Iterator[Cloud]:
+    """Run a server with the missing resource types."""
+    register()
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    _, port = server.get_host_and_port()
+    endpoint = f"http://localhost:{port}"
+    _forget(endpoint)
+    ingestion = IngestingCorpus()
+    saved = dict(os.environ)
+    os.environ.update(_environment(endpoint))
+    os.environ["AWS_ENDPOINT_URL_BEDROCK_AGENT"] = ingestion.url  # moto has no ingestion jobs
+    try:
+        yield Cloud(endpoint, ingestion)
+    finally:
+        ingestion.close()
+        os.environ.clear()
+        os.environ.update(saved)
+        server.stop()
+
+
+def _forget(endpoint: str) -> None:
+    """Begin with nothing: moto keeps what it made for as long as its process lives."""
+    MADE.clear()
+    FAILED.clear()
+    reset = Request(f"{endpoint}/moto-api/reset", method="POST")  # noqa: S310 - a server of ours
+    urlopen(reset, timeout=10).close()  # noqa: S310 - likewise
+
+
+def _environment(endpoint: str) -> dict[str, str]:
+    return {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_SESSION_TOKEN": "testing",
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "CDK_DISABLE_CLI_TELEMETRY": "1",
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "20",
+        "TEST_SERVER_MODE": "true",
+    }
+
+
+def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
+    """Bootstrap and deploy every stack.
+
+    Args:
+        context: settings, each as ``key=value``.
+        output: folder that takes the synthesized assembly.
+
+    Raises:
+        RuntimeError: the command line failed; the message is all that it said.
+    """
+    shutil.rmtree(output, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as elsewhere:  # where no app is synthesized for it
+        _cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", folder=elsewhere)
+    options = [word for pair in context for word in ("-c", pair)]
+    _cdk(
+        "deploy",
+        "--all",
+        "--method=direct",
+        "--require-approval=never",
+        "--output",
+        str(output),
+        *options,
+    )
+    return [_deployed(path) for path in sorted(output.glob("*.template.json"))]
+
+
+def _cdk(*words: str, folder: str | Path = PROJECT) -> None:
+    done = subprocess.run(  # noqa: S603 - the command line that users run
+        [  # noqa: S607 - as users find it
+            "npx",
+            "--yes",
+            CDK,
+            *words,
+            "--no-version-reporting",
+            "--no-notices",
+            "--progress=events",
+        ],
+        cwd=folder,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    if done.returncode or FAILED:
+        raise RuntimeError("\n".join([*FAILED, done.stdout, done.stderr]))
+
+
+def _deployed(path: Path) -> Deployed:
+    name = path.name.removesuffix(".template.json")
+    client = boto3.client("cloudformation", region_name=REGION)
+    (stack,) = client.describe_stacks(StackName=name)["Stacks"]
+    resources = client.describe_stack_resources(StackName=name)["StackResources"]
+    return Deployed(
+        name,
+        stack["StackStatus"],
+        {each["LogicalResourceId"]: each.get("PhysicalResourceId", "") for each in resources},
+        {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", [])},
+        json.loads(path.read_text(encoding="utf-8")),
+    )
+
+
+def main(context: Sequence[str]) -> int:
+    """Deploy, and print what was created; settings that are wrong are told before anything starts."""
+    write = sys.stdout.write
+    try:
+        _check(context)
+    except (SettingsError, SourcesError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    try:
+        stacks = _deploy_quietly(context)
+    except RuntimeError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    for stack in stacks:
+        write(f"\n{stack.name}: {stack.status}, {len(stack.resources)} resources\n")
+        counted = Counter(each["Type"] for each in stack.template["Resources"].values())
+        for kind, count in sorted(counted.items()):
+            write(f"  {count:>3} {kind}\n")
+        for key, value in sorted(stack.outputs.items()):
+            write(f"      {key} = {value}\n")
+    write(f"\n{len(MADE)} of them checked against the services' own models of their requests\n")
+    return 0
+
+
+def _deploy_quietly(context: Sequence[str]) -> list[Deployed]:
+    """Deploy without what the functions log and the server traces meanwhile."""
+    with cloud() as running:
+        sys.stdout.write(f"deploying to a cloud of this one machine, {running.endpoint} ...\n")
+        sys.stdout.flush()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            return deploy(context, PROJECT / "cdk.out" / "local")
+
+
+def _check(context: Sequence[str]) -> None:
+    given = json.loads((PROJECT / "cdk.json").read_text(encoding="utf-8"))["context"]
+    pairs = {key: value for key, _, value in (pair.partition("=") for pair in context)}
+    load_sources(load_settings(given | pairs, REGION))

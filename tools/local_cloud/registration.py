@@ -1,0 +1,174 @@
+"""Teaches moto's CloudFormation the resource types of ``kinds`` and runs custom resources in process.
+
+moto runs a custom resource's function in Docker. Here its handler is imported and called instead, in
+the server's own process, with the environment that the template gives the function.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from moto.awslambda.models import lambda_backends
+from moto.cloudformation import cloudformation_backends, custom_model, parsing
+from moto.core.common_models import CloudFormationModel
+
+from tools.local_cloud.answers import Answers
+from tools.local_cloud.kinds import ACCOUNT, KINDS, MADE, REGION, Made, make
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FAILED: list[str] = []
+"""What went wrong while resources were made; moto reports some of it as success."""
+
+
+class _Resource(CloudFormationModel):
+    """One resource of a type that moto does not know."""
+
+    def __init__(self, made: Made) -> None:
+        self.made = made
+
+    @property
+    def physical_resource_id(self) -> str:
+        return self.made.reference
+
+    def get_cfn_attribute(self, name: str) -> str:
+        return self.made.attributes[name]
+
+    def is_created(self) -> bool:
+        return True
+
+    @classmethod
+    def has_cfn_attr(cls, attr: str) -> bool:  # noqa: ARG003 - which ones, `make` tells too late
+        return True
+
+    @staticmethod
+    def cloudformation_name_type() -> str:
+        return ""
+
+
+def _model(kind: str) -> type[CloudFormationModel]:
+    def create(
+        cls: type[_Resource],
+        /,
+        resource_name: str,  # noqa: ARG001 - moto's
+        cloudformation_json: dict[str, Any],
+        account_id: str,  # noqa: ARG001 - moto's
+        region_name: str,  # noqa: ARG001 - moto's
+        **_kwargs: Any,
+    ) -> _Resource:
+        return cls(make(kind, cloudformation_json["Properties"]))
+
+    return type(
+        kind.replace("::", ""),
+        (_Resource, CloudFormationModel),
+        {
+            "cloudformation_type": staticmethod(lambda: kind),
+            "create_from_cloudformation_json": classmethod(create),
+        },
+    )
+
+
+class CustomResource(custom_model.CustomModel, CloudFormationModel):
+    """A custom resource whose handler runs here and answers to the address that it is given."""
+
+    @staticmethod
+    def cloudformation_type() -> str:
+        """Return the type that templates name."""
+        return "AWS::CloudFormation::CustomResource"
+
+    @property
+    def physical_resource_id(self) -> str:
+        """Return the id that the stack reports."""
+        return self.resource_name
+
+    @classmethod
+    def create_from_cloudformation_json(
+        cls,
+        resource_name: str,
+        cloudformation_json: dict[str, Any],
+        account_id: str,
+        region_name: str,
+        **kwargs: Any,
+    ) -> custom_model.CustomModel:
+        """Run the handler and return the resource with what it answered."""
+        properties = cloudformation_json["Properties"]
+        event = {
+            "RequestType": "Create",
+            "ServiceToken": properties["ServiceToken"],
+            "StackId": kwargs["StackId"],
+            "RequestId": str(uuid.uuid4()),
+            "LogicalResourceId": kwargs["LogicalId"],
+            "ResourceType": kwargs["ResourceType"],
+            "ResourceProperties": properties,
+        }
+        answer = run_in_process(event)
+        name = answer.get("PhysicalResourceId", resource_name)
+        made = cls(region_name, event["RequestId"], kwargs["LogicalId"], name)
+        made.set_data(answer.get("Data", {}))
+        MADE.append(Made(kwargs["ResourceType"], name, properties))
+        stack = cloudformation_backends[account_id][region_name].get_stack(kwargs["StackId"])
+        stack.add_custom_resource(made)
+        return made
+
+
+def run_in_process(event: dict[str, Any]) -> dict[str, Any]:
+    """Call the handler that a custom resource names, as Lambda would, and give its answer."""
+    function = lambda_backends[ACCOUNT][REGION].get_function(event["ServiceToken"])
+    module, _, name = function.handler.rpartition(".")
+    os.environ.update(function.environment_vars)
+    answers = Answers()
+    try:
+        handler = getattr(importlib.import_module(module), name)
+        handler(event | {"ResponseURL": answers.address(event["RequestId"])}, LambdaContext())
+        return answers.of(event)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the deployment must show it
+        FAILED.append(f"{event['LogicalResourceId']}: {type(error).__name__}: {error}")
+        return {}
+    finally:
+        answers.close()
+
+
+class LambdaContext:
+    """What Lambda hands to a handler beside its event."""
+
+    aws_request_id = "00000000-0000-0000-0000-000000000001"
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return five minutes, always."""
+        return 300_000
+
+
+def register() -> None:
+    """Make moto know all of it; once a process."""
+    models = [_model(kind) for kind in KINDS]
+    known = {model.cloudformation_type() for model in CloudFormationModel.__subclasses__()}
+    missing = {kind for kind in KINDS if kind not in known}
+    if missing:
+        raise RuntimeError(f"moto does not see {missing}")
+    parsing.get_model_list.cache_clear()
+    parsing.get_model_map.cache_clear()
+    parsing.get_name_type_map.cache_clear()
+    parsing.CustomModel = CustomResource
+    parsing.parse_and_create_resource = _noting_failures(parsing.parse_and_create_resource)
+    _KEPT.extend(models)
+
+
+def _noting_failures(create: Callable[..., Any]) -> Callable[..., Any]:
+    def noting(logical_id: str, resource: dict[str, Any], *arguments: Any, **named: Any) -> Any:
+        if parsing.resource_class_from_type(resource["Type"]) is None:
+            FAILED.append(f"{logical_id}: nobody plays {resource['Type']}")
+        try:
+            return create(logical_id, resource, *arguments, **named)
+        except Exception as error:
+            FAILED.append(f"{logical_id}: {type(error).__name__}: {error}")
+            raise
+
+    return noting
+
+
+_KEPT: list[type] = []
+"""Holds the classes: moto finds them through weak references."""

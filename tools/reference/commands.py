@@ -1,0 +1,79 @@
+"""``docs/reference/commands.md``: the command line, from the program itself."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from typer import Context
+from typer.main import get_command
+
+from knowledge_rag.cli.app import app
+from knowledge_rag.cli.exits import ExitCode
+from tools.reference.code_docs import attribute_docs
+from tools.reference.markdown import cell, code, page, table, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAME = "knowledge-rag"
+_BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]$")
+
+
+def commands_page() -> str:
+    """Give the page: exit codes, what all commands share, then each command."""
+    root = context(NAME, get_command(app), None)
+    every = list(commands(root))
+    about = "Every command, with each argument and option, its default and its bounds."
+    return page("Commands", about, _contents(every), _exit_codes(), *map(_section, every))
+
+
+def commands(at: Context) -> Iterator[Context]:
+    """Give a command and what is below it, each as it would be called."""
+    yield at
+    for name, command in getattr(at.command, "commands", {}).items():
+        yield from commands(context(name, command, at))
+
+
+def context(name: str, command: Any, parent: Context | None) -> Context:
+    """Give what a command knows when it is called, without calling it."""
+    return Context(command, info_name=name, parent=parent)
+
+
+def _section(at: Context) -> str:
+    usage = " ".join([at.command_path, *at.command.collect_usage_pieces(at)])
+    parts = [f"## {at.command_path}", _prose(at.command.help), f"```text\n{usage}\n```"]
+    if rows := list(_rows(at)):
+        parts.append(table(["argument or option", "what it is", "default, bounds"], rows))
+    return "\n\n".join(parts)
+
+
+def _contents(every: list[Context]) -> str:
+    """Give a line of links, one for each command."""
+    paths = [at.command_path for at in every[1:]]
+    links = [f"[{path.removeprefix(NAME)[1:]}](#{path.replace(' ', '-')})" for path in paths]
+    return " · ".join(links)
+
+
+def _prose(words: str | None) -> str:
+    """Give a help text by its paragraphs; where its lines end is chance."""
+    paragraphs = (words or "").split("\n\n")
+    return "\n\n".join(text(" ".join(paragraph.split())) for paragraph in paragraphs)
+
+
+def _rows(at: Context) -> Iterator[list[str]]:
+    for parameter in at.command.params:
+        if record := parameter.get_help_record(at):
+            declaration, words = record
+            bounds: list[str] = []
+            while found := _BRACKETS.search(words):
+                bounds.insert(0, found[1])
+                words = words[: found.start()]
+            shown = "; ".join(bounds).removeprefix("default: ")
+            yield [code(declaration), cell(words), cell(shown)]
+
+
+def _exit_codes() -> str:
+    docs = attribute_docs(ExitCode)
+    rows = [[code(each.value), cell(docs[each.name] or "All is well.")] for each in ExitCode]
+    return "\n\n".join(["## Exit codes", table(["code", "meaning"], rows)])

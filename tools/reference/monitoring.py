@@ -1,0 +1,125 @@
+"""``docs/reference/monitoring.md``: metrics and alarms, from what runtime and stack share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from infra.alarms import HANDBOOK
+from infra.emitters import Emitters
+from knowledge_rag.core import telemetry
+from knowledge_rag.core.alarms import Metric, Source, Thresholds, retrieval_alarms
+from knowledge_rag.core.ingestion_alarms import ingestion_alarms
+from tests.support.local import PROJECT
+from tools.reference.code_docs import argument_docs, attribute_docs
+from tools.reference.markdown import cell, code, codes, page, table
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.alarms import Alarm
+
+ALARMS: Final = (*retrieval_alarms(), *ingestion_alarms())
+_FUNCTIONS: Final = ("retrieve_knowledge", "chunk_documents", "start_ingestion")
+_NAMES: Final = Emitters(
+    deployment="<name>",
+    retrieve_function="<name>-retrieve-knowledge",
+    chunk_function="<name>-chunk-documents",
+    ingestion_function="<name>-start-ingestion",
+)
+
+
+def monitoring_page() -> str:
+    """Give the page: metrics by who emits them, alarms with their bounds, settings of bounds."""
+    return page(
+        "Metrics and alarms",
+        "`<name>` is the deployment's, its setting `name`. What to do about an alarm: "
+        "[the handbook](../operations/alarms.md).",
+        _metrics(),
+        _sources(),
+        _alarms(),
+        _thresholds(),
+    )
+
+
+def metrics() -> dict[str, str]:
+    """Give the metrics of our own: constant -> name."""
+    return {
+        constant: name
+        for constant, name in vars(telemetry).items()
+        if constant.isupper() and name.startswith("Knowledge") and name != telemetry.NAMESPACE
+    }
+
+
+def _metrics() -> str:
+    docs = attribute_docs(telemetry)
+    rows = [
+        [code(name), codes(emitters(constant)), cell(docs[constant]), _watched(name)]
+        for constant, name in metrics().items()
+    ]
+    return f"## Metrics\n\n{table(['metric', 'emitted by', 'what it is', 'alarms'], rows)}"
+
+
+def emitters(constant: str) -> list[str]:
+    """Give the functions whose code names a metric, or Lambda where none does."""
+    named = [
+        function
+        for function in _FUNCTIONS
+        for path in (PROJECT / "lambdas" / function).glob("*.py")
+        if f"telemetry.{constant}" in path.read_text(encoding="utf-8")
+    ]
+    return sorted(set(named)) or ["Lambda"]
+
+
+def _watched(name: str) -> str:
+    watching = [
+        alarm for alarm in ALARMS if name in {metric.name for metric in alarm.metrics.values()}
+    ]
+    return ", ".join(f"[{alarm.key}](#alarms)" for alarm in watching)
+
+
+def _sources() -> str:
+    rows = [[code(each), *_place(each)] for each in Source]
+    return f"## Where they are found\n\n{table(['source', 'namespace', 'dimension'], rows)}"
+
+
+def _place(source: Source) -> list[str]:
+    metric = _NAMES.metric(Metric("any", source=source))
+    dimensions = metric.dimensions or {}
+    return [code(metric.namespace), codes(f"{key}={value}" for key, value in dimensions.items())]
+
+
+def _alarms() -> str:
+    heading = (
+        "## Alarms\n\nEach is called `<name>-<alarm>` and fires when its value is over the bound. "
+        f"`<name>-health` is red while one of those that say alarm is. Missing data never fires. "
+        f"Bounds are those of an unchanged deployment; the sections are those of `{HANDBOOK}`."
+    )
+    header = ["alarm", "how loud", "value", "bound", "when", "means"]
+    return f"{heading}\n\n{table(header, map(_alarm, ALARMS))}"
+
+
+def _alarm(alarm: Alarm) -> list[str]:
+    return [
+        f"[{alarm.key}](../operations/alarms.md#{alarm.key})",
+        alarm.severity,
+        _value(alarm),
+        f"{alarm.threshold:g}",
+        f"{alarm.datapoints} of {alarm.periods} periods of {alarm.period_seconds // 60} min",
+        cell(alarm.summary),
+    ]
+
+
+def _value(alarm: Alarm) -> str:
+    parts = {
+        id_: f"{metric.statistic} of `{metric.name}` ({metric.source})"
+        for id_, metric in alarm.metrics.items()
+    }
+    if alarm.expression in parts:  # one metric says it all
+        return parts[alarm.expression]
+    return ", ".join([code(alarm.expression), *(f"`{id_}` {part}" for id_, part in parts.items())])
+
+
+def _thresholds() -> str:
+    docs = argument_docs(Thresholds)
+    rows = [[code(name), f"{getattr(Thresholds(), name):g}", cell(docs[name])] for name in docs]
+    return "## Bounds that can be set\n\n[Settings](settings.md) of the deployment.\n\n" + table(
+        ["setting", "default", "what it is"], rows
+    )

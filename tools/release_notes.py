@@ -1,0 +1,58 @@
+"""Prints what the changelog says of one version: ``python -m tools.release_notes [VERSION]``.
+
+Without a version it is the one of ``pyproject.toml``, which is the only place that has it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from typing import Final
+
+from tests.support.local import PROJECT
+
+_SECTION: Final = re.compile(
+    r"^## (?P<version>\S+)(?: - (?P<day>\d{4}-\d\d-\d\d))?\n(?P<notes>.*?)(?=^## |\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def current_version() -> str:
+    """Give the version that would be released."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project["version"])
+
+
+def sections(changelog: str) -> dict[str, str]:
+    """Give the notes of each version, and of ``Unreleased``."""
+    return {found["version"]: found["notes"].strip() for found in _SECTION.finditer(changelog)}
+
+
+def notes(changelog: str, version: str) -> str:
+    """Give the notes of a version.
+
+    Raises:
+        KeyError: the changelog has none, or nothing stands below it; says which versions it has.
+    """
+    found = sections(changelog)
+    if not found.get(version):
+        raise KeyError(
+            f"no notes of {version}; there are notes of {', '.join(found)}: make notes VERSION=..."
+        )
+    return found[version]
+
+
+def main() -> int:
+    """Print the notes; 1 where there are none."""
+    version = sys.argv[1] if len(sys.argv) > 1 else current_version()
+    try:
+        print(notes((PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), version))
+    except KeyError as missing:
+        print(missing.args[0], file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
