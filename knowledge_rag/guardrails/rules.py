@@ -78,7 +78,7 @@ _DESCRIPTIONS: Final = {
     Rule.CONFIDENT_WORDING: "A confident phrase stands without a citation close by, and its line is none of the cited ones.",
     Rule.UNCITED_NUMBER: "A number stands without a citation close behind it, and its line is none of the cited ones.",
     Rule.LOW_DENSITY: "The answer is thinly cited.",
-    Rule.UNCHECKED: "Something reads like a reference where none can be.",
+    Rule.UNCHECKED: "Something reads like a reference and can't be resolved.",
 }
 
 

@@ -18,11 +18,11 @@ def extracted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:
     from knowledge_rag.orchestrator.composition import state  # noqa: PLC0415
     from knowledge_rag.orchestrator.findings import Asked, Findings  # noqa: PLC0415
     from knowledge_rag.orchestrator.incident import Incident  # noqa: PLC0415
-    from knowledge_rag.orchestrator.showing import pieces_of  # noqa: PLC0415
+    from knowledge_rag.orchestrator.showing import counted_line, pieces_of  # noqa: PLC0415
 
     query = Query(question[:MAX_QUERY_CHARACTERS] if question.strip() else "?")
     findings = Findings(tuple(Asked(query, outcome) for outcome in outcomes))
     given = state(Incident.from_state({"incident": question}), findings, "extractive")
     if given.status is not Status.OK:
         return UNREACHABLE if given.status is Status.DEGRADED else NO_MATCH
-    return "".join(piece.text for piece in pieces_of(given, findings.ledger))
+    return "".join(piece.text for piece in pieces_of(given, findings.ledger, counted_line))

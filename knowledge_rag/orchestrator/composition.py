@@ -83,15 +83,24 @@ def recommend(
 
 
 def _with_cautions(given: Recommendation, findings: Findings) -> Recommendation:
-    """Say first what lint found in the passages that the shown lines are from."""
+    """Say first what lint found in the passages that the shown lines are from, a sentence for each document."""
     shown = given.shown
-    cautions = [
-        Warned(Concern.SUSPICIOUS_TEXT, sentence(result.citation, kinds, of_file=True))
-        for result in findings.ledger.results
-        if isinstance(kinds := result.metadata.get(CAUTION), list)
-        and any(it.overlaps(result.citation) for it in shown)
-    ]
+    found: dict[str, list[str]] = {}
+    for result in findings.ledger.results:
+        kinds = result.metadata.get(CAUTION)
+        if isinstance(kinds, list) and any(it.overlaps(result.citation) for it in shown):
+            said = sentence(result.citation, kinds, of_file=True)
+            found.setdefault(result.citation.source_file, []).append(said)
+    cautions = [Warned(Concern.SUSPICIOUS_TEXT, _joint(said)) for said in found.values()]
     return replace(given, warnings=_bounded([*cautions, *given.warnings])) if cautions else given
+
+
+def _joint(said: Sequence[str]) -> str:
+    """Return the first of some sentences on one document, and how many more passages they are about."""
+    more = len(said) - 1
+    if not more:
+        return said[0]
+    return f"{said[0]} So {'does' if more == 1 else 'do'} {more} more of its passages."
 
 
 def state(incident: Incident, findings: Findings, advisor: str) -> Recommendation:

@@ -20,7 +20,7 @@ from knowledge_rag.orchestrator.outline import plain_words
 from knowledge_rag.orchestrator.procedures import Why
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.orchestrator.procedures import NotShown, Part
@@ -148,12 +148,29 @@ def common_path(steps: Iterable[Step]) -> tuple[str, ...]:
     return tuple(names[0] for names in same)
 
 
-def pieces_of(recommendation: Recommendation, ledger: Ledger) -> list[Piece]:
+def counted_line(it: NotShown) -> str:
+    """Return the line that names what is not shown by the number of its lines, for a text that is verified.
+
+    >>> from knowledge_rag.orchestrator.procedures import NotShown
+    >>> counted_line(NotShown("a.md", 3, 9, Why.PROHIBITED, "Do not purge"))
+    'not shown: 7 lines of a.md (Do not purge), what must not be done'
+    """
+    count = it.end - it.start + 1
+    lines = f"{count} line{'s' if count > 1 else ''} of {it.source_file}"
+    return _missing(lines if it.start else it.source_file, it)
+
+
+def pieces_of(
+    recommendation: Recommendation,
+    ledger: Ledger,
+    left_out: Callable[[NotShown], str] = missing_line,
+) -> list[Piece]:
     """Return the text of a recommendation, cut into words and references.
 
     Args:
         recommendation: made of procedures.
         ledger: of its request.
+        left_out: names lines that are not shown.
     """
     pieces = [Piece("## Guidance\n")] if recommendation.guidance else []
     left: list[NotShown] = []
@@ -163,11 +180,11 @@ def pieces_of(recommendation: Recommendation, ledger: Ledger) -> list[Piece]:
     for step, (heading, below) in zip(recommendation.guidance, headings, strict=True):
         section = recommendation.section_of(step)
         if heading:
-            pieces += _not_shown(left)
+            pieces += _named(left, left_out)
             left = list(section.not_shown) if section else []
             before = None
         above = [it for it in left if _is_above(it, step)]
-        pieces += _not_shown(above)
+        pieces += _named(above, left_out)
         left = [it for it in left if it not in above]
         for level, title in (("###", heading), ("####", below)):
             if title:
@@ -176,7 +193,7 @@ def pieces_of(recommendation: Recommendation, ledger: Ledger) -> list[Piece]:
         mark = _mark(step.number, mark)
         pieces += _step(step, before, mark, ledger)
         before = step
-    pieces += _not_shown(left)
+    pieces += _named(left, left_out)
     pieces += [
         Piece(f"\n*{_escaped(name)}: {_ALERTS[status]}*\n")
         for name, status in recommendation.alerts
@@ -287,16 +304,8 @@ def _item(mark: str, words: str, text: str, indent: str = "") -> str:
     )
 
 
-def _not_shown(left: Sequence[NotShown]) -> Iterator[Piece]:
-    """Name what is not shown by the number of its lines: where they stand would read as a reference."""
-    for it in left:
-        count = it.end - it.start + 1
-        where = (
-            f"{count} line{'s' if count > 1 else ''} of {it.source_file}"
-            if it.start
-            else it.source_file
-        )
-        yield Piece(f"\n*{_escaped(_missing(where, it))}*\n")
+def _named(left: Sequence[NotShown], name: Callable[[NotShown], str]) -> Iterator[Piece]:
+    yield from (Piece(f"\n*{_escaped(name(it))}*\n") for it in left)
 
 
 def _references(cited: Sequence[CitedLines], ledger: Ledger) -> Iterator[Piece]:

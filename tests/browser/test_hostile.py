@@ -90,7 +90,8 @@ def assert_inert(page):
 
 def test_a_hostile_document_is_quoted_and_does_nothing(page):
     page.open().ask(QUESTION)
-    expect(page.outcome).to_have_attribute("data-kind", "ok")
+    expect(page.outcome).to_have_attribute("data-kind", "warning")
+    expect(page.outcome).to_contain_text("text aimed at a model")
     assert page.cites.count() > 0
     assert_inert(page)
     for cite in page.cites.all()[:6]:
