@@ -7,13 +7,14 @@ next line, and a code block runs over the edge.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len
 
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.orchestrator.wording import BAR
@@ -113,35 +114,60 @@ def barred(
     said: Iterable[Line] = ([(line, "")] if line else [] for line in plain.split("\n"))
     if label is not None:
         said = laid_out(plain, room, first=label, rest="", spaced=True)
-    for number, line in enumerate(_cut(said, room)):
+    for number, line in enumerate(cut(said, room)):
         bar = BAR if any(words for words, _ in line) else BAR.rstrip()
         yield [(rest if number else first, ""), (bar, ""), *line]
 
 
-def _cut(lines: Iterable[Line], width: int | None) -> Iterator[Line]:
-    """Yield lines, those that are wider than a terminal in parts, words and commands too.
+def cut(lines: Iterable[Line], width: int | None, rest: str = "") -> Iterator[Line]:
+    """Yield lines, those that may be wider than a terminal in parts, words and commands too.
 
     Args:
         lines: without tabs.
         width: columns; ``None`` to cut nothing.
+        rest: what stands left of the parts behind the first one of a line.
     """
     for line in lines:
         if width is None:
             yield line
             continue
         part: Line = []
-        room = width
+        room, whole = width, width - len(rest)
         for text, style in line:
             left = text
-            if cell_len(text) > room:
-                fits, *_ = chop_cells(text, room) if room > 1 else [""]
-                yield [*part, (fits, style)]
-                *full, left = chop_cells(text[len(fits) :], width)
-                yield from ([(row, style)] for row in full)
-                part, room = [], width
+            while _widest(left) > room:
+                fits = _fitting(left, room)
+                if not fits and room >= whole:
+                    break  # not even one character has room
+                yield [*part, (left[:fits], style)]
+                part, room, left = [(rest, "")] if rest else [], whole, left[fits:]
             part.append((left, style))
-            room -= cell_len(left)
+            room -= _widest(left)
         yield part
+
+
+def _fitting(text: str, room: int) -> int:
+    """Return how many characters of a text fit into so many columns on every terminal."""
+    used = 0
+    for count, character in enumerate(text):
+        used += _columns(character)
+        if used > room:
+            return count
+    return len(text)
+
+
+def _widest(text: str) -> int:
+    """Return the columns that a text takes at most, whatever the terminal makes of its characters."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+@lru_cache(maxsize=4096)
+def _columns(character: str) -> int:
+    """Return the columns that one character takes at most: terminals differ on marks, flags and skin tones."""
+    category = unicodedata.category(character)
+    if category in ("So", "Sk", "No") or character in "\u302e\u302f":
+        return 2
+    return max(cell_len(character), int(category == "Mc"))
 
 
 def _alone(margin: Line) -> Iterator[Line]:

@@ -22,7 +22,7 @@ from knowledge_rag.cli.procedures import (
     procedure_lines,
     source_lines,
 )
-from knowledge_rag.cli.prose import barred, laid_out
+from knowledge_rag.cli.prose import barred, cut, laid_out
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.recommendation import Concern, Strength
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 MAX_WIDTH: Final = 120
 """Columns of a line of words at most: longer ones are hard to read."""
-MIN_WIDTH: Final = 40
+MIN_WIDTH: Final = 20
 """Columns at least, however narrow a terminal says that it is."""
 
 CHECK: Final = "check that it fits"
@@ -270,14 +270,16 @@ class _Page:
         )
 
     def _warned(self, warnings: Iterable[Warned], indent: str = "") -> Iterator[Line]:
+        rest = indent + " " * len(_WARNING)
         for warned in warnings:
-            yield from laid_out(
+            lines = laid_out(
                 " ".join(warned.message.split()),
                 self._width,
                 first=[(indent, ""), (_WARNING, CAREFUL)],
-                rest=indent + " " * len(_WARNING),
+                rest=rest,
                 markdown=False,
             )
+            yield from cut(lines, self._width, rest)  # a message may quote a model's long word
 
     def _said(self, text: str, style: str = "", indent: str = "") -> Iterator[Line]:
         """Yield a sentence of the product's own."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from knowledge_rag.cli.prose import barred
+from knowledge_rag.cli.prose import barred, cut, laid_out
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import DropReason
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.rules import Finding
 
 _STYLES = {Level.ERROR: "red", Level.WARNING: "yellow"}
+_APART: Final = "    "
+"""Stands left of what goes on on another row."""
 _LOSSES: Final = {
     DropReason.NOT_TEXT: "no text",
     DropReason.NO_CITATION: "no file and lines",
@@ -72,8 +74,9 @@ def losses(done: Verification) -> Iterator[str]:
 
 def show(console: Console, done: Verification) -> None:
     """Show the answer that may be shown behind bars, then what is wrong, then one line that sums it up."""
+    width = console.width if console.is_terminal else None
     shown = neutralise(done.review.verified.text.rstrip("\n"))
-    for row in barred(shown, console.width if console.is_terminal else None):
+    for row in barred(shown, width):
         console.file.write("".join(text for text, _ in row) + "\n")
     console.print()
     positions = TextPositions(done.review.answer)
@@ -81,16 +84,13 @@ def show(console: Console, done: Verification) -> None:
     for one in done.review.findings:
         line, column = positions.line_and_column(one.start)
         where = f"{name}:{line}:{column}: "
-        message = neutralise(" ".join(one.message.split()))
-        style = _STYLES[one.rule.level]
-        console.print(
-            Text.assemble(
-                (neutralise(where), "bold"),
-                (one.rule.level.value, style),
-                f": {message} ",
-                (f"[{one.rule}]", "dim"),
-            )
-        )
+        message = " ".join([*one.message.split(), f"[{one.rule}]"])
+        level = one.rule.level
+        first = [(neutralise(where), "bold"), (f"{level.value}: ", _STYLES[level])]
+        # a message quotes the answer: what goes on below stands apart from the product's own lines
+        lines = laid_out(message, width, first=first, rest=_APART, markdown=False)
+        for row in cut(lines, width, _APART):
+            console.print(Text.assemble(*row), soft_wrap=True)
     if done.review.findings:
         console.print()
     console.print(Text(_summary(done), style="red" if done.review.errors else "green"))

@@ -41,7 +41,7 @@ _LINES: Final = re.compile(
     rf"(?<=[\s,;:])[(]?lines?\s*:?\s*(?P<ranges>(?:{_RANGE})(?:{_AND}(?:lines?\s+)?(?:{_RANGE}))*)[)]?",
     re.IGNORECASE,
 )
-_SHAPELESS = r"\xad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"
+_SHAPELESS = r"\xad\u115f\u1160\u2800\u3164\uffa0\U0001d159\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"
 _GAP = rf"(?:[^\S\r\n]|[*_`~\"'{_SHAPELESS}]){{0,6}}(?:\r?\n[^\S\r\n]{{0,3}})?"
 """Between two words of a paragraph: marks and what has no shape among the blanks."""
 _OF_DOCUMENT = (

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 DIMENSIONS: Final = 384
 MAX_TOKENS: Final = 256
 """The window that the model was trained for, its two special tokens included; the rest is cut."""
+_MOST_CHARACTERS: Final = 128 * MAX_TOKENS
+"""Characters that are read for it: a tokenizer takes 300 bytes for each one that it is given."""
 
 MAX_THREADS: Final = 4
 """More threads than this gain nothing on matrices of this size."""
@@ -94,7 +96,7 @@ class MiniLm:
             ModelUnavailable: the model can't be had; the message says what is missing.
         """
         loaded = self.load()
-        readable = text.encode(errors="replace").decode()
+        readable = text[:_MOST_CHARACTERS].encode(errors="replace").decode()
         ids = np.array([loaded.tokenizer.encode(readable).ids], dtype=np.int32)
         (vectors,) = loaded.session.run(None, {"ids": ids, "mask": np.ones_like(ids)})
         vector: Vector = vectors[0]

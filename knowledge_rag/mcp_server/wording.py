@@ -85,7 +85,7 @@ def review_in_words(body: Mapping[str, Any]) -> list[str]:
     more = len(told) - MAX_TOLD
     lines = [head, *told[:MAX_TOLD], *([f"... and {more} more"] if more > 0 else [])]
     barred = "\n".join(f"{BAR}{line}".rstrip() for line in neutralise(body["text"]).split("\n"))
-    return ["\n".join(lines), f"{_SHOWN}\n{barred}"]
+    return [neutralise("\n".join(lines)), f"{_SHOWN}\n{barred}"]
 
 
 def _findings(body: Mapping[str, Any]) -> Iterator[str]:
