@@ -33,11 +33,6 @@ CLOSING: Final = (
     "\ufe3e\ufe40\ufe42\ufe44\ufe48\ufe5e\uff3d\uff60\uff63"
 )
 """Its closing punctuation, likewise."""
-SQUARE: Final = frozenset(
-    "[\uff3b\ufe47\u3010\u3014\u3016\u3018\u301a\ufe39\ufe3b\ufe5d\u2045\u27e6\u2772\u298b\u298d\u298f"
-    "\ufe17\u27ec\u2997\u2e22\u2e24\u2e26\u2e55\u2e57"
-)
-"""Opening brackets that pass for ``[``: in these, a number alone is a reference."""
 MAX_ZEROS: Final = 256
 """Zeros before the number of a character reference at most: a browser reads any number of them."""
 _ZEROS: Final = rf"0{{0,{MAX_ZEROS}}}+"
@@ -186,9 +181,12 @@ def looks_of(text: str) -> str:
     """Return a text with characters as the ASCII letter that each looks like, as long as it was."""
     if text.isascii():
         return text
-    looks = {ord(one): _looks(one) for one in set(text) if one > "\x7f"}
-    alike = {code: look for code, look in looks.items() if len(look) == 1 and look != chr(code)}
-    return text.translate(alike) if alike else text
+    looks = {one: _looks(one) for one in set(text) if one > "\x7f"}
+    alike = {one: look for one, look in looks.items() if len(look) == 1 and look != one}
+    if not alike:
+        return text
+    # they are few: to find them takes a fifth of what translating every character does
+    return re.sub(f"[{re.escape(''.join(alike))}]", lambda found: alike[found[0]], text)
 
 
 _LINK: Final = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\n]{0,1000}\)")

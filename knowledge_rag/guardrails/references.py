@@ -67,7 +67,7 @@ _BEFORE: Final = re.compile(
 )
 _BETWEEN: Final = re.compile(rf"(?:{_AND})?(?:sources?\s*:\s*)?", re.IGNORECASE)
 
-DOCUMENT: Final = r"\.(?:md|mdx|mkd|markdown|txt|text|rst|adoc|asciidoc|x?html?|pdf|docx?|odt|rtf)"
+_DOCUMENT: Final = r"\.(?:md|mdx|mkd|markdown|txt|text|rst|adoc|asciidoc|x?html?|pdf|docx?|odt|rtf)"
 _COLON: Final = r"[:=#\u2116]"
 _LOOKS_SOURCE: Final = r"s[o\d]urces?"
 _LOOKS_LINES: Final = r"[li|\d][li|\d]nes?"
@@ -78,7 +78,7 @@ COUNT: Final = (
 _LIKE_SOURCE: Final = re.compile(
     rf"[\W_]*+{_LOOKS_SOURCE}(?:[\W_]*+$|[\s*_`]*+{_COLON}|[\W_]*+\d"
     rf"|\s++(?:no|id|nr|[nx])?[\W_]*+[\dnx]*+[\W_]*+$|[\W_]++{COUNT}[\W_]*+$"
-    rf"|[\W_]++\S*{DOCUMENT}[\W_]*+$)",
+    rf"|[\W_]++\S*{_DOCUMENT}[\W_]*+$)",
     re.IGNORECASE,
 )
 _LIKE_KEYWORD: Final = re.compile(
@@ -89,7 +89,7 @@ _LIKE_TRANSLATED: Final = re.compile(
     r"[\W_]*+(?:quellen?|fuentes?|fontes?|fonti|bron(?:nen)?|kilder?|k\xe4llor|k\xe4lla|l\xe4hde|zdroje?"
     r"|\u017ar\xf3d\u0142[oa]|sumber|kaynak|forr\xe1s|surs\u0103|ngu\u1ed3n|\u03c0\u03b7\u03b3\u03ae"
     r"|\u0438\u0441\u0442\u043e\u0447\u043d\u0438\u043a|\u0434\u0436\u0435\u0440\u0435\u043b\u043e"
-    r"|(?:\u53c2\u8003)?(?:\u6765\u6e90|\u4f86\u6e90|\u6765\u6e90|\u51fa\u5904|\u51fa\u8655|\u51fa\u5178|\u8cc7\u6599|\u8d44\u6599)|\u30bd\u30fc\u30b9"
+    r"|(?:\u53c2\u8003)?(?:\u6765\u6e90|\u4f86\u6e90|\u51fa\u5904|\u51fa\u8655|\u51fa\u5178|\u8cc7\u6599|\u8d44\u6599)|\u30bd\u30fc\u30b9"
     r"|\uc18c\uc2a4|\ucd9c\ucc98|(?:\u0627\u0644)?\u0645\u0635\u062f\u0631|\u0645\u0646\u0628\u0639|\u05de\u05e7\u05d5\u05e8|\u0938\u094d\u0930\u094b\u0924)"
     rf"[\s*_`]*+(?:{_COLON}|[\W_]*+\d)",
     re.IGNORECASE,
@@ -108,14 +108,14 @@ _LIKE_LINES: Final = re.compile(
 _LIKE_DAGGER: Final = re.compile(r"[\W_]*+\d++(?::\d++)?\s*+\u2020")
 """How some models mark the sources of their own search."""
 _LIKE: Final = (_LIKE_LINES, _LIKE_DAGGER)
-A_DOCUMENT: Final = re.compile(rf"{DOCUMENT}(?![^\W_]|-|\.\w)", re.IGNORECASE)
+A_DOCUMENT: Final = re.compile(rf"{_DOCUMENT}(?![^\W_]|-|\.\w)", re.IGNORECASE)
 """Ends a document's name."""
 _LIKE_FILE: Final = re.compile(
-    rf"{DOCUMENT}(?![\w-]|[.]\w|/)[^\d\[\]]{{0,30}}+\d++(?:[^\d\[\]]{{1,12}}+\d++){{0,20}}+[^\W\d_]{{0,4}}+[\W_]*+$",
+    rf"{_DOCUMENT}(?![\w-]|[.]\w|/)[^\d\[\]]{{0,30}}+\d++(?:[^\d\[\]]{{1,12}}+\d++){{0,20}}+[^\W\d_]{{0,4}}+[\W_]*+$",
     re.IGNORECASE,
 )
 """A document and numbers behind it, whatever the words between them are."""
-_NO_LINES: Final = re.compile(rf"{DOCUMENT}\W++[12]\d{{3}}-\d\d(?:-\d\d)?[\W_]*+$", re.IGNORECASE)
+_NO_LINES: Final = re.compile(rf"{_DOCUMENT}\W++[12]\d{{3}}-\d\d(?:-\d\d)?[\W_]*+$", re.IGNORECASE)
 _DATE: Final = re.compile(r"\s*[12]\d{3}-(?:0[1-9]|1[0-2])(?:-[0-3]\d)?\s*$")
 _DIGIT: Final = re.compile(r"\d")
 _SAYS: Final = re.compile(r"[\d:=#?]")

@@ -412,8 +412,7 @@ PAGE_SHARE: Final = 0.25
 
 def _suits(wanted: Wanted, place: Place) -> float:
     """Return 1 where a question asks for undoing or verifying, and the section is for that."""
-    section = place.section
-    kinds = {it.kind for it in (section, *section.above()) if it.heading}
+    section, kinds = place.section, _kinds_at(place)
     if wanted.asks(_UNDO) and (Kind.ROLLBACK in kinds or _UNDOES.search(section.heading)):
         return 1.0
     if wanted.asks(_VERIFY) and Kind.VERIFICATION in kinds:
@@ -421,10 +420,15 @@ def _suits(wanted: Wanted, place: Place) -> float:
     return -5.0 if kinds & NEVER else 0.0
 
 
+def _kinds_at(place: Place) -> set[Kind]:
+    """Return what the headed sections at a place are for, those around it included."""
+    section = place.section
+    return {it.kind for it in (section, *section.above()) if it.heading}
+
+
 def _is_escalation(place: Place) -> bool:
     """Whether a section, one that it is in, or the page says whom to call."""
-    kinds = {it.kind for it in (place.section, *place.section.above()) if it.heading}
-    return Kind.ESCALATION in kinds or kind_told(place.outline.title) is Kind.ESCALATION
+    return Kind.ESCALATION in _kinds_at(place) or kind_told(place.outline.title) is Kind.ESCALATION
 
 
 def _for_elsewhere(wanted: Wanted, outline: Outline) -> set[int]:

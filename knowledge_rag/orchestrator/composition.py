@@ -83,7 +83,7 @@ def recommend(
 
 
 def _with_cautions(given: Recommendation, findings: Findings) -> Recommendation:
-    """Say first what lint found in the passages that the shown lines are from, a sentence for each document."""
+    """Put first what lint found in the passages that the shown lines are from, a sentence for each document."""
     shown = given.shown
     found: dict[str, list[str]] = {}
     for result in findings.ledger.results:
