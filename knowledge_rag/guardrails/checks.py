@@ -198,8 +198,9 @@ _UNBRACKETED: Final = re.compile(
     re.IGNORECASE,
 )
 """A file and its lines; a source's number between marks, but in no identifier; "Source" and a number."""
+_HIGH: Final = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
 _SUPERSCRIPT: Final = re.compile(
-    r"[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,3}(?!\w)|<sup>[\s#]*\d{1,3}\s*</sup>",
+    rf"[{_HIGH}]{{1,3}}(?!\w)|<sup>[\s#]*\d{{1,3}}\s*</sup>",
     re.IGNORECASE,
 )
 _BEFORE_NOTE: Final = re.compile(r"(?:[^\W\d_]{3}|[.,;:!?)\]\"'\u201d\u00bb*_`])\Z")
@@ -224,8 +225,9 @@ def _unbracketed(draft: Draft) -> Iterator[re.Match[str]]:
 
 def _notes(draft: Draft) -> Iterator[re.Match[str]]:
     """Yield numbers set high where a page's notes have theirs."""
-    text = draft.text
-    if text.isascii() and draft.folded is not None and b"<sup" not in draft.folded:
+    text, folded = draft.text, draft.folded
+    # most answers hold neither, and the pattern would be tried at every character
+    if not (folded is None or b"<sup" in folded or any(one in text for one in _HIGH)):
         return
     for found in _SUPERSCRIPT.finditer(text):
         if _BEFORE_NOTE.search(text, max(0, found.start() - 3), found.start()):
