@@ -103,9 +103,10 @@ deploy-local: $(PROOF_READY) ## deploy both stacks to a cloud on this machine an
 bundle: $(PROOF_READY) ## build what goes into the Lambdas' zips and tell the sizes
 	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done
 
-nightly: $(PROOF_READY) $(FOREIGN)/.ready ## every combination of settings, synthesized and checked, and what else takes long
+nightly: $(PROOF_READY) $(FOREIGN)/.ready ## every combination of settings, newly drawn examples, what else takes long
 	@$(BIN)/python -m pytest -q -m nightly tests/infra tests/unit/benchmarks
 	@KNOWLEDGE_RAG_TEST_FRESH_COMMANDS=1 $(BIN)/python -m pytest -q tests/system
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --hypothesis-profile drawn tests/unit
 	@KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON=$(CURDIR)/$(FOREIGN)/bin/python $(BIN)/python -m pytest -q -k langchain tests/system/test_mcp_http.py
 
 $(FOREIGN)/.ready: $(UV) requirements/foreign.txt

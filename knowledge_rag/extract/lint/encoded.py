@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from itertools import chain, product
 from typing import TYPE_CHECKING, Final
@@ -126,7 +125,7 @@ def _decoded(encoded: str) -> str:
             else base64.b64decode(encoded + "=" * (-len(encoded) % 4))
         )
         return data.replace(b"\0", b"").decode("ascii")  # UTF-16 has a zero beside each letter
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # neither, or text of other characters than ASCII
         return ""
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from knowledge_rag.core.caution import Kind
@@ -106,6 +106,7 @@ PIECES = [
 
 
 @settings(max_examples=300, deadline=None)
+@example("\x80%2")
 @given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=30).map("".join)))
 def test_whatever_the_text_lint_answers_and_points_into_it(text):
     for finding in lint_text("a.md", text):
