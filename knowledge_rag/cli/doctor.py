@@ -34,16 +34,15 @@ def doctor(
     Exits 1 if something stands in the way, 4 if AWS answered nothing at all.
     """
     from knowledge_rag.deployment.aws import Aws
-    from knowledge_rag.deployment.doctor.examination import examine
-    from knowledge_rag.deployment.doctor.finding import Patient
-    from knowledge_rag.deployment.doctor.layout import as_text
-    from knowledge_rag.deployment.doctor.models import (
+    from knowledge_rag.deployment.doctor.checks import (
         DEFAULT_AGENT_MODEL,
         DEFAULT_EMBEDDING_MODEL,
     )
+    from knowledge_rag.deployment.doctor.examination import as_text, examine
+    from knowledge_rag.deployment.doctor.finding import PlannedDeployment
     from knowledge_rag.deployment.stacks import check_name
 
-    patient = Patient(
+    planned = PlannedDeployment(
         Aws(region, profile),
         check_name(name),
         embedding_model or DEFAULT_EMBEDDING_MODEL,
@@ -51,7 +50,7 @@ def doctor(
         agent_wanted=agent_model is not None,
     )
     with progress_bar() as progress:
-        diagnosis = examine(patient, progress)
+        diagnosis = examine(planned, progress)
     if json:
         print_json(diagnosis.to_dict())
     else:

@@ -45,8 +45,8 @@ def smoke(
     unavailable or could not be looked at.
     """
     from knowledge_rag.deployment.aws import Aws
-    from knowledge_rag.deployment.smoke.layout import as_text
     from knowledge_rag.deployment.smoke.questions import load_questions, shipped_questions
+    from knowledge_rag.deployment.smoke.report import as_text
     from knowledge_rag.deployment.smoke.trial import try_deployment
     from knowledge_rag.deployment.stacks import check_name
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from knowledge_rag.deployment.aws import Aws
-    from knowledge_rag.deployment.deployed import Deployed
+    from knowledge_rag.deployment.stacks import Deployed
     from knowledge_rag.local.kept_documents import Documents
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
     from knowledge_rag.orchestrator.backends.bounded import Way as BackEnd
@@ -189,7 +189,7 @@ def deployed(way: Way) -> Iterator[Asked]:
 
 
 def _found(aws: Aws, way: Way) -> Deployed | None:
-    from knowledge_rag.deployment.deployed import find_deployed
+    from knowledge_rag.deployment.stacks import find_deployed
 
     return find_deployed(aws, way.stack) if way.stack is not None else None
 

@@ -151,3 +151,30 @@ def action_of(client: Any, operation: str) -> str:  # noqa: ANN401 - likewise
     model = client.meta.service_model
     action = f"{model.signing_name}:{client.meta.method_to_api_mapping[operation]}"
     return _OTHER_NAMES.get(action, action)
+
+
+def read_object(aws: Aws, bucket: str, key: str, most: int | None = None) -> bytes | None:
+    """Read an object.
+
+    Args:
+        aws: account and region.
+        bucket: its name.
+        key: of the object.
+        most: bytes that are read at most; ``None`` for all.
+
+    Returns:
+        ``None`` where there is no such object.
+
+    Raises:
+        CallFailed: it can't be told, or can't be read.
+    """
+    try:
+        answer = aws.call("s3", "get_object", Bucket=bucket, Key=key)
+        data: bytes = answer["Body"].read(most)
+    except CallFailed as error:
+        if error.code == "NoSuchKey":
+            return None
+        raise
+    except BotoCoreError as error:
+        raise call_failed(error, "s3:GetObject") from error
+    return data

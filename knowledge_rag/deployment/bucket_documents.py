@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import RetrievalResult
-from knowledge_rag.deployment.objects import read_object
+from knowledge_rag.deployment.aws import read_object
 from knowledge_rag.extract import sidecar
 from knowledge_rag.extract.documents import SUFFIXES, cut, extract
 from knowledge_rag.local.corpus import MAX_FILE_BYTES

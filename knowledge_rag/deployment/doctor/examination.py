@@ -1,4 +1,4 @@
-"""The examination: every check at once, each on its own, and an end that comes in time."""
+"""The examination: every check at once, each on its own, with a bound on the whole; and how it is shown."""
 
 from __future__ import annotations
 
@@ -6,46 +6,50 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.text import Text
+
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.deployment.bounded import all_within
-from knowledge_rag.deployment.doctor import agents_classic, cdk, identity, leftovers, models, quotas
+from knowledge_rag.deployment.doctor import checks
 from knowledge_rag.deployment.doctor.finding import Finding, Status
-from knowledge_rag.deployment.doctor.services import SERVICES, service_check
-from knowledge_rag.deployment.doctor.stack_states import STACKS, check_stacks
 from knowledge_rag.deployment.errors import CallFailed, Trouble
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from concurrent.futures import Future
 
-    from knowledge_rag.deployment.bounded import Ended
-    from knowledge_rag.deployment.doctor.finding import Patient
+    from knowledge_rag.deployment.doctor.finding import PlannedDeployment
 
-    Check = Callable[[Patient], tuple[Finding, ...]]
+    Check = Callable[[PlannedDeployment], tuple[Finding, ...]]
 
 IDENTITY_SECONDS: Final = 8.0
 REST_SECONDS: Final = 12.0
 """Together the bound on the whole: 20 seconds."""
 
-HERE: Final[Mapping[str, Check]] = {cdk.NODE: cdk.check_node, cdk.CLI: cdk.check_cli}
+HERE: Final[Mapping[str, Check]] = {
+    checks.NODE: checks.check_node,
+    checks.CDK_CLI: checks.check_cli,
+}
 """Checks of this machine."""
 
 THERE: Final[Mapping[str, Check]] = {
-    **{name: service_check(name) for name in SERVICES},
-    models.EMBEDDING: models.check_embedding_model,
-    models.AGENT: models.check_agent_model,
-    agents_classic.AGENTS_CLASSIC: agents_classic.check_agents_classic,
-    quotas.RETRIEVE: quotas.check_retrieve,
-    quotas.CONCURRENCY: quotas.check_concurrency,
-    quotas.CAPACITY: quotas.check_capacity,
-    cdk.BOOTSTRAP: cdk.check_bootstrap,
-    STACKS: check_stacks,
-    leftovers.COLLECTIONS: leftovers.check_collections,
-    leftovers.GROUPS: leftovers.check_groups,
-    leftovers.VECTOR_BUCKETS: leftovers.check_vector_buckets,
-    leftovers.KNOWLEDGE_BASES: leftovers.check_knowledge_bases,
+    **{name: checks.service_check(name) for name in checks.SERVICES},
+    checks.EMBEDDING_MODEL: checks.check_embedding_model,
+    checks.AGENT_MODEL: checks.check_agent_model,
+    checks.AGENTS_CLASSIC: checks.check_agents_classic,
+    checks.RETRIEVE_QUOTA: checks.check_retrieve,
+    checks.CONCURRENCY_QUOTA: checks.check_concurrency,
+    checks.CAPACITY_QUOTA: checks.check_capacity,
+    checks.BOOTSTRAP: checks.check_bootstrap,
+    checks.STACKS: checks.check_stacks,
+    checks.COLLECTIONS: checks.check_collections,
+    checks.GROUPS: checks.check_groups,
+    checks.VECTOR_BUCKETS: checks.check_vector_buckets,
+    checks.KNOWLEDGE_BASES: checks.check_knowledge_bases,
 }
 """Checks of the account."""
 
-ORDER: Final = (identity.CREDENTIALS, identity.REGION, *THERE, *HERE)
+ORDER: Final = (checks.CREDENTIALS, checks.REGION, *THERE, *HERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +80,19 @@ class Diagnosis:
         return {"findings": [finding.to_dict() for finding in self.findings], "counts": counts}
 
 
-def examine(patient: Patient, progress: Callable[[int, int, str], None]) -> Diagnosis:
+def examine(planned: PlannedDeployment, progress: Callable[[int, int, str], None]) -> Diagnosis:
     """Run every check; none of them can stop another.
 
     Args:
-        patient: what is examined.
+        planned: what is examined.
         progress: called with how many checks are done, of how many, and the latest one.
     """
     total = 2 + len(THERE) + len(HERE)
-    found = list(_identity(patient))
-    progress(2, total, identity.CREDENTIALS)
+    found = list(_identity(planned))
+    progress(2, total, checks.CREDENTIALS)
     obstacle = _obstacle(found)
-    checks = HERE if obstacle else {**THERE, **HERE}
-    works = {name: partial(check, patient) for name, check in checks.items()}
+    wanted = HERE if obstacle else {**THERE, **HERE}
+    works = {name: partial(check, planned) for name, check in wanted.items()}
     for done, (name, ended) in enumerate(all_within(REST_SECONDS, works), start=3):
         found += _ended(name, ended)
         progress(done, total, name)
@@ -97,13 +101,13 @@ def examine(patient: Patient, progress: Callable[[int, int, str], None]) -> Diag
     return Diagnosis(tuple(sorted(found, key=lambda finding: ORDER.index(finding.check))))
 
 
-def _identity(patient: Patient) -> tuple[Finding, ...]:
+def _identity(planned: PlannedDeployment) -> tuple[Finding, ...]:
     def ask() -> tuple[Finding, ...]:
-        return (identity.check_credentials(patient.aws),)
+        return (checks.check_credentials(planned.aws),)
 
-    ((name, ended),) = all_within(IDENTITY_SECONDS, {identity.CREDENTIALS: ask})
+    ((name, ended),) = all_within(IDENTITY_SECONDS, {checks.CREDENTIALS: ask})
     (caller,) = _ended(name, ended)
-    return (caller, identity.check_region(patient.aws, reached=caller.asked))
+    return (caller, checks.check_region(planned.aws, reached=caller.asked))
 
 
 def _obstacle(found: list[Finding]) -> str:
@@ -120,12 +124,12 @@ def _skipped(name: str, obstacle: str) -> Finding:
     return Finding(name, Status.UNKNOWN, obstacle, asked=False, skipped=True)
 
 
-def _ended(name: str, ended: Ended[tuple[Finding, ...]] | None) -> tuple[Finding, ...]:
+def _ended(name: str, ended: Future[tuple[Finding, ...]] | None) -> tuple[Finding, ...]:
     if ended is None:
         action = "Try again; look at the network and its proxies if it stays so."
         return (Finding(name, Status.UNKNOWN, "no answer in time", action, asked=False),)
     try:
-        return ended.value
+        return ended.result()
     except CallFailed as error:
         return (_unknown(name, error),)
     except Exception as error:  # noqa: BLE001 - an answer that no model describes: the others go on
@@ -139,3 +143,57 @@ def _unknown(name: str, error: CallFailed) -> Finding:
     unheard = error.trouble in (Trouble.UNREACHABLE, Trouble.TIMEOUT)
     action = "Look at the network and its proxies." if unheard else "Try again."
     return Finding(name, Status.UNKNOWN, str(error), action, asked=not unheard)
+
+
+_COLOURS: Final = {
+    Status.OK: "green",
+    Status.WARNING: "yellow",
+    Status.PROBLEM: "bold red",
+    Status.UNKNOWN: "magenta",
+}
+_STATUS_WIDTH: Final = max(map(len, Status)) + 2
+_GAP: Final = 2
+
+
+def as_text(diagnosis: Diagnosis) -> Text:
+    """Lay a diagnosis out; checks that were not made for one and the same reason share a line."""
+    return Text("\n").join([*_shown_findings(diagnosis), Text(verdict(diagnosis))])
+
+
+def verdict(diagnosis: Diagnosis) -> str:
+    """Sum a diagnosis up in one line."""
+    counts = diagnosis.to_dict()["counts"]
+    told = ", ".join(
+        _counted(counts[name], name, plural)
+        for name, plural in (
+            ("problem", "problems"),
+            ("warning", "warnings"),
+            ("unknown", "unknown"),
+        )
+    )
+    if diagnosis.problems:
+        return f"A deployment can't work yet: {told}."
+    if diagnosis.blind:
+        return f"Nothing could be checked: {told}."
+    return f"Nothing found that would stop a deployment: {told}."
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
+
+
+def _shown_findings(diagnosis: Diagnosis) -> Iterator[Text]:
+    skipped = [finding for finding in diagnosis.findings if finding.skipped]
+    shown = [finding for finding in diagnosis.findings if not finding.skipped]
+    width = max(len(finding.check) for finding in shown) + _GAP
+    for finding in shown:
+        yield _shown(finding.check.ljust(width), finding)
+        if finding.action:
+            yield Text(" " * _STATUS_WIDTH + "-> " + neutralise(finding.action))
+    if skipped:
+        yield _shown(f"{len(skipped)} others".ljust(width), skipped[0])
+
+
+def _shown(check: str, finding: Finding) -> Text:
+    word = Text(f"{finding.status.value:<{_STATUS_WIDTH}}", _COLOURS[finding.status])
+    return Text.assemble(word, check, neutralise(" ".join(finding.detail.split())))

@@ -53,7 +53,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class PlannedDeployment:
     """What is examined.
 
     Args:

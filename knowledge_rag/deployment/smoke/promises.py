@@ -1,21 +1,175 @@
-"""Judges what the questions gave, promise by promise."""
+"""The promises of a deployment: documents ingested, citations exact, relevance, evidence floor, latency."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.lines import slice_lines
+from knowledge_rag.core.metadata import DOCUMENT_SHA256
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.deployment.smoke.corpus import Fit
+from knowledge_rag.deployment.aws import read_object
+from knowledge_rag.deployment.errors import CallFailed
 from knowledge_rag.deployment.smoke.questions import Topic
 from knowledge_rag.deployment.smoke.report import Promise, Verdict
+from knowledge_rag.evaluation.floor import MAX_LOST, MIN_REJECTED, choose_floor, figures
 from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.extract.documents import extract
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from knowledge_rag.deployment.smoke.answers import Answer
-    from knowledge_rag.deployment.smoke.corpus import Checked
+    from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.deployment.aws import Aws
+    from knowledge_rag.deployment.smoke.clients import Answer
+
+INGESTION: Final = "ingestion"
+_RUNNING: Final = ("STARTING", "IN_PROGRESS", "STOPPING")
+
+
+def check_ingestion(aws: Aws, knowledge_base_id: str, data_source_id: str) -> Promise:
+    """Look at the latest ingestion job."""
+    source: dict[str, Any] = {
+        "knowledgeBaseId": knowledge_base_id,
+        "dataSourceId": data_source_id,
+    }
+    again = (
+        f"aws bedrock-agent start-ingestion-job --knowledge-base-id {knowledge_base_id}"
+        f" --data-source-id {data_source_id} --region {aws.region}"
+    )
+    try:
+        jobs = aws.call(
+            "bedrock-agent",
+            "list_ingestion_jobs",
+            expect="ingestionJobSummaries",
+            **source,
+            sortBy={"attribute": "STARTED_AT", "order": "DESCENDING"},
+            maxResults=1,
+        )["ingestionJobSummaries"]
+        if not jobs:
+            detail = "no document was ever ingested"
+            return Promise(INGESTION, Verdict.BROKEN, detail, f"Run `{again}`.")
+        return _judge_job(aws, source, jobs[0], again)
+    except CallFailed as error:
+        return Promise(INGESTION, Verdict.UNKNOWN, str(error))
+
+
+def _judge_job(aws: Aws, source: Mapping[str, Any], job: Mapping[str, Any], again: str) -> Promise:
+    status, counts = job["status"], job.get("statistics", {})
+    scanned = counts.get("numberOfDocumentsScanned", 0)
+    failed = counts.get("numberOfDocumentsFailed", 0)
+    detail = f"the last job is {status}: {scanned} documents, {failed} failed"
+    if status in _RUNNING:
+        return Promise(INGESTION, Verdict.DEGRADED, detail, "Wait until it has ended.")
+    if status == "COMPLETE" and not failed:
+        return Promise(INGESTION, Verdict.KEPT, detail)
+    reasons = _reasons(aws, source, job["ingestionJobId"])
+    action = f"Put right what it names and run `{again}`."
+    return Promise(INGESTION, Verdict.BROKEN, f"{detail}{reasons}", action)
+
+
+def _reasons(aws: Aws, source: Mapping[str, Any], job_id: str) -> str:
+    try:
+        answer = aws.call(
+            "bedrock-agent",
+            "get_ingestion_job",
+            expect="ingestionJob",
+            **source,
+            ingestionJobId=job_id,
+        )
+    except CallFailed as error:
+        return f" (why is not known: {error})"
+    reasons = answer["ingestionJob"].get("failureReasons", [])
+    return "".join(f"; {' '.join(reason.split())[:300]}" for reason in reasons[:3])
+
+
+class Fit(StrEnum):
+    """How a citation fits its file."""
+
+    EXACT = "exact"
+    CHANGED = "changed"
+    """The file is another one than was ingested, by its sha256."""
+    GONE = "gone"
+    WRONG = "wrong"
+    """The file is the one that was ingested, and those lines are not the content."""
+    UNKNOWN = "unknown"
+    """The file could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One citation, compared with its file.
+
+    Args:
+        citation: as people read it.
+        fit: how it fits.
+        detail: why it could not be read.
+    """
+
+    citation: str
+    fit: Fit
+    detail: str = ""
+
+
+class CorpusBucket:
+    """The files that citations name; each is read once.
+
+    Args:
+        aws: account and region.
+        bucket: its name.
+    """
+
+    def __init__(self, aws: Aws, bucket: str) -> None:
+        self._aws = aws
+        self._bucket = bucket
+        self._read: dict[str, bytes | CallFailed | None] = {}
+
+    def holds(self, source_file: str) -> bool:
+        """Return whether the corpus has a file.
+
+        Raises:
+            CallFailed: it can't be told.
+        """
+        return self._bytes(source_file) is not None
+
+    def check(self, result: RetrievalResult) -> Checked:
+        """Compare one result with the file that it names."""
+        citation = result.citation
+        try:
+            data = self._bytes(citation.source_file)
+        except CallFailed as error:
+            return Checked(str(citation), Fit.UNKNOWN, str(error))
+        if data is None:
+            return Checked(str(citation), Fit.GONE)
+        if hashlib.sha256(data).hexdigest() != result.metadata.get(DOCUMENT_SHA256):
+            return Checked(str(citation), Fit.CHANGED)
+        try:
+            text = extract(citation.source_file, data).text
+            lines = slice_lines(text, citation.start_line, citation.end_line)
+        except (IndexError, UnreadableDocument) as error:
+            return Checked(str(citation), Fit.WRONG, str(error))
+        return Checked(str(citation), Fit.EXACT if lines == result.content else Fit.WRONG)
+
+    def _bytes(self, key: str) -> bytes | None:
+        if key not in self._read:
+            self._read[key] = self._fetch(key)
+        found = self._read[key]
+        if isinstance(found, CallFailed):
+            raise found
+        return found
+
+    def _fetch(self, key: str) -> bytes | CallFailed | None:
+        try:
+            return read_object(self._aws, self._bucket, key)
+        except CallFailed as error:
+            return error
+
 
 CITATIONS: Final = "citations"
 LATENCY: Final = "latency"
@@ -30,10 +184,10 @@ ENOUGH_FOUND: Final = 0.8
 _SHOWN: Final = 5
 
 
-def judge_way(name: str, answers: Sequence[Answer]) -> Promise:
-    """Judge whether a way to the knowledge base answers."""
+def judge_client(name: str, answers: Sequence[Answer]) -> Promise:
+    """Judge whether a client gets answers."""
     failures = [answer for answer in answers if answer.status is None]
-    told = _counted(answers)
+    told = _statuses(answers)
     for failure in failures:
         if not failure.passing:
             return Promise(name, Verdict.BROKEN, f"{failure.failure} ({told})")
@@ -47,7 +201,7 @@ def judge_way(name: str, answers: Sequence[Answer]) -> Promise:
     return Promise(name, Verdict.KEPT, told)
 
 
-def _counted(answers: Sequence[Answer]) -> str:
+def _statuses(answers: Sequence[Answer]) -> str:
     counts = Counter(each.status.value if each.status else "no answer" for each in answers)
     return ", ".join(f"{count} {status}" for status, count in counts.most_common())
 
@@ -138,3 +292,146 @@ def judge_relevance(answers: Sequence[Answer]) -> Promise | None:
     return Promise(
         RELEVANCE, Verdict.BROKEN, f"{detail}; missed: {names}", "Look at the search type."
     )
+
+
+FLOOR: Final = "evidence floor"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """How the questions of one topic fared.
+
+    Args:
+        asked: how many were searched, degraded ones apart.
+        found: how many got results.
+        lowest: score of a question's best result, over all that got one; ``None`` without any.
+        highest: likewise.
+    """
+
+    asked: int
+    found: int
+    lowest: float | None
+    highest: float | None
+
+    def __str__(self) -> str:
+        """Give the form for people."""
+        text = f"{self.found} of {self.asked} found something"
+        if self.lowest is None or self.highest is None:
+            return text
+        return f"{text}, best scores {self.lowest:.3f} to {self.highest:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
+class FloorMeasure:
+    """What the trial's questions say of the floor.
+
+    Args:
+        configured: the floor that the function has; ``None`` for none.
+        known: whether that could be looked up.
+        on_topic: how questions that the corpus answers fared.
+        off_topic: how the others did.
+        proposed: a floor between them, where there is none.
+    """
+
+    configured: float | None
+    known: bool
+    on_topic: Side
+    off_topic: Side
+    proposed: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return asdict(self)
+
+
+def configured_floor(aws: Aws, alias: str) -> tuple[float | None, bool]:
+    """Look the function's floor up.
+
+    Returns:
+        The floor, ``None`` for none; and whether it could be looked up.
+    """
+    try:
+        found = aws.call("lambda", "get_function_configuration", FunctionName=alias)
+    except CallFailed:
+        return None, False
+    environment = found.get("Environment", {})
+    if "Variables" not in environment:  # encrypted under a key that the caller may not use
+        return None, "Error" not in environment
+    variables = environment["Variables"]
+    search_type = variables.get("SEARCH_TYPE", "HYBRID")
+    try:
+        return float(variables[f"EVIDENCE_FLOOR_{search_type}"]), True
+    except (KeyError, ValueError):
+        return None, True
+
+
+def measure_floor(
+    answers: Sequence[Answer], configured: float | None, *, known: bool
+) -> FloorMeasure:
+    """Compare the best scores of on-topic and off-topic questions."""
+    on, off = (_searched_on(answers, topic) for topic in Topic)
+    on_scores, off_scores = _best(on), _best(off)
+    proposed = None
+    complete = len(on_scores) == len(on) and len(off_scores) == len(off)
+    if configured is None and complete and on_scores and off_scores:
+        proposed = choose_floor(np.array(on_scores), np.array(off_scores))
+    return FloorMeasure(configured, known, _side(on), _side(off), proposed)
+
+
+def judge_floor(measured: FloorMeasure, answers: Sequence[Answer]) -> Promise:
+    """Judge the floor that is set, or propose one."""
+    on, off = measured.on_topic, measured.off_topic
+    detail = f"on-topic: {on}; off-topic: {off}"
+    if not on.asked or not off.asked:
+        return Promise(FLOOR, Verdict.UNKNOWN, f"too few questions were searched; {detail}")
+    if measured.configured is None and off.found == off.asked:
+        return _without_floor(measured, detail, answers)
+    lost, rejected = (on.asked - on.found) / on.asked, (off.asked - off.found) / off.asked
+    value = "of unknown value" if measured.configured is None else f"{measured.configured:g}"
+    detail = f"floor {value}: {lost:.0%} of on-topic lost, {rejected:.0%} of off-topic rejected"
+    if lost <= MAX_LOST and rejected >= MIN_REJECTED:
+        return Promise(FLOOR, Verdict.KEPT, detail)
+    return Promise(
+        FLOOR,
+        Verdict.BROKEN,
+        f"{detail}; wanted are at most {MAX_LOST:.0%} and at least {MIN_REJECTED:.0%}",
+        "Deploy once without evidence_floor and run this again: it then proposes one.",
+    )
+
+
+def _without_floor(measured: FloorMeasure, detail: str, answers: Sequence[Answer]) -> Promise:
+    known = "no floor is set" if measured.known else "no floor can be seen"
+    if measured.proposed is None:
+        return Promise(
+            FLOOR, Verdict.NOTE, f"{known}, and scores to propose one are missing; {detail}"
+        )
+    scores = [np.array(_best(_searched_on(answers, topic))) for topic in Topic]
+    would = figures(measured.proposed, *scores)
+    return Promise(
+        FLOOR,
+        Verdict.NOTE,
+        f"{known}, so nothing is ever told as not documented; {detail}",
+        f"Set evidence_floor={measured.proposed:g}, which here loses {would.lost:.0%} of on-topic and"
+        f" rejects {would.rejected:.0%} of off-topic questions; more --questions make it surer.",
+    )
+
+
+def _searched_on(answers: Sequence[Answer], topic: Topic) -> list[Answer]:
+    searched = (Status.OK, Status.NO_MATCH)
+    return [each for each in answers if each.question.topic is topic and each.status in searched]
+
+
+def _best(answers: Sequence[Answer]) -> list[float]:
+    best = []
+    for answer in answers:
+        scores = [each.relevance_score for each in answer.results]
+        known = [score for score in scores if score is not None]
+        if known:
+            best.append(max(known))
+    return best
+
+
+def _side(answers: Sequence[Answer]) -> Side:
+    best = _best(answers)
+    found = sum(bool(answer.results) for answer in answers)
+    return Side(len(answers), found, min(best, default=None), max(best, default=None))

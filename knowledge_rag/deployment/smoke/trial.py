@@ -1,4 +1,4 @@
-"""Tries a deployment: its state, its documents, and questions over every way there is."""
+"""Tries a deployment: its state, its documents, and questions to every entry point."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.deployment.errors import CallFailed
-from knowledge_rag.deployment.smoke import floor
-from knowledge_rag.deployment.smoke.agent_way import AgentWay
-from knowledge_rag.deployment.smoke.answers import WayBroken, ask_all
-from knowledge_rag.deployment.smoke.corpus import CorpusBucket
-from knowledge_rag.deployment.smoke.function_way import FunctionWay
-from knowledge_rag.deployment.smoke.gateway_way import GatewayWay
-from knowledge_rag.deployment.smoke.ingestion import check_ingestion
+from knowledge_rag.deployment.smoke.clients import (
+    AgentClient,
+    BadAnswer,
+    FunctionClient,
+    GatewayClient,
+    ask_all,
+)
 from knowledge_rag.deployment.smoke.promises import (
+    CorpusBucket,
+    check_ingestion,
+    configured_floor,
     judge_citations,
+    judge_client,
+    judge_floor,
     judge_latency,
     judge_relevance,
-    judge_way,
     latency_figures,
+    measure_floor,
 )
 from knowledge_rag.deployment.smoke.questions import Topic
 from knowledge_rag.deployment.smoke.report import Promise, Trial, Verdict
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from knowledge_rag.deployment.aws import Aws
-    from knowledge_rag.deployment.smoke.answers import Answer, Way
+    from knowledge_rag.deployment.smoke.clients import Answer, Client
     from knowledge_rag.deployment.smoke.questions import Question
     from knowledge_rag.deployment.stacks import StackState
 
@@ -57,7 +62,7 @@ def try_deployment(
         name: of the deployment.
         questions: on-topic and off-topic; those of the former that name a document which the corpus
             does not have are left out.
-        progress: called with how many questions are answered, of how many, and over which way.
+        progress: called with how many questions are answered, of how many, and through which client.
         token: for a gateway that wants one.
 
     Raises:
@@ -79,9 +84,9 @@ def try_deployment(
     asked = _about(corpus, questions) if "CorpusBucketName" in outputs else list(questions)
     if left_out := [each for each in questions if each not in asked]:
         promises.append(_note_left_out(left_out))
-    ways, closed = _ways(aws, outputs, token)
-    answers = _ask(ways, asked, progress)
-    promises += [*(judge_way(each, found) for each, found in answers.items()), *closed]
+    clients, closed = _clients(aws, outputs, token)
+    answers = _ask(clients, asked, progress)
+    promises += [*(judge_client(each, found) for each, found in answers.items()), *closed]
     judged, figures = _judge(aws, outputs, answers, corpus)
     return Trial(name, aws.region, (*promises, *judged), figures)
 
@@ -110,7 +115,7 @@ def _about(corpus: CorpusBucket, questions: Sequence[Question]) -> list[Question
             each for each in questions if not each.source_file or corpus.holds(each.source_file)
         ]
     except CallFailed:
-        return list(questions)  # the citations' promise tells of it
+        return list(questions)  # the citations' promise reports it
     if not any(question.topic is Topic.ON for question in kept):
         raise InvalidRequest(
             "the corpus holds none of the documents that the questions are about: bring your own by"
@@ -125,46 +130,48 @@ def _note_left_out(questions: Sequence[Question]) -> Promise:
     return Promise(QUESTIONS, Verdict.NOTE, detail)
 
 
-def _ways(aws: Aws, outputs: Mapping[str, str], token: str) -> tuple[list[Way], list[Promise]]:
-    """Give the ways that the stacks' outputs name, and those that can't even be tried."""
-    ways: list[Way] = []
+def _clients(
+    aws: Aws, outputs: Mapping[str, str], token: str
+) -> tuple[list[Client], list[Promise]]:
+    """Return the clients for the stacks' outputs, and what is wrong with those that can't be made."""
+    clients: list[Client] = []
     closed = []
     if alias := outputs.get("RetrieveFunctionArn"):
-        ways.append(FunctionWay(aws, alias))
+        clients.append(FunctionClient(aws, alias))
     if "AgentId" in outputs and "AgentAliasId" in outputs:
-        ways.append(AgentWay(aws, outputs["AgentId"], outputs["AgentAliasId"]))
+        clients.append(AgentClient(aws, outputs["AgentId"], outputs["AgentAliasId"]))
     if url := outputs.get("GatewayUrl"):
         try:
-            ways.append(GatewayWay(aws, url, token))
-        except WayBroken as error:
-            closed.append(Promise(GatewayWay.name, Verdict.BROKEN, str(error)))
-    return ways, closed
+            clients.append(GatewayClient(aws, url, token))
+        except BadAnswer as error:
+            closed.append(Promise(GatewayClient.name, Verdict.BROKEN, str(error)))
+    return clients, closed
 
 
 def _ask(
-    ways: Sequence[Way], questions: Sequence[Question], progress: Progress
+    clients: Sequence[Client], questions: Sequence[Question], progress: Progress
 ) -> dict[str, list[Answer]]:
-    plan = {way.name: _share(way.name, questions) for way in ways}
+    plan = {client.name: _share(client.name, questions) for client in clients}
     total = sum(map(len, plan.values()))
     answers: dict[str, list[Answer]] = {}
     done = 0
-    for way in ways:
+    for client in clients:
 
-        def on_answer(name: str = way.name) -> None:
+        def on_answer(name: str = client.name) -> None:
             nonlocal done
             done += 1
             progress(done, total, name)
 
-        answers[way.name] = ask_all(way, plan[way.name], on_answer)
+        answers[client.name] = ask_all(client, plan[client.name], on_answer)
     return answers
 
 
-def _share(way: str, questions: Sequence[Question]) -> list[Question]:
-    """Give the questions for a way: all for the function, some on-topic ones for the others."""
-    if way == FunctionWay.name:
+def _share(client: str, questions: Sequence[Question]) -> list[Question]:
+    """Return the questions for a client: all for the function, some on-topic ones for the others."""
+    if client == FunctionClient.name:
         return list(questions)
     on_topic = [question for question in questions if question.topic is Topic.ON]
-    return on_topic[: AGENT_QUESTIONS if way == AgentWay.name else GATEWAY_QUESTIONS]
+    return on_topic[: AGENT_QUESTIONS if client == AgentClient.name else GATEWAY_QUESTIONS]
 
 
 def _judge(
@@ -182,7 +189,7 @@ def _judge(
         "citations": dict(Counter(each.fit.value for each in checked)),
         "ways": {name: _figures(each) for name, each in answers.items()},
     }
-    if direct := answers.get(FunctionWay.name):
+    if direct := answers.get(FunctionClient.name):
         promises += _judge_function(aws, outputs["RetrieveFunctionArn"], direct, figures)
     return promises, figures
 
@@ -191,13 +198,13 @@ def _judge_function(
     aws: Aws, alias: str, answers: Sequence[Answer], figures: dict[str, Any]
 ) -> list[Promise]:
     if all(answer.status is None for answer in answers):
-        return []  # the way's own promise tells of it
+        return []  # the client's own promise reports it
     promises = []
     if (relevance := judge_relevance(answers)) is not None:
         promises.append(relevance)
-    configured, known = floor.configured_floor(aws, alias)
-    measured = floor.measure(answers, configured, known=known)
-    promises.append(floor.judge(measured, answers))
+    configured, known = configured_floor(aws, alias)
+    measured = measure_floor(answers, configured, known=known)
+    promises.append(judge_floor(measured, answers))
     figures["floor"] = measured.to_dict()
     promises.append(judge_latency(answers))
     return promises

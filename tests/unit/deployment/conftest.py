@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from knowledge_rag.deployment.aws import Aws
-from knowledge_rag.deployment.doctor.finding import Patient
-from knowledge_rag.deployment.doctor.models import DEFAULT_AGENT_MODEL, DEFAULT_EMBEDDING_MODEL
+from knowledge_rag.deployment.doctor.checks import DEFAULT_AGENT_MODEL, DEFAULT_EMBEDDING_MODEL
+from knowledge_rag.deployment.doctor.finding import PlannedDeployment
 from tests.support.account import account_fixture, moto_fixture  # noqa: F401 - fixtures
 
 if TYPE_CHECKING:
@@ -36,16 +36,16 @@ def aws(
 
 
 @pytest.fixture
-def patient(aws: Callable[[], Aws]) -> Callable[..., Patient]:
-    """Make a patient of the account."""
+def planned(aws: Callable[[], Aws]) -> Callable[..., PlannedDeployment]:
+    """Make a planned of the account."""
 
-    def make(**options: object) -> Patient:
+    def make(**options: object) -> PlannedDeployment:
         values = {
             "name": "knowledge-rag-dev",
             "embedding_model": DEFAULT_EMBEDDING_MODEL,
             "agent_model": DEFAULT_AGENT_MODEL,
             **options,
         }
-        return Patient(aws(), **values)
+        return PlannedDeployment(aws(), **values)
 
     return make

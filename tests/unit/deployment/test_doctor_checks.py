@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from infra.settings import load_settings
-from knowledge_rag.deployment.doctor import cdk, identity, leftovers, models, quotas
-from knowledge_rag.deployment.doctor.agents_classic import check_agents_classic
+from knowledge_rag.deployment.doctor import checks
 from knowledge_rag.deployment.doctor.finding import Status
-from knowledge_rag.deployment.doctor.services import service_check
-from knowledge_rag.deployment.doctor.stack_states import check_stacks
 from knowledge_rag.deployment.errors import CallFailed, Trouble
 from tests.support.account import concurrency, retrieve_quota
 from tests.support.played_aws import DENIED, Fault, stack_in
@@ -27,7 +24,7 @@ def only(findings):
 
 
 def test_who_is_calling_is_told(aws):
-    found = identity.check_credentials(aws())
+    found = checks.check_credentials(aws())
     assert found.status is Status.OK
     assert "123456789012" in found.detail
 
@@ -42,7 +39,7 @@ def test_who_is_calling_is_told(aws):
 )
 def test_credentials_that_aws_refuses_are_a_problem(account, aws, code, said):
     account.refuse("sts", "GetCallerIdentity", Fault(code, status=403))
-    found = identity.check_credentials(aws())
+    found = checks.check_credentials(aws())
     assert found.status is Status.PROBLEM
     assert said in found.detail
     assert found.action
@@ -51,16 +48,16 @@ def test_credentials_that_aws_refuses_are_a_problem(account, aws, code, said):
 def test_a_region_of_another_spelling_is_a_problem_only_where_nothing_answers(aws):
     there = aws()
     there.region = "us-esat-1"
-    assert identity.check_region(there, reached=False).status is Status.PROBLEM
-    assert identity.check_region(there, reached=True).status is Status.WARNING
+    assert checks.check_region(there, reached=False).status is Status.PROBLEM
+    assert checks.check_region(there, reached=True).status is Status.WARNING
 
 
 # services
 
 
-def test_a_service_that_refuses_is_there(account, patient):
+def test_a_service_that_refuses_is_there(account, planned):
     account.played.play("opensearchserverless", "ListCollections", DENIED)
-    found = only(service_check("OpenSearch Serverless")(patient()))
+    found = only(checks.service_check("OpenSearch Serverless")(planned()))
     assert found.status is Status.OK
     assert "missing permission aoss:ListCollections" in found.detail
 
@@ -72,9 +69,9 @@ def test_a_service_that_refuses_is_there(account, patient):
         ("AgentCore Gateway", "AWS_ENDPOINT_URL_BEDROCK_AGENTCORE_CONTROL", Status.WARNING),
     ],
 )
-def test_a_service_where_nothing_answers_is_not_offered(account, patient, name, variable, status):
+def test_a_service_where_nothing_answers_is_not_offered(account, planned, name, variable, status):
     account.environment[variable] = "http://127.0.0.1:9"
-    found = only(service_check(name)(patient()))
+    found = only(checks.service_check(name)(planned()))
     assert found.status is status
     assert "us-east-1" in found.action
 
@@ -82,15 +79,15 @@ def test_a_service_where_nothing_answers_is_not_offered(account, patient, name, 
 # models
 
 
-def test_a_model_that_may_be_used_is_fine(patient):
-    assert only(models.check_embedding_model(patient())).status is Status.OK
+def test_a_model_that_may_be_used_is_fine(planned):
+    assert only(checks.check_embedding_model(planned())).status is Status.OK
 
 
-def test_a_model_that_the_region_lacks_is_a_problem(account, patient):
+def test_a_model_that_the_region_lacks_is_a_problem(account, planned):
     account.played.play(
         "bedrock", "GetFoundationModel", Fault("ResourceNotFoundException", status=404)
     )
-    found = only(models.check_embedding_model(patient()))
+    found = only(checks.check_embedding_model(planned()))
     assert found.status is Status.PROBLEM
     assert "list-foundation-models" in found.action
 
@@ -104,79 +101,79 @@ def test_a_model_that_the_region_lacks_is_a_problem(account, patient):
         ({"entitlementAvailability": "NOT_AVAILABLE"}, Status.WARNING),
     ],
 )
-def test_access_to_a_model_is_judged(account, patient, access, status):
+def test_access_to_a_model_is_judged(account, planned, access, status):
     account.played.play("bedrock", "GetFoundationModelAvailability", access)
-    found = only(models.check_embedding_model(patient()))
+    found = only(checks.check_embedding_model(planned()))
     assert found.status is status
     assert found.action
 
 
-def test_a_model_with_an_end_date_is_a_warning(account, patient):
+def test_a_model_with_an_end_date_is_a_warning(account, planned):
     legacy = {"modelArn": "a", "modelId": "m", "modelLifecycle": {"status": "LEGACY"}}
     account.played.play("bedrock", "GetFoundationModel", {"modelDetails": legacy})
-    found = only(models.check_embedding_model(patient()))
+    found = only(checks.check_embedding_model(planned()))
     assert found.status is Status.WARNING
     assert "legacy" in found.detail
 
 
-def test_unknown_access_is_told_beside_the_model_that_exists(account, patient):
+def test_unknown_access_is_told_beside_the_model_that_exists(account, planned):
     account.played.play("bedrock", "GetFoundationModelAvailability", DENIED)
-    found = only(models.check_embedding_model(patient()))
+    found = only(checks.check_embedding_model(planned()))
     assert found.status is Status.UNKNOWN
     assert "bedrock:GetFoundationModelAvailability" in found.detail
 
 
 @pytest.mark.parametrize(("wanted", "status"), [(True, Status.PROBLEM), (False, Status.WARNING)])
-def test_a_missing_profile_stops_only_who_wants_an_agent(account, patient, wanted, status):
+def test_a_missing_profile_stops_only_who_wants_an_agent(account, planned, wanted, status):
     account.played.play("bedrock", "GetInferenceProfile", Fault("ResourceNotFoundException"))
-    assert only(models.check_agent_model(patient(agent_wanted=wanted))).status is status
+    assert only(checks.check_agent_model(planned(agent_wanted=wanted))).status is status
 
 
-def test_a_profile_tells_where_it_sends_requests(patient):
-    assert "us-east-1, us-west-2" in only(models.check_agent_model(patient())).detail
+def test_a_profile_tells_where_it_sends_requests(planned):
+    assert "us-east-1, us-west-2" in only(checks.check_agent_model(planned())).detail
 
 
-def test_a_plain_model_of_an_agent_is_looked_up_as_one(account, patient):
-    only(models.check_agent_model(patient(agent_model="amazon.nova-pro-v1:0")))
+def test_a_plain_model_of_an_agent_is_looked_up_as_one(account, planned):
+    only(checks.check_agent_model(planned(agent_model="amazon.nova-pro-v1:0")))
     assert "bedrock:GetFoundationModel" in account.played.calls
 
 
 # Agents Classic
 
 
-def test_without_an_agent_nobody_can_tell(patient):
-    found = only(check_agents_classic(patient()))
+def test_without_an_agent_nobody_can_tell(planned):
+    found = only(checks.check_agents_classic(planned()))
     assert found.status is Status.UNKNOWN
     assert "create-agent" in found.action
 
 
-def test_who_has_an_agent_may_make_more(account, patient):
+def test_who_has_an_agent_may_make_more(account, planned):
     account.client("bedrock-agent").create_agent(
         agentName="a", agentResourceRoleArn="arn:aws:iam::123456789012:role/agent"
     )
-    assert only(check_agents_classic(patient())).status is Status.OK
+    assert only(checks.check_agents_classic(planned())).status is Status.OK
 
 
 # quotas
 
 
 @pytest.mark.parametrize(("rate", "status"), [(20.0, Status.OK), (2.0, Status.WARNING)])
-def test_the_rate_of_retrieve_is_judged(account, patient, rate, status):
+def test_the_rate_of_retrieve_is_judged(account, planned, rate, status):
     account.played.play("service-quotas", "GetServiceQuota", retrieve_quota(rate))
-    found = only(quotas.check_retrieve(patient()))
+    found = only(checks.check_retrieve(planned()))
     assert found.status is status
     assert f"{rate:g} requests a second" in found.detail
 
 
-def test_a_quota_code_that_means_something_else_by_now_is_not_believed(account, patient):
+def test_a_quota_code_that_means_something_else_by_now_is_not_believed(account, planned):
     other = {"Quota": {"QuotaName": "Guardrails per account", "Value": 1.0}}
     account.played.play("service-quotas", "GetServiceQuota", other)
-    assert only(quotas.check_retrieve(patient())).status is Status.UNKNOWN
+    assert only(checks.check_retrieve(planned())).status is Status.UNKNOWN
 
 
-def test_a_quota_that_the_account_has_no_value_of_is_unknown(account, patient):
+def test_a_quota_that_the_account_has_no_value_of_is_unknown(account, planned):
     account.played.play("service-quotas", "GetServiceQuota", Fault("NoSuchResourceException"))
-    assert only(quotas.check_retrieve(patient())).status is Status.UNKNOWN
+    assert only(checks.check_retrieve(planned())).status is Status.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -189,10 +186,10 @@ def test_a_quota_that_the_account_has_no_value_of_is_unknown(account, patient):
     ],
 )
 def test_what_can_be_reserved_leaves_lambda_its_hundred(
-    account, patient, total, unreserved, status
+    account, planned, total, unreserved, status
 ):
     account.played.play("lambda", "GetAccountSettings", concurrency(total, unreserved))
-    found = only(quotas.check_concurrency(patient()))
+    found = only(checks.check_concurrency(planned()))
     assert found.status is status
     assert ("reserved_concurrency=0" in found.action) is (status is Status.WARNING)
 
@@ -205,37 +202,37 @@ def test_what_can_be_reserved_leaves_lambda_its_hundred(
         ({}, Status.OK),
     ],
 )
-def test_the_accounts_own_bound_on_capacity_is_judged(account, patient, limits, status):
+def test_the_accounts_own_bound_on_capacity_is_judged(account, planned, limits, status):
     answer = {"accountSettingsDetail": {"capacityLimits": limits}}
     account.played.play("opensearchserverless", "GetAccountSettings", answer)
-    assert only(quotas.check_capacity(patient())).status is status
+    assert only(checks.check_capacity(planned())).status is status
 
 
 def test_what_the_checks_take_for_the_presets_is_what_the_presets_say():
     dev, prod = (load_settings({"knowledge-rag": {"preset": name}}) for name in ("dev", "prod"))
     assert dev.name == NAME
     for preset in (dev, prod):
-        assert preset.store.embedding_model == models.DEFAULT_EMBEDDING_MODEL
-        assert preset.entrypoint.agent_model == models.DEFAULT_AGENT_MODEL
-    assert prod.retrieval.reserved_concurrency == quotas.RESERVED
-    assert dev.store.max_ocu == quotas.ENOUGH_OCU
-    assert cdk.PINNED_CLI == CDK
+        assert preset.store.embedding_model == checks.DEFAULT_EMBEDDING_MODEL
+        assert preset.entrypoint.agent_model == checks.DEFAULT_AGENT_MODEL
+    assert prod.retrieval.reserved_concurrency == checks.RESERVED
+    assert dev.store.max_ocu == checks.ENOUGH_OCU
+    assert checks.PINNED_CLI == CDK
 
 
 # CDK
 
 
-def test_a_region_without_bootstrap_is_told_the_command(account, patient):
+def test_a_region_without_bootstrap_is_told_the_command(account, planned):
     account.client("ssm").delete_parameter(Name="/cdk-bootstrap/hnb659fds/version")
-    found = only(cdk.check_bootstrap(patient()))
+    found = only(checks.check_bootstrap(planned()))
     assert found.status is Status.PROBLEM
     assert "bootstrap aws://" in found.action
 
 
-def test_an_old_bootstrap_is_a_problem(account, patient):
+def test_an_old_bootstrap_is_a_problem(account, planned):
     name = "/cdk-bootstrap/hnb659fds/version"
     account.client("ssm").put_parameter(Name=name, Value="5", Type="String", Overwrite=True)
-    assert only(cdk.check_bootstrap(patient())).status is Status.PROBLEM
+    assert only(checks.check_bootstrap(planned())).status is Status.PROBLEM
 
 
 @pytest.mark.parametrize(
@@ -248,13 +245,13 @@ def test_an_old_bootstrap_is_a_problem(account, patient):
     ],
 )
 def test_the_tools_of_this_machine_are_asked_for_their_version(
-    patient, tools, program, prints, status
+    planned, tools, program, prints, status
 ):
     script = tools / program
     script.write_text(f"#!/bin/sh\necho '{prints}'\n")
     script.chmod(0o755)
-    check = cdk.check_node if program == "node" else cdk.check_cli
-    assert only(check(patient())).status is status
+    check = checks.check_node if program == "node" else checks.check_cli
+    assert only(check(planned())).status is status
 
 
 @pytest.fixture
@@ -264,30 +261,30 @@ def tools(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_node_that_does_not_run_is_not_said_to_be_missing(patient, tools):
+def test_a_node_that_does_not_run_is_not_said_to_be_missing(planned, tools):
     (tools / "node").write_text("#!/bin/sh\nexit 1\n")
     (tools / "node").chmod(0o755)
-    found = only(cdk.check_node(patient()))
+    found = only(checks.check_node(planned()))
     assert found.status is Status.PROBLEM
     assert found.detail == f"{tools / 'node'} does not tell its version"
 
 
 @pytest.mark.usefixtures("tools")
-def test_a_machine_without_node_is_a_problem(patient):
-    for check in (cdk.check_node, cdk.check_cli):
-        assert only(check(patient())).status is Status.PROBLEM
+def test_a_machine_without_node_is_a_problem(planned):
+    for check in (checks.check_node, checks.check_cli):
+        assert only(check(planned())).status is Status.PROBLEM
 
 
 # stacks
 
 
-def test_stacks_that_do_not_exist_yet_are_fine(patient):
-    assert only(check_stacks(patient())).status is Status.OK
+def test_stacks_that_do_not_exist_yet_are_fine(planned):
+    assert only(checks.check_stacks(planned())).status is Status.OK
 
 
-def test_half_a_deployment_is_a_warning(account, patient):
+def test_half_a_deployment_is_a_warning(account, planned):
     account.deploy(f"{NAME}-data")
-    there, missing = check_stacks(patient())
+    there, missing = checks.check_stacks(planned())
     assert there.status is Status.OK
     assert missing.status is Status.WARNING
     assert f"{NAME}-service" in missing.detail
@@ -302,9 +299,9 @@ def test_half_a_deployment_is_a_warning(account, patient):
         ("UPDATE_ROLLBACK_FAILED", Status.PROBLEM, "events"),
     ],
 )
-def test_the_states_of_stacks_are_judged(account, patient, state, status, said):
+def test_the_states_of_stacks_are_judged(account, planned, state, status, said):
     account.refuse("cloudformation", "DescribeStacks", stack_in(state))
-    found = check_stacks(patient())[0]
+    found = checks.check_stacks(planned())[0]
     assert found.status is status
     assert said in found.action
 
@@ -316,58 +313,58 @@ def summaries(*names):
     return {"collectionSummaries": [{"id": name[-6:], "name": name} for name in names]}
 
 
-def test_a_collection_without_a_stack_is_a_problem_with_its_price(account, patient):
+def test_a_collection_without_a_stack_is_a_problem_with_its_price(account, planned):
     left = summaries(f"{NAME}-abc123", "knowledge-rag-dev2-abc123", "other")
     account.played.play("opensearchserverless", "ListCollections", left)
-    found = only(leftovers.check_collections(patient()))
+    found = only(checks.check_collections(planned()))
     assert found.status is Status.PROBLEM
     assert found.detail.startswith(f"{NAME}-abc123: no stack owns it")
     assert "$0.24 an hour (us-east-1, 2026-11-21)" in found.detail
 
 
-def test_the_living_stacks_collection_is_no_leftover_but_its_predecessor_is(account, patient):
+def test_the_living_stacks_collection_is_no_leftover_but_its_predecessor_is(account, planned):
     account.deploy(f"{NAME}-data", CollectionName=f"{NAME}-abc123")
     play = account.played.play
     play("opensearchserverless", "ListCollections", summaries(f"{NAME}-abc123"))
-    assert only(leftovers.check_collections(patient())).status is Status.OK
+    assert only(checks.check_collections(planned())).status is Status.OK
     play("opensearchserverless", "ListCollections", summaries(f"{NAME}-abc123", f"{NAME}-000000"))
-    found = only(leftovers.check_collections(patient()))
+    found = only(checks.check_collections(planned()))
     assert found.detail.startswith(f"{NAME}-000000")
 
 
-def test_a_group_tells_what_its_minimum_costs(account, patient):
+def test_a_group_tells_what_its_minimum_costs(account, planned):
     limits = {"minSearchCapacityInOCU": 1.0, "minIndexingCapacityInOCU": 1.0}
     group = {"name": f"{NAME}-abc123", "capacityLimits": limits}
     answer = {"collectionGroupSummaries": [group]}
     account.played.play("opensearchserverless", "ListCollectionGroups", answer)
-    found = only(leftovers.check_groups(patient()))
+    found = only(checks.check_groups(planned()))
     assert found.status is Status.PROBLEM
     assert "$0.48 an hour when idle" in found.detail
 
 
-def test_every_page_of_a_listing_is_read(account, patient):
+def test_every_page_of_a_listing_is_read(account, planned):
     def page(_path, body):
         if b"nextToken" in body:
             return summaries(f"{NAME}-abc123")
         return {**summaries("other"), "nextToken": "more"}
 
     account.played.play("opensearchserverless", "ListCollections", page)
-    assert only(leftovers.check_collections(patient())).status is Status.PROBLEM
+    assert only(checks.check_collections(planned())).status is Status.PROBLEM
 
 
-def test_a_vector_bucket_that_is_left_is_a_warning(account, patient):
+def test_a_vector_bucket_that_is_left_is_a_warning(account, planned):
     account.client("s3vectors").create_vector_bucket(vectorBucketName=f"{NAME}-data-vectors")
-    found = only(leftovers.check_vector_buckets(patient()))
+    found = only(checks.check_vector_buckets(planned()))
     assert found.status is Status.WARNING
     account.deploy(f"{NAME}-data")
-    assert only(leftovers.check_vector_buckets(patient())).status is Status.OK
+    assert only(checks.check_vector_buckets(planned())).status is Status.OK
 
 
-def test_a_call_that_is_refused_names_the_permission(account, patient):
+def test_a_call_that_is_refused_names_the_permission(account, planned):
     said = "User: arn:aws:iam::1:user/u is not authorized to perform: aoss:ListCollections on x"
     account.played.play(
         "opensearchserverless", "ListCollections", Fault("AccessDeniedException", said, 403)
     )
     with pytest.raises(CallFailed, match="missing permission aoss:ListCollections") as raised:
-        leftovers.check_collections(patient())
+        checks.check_collections(planned())
     assert raised.value.trouble is Trouble.DENIED

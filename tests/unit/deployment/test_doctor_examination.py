@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 
 from knowledge_rag.deployment.bounded import all_within
-from knowledge_rag.deployment.doctor.examination import ORDER, THERE, examine
+from knowledge_rag.deployment.doctor.examination import ORDER, THERE, as_text, examine, verdict
 from knowledge_rag.deployment.doctor.finding import Status
-from knowledge_rag.deployment.doctor.layout import as_text, verdict
 from tests.support.played_aws import DENIED, Fault, Raw
 
 
@@ -19,9 +18,9 @@ def by_check(diagnosis):
     return {finding.check: finding for finding in diagnosis.findings}
 
 
-def test_a_healthy_account_has_no_problem_and_every_check_was_made(patient):
+def test_a_healthy_account_has_no_problem_and_every_check_was_made(planned):
     steps = []
-    diagnosis = examine(patient(), lambda *step: steps.append(step))
+    diagnosis = examine(planned(), lambda *step: steps.append(step))
     assert not diagnosis.problems
     assert not diagnosis.blind
     assert [finding.check for finding in diagnosis.findings] == list(ORDER)
@@ -29,15 +28,15 @@ def test_a_healthy_account_has_no_problem_and_every_check_was_made(patient):
     assert verdict(diagnosis).startswith("Nothing found that would stop a deployment")
 
 
-def test_names_and_what_is_told_of_them_stand_apart(patient):
-    lines = as_text(examine(patient(), quiet)).plain.split("\n")
+def test_names_and_what_is_told_of_them_stand_apart(planned):
+    lines = as_text(examine(planned(), quiet)).plain.split("\n")
     for name in ORDER:
         assert any(f"{name}  " in line for line in lines), name
 
 
-def test_one_call_that_is_denied_leaves_the_others_alone(account, patient):
+def test_one_call_that_is_denied_leaves_the_others_alone(account, planned):
     account.played.play("lambda", "GetAccountSettings", DENIED)
-    found = by_check(examine(patient(), quiet))
+    found = by_check(examine(planned(), quiet))
     refused = found.pop("quota: Lambda concurrency")
     assert refused.status is Status.UNKNOWN
     assert refused.detail == "missing permission lambda:GetAccountSettings"
@@ -45,18 +44,18 @@ def test_one_call_that_is_denied_leaves_the_others_alone(account, patient):
     assert unknown == ["Agents Classic"]
 
 
-def test_an_answer_that_makes_no_sense_leaves_the_others_alone(account, patient):
+def test_an_answer_that_makes_no_sense_leaves_the_others_alone(account, planned):
     html = Raw(b"<html>sign in to the hotel's network</html>", "text/html")
     account.played.play("lambda", "GetAccountSettings", html)
-    found = by_check(examine(patient(), quiet))
+    found = by_check(examine(planned(), quiet))
     assert found["quota: Lambda concurrency"].status is Status.UNKNOWN
     assert found["CDK bootstrap"].status is Status.OK
 
 
-def test_without_credentials_nothing_in_the_account_is_asked(account, patient):
+def test_without_credentials_nothing_in_the_account_is_asked(account, planned):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         del account.environment[name]
-    diagnosis = examine(patient(), quiet)
+    diagnosis = examine(planned(), quiet)
     assert diagnosis.problems
     assert account.played.calls == []
     shown = as_text(diagnosis).plain
@@ -64,25 +63,25 @@ def test_without_credentials_nothing_in_the_account_is_asked(account, patient):
     assert shown.count("not checked") == 1
 
 
-def test_where_aws_can_not_be_reached_nothing_is_a_problem_and_nothing_known(account, patient):
+def test_where_aws_can_not_be_reached_nothing_is_a_problem_and_nothing_known(account, planned):
     for name in [each for each in account.environment if each.startswith("AWS_ENDPOINT_URL")]:
         account.environment[name] = "http://127.0.0.1:9"
-    diagnosis = examine(patient(), quiet)
+    diagnosis = examine(planned(), quiet)
     assert not diagnosis.problems
     assert diagnosis.blind
     assert verdict(diagnosis).startswith("Nothing could be checked")
 
 
-def test_what_aws_says_can_not_steer_the_terminal(account, patient):
+def test_what_aws_says_can_not_steer_the_terminal(account, planned):
     steering = Fault("ServiceException", "boom \x1b[2J", 500)
     account.played.play("lambda", "GetAccountSettings", steering)
-    assert "\x1b" not in as_text(examine(patient(), quiet)).plain
+    assert "\x1b" not in as_text(examine(planned(), quiet)).plain
 
 
 def test_what_never_ends_is_left_behind():
     for_ever = threading.Event()
     works = {"quick": lambda: 1, "stuck": for_ever.wait}
     found = dict(all_within(0.2, works))
-    assert found["quick"].value == 1
+    assert found["quick"].result() == 1
     assert found["stuck"] is None
     for_ever.set()

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 HANDBOOK = (ROOT / "docs/operations/doctor-and-smoke.md").read_text(encoding="utf-8")
 LISTED = set(re.findall(r"`([a-z0-9-]+:[A-Z][A-Za-z]+)`", HANDBOOK))
 CALL = re.compile(
-    r'(?:\.call|_pages)\(\s*(?:aws,\s*|patient\.aws,\s*)?"([a-z0-9-]+)",\s*"([a-z_]+)"'
+    r'(?:\.call|_pages)\(\s*(?:aws,\s*|planned\.aws,\s*)?"([a-z0-9-]+)",\s*"([a-z_]+)"'
 )
 
 
@@ -23,7 +23,7 @@ def calls():
     """Every operation that the package's sources call by name."""
     sources = sorted((ROOT / "knowledge_rag/deployment").rglob("*.py"))
     found = {call for path in sources for call in CALL.findall(path.read_text(encoding="utf-8"))}
-    from knowledge_rag.deployment.doctor.services import SERVICES
+    from knowledge_rag.deployment.doctor.checks import SERVICES
 
     return sorted(found | set(SERVICES.values()))
 

@@ -8,8 +8,7 @@ import pytest
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import RetrievalResult
-from knowledge_rag.deployment.smoke.corpus import CorpusBucket, Fit
-from knowledge_rag.deployment.smoke.promises import judge_citations
+from knowledge_rag.deployment.smoke.promises import CorpusBucket, Fit, judge_citations
 from knowledge_rag.deployment.smoke.report import Verdict
 from tests.support.played_aws import Fault
 

@@ -6,13 +6,15 @@ import pytest
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import RetrievalResult, Status
-from knowledge_rag.deployment.smoke import floor
-from knowledge_rag.deployment.smoke.answers import Answer
+from knowledge_rag.deployment.smoke.clients import Answer
 from knowledge_rag.deployment.smoke.promises import (
+    configured_floor,
+    judge_client,
+    judge_floor,
     judge_latency,
     judge_relevance,
-    judge_way,
     latency_figures,
+    measure_floor,
 )
 from knowledge_rag.deployment.smoke.questions import Question, Topic
 from knowledge_rag.deployment.smoke.report import Promise, Trial, Verdict
@@ -48,7 +50,7 @@ def failed(*, passing=False):
     ],
 )
 def test_a_way_is_as_good_as_its_worst_answer(answers, verdict):
-    assert judge_way("function", answers).verdict is verdict
+    assert judge_client("function", answers).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -80,14 +82,14 @@ def test_questions_that_name_no_document_promise_no_relevance():
 
 
 def judged(answers, configured, *, known=True):
-    return floor.judge(floor.measure(answers, configured, known=known), answers)
+    return judge_floor(measure_floor(answers, configured, known=known), answers)
 
 
 def test_without_a_floor_one_between_the_topics_is_proposed():
     answers = [found(0.6), found(0.7), found(0.2, topic=Topic.OFF), found(0.3, topic=Topic.OFF)]
-    measured = floor.measure(answers, None, known=True)
+    measured = measure_floor(answers, None, known=True)
     assert 0.3 < measured.proposed < 0.6
-    promise = floor.judge(measured, answers)
+    promise = judge_floor(measured, answers)
     assert promise.verdict is Verdict.NOTE
     assert "best scores 0.600 to 0.700" in promise.detail
     assert f"evidence_floor={measured.proposed:g}" in promise.action
@@ -95,7 +97,7 @@ def test_without_a_floor_one_between_the_topics_is_proposed():
 
 def test_a_store_without_scores_gets_no_proposal():
     answers = [found(None), found(None, topic=Topic.OFF)]
-    assert floor.measure(answers, None, known=True).proposed is None
+    assert measure_floor(answers, None, known=True).proposed is None
     assert judged(answers, None).verdict is Verdict.NOTE
 
 
@@ -132,7 +134,7 @@ def test_degraded_answers_say_nothing_about_the_floor():
 )
 def test_the_configured_floor_is_that_of_the_search_type(account, aws, configuration, found_floor):
     account.played.play("lambda", "GetFunctionConfiguration", configuration)
-    assert floor.configured_floor(aws(), "f") == found_floor
+    assert configured_floor(aws(), "f") == found_floor
 
 
 # the verdict on all

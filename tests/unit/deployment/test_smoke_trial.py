@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.deployment.smoke.ingestion import check_ingestion
+from knowledge_rag.deployment.smoke.promises import check_ingestion
 from knowledge_rag.deployment.smoke.questions import Question
 from knowledge_rag.deployment.smoke.report import Verdict
 from knowledge_rag.deployment.smoke.trial import try_deployment

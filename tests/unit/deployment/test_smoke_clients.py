@@ -6,10 +6,14 @@ import pytest
 
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.deployment.errors import CallFailed, Trouble
-from knowledge_rag.deployment.smoke.agent_way import AgentWay
-from knowledge_rag.deployment.smoke.answers import GIVE_UP_AFTER, WayBroken, ask_all
-from knowledge_rag.deployment.smoke.function_way import FunctionWay
-from knowledge_rag.deployment.smoke.gateway_way import GatewayWay
+from knowledge_rag.deployment.smoke.clients import (
+    GIVE_UP_AFTER,
+    AgentClient,
+    BadAnswer,
+    FunctionClient,
+    GatewayClient,
+    ask_all,
+)
 from knowledge_rag.deployment.smoke.questions import Question
 from tests.support.event_stream import chunk, failure, stream, tool_output
 from tests.support.mcp_gateway import TOKEN, McpGateway
@@ -26,8 +30,8 @@ NOTHING = {"status": "no_match", "results": []}
 DEGRADED = {"status": "degraded", "reason": "timeout", "results": []}
 
 
-def asked(way, *queries):
-    return ask_all(way, [Question(each, each) for each in queries or ("q",)], lambda: None)
+def asked(client, *queries):
+    return ask_all(client, [Question(each, each) for each in queries or ("q",)], lambda: None)
 
 
 # the function
@@ -39,7 +43,7 @@ def function(account, aws):
 
     def answers(answer):
         account.played.play("lambda", "Invoke", answer if callable(answer) else lambda *_: answer)
-        return FunctionWay(aws(), "arn:aws:lambda:us-east-1:123456789012:function:f:live")
+        return FunctionClient(aws(), "arn:aws:lambda:us-east-1:123456789012:function:f:live")
 
     return answers
 
@@ -121,7 +125,7 @@ def agent(account, aws):
     def says(*events):
         account.environment.update(account.played.endpoint("bedrock-agent-runtime"))
         account.played.play("bedrock-agent-runtime", "InvokeAgent", stream(*events))
-        return AgentWay(aws(), "AGENT00001", "ALIAS00001")
+        return AgentClient(aws(), "AGENT00001", "ALIAS00001")
 
     return says
 
@@ -189,7 +193,7 @@ def gateway():
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_gateway_is_initialised_once_and_then_asked(gateway, aws, streams):
     gateway.streams = streams
-    answers = asked(GatewayWay(aws(), gateway.url), "a", "b")
+    answers = asked(GatewayClient(aws(), gateway.url), "a", "b")
     assert [answer.status for answer in answers] == [Status.OK, Status.OK]
     assert gateway.methods == [
         "initialize", "notifications/initialized", "tools/list", "tools/call", "tools/call",
@@ -198,31 +202,31 @@ def test_a_gateway_is_initialised_once_and_then_asked(gateway, aws, streams):
 
 def test_a_signature_by_another_key_is_refused(gateway, aws, account):
     account.environment["AWS_SECRET_ACCESS_KEY"] = "another"
-    (answer,) = asked(GatewayWay(aws(), gateway.url))
+    (answer,) = asked(GatewayClient(aws(), gateway.url))
     assert "HTTP 403" in answer.failure
 
 
 def test_a_token_takes_the_signatures_place(gateway, aws):
     gateway.wants_token = True
-    (answer,) = asked(GatewayWay(aws(), gateway.url, TOKEN))
+    (answer,) = asked(GatewayClient(aws(), gateway.url, TOKEN))
     assert answer.status is Status.OK
-    (refused,) = asked(GatewayWay(aws(), gateway.url, "wrong"))
+    (refused,) = asked(GatewayClient(aws(), gateway.url, "wrong"))
     assert "does not accept the token" in refused.failure
 
 
 def test_a_gateway_without_the_tool_is_broken(gateway, aws):
     gateway.tools = ["other___search"]
-    (answer,) = asked(GatewayWay(aws(), gateway.url))
+    (answer,) = asked(GatewayClient(aws(), gateway.url))
     assert "no tool retrieve_knowledge, but other___search" in answer.failure
 
 
 def test_what_the_tool_refuses_is_told(gateway, aws):
     gateway.answer = lambda _: {"error": "query is blank"}
-    (answer,) = asked(GatewayWay(aws(), gateway.url))
+    (answer,) = asked(GatewayClient(aws(), gateway.url))
     assert "query is blank" in answer.failure
 
 
 @pytest.mark.parametrize("url", ["http://gateway.example/mcp", "ftp://127.1/mcp", "gateway"])
 def test_nothing_is_sent_without_encryption(aws, url):
-    with pytest.raises(WayBroken, match="not https"):
-        GatewayWay(aws(), url, TOKEN)
+    with pytest.raises(BadAnswer, match="not https"):
+        GatewayClient(aws(), url, TOKEN)

@@ -1,0 +1,566 @@
+"""The checks: what a deployment needs of the account and of this machine, and what may be in its way."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any, Final
+
+import boto3
+
+from knowledge_rag.deployment.doctor.finding import Finding, Status
+from knowledge_rag.deployment.errors import CallFailed, Trouble
+from knowledge_rag.deployment.stacks import DATA, SERVICE, find_stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from knowledge_rag.deployment.aws import Aws
+    from knowledge_rag.deployment.doctor.finding import PlannedDeployment
+    from knowledge_rag.deployment.stacks import StackState
+
+CREDENTIALS: Final = "credentials"
+REGION: Final = "region"
+
+_REPAIRS: Final = {
+    Trouble.NO_CREDENTIALS: (
+        "no credentials",
+        "Run `aws configure` or `aws sso login`, or name a profile by --profile or AWS_PROFILE.",
+    ),
+    Trouble.EXPIRED: (
+        "the credentials have expired",
+        "Get new ones, with `aws sso login` or as your organisation gives them.",
+    ),
+    Trouble.INVALID: (
+        "AWS does not know the credentials",
+        "Check the key, the secret and the token, and that the account has enabled the region.",
+    ),
+}
+
+
+def check_credentials(aws: Aws) -> Finding:
+    """Ask AWS who is calling, which takes no permission.
+
+    Raises:
+        CallFailed: for another reason than the credentials.
+    """
+    try:
+        caller = aws.call("sts", "get_caller_identity")
+    except CallFailed as error:
+        if error.trouble not in _REPAIRS:
+            raise
+        detail, action = _REPAIRS[error.trouble]
+        return Finding(CREDENTIALS, Status.PROBLEM, f"{detail} ({error.code})", action)
+    return Finding(CREDENTIALS, Status.OK, f"account {caller['Account']}, as {caller['Arn']}")
+
+
+def check_region(aws: Aws, *, reached: bool) -> Finding:
+    """Tell which region everything else is asked in.
+
+    Args:
+        aws: that is asked.
+        reached: whether AWS has answered there.
+    """
+    if not aws.region:
+        action = "Name one by --region or AWS_REGION, or run `aws configure`."
+        return Finding(REGION, Status.PROBLEM, "no region is set", action, asked=False)
+    if aws.knows_region:
+        return Finding(REGION, Status.OK, aws.region, asked=False)
+    return Finding(
+        REGION,
+        Status.WARNING if reached else Status.PROBLEM,
+        f"boto3 {boto3.__version__} knows no region {aws.region}",
+        "Check how it is written; if it is a new region, update boto3.",
+        asked=False,
+    )
+
+
+SERVICES: Final = {
+    "Bedrock knowledge bases": ("bedrock-agent", "list_knowledge_bases"),
+    "OpenSearch Serverless": ("opensearchserverless", "list_collections"),
+    "AgentCore Gateway": ("bedrock-agentcore-control", "list_gateways"),
+}
+
+_NEEDED_FOR: Final = {
+    "Bedrock knowledge bases": "nothing works without it",
+    "OpenSearch Serverless": "use vector_store=s3-vectors, which has no keyword search",
+    "AgentCore Gateway": "use entrypoint=none, or agent where the account has Agents Classic",
+}
+
+
+def service_check(name: str) -> Callable[[PlannedDeployment], tuple[Finding, ...]]:
+    """Make the check of one service."""
+    service, operation = SERVICES[name]
+
+    def check(planned: PlannedDeployment) -> tuple[Finding, ...]:
+        try:
+            planned.aws.call(service, operation, maxResults=1)
+        except CallFailed as error:
+            return (_unanswered(name, planned.aws.region, error),)
+        return (Finding(name, Status.OK, f"offered in {planned.aws.region}"),)
+
+    return check
+
+
+def _unanswered(name: str, region: str, error: CallFailed) -> Finding:
+    if error.trouble is Trouble.DENIED:
+        return Finding(name, Status.OK, f"answers in {region} ({error})")
+    if error.trouble is not Trouble.UNREACHABLE:
+        raise error
+    required = name == "Bedrock knowledge bases"
+    return Finding(
+        name,
+        Status.PROBLEM if required else Status.WARNING,
+        f"nothing answers in {region} ({error.code})",
+        f"If the network is fine, {region} does not offer it: choose another region"
+        f"{'' if required else f', or {_NEEDED_FOR[name]}'}.",
+        asked=False,
+    )
+
+
+EMBEDDING_MODEL: Final = "embedding model"
+AGENT_MODEL: Final = "agent model"
+
+DEFAULT_EMBEDDING_MODEL: Final = "amazon.titan-embed-text-v2:0"
+"""``embedding_model`` of both presets, see docs/settings.md."""
+
+DEFAULT_AGENT_MODEL: Final = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+"""``agent_model`` of both presets."""
+
+_NOT_THERE: Final = frozenset({"ResourceNotFoundException", "ValidationException"})
+_PROFILE: Final = re.compile(
+    r"(us|eu|jp|au|apac|global)\.|arn:[a-z-]+:bedrock:.*inference-profile/"
+)
+_OPTIONAL: Final = " Only an agent needs it (entrypoint=agent or both)."
+
+
+def check_embedding_model(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look the embedding model up."""
+    return (_model(planned.aws, EMBEDDING_MODEL, planned.embedding_model),)
+
+
+def check_agent_model(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look the agent's model or inference profile up; without a wish for an agent it is optional."""
+    model = planned.agent_model
+    if _PROFILE.match(model):
+        finding = _inference_profile(planned.aws, model)
+    else:
+        finding = _model(planned.aws, AGENT_MODEL, model)
+    if finding.status is Status.PROBLEM and not planned.agent_wanted:
+        finding = Finding(AGENT_MODEL, Status.WARNING, finding.detail, finding.action + _OPTIONAL)
+    return (finding,)
+
+
+def _model(aws: Aws, check: str, model: str) -> Finding:
+    try:
+        details = aws.call("bedrock", "get_foundation_model", modelIdentifier=model)
+    except CallFailed as error:
+        if error.code not in _NOT_THERE:
+            raise
+        return _absent(check, model, aws.region, "list-foundation-models")
+    lifecycle = details["modelDetails"].get("modelLifecycle", {}).get("status", "ACTIVE")
+    try:
+        access = aws.call("bedrock", "get_foundation_model_availability", modelId=model)
+    except CallFailed as error:
+        if error.trouble is not Trouble.DENIED:
+            raise
+        return Finding(
+            check,
+            Status.UNKNOWN,
+            f"{model} exists; whether the account may use it is not known: {error}",
+            "Grant that permission, or invoke the model once.",
+        )
+    return _access(check, model, access) or _lifecycle(check, model, lifecycle)
+
+
+def _access(check: str, model: str, access: Mapping[str, Any]) -> Finding | None:
+    """Judge what GetFoundationModelAvailability says; ``None`` where nothing is in the way.
+
+    An agreement that is missing is made on the first call of a caller who may subscribe in AWS
+    Marketplace; a knowledge base or an agent may not, so a person has to be the first.
+    """
+    hard = {
+        "regionAvailability": "is not available in this region",
+        "authorizationStatus": "is not authorised for this account or caller",
+    }
+    good = {"AVAILABLE", "AUTHORIZED"}
+    for key, what in hard.items():
+        if access.get(key, "AVAILABLE") not in good:
+            action = "Choose another model or region, or ask who manages the account's policies."
+            return Finding(check, Status.PROBLEM, f"{model} {what}", action)
+    agreement = access.get("agreementAvailability", {}).get("status", "AVAILABLE")
+    if agreement not in good or access.get("entitlementAvailability", "AVAILABLE") not in good:
+        return Finding(
+            check,
+            Status.WARNING,
+            f"{model} has not been subscribed to yet (agreement {agreement})",
+            "Invoke it once in the console's playground, as someone who may subscribe in Marketplace.",
+        )
+    return None
+
+
+def _lifecycle(check: str, model: str, lifecycle: str) -> Finding:
+    if lifecycle == "ACTIVE":
+        return Finding(check, Status.OK, f"{model} may be used")
+    return Finding(
+        check,
+        Status.WARNING,
+        f"{model} may be used, but is {lifecycle.lower()}: it has an end date",
+        "Choose a newer model before the first ingestion: another one needs a new index.",
+    )
+
+
+def _inference_profile(aws: Aws, profile: str) -> Finding:
+    try:
+        found = aws.call("bedrock", "get_inference_profile", inferenceProfileIdentifier=profile)
+    except CallFailed as error:
+        if error.code not in _NOT_THERE:
+            raise
+        return _absent(AGENT_MODEL, profile, aws.region, "list-inference-profiles")
+    regions = sorted({arn.split(":")[3] for each in found["models"] if (arn := each["modelArn"])})
+    status = found.get("status", "")
+    if status != "ACTIVE":
+        return Finding(
+            AGENT_MODEL, Status.PROBLEM, f"{profile} is {status}", "Choose another profile."
+        )
+    where = ", ".join(region for region in regions if region) or "any region"
+    return Finding(AGENT_MODEL, Status.OK, f"{profile} is active, and sends requests to {where}")
+
+
+def _absent(check: str, model: str, region: str, listing: str) -> Finding:
+    return Finding(
+        check,
+        Status.PROBLEM,
+        f"{region} has no {model}",
+        f"Choose one that `aws bedrock {listing} --region {region}` lists.",
+    )
+
+
+AGENTS_CLASSIC: Final = "Agents Classic"
+
+
+def check_agents_classic(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look for an agent."""
+    found = planned.aws.call("bedrock-agent", "list_agents", maxResults=100)["agentSummaries"]
+    if found:
+        count = f"{len(found)} agent{'s' if len(found) > 1 else ''}"
+        detail = f"the account has {count} in {planned.aws.region}, so it may make more"
+        return (Finding(AGENTS_CLASSIC, Status.OK, detail),)
+    return (
+        Finding(
+            AGENTS_CLASSIC,
+            Status.UNKNOWN,
+            f"no agent in {planned.aws.region}; the service is closed to new customers since July"
+            " 2026, and no API says who is one",
+            "Keep entrypoint=gateway; if you need an agent, try `aws bedrock-agent create-agent"
+            " --agent-name probe`, which a closed account is refused, and delete it again.",
+        ),
+    )
+
+
+RETRIEVE_QUOTA: Final = "quota: Retrieve"
+CONCURRENCY_QUOTA: Final = "quota: Lambda concurrency"
+CAPACITY_QUOTA: Final = "quota: OpenSearch capacity"
+
+_RETRIEVE_CODE: Final = "L-F0D0E0B9"
+_RETRIEVE_NAME: Final = "Retrieve requests per second"
+_CONCURRENCY_CODE: Final = "L-B99A9384"
+
+ENOUGH_RETRIEVES: Final = 20
+"""Requests a second: six people or agents with three queries each, within one second."""
+
+RESERVED: Final = 20
+"""``reserved_concurrency`` of the prod preset."""
+
+KEPT_UNRESERVED: Final = 100
+"""Lambda lets nobody reserve what would leave the account less than this."""
+
+ENOUGH_OCU: Final = 2
+"""``max_ocu`` of the dev preset, of indexing and of searching, each."""
+
+
+def check_retrieve(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look up how many queries a second the account may make."""
+    try:
+        answer = planned.aws.call(
+            "service-quotas", "get_service_quota", ServiceCode="bedrock", QuotaCode=_RETRIEVE_CODE
+        )
+    except CallFailed as error:
+        if error.code != "NoSuchResourceException":
+            raise
+        return (_untold("the service tells none"),)
+    quota = answer["Quota"]
+    if _RETRIEVE_NAME not in quota.get("QuotaName", ""):  # another quota's code by now
+        return (_untold(f"{_RETRIEVE_CODE} is {quota.get('QuotaName')!r} by now"),)
+    rate = quota["Value"]
+    action = f"Ask for more by quota code {_RETRIEVE_CODE} before many agents query at once."
+    few = rate < ENOUGH_RETRIEVES
+    status = Status.WARNING if few else Status.OK
+    return (Finding(RETRIEVE_QUOTA, status, f"{rate:g} requests a second", action if few else ""),)
+
+
+def _untold(why: str) -> Finding:
+    action = "Look it up in the Service Quotas console, under Amazon Bedrock."
+    return Finding(RETRIEVE_QUOTA, Status.UNKNOWN, f"not told: {why}", action)
+
+
+def check_concurrency(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look up how many invocations at a time the account has, and could reserve."""
+    limit = planned.aws.call("lambda", "get_account_settings")["AccountLimit"]
+    total, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
+    spare = max(0, free - KEPT_UNRESERVED)
+    detail = f"{total} invocations at a time, {spare} of them could be reserved"
+    if spare >= RESERVED:
+        return (Finding(CONCURRENCY_QUOTA, Status.OK, detail),)
+    action = (
+        f"Deploy with reserved_concurrency=0, or ask for more by quota code {_CONCURRENCY_CODE}:"
+        f" the prod preset reserves {RESERVED}, and its deployment would fail."
+    )
+    return (Finding(CONCURRENCY_QUOTA, Status.WARNING, detail, action),)
+
+
+def check_capacity(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look up the account's own bounds on OpenSearch Serverless."""
+    answer = planned.aws.call("opensearchserverless", "get_account_settings")
+    limits = answer["accountSettingsDetail"].get("capacityLimits", {})
+    indexing = limits.get("maxIndexingCapacityInOCU")
+    searching = limits.get("maxSearchCapacityInOCU")
+    if indexing is None or searching is None:
+        detail = "the account sets no bound of its own"
+        return (Finding(CAPACITY_QUOTA, Status.OK, detail),)
+    detail = f"at most {indexing} OCU for indexing and {searching} for searching"
+    if min(indexing, searching) >= ENOUGH_OCU:
+        return (Finding(CAPACITY_QUOTA, Status.OK, detail),)
+    action = "Raise it: `aws opensearchserverless update-account-settings`."
+    return (Finding(CAPACITY_QUOTA, Status.WARNING, detail, action),)
+
+
+BOOTSTRAP: Final = "CDK bootstrap"
+NODE: Final = "Node.js"
+CDK_CLI: Final = "CDK command line"
+
+PINNED_CLI: Final = "aws-cdk@2.1148.1"
+"""The command line that reads what this project's CDK library writes."""
+
+_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
+_OLDEST_BOOTSTRAP: Final = 6
+"""``requiresBootstrapStackVersion`` of what CDK synthesizes here."""
+_OLDEST_NODE: Final = 20
+_VERSION_SECONDS: Final = 8
+
+
+def check_bootstrap(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look for the bootstrap stack's version."""
+    region = planned.aws.region
+    command = f"`npx {PINNED_CLI} bootstrap aws://ACCOUNT/{region}`"
+    try:
+        answer = planned.aws.call("ssm", "get_parameter", Name=_PARAMETER)
+    except CallFailed as error:
+        if error.code != "ParameterNotFound":
+            raise
+        detail = f"{region} is not bootstrapped"
+        return (Finding(BOOTSTRAP, Status.PROBLEM, detail, f"Run {command} once."),)
+    version = answer["Parameter"]["Value"]
+    if version.isdigit() and int(version) >= _OLDEST_BOOTSTRAP:
+        return (Finding(BOOTSTRAP, Status.OK, f"version {version} in {region}"),)
+    detail = f"version {version} in {region}, at least {_OLDEST_BOOTSTRAP} is needed"
+    return (Finding(BOOTSTRAP, Status.PROBLEM, detail, f"Run {command} again."),)
+
+
+def check_node(_: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look for Node.js on this machine."""
+    version = _installed_version("node")
+    action = f"Install Node.js {_OLDEST_NODE} or newer."
+    if version is None:
+        found = shutil.which("node")
+        detail = f"{found} does not tell its version" if found else "not found on the path"
+        return (_on_this_machine(NODE, Status.PROBLEM, detail, action),)
+    old = int(version.split(".")[0]) < _OLDEST_NODE
+    return (
+        _on_this_machine(
+            NODE, Status.PROBLEM if old else Status.OK, version, action if old else ""
+        ),
+    )
+
+
+def check_cli(_: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look for the CDK command line on this machine.
+
+    An installed one comes first in what people type, so its version counts; otherwise ``npx`` fetches
+    the pinned one when it is first used, which is not tried here.
+    """
+    use = f"`npx {PINNED_CLI}`"
+    if installed := _installed_version("cdk"):
+        if installed.split(".")[0] == "2":
+            return (_on_this_machine(CDK_CLI, Status.OK, f"cdk {installed}"),)
+        detail = f"cdk {installed} may not read what this project's library writes"
+        return (_on_this_machine(CDK_CLI, Status.WARNING, detail, f"Deploy with {use}."),)
+    if shutil.which("npx"):
+        return (_on_this_machine(CDK_CLI, Status.OK, f"{use}, fetched when first used"),)
+    return (
+        _on_this_machine(
+            CDK_CLI, Status.PROBLEM, "neither cdk nor npx is on the path", "Install Node.js."
+        ),
+    )
+
+
+def _on_this_machine(check: str, status: Status, detail: str, action: str = "") -> Finding:
+    return Finding(check, status, detail, action, asked=False)
+
+
+def _installed_version(program: str) -> str | None:
+    path = shutil.which(program)
+    if path is None:
+        return None
+    try:
+        ran = subprocess.run(  # noqa: S603 - a program of the user's own path, no shell
+            [path, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=_VERSION_SECONDS,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"\d+\.\d+(\.\d+)?", ran.stdout)
+    return found[0] if found else None
+
+
+STACKS: Final = "stacks"
+_NEVER_MADE: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
+"""States of a stack that was never whole; CloudFormation updates none of them."""
+
+
+def check_stacks(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look at both stacks."""
+    names = [f"{planned.name}-{part}" for part in (DATA, SERVICE)]
+    found = [find_stack(planned.aws, name) for name in names]
+    stacks = [stack for stack in found if stack]
+    if not stacks:
+        return (Finding(STACKS, Status.OK, f"{planned.name} is not deployed yet"),)
+    missing = [name for name, stack in zip(names, found, strict=True) if stack is None]
+    return (*(_stack(stack) for stack in stacks), *(_missing_stack(name) for name in missing))
+
+
+def _missing_stack(name: str) -> Finding:
+    return Finding(STACKS, Status.WARNING, f"{name} is missing", "Deploy both with --all.")
+
+
+def _stack(stack: StackState) -> Finding:
+    detail = f"{stack.name} is {stack.status}"
+    if stack.usable:
+        return Finding(STACKS, Status.OK, detail)
+    if stack.changing:
+        return Finding(STACKS, Status.WARNING, detail, "Wait until it has ended.")
+    if stack.status in _NEVER_MADE:
+        action = f"Delete it: `aws cloudformation delete-stack --stack-name {stack.name}`."
+    else:
+        action = "Look at its events in CloudFormation, and put right what they name."
+    reason = f" ({stack.reason})" if stack.reason else ""
+    return Finding(STACKS, Status.PROBLEM, detail + reason, action)
+
+
+COLLECTIONS: Final = "leftover collections"
+GROUPS: Final = "leftover collection groups"
+VECTOR_BUCKETS: Final = "leftover vector buckets"
+KNOWLEDGE_BASES: Final = "leftover knowledge bases"
+
+OCU_HOUR_DOLLARS: Final = 0.24
+PRICE_DATE: Final = "2026-11-21"
+PRICE_REGION: Final = "us-east-1"
+
+_MAX_PAGES: Final = 20
+
+
+def check_collections(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look for collections that no stack owns."""
+    names = _named(planned, _pages(planned.aws, "opensearchserverless", "list_collections"))
+    stack = find_stack(planned.aws, f"{planned.name}-{DATA}")
+    own = stack.outputs.get("CollectionName", "") if stack else ""
+    if stack and not own:  # a stack on its way, or of another store: all may be its own
+        return (Finding(COLLECTIONS, Status.OK, "none that the data stack does not own"),)
+    left = [name for name in names if name != own]
+    price = (
+        f"; one outside a group is billed for at least 1 OCU, ${OCU_HOUR_DOLLARS:.2f} an hour"
+        f" ({PRICE_REGION}, {PRICE_DATE})"
+    )
+    return (
+        _left_over(COLLECTIONS, left, price, "aws opensearchserverless delete-collection --id"),
+    )
+
+
+def check_groups(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look for collection groups that no stack owns, and what their minimum costs."""
+    groups = list(_pages(planned.aws, "opensearchserverless", "list_collection_groups"))
+    names = _named(planned, groups)
+    if names and find_stack(planned.aws, f"{planned.name}-{DATA}"):
+        return (Finding(GROUPS, Status.OK, "none that the data stack does not own"),)
+    floor = sum(_minimum(each) for each in groups if each.get("name") in names)
+    price = f"; ${floor * OCU_HOUR_DOLLARS:.2f} an hour when idle ({PRICE_REGION}, {PRICE_DATE})"
+    command = "aws opensearchserverless delete-collection-group --id"
+    return (_left_over(GROUPS, names, price, command),)
+
+
+def check_vector_buckets(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look for vector buckets that no stack owns; they cost their storage only."""
+    buckets = _pages(planned.aws, "s3vectors", "list_vector_buckets", prefix=f"{planned.name}-")
+    names = [each["vectorBucketName"] for each in buckets]
+    if names and find_stack(planned.aws, f"{planned.name}-{DATA}"):
+        return (Finding(VECTOR_BUCKETS, Status.OK, "none that the data stack does not own"),)
+    command = "aws s3vectors delete-vector-bucket --vector-bucket-name"
+    found = _left_over(VECTOR_BUCKETS, names, "; they cost what they store", command)
+    if found.status is Status.PROBLEM:  # they have names of their own: nothing collides
+        return (Finding(found.check, Status.WARNING, found.detail, found.action),)
+    return (found,)
+
+
+def check_knowledge_bases(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Look for knowledge bases that no stack owns."""
+    names = _named(planned, _pages(planned.aws, "bedrock-agent", "list_knowledge_bases"))
+    if names and find_stack(planned.aws, f"{planned.name}-{DATA}"):
+        return (Finding(KNOWLEDGE_BASES, Status.OK, "none that the data stack does not own"),)
+    price = "; they cost nothing themselves, but their vectors may"
+    command = "aws bedrock-agent delete-knowledge-base --knowledge-base-id"
+    return (_left_over(KNOWLEDGE_BASES, names, price, command),)
+
+
+def _left_over(check: str, names: list[str], price: str, command: str) -> Finding:
+    if not names:
+        return Finding(check, Status.OK, "none")
+    detail = f"{', '.join(names)}: no stack owns {'it' if len(names) == 1 else 'them'}{price}"
+    action = f"Delete what nobody uses (`{command} ...`): a new deployment may want the name."
+    return Finding(check, Status.PROBLEM, detail, action)
+
+
+def _minimum(group: dict[str, Any]) -> float:
+    limits = group.get("capacityLimits", {})
+    searching = limits.get("minSearchCapacityInOCU", 0)
+    return float(searching) + float(limits.get("minIndexingCapacityInOCU", 0))
+
+
+def _named(planned: PlannedDeployment, items: Any) -> list[str]:  # noqa: ANN401 - an iterable of what boto3 gives
+    """Keep the deployment's own: its name, and the hash that its stack appends."""
+    own: Callable[[str], object] = re.compile(
+        rf"{re.escape(planned.name)}-[0-9a-f]{{6,8}}"
+    ).fullmatch
+    return sorted(each["name"] for each in items if own(each["name"]))
+
+
+def _pages(
+    aws: Aws,
+    service: str,
+    operation: str,
+    **parameters: Any,  # noqa: ANN401 - whatever the operation takes
+) -> Iterator[dict[str, Any]]:
+    """Give the items of a listing, page after page."""
+    token: dict[str, Any] = {}
+    for _ in range(_MAX_PAGES):
+        answer = aws.call(service, operation, **parameters, **token)
+        for value in answer.values():
+            if isinstance(value, list):
+                yield from value
+        if not answer.get("nextToken"):
+            return
+        token = {"nextToken": answer["nextToken"]}
