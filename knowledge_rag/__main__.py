@@ -8,7 +8,15 @@ from knowledge_rag.core.extras import how_to_install
 
 
 def main() -> None:
-    """Run the command line, or say in one line which extra it needs."""
+    """Run the command line; Ctrl-C ends it in one line, also while it loads."""
+    try:
+        _run()
+    except KeyboardInterrupt:
+        sys.stderr.write("error: interrupted\n")
+        sys.exit(130)
+
+
+def _run() -> None:
     try:
         from knowledge_rag.cli.app import main as run  # noqa: PLC0415 - it may not be importable
     except ModuleNotFoundError as error:

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from tests.support.cli import (
+    PROJECT,
     SECONDS,
     assert_one_line,
     assert_verbatim,
@@ -257,3 +258,24 @@ def test_a_full_disk_leaves_the_knowledge_base_as_it_was(cli, grown_a_little, tm
         before = content(kb)
         ran = cli("ingest", grown_a_little / "docs", "--kb", kb)
         assert_full_disk_changes_nothing(ran, kb, before)
+
+
+INTERRUPTED_MODULE = """
+import os, signal, time
+os.kill(os.getpid(), signal.SIGINT)
+try:
+    time.sleep(0.1)
+except KeyboardInterrupt:
+    raise ImportError("initialization failed") from None
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "onnxruntime"])
+def test_an_ingest_that_is_interrupted_while_it_loads_says_so_in_one_line(cli, tmp_path, module):
+    files = {f"fake/{module}.py": INTERRUPTED_MODULE.replace("ImportError(", "KeyboardInterrupt(")}
+    if module == "onnxruntime":  # it makes an error of its own of an interrupt
+        files = {f"fake/{module}.py": INTERRUPTED_MODULE}
+    write_files(tmp_path, files | {"docs/a.md": "# A\n"})
+    path = f"{tmp_path / 'fake'}{os.pathsep}{PROJECT}"
+    ran = cli("ingest", tmp_path / "docs", "--kb", tmp_path / "own.kb", PYTHONPATH=path)
+    assert (ran.code, ran.out, ran.err) == (130, "", "error: interrupted\n")
