@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
         " .venv, or install requirements/proof.txt into the environment that is active"
     )
 
-from infra.bundles.errors import BundlingError
+from infra.bundle_target import BundlingError
 from infra.data_stack import DataStack
 from infra.service_stack import ServiceStack
 from infra.settings import SettingsError, load_settings

@@ -1,38 +1,41 @@
-"""Bundles: what goes into a Lambda's zip, built without Docker and the same everywhere.
+"""Bundles: the contents of a Lambda's zip, built without Docker and the same everywhere.
 
 A bundle is the import closure of one handler, the wheels that a file in ``requirements`` pins, and
-their byte code. What reads web pages and PDFs ships with the function that reads them, and no other.
-``python -m infra.bundling MODULE FOLDER`` builds one and tells its path, its hash and its size.
+their byte code. The readers of web pages and PDFs ship with ``chunk_documents`` alone.
+``python -m infra.bundling MODULE FOLDER`` builds a bundle and prints its path, hash and size.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import io
+import os
 import shutil
 import sys
+import tempfile
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from infra.bundles.byte_code import compile_folder
-from infra.bundles.cache import built_once
-from infra.bundles.closure import import_closure
-from infra.bundles.contents import (
-    check_libraries,
-    content_hash,
-    digest,
-    files_of,
-    set_modes,
-    zipped_size,
+import grimp
+
+from infra.bundle_target import (
+    PYTHON_RUNTIME,
+    ROOT,
+    BundlingError,
+    compile_folder,
+    lambda_target,
+    native_target,
 )
-from infra.bundles.errors import BundlingError
-from infra.bundles.target import PYTHON_RUNTIME, ROOT, lambda_target, native_target
-from infra.bundles.wheels import install
+from infra.wheels import check_libraries, install
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from infra.bundles.target import Target
+    from infra.bundle_target import Target
+
 
 LOCK: Final = ROOT / "requirements" / "lambda.txt"
 """What every function needs."""
@@ -40,13 +43,24 @@ LOCKS: Final = {
     "lambdas.chunk_documents.handler": ROOT / "requirements" / "lambda-documents.txt",
 }
 """Of the functions that need more: that, and what every function needs."""
+PACKAGES: Final = ("knowledge_rag", "lambdas")
+"""What may ship."""
 BUNDLES: Final = ROOT / ".cache" / "lambda"
 """Where synth keeps its bundles; git does not see it and ``make clean`` removes it."""
+
+_RECIPE: Final = ("bundling.py", "bundle_target.py", "wheels.py")
 
 NO_BYTE_CODE: Final = (
     f"no Python {PYTHON_RUNTIME} here to compile with: the bundle has sources only, and a cold start"
     f" compiles them (1.3 to 1.5 times as long); put python{PYTHON_RUNTIME} on PATH"
 )
+
+KEPT: Final = 6
+"""Folders of one name that stay, some 9 MB each: the last states of the code, for both targets."""
+
+_KEY_CHARACTERS: Final = 16
+_FILE_MODE: Final = 0o644
+_FOLDER_MODE: Final = 0o755
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +123,9 @@ def _finish(folder: Path, where: Target) -> None:
 
 
 def _wheels_key(lock: Path, where: Target) -> str:
-    """Hash what the wheels' files follow from: the lock, the target, and how they are made."""
-    recipe = Path(__file__).with_name("bundles")
-    parts = [path.read_bytes() for path in sorted(recipe.glob("*.py"))]
-    return digest([where.key.encode(), lock.read_bytes(), Path(__file__).read_bytes(), *parts])
+    """Hash the inputs of the wheels' files: the lock, the target, and the code that makes them."""
+    recipe = (Path(__file__).with_name(name) for name in _RECIPE)
+    return digest([where.key.encode(), lock.read_bytes(), *(path.read_bytes() for path in recipe)])
 
 
 def _parts(sources: Sequence[Path]) -> list[bytes]:
@@ -122,8 +135,129 @@ def _parts(sources: Sequence[Path]) -> list[bytes]:
     return parts
 
 
+def built_once(parent: Path, name: str, key: str, build: Callable[[Path], None]) -> Path:
+    """Return the folder of a name and a key; build it if it is not there.
+
+    It appears whole or not at all; of several processes that build it at a time one wins.
+
+    Args:
+        parent: of all such folders.
+        name: that people recognise it by.
+        key: hash of everything that its content follows from.
+        build: fills an empty folder.
+    """
+    folder = parent / f"{name}-{key[:_KEY_CHARACTERS]}"
+    if not folder.is_dir():
+        parent.mkdir(parents=True, exist_ok=True)
+        (parent / ".gitignore").write_text("*\n")  # nothing here is a source, for git or a linter
+        _build(folder, build)
+        _forget_oldest(parent, name)
+    os.utime(folder)
+    return folder
+
+
+def _build(folder: Path, build: Callable[[Path], None]) -> None:
+    work = Path(tempfile.mkdtemp(prefix=".", dir=folder.parent))
+    try:
+        build(work)
+        work.rename(folder)
+    except OSError:
+        if not folder.is_dir():  # else another process was faster, and what it built is the same
+            raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _forget_oldest(parent: Path, name: str) -> None:
+    pattern = f"{name}-" + "[0-9a-f]" * _KEY_CHARACTERS
+    newest_first = sorted(parent.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
+    for folder in newest_first[KEPT:]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def import_closure(module: str, root: Path) -> tuple[Path, ...]:
+    """List the sources that importing a module takes, imports within functions included.
+
+    What is imported for annotations only (``if TYPE_CHECKING``) is not needed at run time. An import
+    by a computed name can't be seen; the twin that the tests run would miss the module.
+
+    Args:
+        module: dotted name of a handler's module.
+        root: folder that the packages stand in.
+
+    Returns:
+        Paths relative to ``root``, sorted.
+
+    Raises:
+        BundlingError: there is no such module.
+    """
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None, exclude_type_checking_imports=True)
+    if module not in graph.modules:
+        raise BundlingError(f"no module {module} in {' or '.join(PACKAGES)}")
+    needed = {module, *graph.find_upstream_modules(module)}
+    needed |= {parent for name in needed for parent in _parents(name)}
+    return tuple(sorted(_source(name, root) for name in needed))
+
+
+def _parents(name: str) -> Iterator[str]:
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def _source(name: str, root: Path) -> Path:
+    path = Path(*name.split("."))
+    for source in (path.with_suffix(".py"), path / "__init__.py"):
+        if (root / source).is_file():
+            return source
+    raise BundlingError(f"no source of {name} under {root}: run this from the project's checkout")
+
+
+def files_of(folder: Path) -> list[Path]:
+    """List every file below a folder, relative to it, in the order of their names."""
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(found, key=Path.as_posix)
+
+
+def digest(parts: Iterable[bytes]) -> str:
+    """Hash parts of any length: two lists that differ anywhere have different digests."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(hashlib.sha256(part).digest())
+    return total.hexdigest()
+
+
+def content_hash(folder: Path) -> str:
+    """Hash names, modes and bytes of a folder's files: the same on every machine.
+
+    Byte code counts by its name alone. It follows from the source beside it, but interpreters of one
+    version need not write it alike to the byte.
+    """
+    parts: list[bytes] = []
+    for path in files_of(folder):
+        whole = folder / path
+        parts += [path.as_posix().encode(), f"{whole.stat().st_mode & 0o777:o}".encode()]
+        parts.append(b"" if path.suffix == ".pyc" else whole.read_bytes())
+    return digest(parts)
+
+
+def set_modes(folder: Path) -> None:
+    """Make everything readable by Lambda's user and the same whatever this machine's umask."""
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(_FOLDER_MODE if path.is_dir() else _FILE_MODE)
+
+
+def zipped_size(folder: Path) -> int:
+    """Size of a folder as a zip, bytes, compressed as CDK does it (deflate, level 9)."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in files_of(folder):
+            archive.write(folder / path, path.as_posix())
+    return buffer.tell()
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Build a bundle and tell what came of it."""
+    """Build a bundle and print its path, hash and size."""
     parser = argparse.ArgumentParser(prog="python -m infra.bundling", description=__doc__)
     parser.add_argument("module", help="of the handler, e.g. lambdas.retrieve_knowledge.handler")
     parser.add_argument("folder", type=Path, help="that bundles are kept in")

@@ -42,13 +42,14 @@ class ChunkDocuments(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.name = f"{settings.name}-chunk-documents"
+        order = settings.retrieval.date_order
         self.packed = PythonFunction(
             self,
             "Chunk",
             name=self.name,
             module="lambdas.chunk_documents.handler",
             description="Cuts documents of an ingestion job into chunks of exact lines.",
-            environment=_environment(settings),
+            environment={"DATE_ORDER": order.value} if order else {},
             timeout=CHUNK_TIMEOUT,
             memory_mb=CHUNK_MEMORY_MB,
             settings=settings,
@@ -81,8 +82,3 @@ class ChunkDocuments(Construct):
         self.packed.alias.node.add_dependency(policy)
         explain_objects(policy, buckets.corpus, "It reads whichever document Bedrock names.")
         explain_objects(policy, buckets.intermediate, "Bedrock names the batches of a job itself.")
-
-
-def _environment(settings: Settings) -> dict[str, str]:
-    order = settings.sources.date_order
-    return {"DATE_ORDER": order.value} if order else {}

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from infra.setting_types import Problems
+    from infra.setting_values import Problems
 
 EMBEDDING_DIMENSIONS: Final[dict[str, tuple[int, ...]]] = {
     "amazon.titan-embed-text-v1": (1536,),

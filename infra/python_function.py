@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 RUNTIME: Final = lambda_.Runtime.PYTHON_3_13
-"""What bundles are built for, see ``infra.bundles.target.PYTHON_RUNTIME``."""
+"""What bundles are built for, see ``infra.bundle_target.PYTHON_RUNTIME``."""
 
 ALIAS: Final = "live"
 """What callers invoke: SnapStart restores published versions only, and a version never changes."""

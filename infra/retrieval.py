@@ -10,14 +10,13 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.python_function import PythonFunction
-from infra.settings_sources import SourcePolicy
+from infra.settings import SourcePolicy
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
 
     from infra.guardrail import Guardrail
     from infra.settings import RetrievalSettings, Settings
-    from infra.settings_sources import SourceSettings
 
 MODULE: Final = "lambdas.retrieve_knowledge.handler"
 
@@ -79,8 +78,7 @@ class Retrieval(Construct):
             name=self.name,
             module=MODULE,
             description="Answers a question with cited lines of runbooks and postmortems.",
-            environment=_environment(settings.retrieval, knowledge_base_id, guardrail)
-            | _priority(settings.sources),
+            environment=_environment(settings.retrieval, knowledge_base_id, guardrail),
             timeout=TIMEOUT,
             memory_mb=MEMORY_MB,
             settings=settings,
@@ -112,14 +110,11 @@ def _environment(
     if guardrail is not None:
         environment["GUARDRAIL_ID"] = guardrail.guardrail_id
         environment["GUARDRAIL_VERSION"] = guardrail.version
+    if retrieval.source_policy is not SourcePolicy.OFF:
+        environment["SOURCE_POLICY"] = retrieval.source_policy.value
+        if retrieval.secondary_scope:
+            environment["SECONDARY_SCOPE"] = retrieval.secondary_scope
     return environment
-
-
-def _priority(sources: SourceSettings) -> dict[str, str]:
-    if sources.policy is SourcePolicy.OFF:
-        return {}
-    scope = {"SECONDARY_SCOPE": sources.secondary_scope} if sources.secondary_scope else {}
-    return {"SOURCE_POLICY": sources.policy.value} | scope
 
 
 def _knowledge_base_arn(scope: Construct, knowledge_base_id: str) -> str:

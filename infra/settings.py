@@ -1,23 +1,24 @@
-"""The deployment's settings: context of ``cdk.json`` and ``-c``, read once and checked as a whole.
+"""The deployment's settings, read once from CDK's context and checked as a whole.
 
-``cdk.json`` holds them as an object under ``knowledge-rag``; one value is overridden on the command
-line by ``-c knowledge-rag:entrypoint=both``. A preset gives every value that is not set. Whatever is
-wrong is told at once: each setting by its name, with what it may be.
+``cdk.json`` has them as an object under ``knowledge-rag``; ``-c knowledge-rag:entrypoint=both``
+overrides one value. A preset supplies the values that are not set. All errors are reported together.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from infra.models import check_embedding, destination_regions
-from infra.setting_types import (
+from infra.setting_values import (
     MISSING,
     Problems,
     choice,
     email,
     locator,
+    metadata_filter,
     name,
     names,
     number,
@@ -25,20 +26,22 @@ from infra.setting_types import (
     text,
     whole,
 )
-from infra.settings_context import given_values
-from infra.settings_sources import SOURCE_SETTINGS, check_sources, source_settings
 from knowledge_rag.core.alarms import Thresholds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from infra.settings_sources import SourceSettings
+CONTEXT_KEY: Final = "knowledge-rag"
 
 _LOG_RETENTION_DAYS: Final = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1827)
-"""What CloudWatch Logs accepts, up to five years."""
+"""Accepted by CloudWatch Logs, up to five years."""
 
 _OCU: Final = (1, 2, 4, 8, 16, 32, 48, 64, 80, 96)
 """Capacities that OpenSearch Serverless documents for the limits of a collection group."""
+
+
+class SettingsError(ValueError):
+    """One or more settings are wrong; the message has a line for each."""
 
 
 class Preset(StrEnum):
@@ -49,14 +52,14 @@ class Preset(StrEnum):
 
 
 class VectorStore(StrEnum):
-    """Where the vectors live."""
+    """Where the vectors are stored."""
 
     OPENSEARCH = "opensearch"
     S3_VECTORS = "s3-vectors"
 
 
 class Generation(StrEnum):
-    """Generation of OpenSearch Serverless: the next one scales to its minimum capacity when idle."""
+    """Generation of OpenSearch Serverless; NextGen scales to its minimum capacity when idle."""
 
     CLASSIC = "classic"
     NEXTGEN = "nextgen"
@@ -70,7 +73,7 @@ class Network(StrEnum):
 
 
 class Entrypoint(StrEnum):
-    """What stands in front of the retrieval function."""
+    """The callers' way to the retrieval function."""
 
     AGENT = "agent"
     GATEWAY = "gateway"
@@ -85,83 +88,119 @@ class SearchType(StrEnum):
     SEMANTIC = "SEMANTIC"
 
 
+class SourcePolicy(StrEnum):
+    """Which sources come first."""
+
+    OFF = "off"
+    WEBSITE_FIRST = "website-first"
+
+
+class DateOrder(StrEnum):
+    """Order of day and month in a date of digits and slashes."""
+
+    UNSET = ""
+    MDY = "mdy"
+    DMY = "dmy"
+
+
 class GatewayAuthorizer(StrEnum):
-    """How callers of the gateway prove who they are."""
+    """How callers of the gateway authenticate."""
 
     IAM = "iam"
     JWT = "jwt"
 
 
 class Removal(StrEnum):
-    """What becomes of data when its stack is deleted."""
+    """What happens to data when its stack is deleted."""
 
     RETAIN = "retain"
     DESTROY = "destroy"
 
 
+class Setting(NamedTuple):
+    """The values that a setting may have, and its value in each preset."""
+
+    parse: Callable[[Any], Any]
+    dev: Any
+    prod: Any
+
+
+def _setting(parse: Callable[[Any], Any], dev: object, *prod: object, key: str = "") -> Any:  # noqa: ANN401 - a field of any type
+    """Declare a setting; the value in prod is that of dev unless given, the key the field's name."""
+    return field(metadata={"key": key, "setting": Setting(parse, dev, *(prod or (dev,)))})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """The vector store and what it holds.
+    """The vector store.
 
     Args:
         kind: of store.
         generation: of OpenSearch Serverless.
         standby: whether a second zone holds replicas.
-        min_search_ocu: capacity that search keeps when idle, OCU; 0 means that the first query after
-            ten idle minutes waits 10 to 30 s, so it degrades. NextGen only.
+        min_search_ocu: capacity that search keeps when idle, OCU; with 0, the first query after ten
+            idle minutes waits 10 to 30 s, so it degrades. NextGen only.
         max_ocu: bound on indexing and on searching capacity each, OCU.
         network: who reaches it.
         embedding_model: id of the foundation model that embeds chunks and queries.
         embedding_dimension: components of its vectors.
     """
 
-    kind: VectorStore
-    generation: Generation
-    standby: bool
-    min_search_ocu: int
-    max_ocu: int
-    network: Network
-    embedding_model: str
-    embedding_dimension: int
+    kind: VectorStore = _setting(choice(VectorStore), VectorStore.OPENSEARCH, key="vector_store")
+    generation: Generation = _setting(choice(Generation), Generation.NEXTGEN)
+    standby: bool = _setting(switch, False, True, key="standby_replicas")
+    min_search_ocu: int = _setting(whole(0, 96, allowed=(0, *_OCU)), 0, 1)
+    max_ocu: int = _setting(whole(1, 96, allowed=_OCU), 2, 4)
+    network: Network = _setting(choice(Network), Network.PUBLIC)
+    embedding_model: str = _setting(text, "amazon.titan-embed-text-v2:0")
+    embedding_dimension: int = _setting(whole(1, 4096), 1024)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalSettings:
-    """The retrieval function.
+    """The retrieval function, and the sources it searches.
 
     Args:
         search_type: of Retrieve.
         evidence_floor: lowest score that is evidence, ``None`` for no floor.
+        source_policy: which sources come first.
+        secondary_scope: metadata filter, JSON, that is searched in addition; ``""`` for none.
+        date_order: of day and month in documents.
         guardrail: whether Retrieve and the agent apply the stack's guardrail.
-        reserved_concurrency: calls at a time that are kept for the function and that it may not
+        reserved_concurrency: concurrent calls that are reserved for the function and that it may not
             exceed; 0 leaves it to the account.
     """
 
-    search_type: SearchType
-    evidence_floor: float | None
-    guardrail: bool
-    reserved_concurrency: int
+    search_type: SearchType = _setting(choice(SearchType), SearchType.HYBRID)
+    evidence_floor: float | None = _setting(number(-1e6, 1e6, optional=True), None)
+    source_policy: SourcePolicy = _setting(choice(SourcePolicy), SourcePolicy.OFF)
+    secondary_scope: str = _setting(metadata_filter, "")
+    date_order: DateOrder = _setting(choice(DateOrder, "mdy or dmy, or nothing"), DateOrder.UNSET)
+    guardrail: bool = _setting(switch, False, True)
+    reserved_concurrency: int = _setting(whole(0, 1000), 0, 20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntrypointSettings:
-    """What callers talk to.
+    """The agent and the gateway.
 
     Args:
         kind: agent, gateway, both or none.
         agent_model: id of a foundation model or of an inference profile.
         agent_model_regions: regions that the profile sends requests to; empty for a plain model.
-        gateway_authorizer: how callers of the gateway are known.
+        gateway_authorizer: how callers of the gateway authenticate.
         jwt_discovery_url: OpenID configuration of their issuer; with JWT only.
         jwt_audiences: audiences that a token may name; with JWT only.
     """
 
-    kind: Entrypoint
-    agent_model: str
-    agent_model_regions: tuple[str, ...]
-    gateway_authorizer: GatewayAuthorizer
-    jwt_discovery_url: str
-    jwt_audiences: tuple[str, ...]
+    kind: Entrypoint = _setting(choice(Entrypoint), Entrypoint.GATEWAY, key="entrypoint")
+    agent_model: str = _setting(text, "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    agent_model_regions: tuple[str, ...] = _setting(names, ())
+    gateway_authorizer: GatewayAuthorizer = _setting(
+        choice(GatewayAuthorizer), GatewayAuthorizer.IAM
+    )
+    jwt_discovery_url: str = _setting(locator, "")
+    jwt_audiences: tuple[str, ...] = _setting(names, ())
 
     @property
     def agent(self) -> bool:
@@ -176,78 +215,59 @@ class EntrypointSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that one deployment may choose; :func:`load_settings` says what each may be.
+    """All settings of one deployment.
 
     Args:
         name: of the deployment: prefix of every name, and the metrics' ``service`` dimension.
-        preset: that gave the unset values.
         corpus: folder of documents, relative to the project.
-        removal: what becomes of data when a stack is deleted.
+        removal: what happens to data when a stack is deleted.
         customer_managed_key: whether data is encrypted under a key of the account's own.
         log_retention_days: days that logs are kept.
-        alarm_email: that alarms are sent to, ``""`` for none.
-        sources: which come first, and how their dates are written.
+        alarm_email: address that alarms are sent to, ``""`` for none.
+        preset: that supplied the unset values.
+        store: of the vectors.
+        retrieval: function and sources.
+        entrypoint: agent and gateway.
         thresholds: of the alarms.
     """
 
-    name: str
+    name: str = _setting(name(max_characters=20), "knowledge-rag-dev", "knowledge-rag-prod")
+    corpus: str = _setting(text, "knowledge-corpus")
+    removal: Removal = _setting(
+        choice(Removal), Removal.DESTROY, Removal.RETAIN, key="removal_policy"
+    )
+    customer_managed_key: bool = _setting(switch, False, True)
+    log_retention_days: int = _setting(whole(1, 1827, allowed=_LOG_RETENTION_DAYS), 14, 90)
+    alarm_email: str = _setting(email, "")
     preset: Preset
-    corpus: str
-    removal: Removal
-    customer_managed_key: bool
-    log_retention_days: int
-    alarm_email: str
     store: StoreSettings
     retrieval: RetrievalSettings
-    sources: SourceSettings
     entrypoint: EntrypointSettings
     thresholds: Thresholds
 
 
-class SettingsError(ValueError):
-    """One or more settings are wrong; the message has a line for each."""
-
-
-_DEFAULTS: Final = Thresholds()
-
-SETTINGS: Final[dict[str, tuple[Callable[[Any], Any], Any, Any]]] = {
-    # name: (what it may be, dev, prod)
-    "name": (name(max_characters=20), "knowledge-rag-dev", "knowledge-rag-prod"),
-    "corpus": (text, "knowledge-corpus", "knowledge-corpus"),
-    "removal_policy": (choice(Removal), Removal.DESTROY, Removal.RETAIN),
-    "customer_managed_key": (switch, False, True),
-    "log_retention_days": (whole(1, 1827, allowed=_LOG_RETENTION_DAYS), 14, 90),
-    "alarm_email": (email, "", ""),
-    "vector_store": (choice(VectorStore), VectorStore.OPENSEARCH, VectorStore.OPENSEARCH),
-    "generation": (choice(Generation), Generation.NEXTGEN, Generation.NEXTGEN),
-    "standby_replicas": (switch, False, True),
-    "min_search_ocu": (whole(0, 96, allowed=(0, *_OCU)), 0, 1),
-    "max_ocu": (whole(1, 96, allowed=_OCU), 2, 4),
-    "network": (choice(Network), Network.PUBLIC, Network.PUBLIC),
-    "embedding_model": (text, "amazon.titan-embed-text-v2:0", "amazon.titan-embed-text-v2:0"),
-    "embedding_dimension": (whole(1, 4096), 1024, 1024),
-    "search_type": (choice(SearchType), SearchType.HYBRID, SearchType.HYBRID),
-    "evidence_floor": (number(-1e6, 1e6, optional=True), None, None),
-    **SOURCE_SETTINGS,
-    "guardrail": (switch, False, True),
-    "reserved_concurrency": (whole(0, 1000), 0, 20),
-    "entrypoint": (choice(Entrypoint), Entrypoint.GATEWAY, Entrypoint.GATEWAY),
-    "agent_model": (text, *("us.anthropic.claude-sonnet-4-5-20250929-v1:0",) * 2),
-    "agent_model_regions": (names, (), ()),
-    "gateway_authorizer": (choice(GatewayAuthorizer), *(GatewayAuthorizer.IAM,) * 2),
-    "jwt_discovery_url": (locator, "", ""),
-    "jwt_audiences": (names, (), ()),
-    "latency_p95_ms": (whole(100, 30_000), *(_DEFAULTS.latency_p95_ms,) * 2),
-    "error_rate_percent": (number(0, 100), *(_DEFAULTS.error_rate_percent,) * 2),
-    "zero_result_warning_percent": (
-        number(0, 100),
-        *(_DEFAULTS.zero_result_warning_percent,) * 2,
-    ),
-    "zero_result_alarm_percent": (number(0, 100), *(_DEFAULTS.zero_result_alarm_percent,) * 2),
-    "timeouts": (whole(0, 10_000), *(_DEFAULTS.timeouts,) * 2),
-    "min_samples": (whole(1, 10_000), *(_DEFAULTS.min_samples,) * 2),
+_THRESHOLDS: Final[dict[str, Callable[[Any], Any]]] = {
+    "latency_p95_ms": whole(100, 30_000),
+    "error_rate_percent": number(0, 100),
+    "zero_result_warning_percent": number(0, 100),
+    "zero_result_alarm_percent": number(0, 100),
+    "timeouts": whole(0, 10_000),
+    "min_samples": whole(1, 10_000),
 }
-"""Every setting: its check, its value in the dev preset, its value in the prod preset."""
+
+
+def _declared() -> Iterator[tuple[str, Setting]]:
+    for kind in (Settings, StoreSettings, RetrievalSettings, EntrypointSettings):
+        for each in fields(kind):
+            if "setting" in each.metadata:
+                yield each.metadata["key"] or each.name, each.metadata["setting"]
+    for key, parse in _THRESHOLDS.items():
+        default = getattr(Thresholds(), key)
+        yield key, Setting(parse, default, default)
+
+
+SETTINGS: Final = dict(_declared())
+"""Every setting by its name in the context."""
 
 
 def load_settings(context: Mapping[str, Any], region: str | None = None) -> Settings:
@@ -255,47 +275,66 @@ def load_settings(context: Mapping[str, Any], region: str | None = None) -> Sett
 
     Args:
         context: everything of ``cdk.json`` and the command line.
-        region: that is deployed to, where it is known before synth.
+        region: of the deployment, where it is known before synth.
 
     Raises:
         SettingsError: one or more values are wrong; every one is named.
     """
     problems = Problems()
-    given = given_values(context, ("preset", *SETTINGS), problems)
-    preset = _preset(given.pop("preset", Preset.DEV), problems)
-    values = _values(given, preset, problems)
-    _check_together(values, region, problems)
-    if problems.found:
-        raise SettingsError("\n".join(["settings are wrong:", *problems.found]))
-    return _settings(preset, values)
-
-
-def _preset(value: object, problems: Problems) -> Preset:
-    return problems.read("preset", value, choice(Preset), Preset.DEV)
-
-
-def _values(given: Mapping[str, Any], preset: Preset, problems: Problems) -> dict[str, Any]:
-    """Read each setting: what is given, else the preset's."""
+    given = _given(context, problems)
+    preset = problems.read("preset", given.pop("preset", Preset.DEV), choice(Preset), Preset.DEV)
     values = {}
     for key, (parse, dev, prod) in SETTINGS.items():
         default = prod if preset is Preset.PROD else dev
         values[key] = problems.read(key, given[key], parse, default) if key in given else default
-    return values
+    _check_together(values, region, problems)
+    if problems.found:
+        raise SettingsError("\n".join(["settings are wrong:", *problems.found]))
+    return Settings(
+        **_fields(Settings, values),
+        preset=preset,
+        store=StoreSettings(**_fields(StoreSettings, values)),
+        retrieval=RetrievalSettings(**_fields(RetrievalSettings, values)),
+        entrypoint=EntrypointSettings(**_fields(EntrypointSettings, values)),
+        thresholds=Thresholds(**{key: values[key] for key in _THRESHOLDS}),
+    )
+
+
+def _fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        each.name: values[each.metadata["key"] or each.name]
+        for each in fields(kind)
+        if "setting" in each.metadata
+    }
+
+
+def _given(context: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    """Return the values that are set; those of the command line override those of the file."""
+    known = ("preset", *SETTINGS)
+    file = context.get(CONTEXT_KEY, {})
+    if isinstance(file, str):  # -c knowledge-rag='{"preset": "prod"}'
+        try:
+            file = json.loads(file)
+        except (ValueError, RecursionError):
+            file = None
+    if not isinstance(file, dict):
+        problems.add(CONTEXT_KEY, MISSING, "an object of settings")
+        file = {}
+    given = dict(file)
+    for key, value in context.items():
+        if key.startswith(CONTEXT_KEY + ":"):
+            given[key.removeprefix(CONTEXT_KEY + ":")] = value
+    for key in sorted(set(context) & set(known)):  # preset=prod, which nothing would read
+        problems.add(key, context[key], f"{CONTEXT_KEY}:{key}, with its prefix")
+    for key in sorted(set(given) - set(known)):
+        problems.add_unknown(key, given.pop(key), known)
+    return given
 
 
 def _check_together(values: dict[str, Any], region: str | None, problems: Problems) -> None:
-    """Check what no value can be blamed for alone."""
+    """Check combinations of settings."""
     check_embedding(values["embedding_model"], values["embedding_dimension"], problems)
-    if values["vector_store"] is VectorStore.S3_VECTORS:
-        _check_s3_vectors(values, problems)
-    elif values["generation"] is Generation.CLASSIC and values["min_search_ocu"]:
-        problems.add(
-            "min_search_ocu",
-            values["min_search_ocu"],
-            "0 with generation=classic, which never scales below its own minimum",
-        )
-    if values["min_search_ocu"] > values["max_ocu"]:
-        problems.add("min_search_ocu", values["min_search_ocu"], "at most max_ocu")
+    _check_store(values, problems)
     if values["zero_result_warning_percent"] > values["zero_result_alarm_percent"]:
         problems.add(
             "zero_result_warning_percent",
@@ -306,19 +345,35 @@ def _check_together(values: dict[str, Any], region: str | None, problems: Proble
         values["agent_model_regions"] = destination_regions(
             values["agent_model"], values["agent_model_regions"], region, problems
         )
-    check_sources(values, problems)
+    policy = values["source_policy"]
+    if policy is SourcePolicy.OFF and values["secondary_scope"]:
+        problems.add(
+            "secondary_scope", values["secondary_scope"], "unset unless source_policy=website-first"
+        )
+    if policy is SourcePolicy.WEBSITE_FIRST and values["search_type"] is not SearchType.HYBRID:
+        problems.add("source_policy", policy, "off unless search_type=HYBRID")
     _check_gateway(values, problems)
 
 
-def _check_s3_vectors(values: Mapping[str, Any], problems: Problems) -> None:
-    if values["search_type"] is SearchType.HYBRID:
+def _check_store(values: Mapping[str, Any], problems: Problems) -> None:
+    least = values["min_search_ocu"]
+    if values["vector_store"] is VectorStore.S3_VECTORS:
+        if values["search_type"] is SearchType.HYBRID:
+            problems.add(
+                "search_type",
+                values["search_type"],
+                "SEMANTIC with vector_store=s3-vectors, which has no keyword search",
+            )
+        if values["network"] is Network.PRIVATE:
+            problems.add("network", values["network"], "public with vector_store=s3-vectors")
+    elif values["generation"] is Generation.CLASSIC and least:
         problems.add(
-            "search_type",
-            values["search_type"],
-            "SEMANTIC with vector_store=s3-vectors, which has no keyword search",
+            "min_search_ocu",
+            least,
+            "0 with generation=classic, which never scales below its own minimum",
         )
-    if values["network"] is Network.PRIVATE:
-        problems.add("network", values["network"], "public with vector_store=s3-vectors")
+    if least > values["max_ocu"]:
+        problems.add("min_search_ocu", least, "at most max_ocu")
 
 
 def _check_gateway(values: Mapping[str, Any], problems: Problems) -> None:
@@ -331,52 +386,3 @@ def _check_gateway(values: Mapping[str, Any], problems: Problems) -> None:
             problems.add(key, MISSING, f"{allowed}, with gateway_authorizer=jwt")
         if values[key] and not jwt:
             problems.add(key, values[key], "unset unless gateway_authorizer=jwt")
-
-
-def _settings(preset: Preset, values: Mapping[str, Any]) -> Settings:
-    return Settings(
-        name=values["name"],
-        preset=preset,
-        corpus=values["corpus"],
-        removal=values["removal_policy"],
-        customer_managed_key=values["customer_managed_key"],
-        log_retention_days=values["log_retention_days"],
-        alarm_email=values["alarm_email"],
-        store=_store(values),
-        retrieval=RetrievalSettings(
-            search_type=values["search_type"],
-            evidence_floor=values["evidence_floor"],
-            guardrail=values["guardrail"],
-            reserved_concurrency=values["reserved_concurrency"],
-        ),
-        sources=source_settings(values),
-        entrypoint=EntrypointSettings(
-            kind=values["entrypoint"],
-            agent_model=values["agent_model"],
-            agent_model_regions=values["agent_model_regions"],
-            gateway_authorizer=values["gateway_authorizer"],
-            jwt_discovery_url=values["jwt_discovery_url"],
-            jwt_audiences=values["jwt_audiences"],
-        ),
-        thresholds=Thresholds(
-            latency_p95_ms=values["latency_p95_ms"],
-            error_rate_percent=values["error_rate_percent"],
-            zero_result_warning_percent=values["zero_result_warning_percent"],
-            zero_result_alarm_percent=values["zero_result_alarm_percent"],
-            timeouts=values["timeouts"],
-            min_samples=values["min_samples"],
-        ),
-    )
-
-
-def _store(values: Mapping[str, Any]) -> StoreSettings:
-    return StoreSettings(
-        kind=values["vector_store"],
-        generation=values["generation"],
-        standby=values["standby_replicas"],
-        min_search_ocu=values["min_search_ocu"],
-        max_ocu=values["max_ocu"],
-        network=values["network"],
-        embedding_model=values["embedding_model"],
-        embedding_dimension=values["embedding_dimension"],
-    )

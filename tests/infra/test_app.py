@@ -12,7 +12,7 @@ import aws_cdk as cdk
 import pytest
 
 import app
-from infra.bundles.errors import BundlingError
+from infra.bundle_target import BundlingError
 from infra.service_stack import COLD_START_WARNING
 
 PROJECT = Path(__file__).parents[2]

@@ -8,11 +8,10 @@ import sys
 import grimp
 import pytest
 
+from infra import bundle_target as target
 from infra import bundling
-from infra.bundles import target
-from infra.bundles.contents import files_of, zipped_size
-from infra.bundles.errors import BundlingError
-from infra.bundling import BUNDLES, LOCK, LOCKS, bundle
+from infra.bundle_target import BundlingError
+from infra.bundling import BUNDLES, LOCK, LOCKS, bundle, files_of, zipped_size
 from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE, RUNTIME_PACKAGES, make_wheel
 
 MAX_ZIPPED_BYTES = 4_500_000

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from infra.bundles.target import ROOT
+from infra.bundle_target import ROOT
 from knowledge_rag.evaluation.faults.ports import refused_port
 from tests.support.bundles import CHUNK
 

@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from infra.bundles.byte_code import compile_folder, find_compiler
-from infra.bundles.cache import KEPT, built_once
-from infra.bundles.closure import import_closure
-from infra.bundles.contents import check_libraries, content_hash
-from infra.bundles.errors import BundlingError
-from infra.bundles.target import ELF_AARCH64, PYTHON_RUNTIME, ROOT, lambda_target, native_target
-from infra.bundles.wheels import install
+from infra.bundle_target import (
+    ELF_AARCH64,
+    PYTHON_RUNTIME,
+    ROOT,
+    BundlingError,
+    compile_folder,
+    find_compiler,
+    lambda_target,
+    native_target,
+)
+from infra.bundling import KEPT, built_once, check_libraries, content_hash, import_closure
+from infra.wheels import install
 from tests.support.bundles import CHUNK, make_wheel
 
 ELF_X86_64 = 62
@@ -69,7 +74,7 @@ def _closure_elsewhere(folder, module):
     """Ask a process of its own, whose packages are those of a folder."""
     program = (
         f"import sys; sys.path.insert(0, {str(folder)!r}); from pathlib import Path;"
-        "from infra.bundles.closure import import_closure as c;"
+        "from infra.bundling import import_closure as c;"
         f"print(*[p.as_posix() for p in c({module!r}, Path({str(folder)!r}))])"
     )
     command = [sys.executable, "-c", program]

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.bundles.byte_code import find_compiler
-from infra.bundles.target import PYTHON_RUNTIME
+from infra.bundle_target import PYTHON_RUNTIME, find_compiler
 from infra.bundling import BUNDLES, bundle
 from knowledge_rag.evaluation.faults.items import FILE, item, retrieved
 from knowledge_rag.evaluation.faults.ports import refused_port

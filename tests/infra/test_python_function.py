@@ -10,7 +10,7 @@ from aws_cdk.assertions import Annotations, Match, Template
 from cdk_nag import AwsSolutionsChecks
 
 from infra import python_function
-from infra.bundles.target import PYTHON_RUNTIME
+from infra.bundle_target import PYTHON_RUNTIME
 from infra.bundling import BUNDLES, Bundle, bundle
 from infra.log_groups import allow_log_groups
 from infra.python_function import RUNTIME, PythonFunction

@@ -129,7 +129,7 @@ def test_a_scope_may_be_text_or_an_object_and_goes_with_a_policy():
     scope = {"equals": {"key": "service", "value": "north"}}
     for given in (scope, json.dumps(scope)):
         read = settings(source_policy="website-first", secondary_scope=given)
-        assert json.loads(read.sources.secondary_scope) == scope
+        assert json.loads(read.retrieval.secondary_scope) == scope
     (line,) = problems(secondary_scope=scope)
     assert "unset unless source_policy=website-first" in line
     assert settings(source_policy="website-first", secondary_scope=" ") == settings(

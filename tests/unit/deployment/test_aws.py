@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infra.setting_types import name as allowed_name
+from infra.setting_values import name as allowed_name
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.deployment.aws import Aws
 from knowledge_rag.deployment.errors import CallFailed, Trouble

@@ -1,7 +1,6 @@
-"""What one setting may be: parsers that take values of ``cdk.json`` and texts of ``-c`` alike.
+"""Parsers of settings, which take values of ``cdk.json`` and texts of ``-c`` alike.
 
-A parser returns the value or raises ``ValueError`` with what is allowed, as the end of the sentence
-"allowed is ...".
+A parser returns the value or raises ``ValueError`` with the end of the sentence "allowed is ...".
 """
 
 from __future__ import annotations
@@ -32,16 +31,17 @@ class Problems:
     def __init__(self) -> None:
         self.found: list[str] = []
 
-    def add(self, key: str, value: object, allowed: str, *, unknown: bool = False) -> None:
-        """Note that a setting is not what it may be."""
+    def add(self, key: str, value: object, allowed: str) -> None:
+        """Add a setting with a value that is not allowed."""
         shown = "is not set" if value is MISSING else f"= {_shown(value)}"
-        verdict = "is no setting; known are" if unknown else "allowed is"
-        self.found.append(
-            f"  {key} {shown}: {verdict} {allowed.removeprefix('one of ') if unknown else allowed}"
-        )
+        self.found.append(f"  {key} {shown}: allowed is {allowed}")
+
+    def add_unknown(self, key: str, value: object, known: Sequence[str]) -> None:
+        """Add a setting that does not exist."""
+        self.found.append(f"  {key} = {_shown(value)}: is no setting; known are {', '.join(known)}")
 
     def read(self, key: str, value: object, parse: Callable[[Any], _T], default: _T) -> _T:
-        """Parse one value; where it is wrong, note it and go on with the default."""
+        """Parse one value; add it and return the default where it is wrong."""
         try:
             return parse(value)
         except ValueError as error:
@@ -54,13 +54,13 @@ def _shown(value: object) -> str:
     return rendered if len(rendered) <= _MAX_SHOWN else rendered[:_MAX_SHOWN] + "..."
 
 
-def choice(kind: type[_E]) -> Callable[[object], _E]:
-    """One of an enumeration's values, in whichever case."""
+def choice(kind: type[_E], allowed: str = "") -> Callable[[object], _E]:
+    """One of an enumeration's values, in whichever case; ``allowed`` describes them if given."""
     known = {str(member).lower(): member for member in kind}
 
     def parse(value: object) -> _E:
         if not isinstance(value, str) or value.strip().lower() not in known:
-            raise ValueError(" or ".join(kind))
+            raise ValueError(allowed or " or ".join(kind))
         return known[value.strip().lower()]
 
     return parse
@@ -82,9 +82,8 @@ def whole(least: int, most: int, allowed: Sequence[int] = ()) -> Callable[[objec
 
     def parse(value: object) -> int:
         parsed = _number(value)
-        if not parsed.is_integer() or not least <= parsed <= most:
-            raise ValueError(f"a whole number, {expected}")
-        if allowed and int(parsed) not in allowed:
+        in_range = parsed.is_integer() and least <= parsed <= most
+        if not in_range or (allowed and int(parsed) not in allowed):
             raise ValueError(f"a whole number, {expected}")
         return int(parsed)
 
@@ -162,3 +161,21 @@ def locator(value: object) -> str:
     ):
         raise ValueError(f"an https address that ends in {end}")
     return value.strip()
+
+
+def metadata_filter(value: object) -> str:
+    """A metadata filter: an object with one operator, or its JSON text, or nothing.
+
+    The function checks the rest when it reads its settings.
+    """
+    expected = "a metadata filter: an object with one operator, or nothing"
+    if isinstance(value, str):
+        if not value.strip():
+            return ""
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise ValueError(expected) from None
+    if not isinstance(value, dict) or len(value) != 1:
+        raise ValueError(expected)
+    return json.dumps(value, separators=(",", ":"))

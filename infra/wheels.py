@@ -11,15 +11,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from infra.bundles.errors import BundlingError
+from infra.bundle_target import BundlingError
 
 if TYPE_CHECKING:
-    from infra.bundles.target import Target
+    from infra.bundle_target import Target
 
 _KEPT_METADATA: Final = {"METADATA", "WHEEL"}
 _COMPILED_FROM: Final = {".c", ".pyx", ".pxd", ".pxi"}
 """Sources of native libraries, which some wheels carry beside them."""
 _LICENCES: Final = ("licen", "copying", "notice", "authors")
+_ELF: Final = b"\x7fELF"
+_LIBRARIES: Final = {".so", ".pyd", ".dylib", ".dll"}
 _MAX_SAID: Final = 500
 """Characters of uv's own account of a failure that an error repeats."""
 
@@ -91,3 +93,27 @@ def _prune_metadata(folder: Path) -> None:
         kept = path.name in _KEPT_METADATA or path.name.lower().startswith(_LICENCES)
         if not kept:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def check_libraries(folder: Path, elf_machine: int) -> None:
+    """Check that every native library is for one kind of processor.
+
+    Args:
+        folder: of a bundle.
+        elf_machine: ``e_machine`` of the processor.
+
+    Raises:
+        BundlingError: a library is for another one; it would fail at import, in AWS only.
+    """
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            header = file.read(20)
+        is_elf = header.startswith(_ELF)
+        if (is_elf or path.suffix in _LIBRARIES) and _machine(header) != elf_machine:
+            raise BundlingError(
+                f"{path.relative_to(folder).as_posix()} is no library for Lambda's arm64 processors"
+            )
+
+
+def _machine(header: bytes) -> int | None:
+    return int.from_bytes(header[18:20], "little") if header.startswith(_ELF) else None
