@@ -21,7 +21,7 @@ from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.core.policy import Candidate, arrange
 from knowledge_rag.core.policy_settings import PRIMARY_RESULTS
-from knowledge_rag.evaluation.named_files import read_lines, read_rows
+from knowledge_rag.evaluation.datasets import read_lines, read_rows
 from knowledge_rag.extract.dates import DateOrder, find_dates
 
 if TYPE_CHECKING:

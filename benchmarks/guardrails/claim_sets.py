@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.guardrails.cases import Case
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.evaluation.named_files import read_lines, read_rows
+from knowledge_rag.evaluation.datasets import read_lines, read_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

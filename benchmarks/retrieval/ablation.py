@@ -14,11 +14,10 @@ from benchmarks.retrieval.ablation_parts import DEPTH, Asked, parts_of
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.metadata import prove
 from knowledge_rag.core.outcome import DropReason
-from knowledge_rag.evaluation.comparison import MIN_PAIRS, compare
+from knowledge_rag.evaluation.comparison import MIN_PAIRS, Results, compare
 from knowledge_rag.evaluation.datasets import fingerprint
-from knowledge_rag.evaluation.evaluation_results import Results
+from knowledge_rag.evaluation.evaluation_run import first_hit
 from knowledge_rag.evaluation.floor import Question as Labelled
-from knowledge_rag.evaluation.retrieval_metrics import first_hit
 from knowledge_rag.local.keywords import query_terms
 from knowledge_rag.local.search import Question
 

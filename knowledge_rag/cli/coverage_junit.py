@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from knowledge_rag.evaluation.coverage_files import BrokenFile
+    from knowledge_rag.evaluation.coverage_check import Checked
     from knowledge_rag.evaluation.coverage_report import Coverage
-    from knowledge_rag.evaluation.coverage_run import Checked
+    from knowledge_rag.evaluation.coverage_rules import BrokenFile
 
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -19,8 +19,8 @@ from knowledge_rag.orchestrator.wording import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from knowledge_rag.evaluation.coverage_check import Checked
     from knowledge_rag.evaluation.coverage_report import Coverage
-    from knowledge_rag.evaluation.coverage_run import Checked
 
 UNREADABLE: Final = "rules-unreadable"
 """The rule of a file of which nothing was checked."""

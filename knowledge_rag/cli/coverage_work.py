@@ -11,10 +11,9 @@ from knowledge_rag.core.errors import InvalidRequest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from knowledge_rag.evaluation.coverage_baseline import Baseline
-    from knowledge_rag.evaluation.coverage_files import RuleFiles
-    from knowledge_rag.evaluation.coverage_report import Coverage
-    from knowledge_rag.evaluation.coverage_run import Checked
+    from knowledge_rag.evaluation.coverage_check import Checked
+    from knowledge_rag.evaluation.coverage_report import Baseline, Coverage
+    from knowledge_rag.evaluation.coverage_rules import RuleFiles
     from knowledge_rag.evaluation.coverage_runbooks import Runbooks
     from knowledge_rag.evaluation.coverage_wanted import Wanted
     from knowledge_rag.evaluation.evaluation_corpus import Documents
@@ -67,10 +66,8 @@ def run(work: Work) -> Coverage:
         UnreadableDocument: another file can't be read.
         UnusableCorpus: there are no documents.
     """
-    from knowledge_rag.evaluation.coverage_baseline import check_replaceable, read_baseline
-    from knowledge_rag.evaluation.coverage_map import read_map
-    from knowledge_rag.evaluation.coverage_report import summarise
-    from knowledge_rag.evaluation.coverage_runbooks import Runbooks
+    from knowledge_rag.evaluation.coverage_report import check_replaceable, read_baseline, summarise
+    from knowledge_rag.evaluation.coverage_runbooks import Runbooks, read_map
     from knowledge_rag.evaluation.coverage_yaml import check_installed
     from knowledge_rag.evaluation.evaluation_corpus import Documents
 
@@ -95,7 +92,7 @@ def write(baseline: Path, done: Coverage) -> None:
     Raises:
         OSError: the file can't be written.
     """
-    from knowledge_rag.evaluation.coverage_baseline import write_baseline
+    from knowledge_rag.evaluation.coverage_report import write_baseline
     from knowledge_rag.orchestrator.wording import counted
 
     write_baseline(baseline, done.gaps)
@@ -103,7 +100,7 @@ def write(baseline: Path, done: Coverage) -> None:
 
 
 def _rules(work: Work) -> RuleFiles:
-    from knowledge_rag.evaluation.coverage_files import NoAlerts, read_rules
+    from knowledge_rag.evaluation.coverage_rules import NoAlerts, read_rules
     from knowledge_rag.orchestrator.wording import counted
 
     try:
@@ -125,7 +122,7 @@ def _rules(work: Work) -> RuleFiles:
 def _check(
     rules: RuleFiles, runbooks: Runbooks, documents: Documents, wanted: Wanted
 ) -> tuple[Checked, ...]:
-    from knowledge_rag.evaluation.coverage_run import check_all
+    from knowledge_rag.evaluation.coverage_check import check_all
     from knowledge_rag.evaluation.evaluation_corpus import ingested
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.local_retrieval import local_retrieval

@@ -125,7 +125,7 @@ def evaluate(
     if not datasets:
         raise InvalidRequest("name a dataset, or compare two runs with --compare A B")
     from knowledge_rag.cli import evaluating
-    from knowledge_rag.evaluation.evaluation_table import as_tables
+    from knowledge_rag.evaluation.evaluation_report import as_tables
     from knowledge_rag.local.settings import LocalSettings
 
     settings = LocalSettings.from_environment()
@@ -165,12 +165,12 @@ def _answers(
 ) -> None:
     from knowledge_rag.cli import evaluating
     from knowledge_rag.cli.bench_output import show
-    from knowledge_rag.evaluation import answers_alerts_table, answers_report
+    from knowledge_rag.evaluation import answers_alerts, answers_report
     from knowledge_rag.evaluation.answers_cases import has_cases
 
     if not has_cases(files[0]):
         alerts = evaluating.run_alerts(files, docs, kb, way, limit=limit, seed=seed)
-        shown = alerts.to_dict() if json else answers_alerts_table.as_tables(alerts)
+        shown = alerts.to_dict() if json else answers_alerts.as_tables(alerts)
         show(shown, passed=not alerts.missed)
         return
     if limit is not None:
@@ -181,8 +181,7 @@ def _answers(
 
 
 def _compare(a: Path, b: Path, *, json: bool) -> None:
-    from knowledge_rag.evaluation.comparison import as_table, compare
-    from knowledge_rag.evaluation.evaluation_results import read_results
+    from knowledge_rag.evaluation.comparison import as_table, compare, read_results
 
     done = compare(read_results(a), read_results(b))
     if json:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from knowledge_rag.cli.ways import Way
     from knowledge_rag.evaluation.answers_alerts import AlertsReport
     from knowledge_rag.evaluation.answers_cases import Case
+    from knowledge_rag.evaluation.answers_eval import Question
     from knowledge_rag.evaluation.answers_report import AnswersReport
-    from knowledge_rag.evaluation.answers_run import Question
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.evaluation.evaluation_corpus import CitationCheck, Documents
     from knowledge_rag.evaluation.evaluation_report import Evaluation
@@ -39,7 +39,7 @@ def check_outputs(
         NotInstalled: what measures or draws is missing.
     """
     from knowledge_rag.evaluation.evaluation_plot import check_plot
-    from knowledge_rag.evaluation.retrieval_metrics import check_installed
+    from knowledge_rag.evaluation.evaluation_run import check_installed
 
     check_installed()
     if plot is not None:
@@ -143,8 +143,8 @@ def write(done: Evaluation, results: Path | None, plot: Path | None) -> None:
     Raises:
         OSError: one can't be written.
     """
+    from knowledge_rag.evaluation.comparison import write_results
     from knowledge_rag.evaluation.evaluation_plot import write_plot
-    from knowledge_rag.evaluation.evaluation_results import write_results
 
     if results is not None:
         write_results(done, results)
@@ -166,9 +166,8 @@ def run_cases(files: Sequence[Path], docs: Path | None, kb: Path | None, way: Wa
         UnreadableDocument: a file can't be read.
         UnusableCorpus: there are no documents in the folder.
     """
-    from knowledge_rag.evaluation.answers_cases import doubts_about_cases, read_cases
-    from knowledge_rag.evaluation.answers_lines import LabelledLines
-    from knowledge_rag.evaluation.answers_run import run_cases
+    from knowledge_rag.evaluation.answers_cases import LabelledLines, doubts_about_cases, read_cases
+    from knowledge_rag.evaluation.answers_report import run_cases
     from knowledge_rag.evaluation.datasets import docs_beside
     from knowledge_rag.evaluation.evaluation_corpus import Documents
     from knowledge_rag.local.settings import LocalSettings
@@ -212,7 +211,7 @@ def run_alerts(
         UnusableCorpus: there are no documents in the folder.
     """
     from knowledge_rag.core.retrieval import SearchType
-    from knowledge_rag.evaluation.answers_alerts_run import Local, run_alerts
+    from knowledge_rag.evaluation.answers_alerts import Local, run_alerts
     from knowledge_rag.evaluation.datasets import load_datasets, sample
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.settings import LocalSettings
@@ -239,7 +238,7 @@ def run_alerts(
 def _question(case: Case, knowledge_base: KnowledgeBase | None) -> Question | str:
     """Return what ``ask`` would ask, or why it would refuse."""
     from knowledge_rag.cli.asking import incident_of, queries_of
-    from knowledge_rag.evaluation.answers_run import Question
+    from knowledge_rag.evaluation.answers_eval import Question
     from knowledge_rag.orchestrator.incident import Incident
 
     question = case.query or None

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
 
-from knowledge_rag.evaluation.answers_lines import FENCE
+from knowledge_rag.evaluation.answers_cases import FENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

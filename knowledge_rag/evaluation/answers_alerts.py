@@ -9,24 +9,62 @@ A *near miss* is an alert that is asked of a knowledge base without its project,
 documents in the same folder of the first level. Nothing there is about it, so every step is wrong.
 Alerts whose name is a heading, a word of one, or a file's name in another project are left out, and so
 are those whose label names another project's document too.
+
+
+Asks labelled alerts, and asks them again of knowledge bases that lack their project.
+
+Whole answers to labelled alerts, laid out for a terminal.
 """
 
 from __future__ import annotations
 
+import re
+import shutil
+import tempfile
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.answers_actions import Runbook
-from knowledge_rag.evaluation.answers_eval import CITED_SHARE, cited_lines
+from knowledge_rag.evaluation.answers_cases import LabelledLines
+from knowledge_rag.evaluation.answers_eval import (
+    CITED_SHARE,
+    Question,
+    ask_all,
+    citations,
+    cited_lines,
+    is_exact,
+)
+from knowledge_rag.evaluation.answers_report import goals_table
 from knowledge_rag.evaluation.evaluation_report import Goal
+from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.local_retrieval import local_retrieval
+from knowledge_rag.local.store import ingest_transaction
+from knowledge_rag.local.tables import Tables
+from knowledge_rag.orchestrator.incident import Incident
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
+    from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.evaluation.answers_actions import Actions
-    from knowledge_rag.evaluation.answers_lines import LabelledLines, Line
+    from knowledge_rag.evaluation.answers_cases import Line
+    from knowledge_rag.evaluation.answers_eval import Answer
     from knowledge_rag.evaluation.datasets import Row
+    from knowledge_rag.evaluation.evaluation_corpus import CitationCheck, Documents
+    from knowledge_rag.local.embeddings import Embedder
+    from knowledge_rag.local.ingest import Progress
+    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+    from knowledge_rag.orchestrator.retrieval import Budget
 
 NAMED: Final = "named"
 UNNAMED: Final = "unnamed"
@@ -374,3 +412,251 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - figures of several kinds
 def _mean(values: Iterable[float]) -> float | None:
     known = list(values)
     return fmean(known) if known else None
+
+
+_SITE: Final = "https://runbooks.example"
+_HEADING: Final = re.compile(r" {0,3}#{1,6}[ \t]+(.+)")
+_NOT_IN_NAMES: Final = re.compile(r"\W|_")
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A knowledge base on this machine, and what it takes to make one like it.
+
+    Args:
+        knowledge_base: of all documents.
+        embedder: of it.
+        search_type: how to search.
+        budget: of each query; ``None`` for the default.
+    """
+
+    knowledge_base: KnowledgeBase
+    embedder: Embedder
+    search_type: SearchType
+    budget: Budget | None = None
+
+    def retrieval(self, knowledge_base: KnowledgeBase) -> AbstractContextManager[BoundedRetrieval]:
+        """Return the way to a knowledge base, this one or one like it."""
+        return local_retrieval(knowledge_base, search_type=self.search_type, budget=self.budget)
+
+
+def run_alerts(
+    local: Local, rows: Sequence[Row], check: CitationCheck, progress: Progress
+) -> AlertsReport:
+    """Ask every alert in every run, then as a near miss, and rate the answers.
+
+    Args:
+        local: what to ask.
+        rows: the alerts, at least one; each has a name.
+        check: compares citations with the documents on disk.
+        progress: called before each question.
+    """
+    lines = LabelledLines(check)
+    with local.retrieval(local.knowledge_base) as retrieval:
+        answers = _asked(retrieval, rows, RUNS, progress)
+    places = Places(lines)
+    rated = tuple(places.rate(row, run, answer.recommendation) for row, run, answer in answers)
+    near = []
+    for project, its_rows in near_misses(rows, lines, check.documents).items():
+        with (
+            without(project, local) as others,
+            local.retrieval(others) as retrieval,
+        ):
+            for row, run, answer in _asked(retrieval, its_rows, NEAR_MISS_RUNS, progress):
+                near.append(_near_miss(row, run, project, answer.recommendation))
+    given = [answer for _, _, answer in answers]
+    exact = [is_exact(each, check) for it in given for each in citations(it.recommendation)]
+    return AlertsReport(
+        rated,
+        tuple(near),
+        citations=len(exact),
+        exact=sum(exact),
+        p50_ms=percentiles([answer.seconds for answer in given]).p50,
+        again=sum(answer.tries > 1 for answer in given),
+    )
+
+
+def near_misses(
+    rows: Sequence[Row], lines: LabelledLines, documents: Documents
+) -> dict[str, list[Row]]:
+    """Return the alerts that no other project's documents are about, by their project.
+
+    Alerts of documents outside any folder are in no project.
+    """
+    names: dict[str, set[str]] = {}
+    for source_file in documents.sha256:
+        names.setdefault(_project(source_file), set()).update(_names(source_file, lines))
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        files = [*(it.source_file for it in row.targets), *row.also_acceptable]
+        projects = {_project(name) for name in files}
+        own = _project(files[0])
+        elsewhere = (known for project, known in names.items() if project != own)
+        alert = _folded(row.alert)
+        if (
+            own
+            and len(projects) == 1
+            and len(names) > 1
+            and not any(alert in it for it in elsewhere)
+        ):
+            found.setdefault(own, []).append(row)
+    return found
+
+
+@contextmanager
+def without(project: str, local: Local) -> Iterator[KnowledgeBase]:
+    """Open a copy of a knowledge base without the documents of one folder, while the block runs.
+
+    Args:
+        project: the folder's name, at the first level.
+        local: the knowledge base of all documents.
+    """
+    with tempfile.TemporaryDirectory(prefix="knowledge-rag-eval-") as folder:
+        path = Path(folder, "others.kb")
+        shutil.copyfile(local.knowledge_base.path, path)
+        with ingest_transaction(path) as connection:
+            tables = Tables(connection)
+            known = tables.documents().items()
+            gone = [document for name, document in known if _project(name) == project]
+            tables.replace(gone, [], local.embedder.fingerprint)
+        with KnowledgeBase(path, local.embedder) as others:
+            yield others
+
+
+def _asked(
+    retrieval: BoundedRetrieval, rows: Sequence[Row], runs: Sequence[str], progress: Progress
+) -> list[tuple[Row, str, Answer]]:
+    asked = [(row, run) for run in runs for row in rows]
+    answers = ask_all(retrieval, [Question(_incident(*each)) for each in asked], progress)
+    return [(row, run, answer) for (row, run), answer in zip(asked, answers, strict=True)]
+
+
+def _incident(row: Row, run: str) -> Incident:
+    named = {"alert_name": row.alert} if run != UNNAMED else {}
+    state: dict[str, Any] = {"incident": {**named, "description": row.query}}
+    if run == LINKED:
+        state["annotations"] = {"runbook_url": f"{_SITE}/{row.targets[0].source_file}"}
+    return Incident.from_state(state)
+
+
+def _near_miss(row: Row, run: str, project: str, recommendation: Any) -> NearMiss:  # noqa: ANN401
+    steps = recommendation["recommendation"]["guidance"]
+    first = next(citations(recommendation), None) if steps else None
+    return NearMiss(
+        row,
+        run,
+        project,
+        steps=len(steps),
+        first=f"{first['source_file']}:{first['start_line']}-{first['end_line']}" if first else "",
+        confidence=recommendation["confidence"],
+        strength=recommendation.get("evidence", {}).get("strength", ""),
+    )
+
+
+def _project(source_file: str) -> str:
+    folder, slash, _ = source_file.partition("/")
+    return folder if slash else ""
+
+
+def _names(source_file: str, lines: LabelledLines) -> Iterator[str]:
+    """Yield what a document is named after: its file, and its headings with their single words."""
+    yield _folded(Path(source_file).name.split(".")[0])
+    for line in lines.text(source_file):
+        if heading := _HEADING.match(line):
+            yield _folded(heading[1])
+            yield from map(_folded, heading[1].split())
+
+
+def _folded(name: str) -> str:
+    return _NOT_IN_NAMES.sub("", name).casefold()
+
+
+_RUNS: Final = {
+    NAMED: "alerts with their names",
+    UNNAMED: "alerts without their names",
+    LINKED: "alerts with their names and a link",
+}
+_COMPLETENESS: Final = (
+    "first: the first step is from the author's place; lost: no step; lines, code: action lines shown, "
+    "mean over {measured} alerts that have some; whole: at least 90 % of them; "
+    "own: shown lines that are from the author's place"
+)
+
+
+def as_tables(report: AlertsReport) -> Group:
+    """Lay a report out: completeness by run, near misses, confidence, the targets."""
+    parts: list[Table | Text] = []
+    for table in _tables(report):
+        parts += [table, Text()]
+    parts += [goals_table(report.goals)]
+    if report.missed:
+        parts += [Text(), Text(f"missed: {', '.join(report.missed)}", style="red")]
+    return Group(*parts)
+
+
+def _tables(report: AlertsReport) -> Iterator[Table]:
+    for run in RUNS:
+        yield _completeness(report, run)
+    if report.near:
+        yield _near_misses(report)
+    yield _confidence(report)
+    if report.reliability:
+        yield _reliability(report)
+
+
+def _completeness(report: AlertsReport, run: str) -> Table:
+    figures = ("of", "first", "lost", "lines", "code", "whole", "own")
+    table = _table(_RUNS[run], "dataset", *figures)
+    found = report.completeness(run)
+    table.caption = _COMPLETENESS.format(measured=found[ALL].measured)
+    for name, of_it in found.items():
+        shares = [of_it.first, of_it.lost, of_it.lines, of_it.code, of_it.whole, of_it.precision]
+        table.add_row(neutralise(name), str(of_it.alerts), *map(_share, shares))
+    return table
+
+
+def _near_misses(report: AlertsReport) -> Table:
+    table = _table("near misses: asked without their project", "project", "run", "asked", "steps", "share")  # fmt: skip
+    for run in NEAR_MISS_RUNS:
+        for project, found in report.near_misses(run).items():
+            share = found.given / found.asked if found.asked else None
+            table.add_row(
+                neutralise(project), run, str(found.asked), str(found.given), _share(share)
+            )
+    return table
+
+
+def _confidence(report: AlertsReport) -> Table:
+    table = _table("confidence: AUROC, right against wrong first step", "run", "AUROC")
+    for run in NEAR_MISS_RUNS:
+        found = report.auroc(run)
+        table.add_row(run, "-" if found is None else f"{found:.3f}")
+    return table
+
+
+def _reliability(report: AlertsReport) -> Table:
+    table = _table(
+        "strength of the evidence", "strength", "run", "answers", "right", "right and whole", "near misses"
+    )  # fmt: skip
+    for found in report.reliability:
+        table.add_row(
+            neutralise(found.strength),
+            found.run,
+            str(found.answers),
+            _share(found.right),
+            _share(found.whole),
+            str(found.near_misses),
+        )
+    return table
+
+
+def _table(title: str, name: str, *figures: str) -> Table:
+    table = Table(title=title)
+    table.add_column(name, overflow="fold")
+    for heading in figures:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"

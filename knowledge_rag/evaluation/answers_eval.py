@@ -12,21 +12,33 @@ A case passes if every rule that it has is kept. It is *torn* if a ``whole`` ran
 and no ``not_shown`` entry of the answer covers a missing line, and *dangerous* if a line of a
 ``bad`` range is an instruction, or if a ``none`` case gets a step. It can be both. A case that fails
 and is neither is *incomplete*.
+
+
+Asks for whole answers, one after the other, as ``knowledge-rag ask`` does, and scores them.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.orchestrator.consultation import consult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from knowledge_rag.evaluation.answers_cases import Case
-    from knowledge_rag.evaluation.answers_lines import LabelledLines, Line, Range
+    from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.evaluation.answers_cases import Case, LabelledLines, Line, Range
+    from knowledge_rag.evaluation.evaluation_corpus import CitationCheck
+    from knowledge_rag.local.ingest import Progress
+    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+    from knowledge_rag.orchestrator.incident import Incident
 
 CITED_SHARE: Final = 0.9
 """Of a range's lines that have to be cited, as the labels' authors define it."""
@@ -273,3 +285,82 @@ def _excerpt(line: Line, lines: LabelledLines) -> str:
 
 def _shortened(text: str) -> str:
     return " ".join(text.split())[:EXCERPT]
+
+
+TRIES: Final = 3
+"""Times a question is asked at most: a query that a busy machine fails says nothing of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked.
+
+    Args:
+        incident: what is known.
+        queries: for it; ``None`` for those that the incident suggests.
+    """
+
+    incident: Incident
+    queries: tuple[Query, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back.
+
+    Args:
+        recommendation: as ``Recommendation.to_dict`` returns it.
+        seconds: that the last try took.
+        tries: how often it was asked.
+    """
+
+    recommendation: Mapping[str, Any]
+    seconds: float
+    tries: int
+
+
+def ask_all(
+    retrieval: BoundedRetrieval, questions: Sequence[Question], progress: Progress
+) -> tuple[Answer, ...]:
+    """Ask every question with the advisor that needs no model, on one event loop.
+
+    Args:
+        retrieval: the way to the knowledge base; it stays open for queries that an answer adds.
+        questions: what to ask.
+        progress: called before each question.
+    """
+
+    async def run() -> tuple[Answer, ...]:
+        await retrieval.prepare()
+        answers = []
+        for done, question in enumerate(questions):
+            progress(done, len(questions), "asking")
+            answers.append(await _ask(retrieval, question))
+        return tuple(answers)
+
+    return asyncio.run(run())
+
+
+def citations(recommendation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield every citation of an answer's steps and similar incidents, as they are on the wire."""
+    body = recommendation["recommendation"]
+    for part in (*body["guidance"], *body["similar_incidents"]):
+        yield part["citation"]
+        yield from part.get("further_citations", ())
+
+
+def is_exact(cited: Mapping[str, Any], check: CitationCheck) -> bool:
+    """Whether the cited lines are on disk, byte for byte, what the answer cites them for."""
+    where = Citation(cited["source_file"], cited["start_line"], cited["end_line"])
+    found = check.lines(where)
+    return found is not None and hashlib.sha256(found).hexdigest() == cited["text_sha256"]
+
+
+async def _ask(retrieval: BoundedRetrieval, question: Question) -> Answer:
+    for tries in range(1, TRIES + 1):
+        started = time.perf_counter()
+        given = await consult(question.incident, retrieval, queries=question.queries)
+        seconds = time.perf_counter() - started
+        if not given.findings.failures or tries == TRIES:
+            break
+    return Answer(given.recommendation.to_dict(), seconds, tries)

@@ -10,14 +10,27 @@ from rich.table import Table
 from rich.text import Text
 
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.evaluation.answers_eval import Rule
+from knowledge_rag.evaluation.answers_eval import (
+    Question,
+    Rule,
+    ask_all,
+    citations,
+    is_exact,
+    score,
+    unanswered,
+)
 from knowledge_rag.evaluation.evaluation_report import Goal
+from knowledge_rag.evaluation.timing import percentiles
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from knowledge_rag.evaluation.answers_cases import Case, LabelledLines
     from knowledge_rag.evaluation.answers_eval import Failure, Score
+    from knowledge_rag.evaluation.evaluation_corpus import CitationCheck
+    from knowledge_rag.local.ingest import Progress
+    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
 PASSED_AT_LEAST: Final = 0.90
 TORN_AT_MOST: Final = 0
@@ -169,6 +182,37 @@ class AnswersReport:
         }
 
 
+def run_cases(
+    retrieval: BoundedRetrieval,
+    asked: Sequence[tuple[Case, Question | str]],
+    check: CitationCheck,
+    lines: LabelledLines,
+    progress: Progress,
+) -> AnswersReport:
+    """Ask every case and score its answer.
+
+    Args:
+        retrieval: the way to the knowledge base.
+        asked: the cases, at least one; each with its question, or with why it can't be asked.
+        check: compares citations with the documents on disk.
+        lines: of the documents.
+        progress: called before each question.
+    """
+    questions = [question for _, question in asked if isinstance(question, Question)]
+    answers = ask_all(retrieval, questions, progress)
+    following = iter(answers)
+    scores = tuple(
+        unanswered(case, question)
+        if isinstance(question, str)
+        else score(case, next(following).recommendation, lines)
+        for case, question in asked
+    )
+    exact = [is_exact(each, check) for it in answers for each in citations(it.recommendation)]
+    times = [answer.seconds for answer in answers] or [0.0]
+    again = sum(answer.tries > 1 for answer in answers)
+    return AnswersReport(scores, len(exact), sum(exact), percentiles(times).p50, again)
+
+
 def as_tables(report: AnswersReport) -> Group:
     """Lay a report out for a terminal: the failures, the figures by kind and test, near misses, the targets."""
     parts: list[Table | Text] = list(_failures(report))
@@ -195,16 +239,16 @@ def goals_table(goals: Sequence[Goal]) -> Table:
 
 
 def _failures(report: AnswersReport) -> Iterator[Text]:
-    for score in report.scores:
-        if score.passed:
+    for each in report.scores:
+        if each.passed:
             continue
-        what = [name for name in ("dangerous", "torn", "incomplete") if getattr(score, name)]
-        style = "red" if score.dangerous else "yellow"
-        tests = f" ({', '.join(score.case.tests)})" if score.case.tests else ""
-        head = Text(f"{neutralise(score.case.id)} ")
+        what = [name for name in ("dangerous", "torn", "incomplete") if getattr(each, name)]
+        style = "red" if each.dangerous else "yellow"
+        tests = f" ({', '.join(each.case.tests)})" if each.case.tests else ""
+        head = Text(f"{neutralise(each.case.id)} ")
         head.append(" and ".join(what), style=style).append(neutralise(tests))
         yield head
-        for failure in score.failures:
+        for failure in each.failures:
             yield Text(neutralise(f"    {_described(failure)}"))
     if report.counts.passed < report.counts.cases:
         yield Text()

@@ -1,4 +1,9 @@
-"""Which runbook is an alert's own: what a map says, else what its link says, else who has its name."""
+"""Sections of a document: which lines a heading stands for, and what links call it.
+
+Which runbook is an alert's own: what a map says, else what its link says, else who has its name.
+
+A file that says which runbook an alert has: alert name -> ``file`` or ``file#heading``.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +15,110 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.front_matter import parse_front_matter
+from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import SOURCE_URL
-from knowledge_rag.evaluation.coverage_sections import sections_of
-from knowledge_rag.evaluation.datasets import Target
+from knowledge_rag.evaluation.coverage_rules import MAX_BYTES
+from knowledge_rag.evaluation.coverage_yaml import read_yaml
+from knowledge_rag.evaluation.datasets import Target, read_text
 from knowledge_rag.local.corpus import read_extracted
 from knowledge_rag.orchestrator.headings import tells_only_kind
 from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit, folded_parts
 from knowledge_rag.orchestrator.names import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from knowledge_rag.core.chunks import Document
     from knowledge_rag.core.citations import Citation
-    from knowledge_rag.evaluation.coverage_alerts import Alert
-    from knowledge_rag.evaluation.coverage_sections import Section
+    from knowledge_rag.evaluation.coverage_rules import Alert
     from knowledge_rag.evaluation.evaluation_corpus import Documents
+
+_NOT_IN_SLUG: Final = re.compile(r"[^\w\- ]")
+_LINK: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_GIVEN: Final = re.compile(r"\s*\{:?\s*#([\w.:-]+)[^}]*\}\s*$")
+_TAG: Final = re.compile(
+    r"<a\s[^>]*?\b(?:id|name)\s*=\s*[\"']?([\w.:-]+)[^>]*>(?:\s*</a>)?", re.IGNORECASE
+)
+_ALERT: Final = re.compile(r"^(?:alert|alarm)(?:[\s-]*name)?\b[\s:\"'`]*", re.IGNORECASE)
+
+_ABOVE: Final = 300
+"""Characters above a heading that are looked at for a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what stands below it, up to the next one of its level or a higher.
+
+    Args:
+        heading: its text, without marks that only give it a name.
+        anchors: what a link calls it behind ``#``.
+        lines: first and last, 1-based and inclusive.
+    """
+
+    heading: str
+    anchors: tuple[str, ...]
+    lines: tuple[int, int]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Give what it may be called, folded; ``Alert Name: "Foo"`` may be called ``Foo``."""
+        return frozenset({fold(self.heading), fold(_ALERT.sub("", self.heading))}) - {""}
+
+    def is_at(self, anchor: str) -> bool:
+        """Whether a link's anchor is this section's, word for word."""
+        return anchor.casefold() in self.anchors
+
+
+def sections_of(text: str) -> tuple[Section, ...]:
+    """Give the sections of a Markdown text, in order.
+
+    Anchors are those of GitHub (a second heading of the same text has ``-1`` behind it), and what
+    ``{#name}`` on the heading's line, or ``<a name="...">`` there or right above, say.
+    """
+    headings = list(find_headings(text, parse_front_matter(text)[1]))
+    last = text.count("\n") + (not text.endswith("\n"))
+    starts = _line_numbers(text, [heading[0] for heading in headings])
+    taken: dict[str, int] = {}
+    sections = []
+    for number, (offset, _, _, level, written) in enumerate(headings):
+        behind = (starts[n] for n in range(number + 1, len(headings)) if headings[n][3] <= level)
+        end = next(behind, last + 1) - 1
+        above = text[max(0, offset - _ABOVE) : offset].rstrip().rpartition("\n")[2]
+        names = _given_names(written, above)
+        heading = _TAG.sub("", _GIVEN.sub("", written)).strip()
+        sections.append(
+            Section(heading, (_slug(heading, taken), *names), (starts[number], max(end, 1)))
+        )
+    return tuple(sections)
+
+
+def _given_names(written: str, above: str) -> tuple[str, ...]:
+    given = _GIVEN.search(written)
+    tags = [*_TAG.findall(written), *_TAG.findall(above)]
+    return tuple(name.casefold() for name in (*([given[1]] if given else ()), *tags))
+
+
+def _slug(heading: str, taken: dict[str, int]) -> str:
+    """Give the anchor that GitHub makes of a heading; ``taken`` counts those above it."""
+    plain = _LINK.sub(r"\1", heading).casefold().strip()
+    slug = _NOT_IN_SLUG.sub("", plain).replace(" ", "-")
+    count = taken.get(slug, 0)
+    taken[slug] = count + 1
+    return f"{slug}-{count}" if count else slug
+
+
+def _line_numbers(text: str, offsets: Sequence[int]) -> list[int]:
+    """Give the 1-based lines of ascending offsets."""
+    lines, line, before = [], 1, 0
+    for offset in offsets:
+        line += text.count("\n", before, offset)
+        before = offset
+        lines.append(line)
+    return lines
+
 
 _LOGICAL_ID_HASH: Final = re.compile(r"[0-9A-F]{8}$")
 """What the CDK puts behind the name of a resource."""
@@ -271,3 +364,24 @@ class Runbooks:
             extracted = read_extracted(self._documents.files[name])
             self._pages[name] = extracted.document, sections_of(extracted.text)
         return self._pages[name]
+
+
+def read_map(path: Path) -> dict[str, str]:
+    """Read a map, YAML or JSON.
+
+    Raises:
+        InvalidRequest: it is no mapping of names to files; the message names the line.
+        UnreadableDocument: the file can't be read.
+    """
+    documents = read_yaml(read_text(path, MAX_BYTES), str(path))
+    mapping: dict[str, str] = {}
+    for document in documents:
+        if document.kind != "mapping":
+            raise InvalidRequest(
+                f"{path}:{document.place.line}: a map is `AlertName: file#heading`"
+            )
+        for alert, node in document.entries.items():
+            if not node.text:
+                raise InvalidRequest(f"{path}:{node.place.line}: {alert[:80]!r} has no file")
+            mapping[alert] = node.text
+    return mapping

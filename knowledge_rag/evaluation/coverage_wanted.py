@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from knowledge_rag.evaluation.coverage_baseline import Baseline
+    from knowledge_rag.evaluation.coverage_report import Baseline
 
 THRESHOLD: Final = 1.0
 """Share of alerts that have to be covered where nobody says anything else."""

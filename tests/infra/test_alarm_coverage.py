@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from knowledge_rag.evaluation.coverage_files import read_rules
-from knowledge_rag.evaluation.coverage_run import check_all
+from knowledge_rag.evaluation.coverage_check import check_all
+from knowledge_rag.evaluation.coverage_rules import read_rules
 from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbooks
 from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
 from knowledge_rag.local.local_retrieval import local_retrieval

@@ -12,13 +12,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from knowledge_rag.evaluation.answers_cases import FENCE, Range
 from knowledge_rag.evaluation.answers_eval import NOT_INSTRUCTIONS, is_whole
-from knowledge_rag.evaluation.answers_lines import FENCE, Range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from knowledge_rag.evaluation.answers_lines import Line
+    from knowledge_rag.evaluation.answers_cases import Line
 
     Step = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.evaluation.answers_lines import Range
+from knowledge_rag.evaluation.answers_cases import Range
 from knowledge_rag.orchestrator.governing import NEVER
 from knowledge_rag.orchestrator.showing import LABELS
 

@@ -14,9 +14,8 @@ import pytest
 from knowledge_rag.cli.asking import incident_of, queries_of
 from knowledge_rag.cli.recommendation import lines_of
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.evaluation.answers_cases import read_cases
+from knowledge_rag.evaluation.answers_cases import LabelledLines, read_cases
 from knowledge_rag.evaluation.answers_eval import score
-from knowledge_rag.evaluation.answers_lines import LabelledLines
 from knowledge_rag.evaluation.evaluation_corpus import Documents
 from knowledge_rag.evaluation.faults.scripts import answering, http
 from knowledge_rag.evaluation.faults.server import serving

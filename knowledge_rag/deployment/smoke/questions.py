@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.evaluation.named_files import numbered, read_rows, read_text
+from knowledge_rag.evaluation.datasets import numbered, read_rows, read_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,13 +12,15 @@ from knowledge_rag.cli import coverage_output
 from knowledge_rag.cli.coverage_junit import as_junit
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.evaluation.coverage_alerts import Alert, cloudwatch_incident
-from knowledge_rag.evaluation.coverage_baseline import Baseline
-from knowledge_rag.evaluation.coverage_files import BrokenFile, RuleFiles
-from knowledge_rag.evaluation.coverage_report import summarise
-from knowledge_rag.evaluation.coverage_run import Checked, Hit
+from knowledge_rag.evaluation.coverage_check import Checked, Hit, Steps
+from knowledge_rag.evaluation.coverage_report import Baseline, summarise
+from knowledge_rag.evaluation.coverage_rules import (
+    Alert,
+    BrokenFile,
+    RuleFiles,
+    cloudwatch_incident,
+)
 from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbook
-from knowledge_rag.evaluation.coverage_steps import Steps
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
 from knowledge_rag.evaluation.coverage_yaml import Place
 from knowledge_rag.evaluation.datasets import Target

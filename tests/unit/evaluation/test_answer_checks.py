@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from knowledge_rag.evaluation.answers_cases import read_cases
-from knowledge_rag.evaluation.answers_lines import Range
+from knowledge_rag.evaluation.answers_cases import Range, read_cases
 from tests.support.answer_checks import Finding, Texts, inverted, stripped
 from tests.support.local import CORPUS, PROJECT
 

@@ -14,14 +14,17 @@ from knowledge_rag.evaluation.answers_alerts import (
     NAMED,
     UNNAMED,
     AlertsReport,
+    Local,
     NearMiss,
     Places,
     Rated,
+    as_tables,
     auroc,
+    near_misses,
+    run_alerts,
+    without,
 )
-from knowledge_rag.evaluation.answers_alerts_run import Local, near_misses, run_alerts, without
-from knowledge_rag.evaluation.answers_alerts_table import as_tables
-from knowledge_rag.evaluation.answers_lines import LabelledLines
+from knowledge_rag.evaluation.answers_cases import LabelledLines
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
 from knowledge_rag.local.store import open_for_reading

@@ -7,12 +7,13 @@ import pytest
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.answers_cases import (
     Case,
+    LabelledLines,
+    Range,
     doubts_about_cases,
     has_cases,
     read_cases,
 )
 from knowledge_rag.evaluation.answers_eval import Rule, score, unanswered
-from knowledge_rag.evaluation.answers_lines import LabelledLines, Range
 from knowledge_rag.evaluation.evaluation_corpus import Documents
 from tests.support.local import write_files
 

@@ -7,11 +7,15 @@ import pytest
 from rich.console import Console
 
 from knowledge_rag.cli.asking import incident_of, queries_of
-from knowledge_rag.evaluation.answers_cases import Case
-from knowledge_rag.evaluation.answers_eval import Failure, Rule, Score
-from knowledge_rag.evaluation.answers_lines import LabelledLines, Range
-from knowledge_rag.evaluation.answers_report import AnswersReport, as_tables
-from knowledge_rag.evaluation.answers_run import Question, is_exact, run_cases
+from knowledge_rag.evaluation.answers_cases import Case, LabelledLines, Range
+from knowledge_rag.evaluation.answers_eval import (
+    Failure,
+    Question,
+    Rule,
+    Score,
+    is_exact,
+)
+from knowledge_rag.evaluation.answers_report import AnswersReport, as_tables, run_cases
 from knowledge_rag.evaluation.evaluation_corpus import Documents
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval

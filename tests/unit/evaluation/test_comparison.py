@@ -12,10 +12,16 @@ from rich.console import Console
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
-from knowledge_rag.evaluation.comparison import as_table, compare
+from knowledge_rag.evaluation.comparison import (
+    FORMAT,
+    Results,
+    as_table,
+    compare,
+    read_results,
+    write_results,
+)
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_report import Setup, summarise
-from knowledge_rag.evaluation.evaluation_results import FORMAT, Results, read_results, write_results
 from knowledge_rag.evaluation.evaluation_run import Asked, Judged
 
 FOUND = RetrievalOutcome(Status.OK, (RetrievalResult("text", Citation("a.md", 1, 2), None),))

@@ -10,19 +10,21 @@ import pytest
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.evaluation.coverage_alerts import Alert, cloudwatch_incident
-from knowledge_rag.evaluation.coverage_baseline import (
+from knowledge_rag.evaluation.coverage_check import Checked, Hit, Steps
+from knowledge_rag.evaluation.coverage_report import (
     Baseline,
     check_replaceable,
     read_baseline,
+    summarise,
     write_baseline,
 )
-from knowledge_rag.evaluation.coverage_files import BrokenFile, RuleFiles
-from knowledge_rag.evaluation.coverage_map import read_map
-from knowledge_rag.evaluation.coverage_report import summarise
-from knowledge_rag.evaluation.coverage_run import Checked, Hit
-from knowledge_rag.evaluation.coverage_runbooks import Gap
-from knowledge_rag.evaluation.coverage_steps import Steps
+from knowledge_rag.evaluation.coverage_rules import (
+    Alert,
+    BrokenFile,
+    RuleFiles,
+    cloudwatch_incident,
+)
+from knowledge_rag.evaluation.coverage_runbooks import Gap, read_map
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
 from knowledge_rag.evaluation.coverage_yaml import Place
 

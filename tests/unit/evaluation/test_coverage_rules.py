@@ -11,8 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
-from knowledge_rag.evaluation.coverage_alerts import prometheus_incident, without_templates
-from knowledge_rag.evaluation.coverage_files import MAX_BYTES, NoAlerts, read_rules
+from knowledge_rag.evaluation.coverage_rules import (
+    MAX_BYTES,
+    NoAlerts,
+    prometheus_incident,
+    read_rules,
+    without_templates,
+)
 from knowledge_rag.evaluation.coverage_yaml import read_yaml
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.links import links_in

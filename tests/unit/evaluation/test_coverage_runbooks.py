@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.evaluation.coverage_alerts import Alert, cloudwatch_incident
-from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbook, Runbooks
-from knowledge_rag.evaluation.coverage_sections import sections_of
+from knowledge_rag.evaluation.coverage_rules import Alert, cloudwatch_incident
+from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbook, Runbooks, sections_of
 from knowledge_rag.evaluation.coverage_yaml import Place
 from knowledge_rag.evaluation.datasets import Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents

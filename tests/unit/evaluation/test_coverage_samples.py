@@ -8,11 +8,10 @@ import pytest
 from rich.console import Console
 
 from knowledge_rag.cli.coverage_output import show
-from knowledge_rag.evaluation.coverage_files import read_rules
-from knowledge_rag.evaluation.coverage_map import read_map
+from knowledge_rag.evaluation.coverage_check import check_all
 from knowledge_rag.evaluation.coverage_report import summarise
-from knowledge_rag.evaluation.coverage_run import check_all
-from knowledge_rag.evaluation.coverage_runbooks import NamedBy, Runbooks
+from knowledge_rag.evaluation.coverage_rules import read_rules
+from knowledge_rag.evaluation.coverage_runbooks import NamedBy, Runbooks, read_map
 from knowledge_rag.evaluation.coverage_wanted import Wanted
 from knowledge_rag.evaluation.evaluation_corpus import Documents
 from knowledge_rag.local.knowledge_base import KnowledgeBase

@@ -21,9 +21,8 @@ from knowledge_rag.evaluation.evaluation_plot import (
     hit_curve,
     write_plot,
 )
-from knowledge_rag.evaluation.evaluation_report import Setup, summarise
+from knowledge_rag.evaluation.evaluation_report import Setup, as_tables, summarise
 from knowledge_rag.evaluation.evaluation_run import Asked, judge
-from knowledge_rag.evaluation.evaluation_table import as_tables
 from knowledge_rag.local.errors import NotInstalled
 
 SETUP = Setup("local", "hybrid", 5, with_alert=False, rows_sha256="r", docs_sha256="d")

@@ -12,22 +12,22 @@ from benchmarks.guardrails import claim_sets
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError, UnreadableDocument
 from knowledge_rag.deployment.smoke import questions
 from knowledge_rag.evaluation import (
-    coverage_baseline,
-    coverage_map,
+    comparison,
+    coverage_report,
+    coverage_runbooks,
     datasets,
-    evaluation_results,
     floor,
 )
-from knowledge_rag.evaluation.named_files import read_lines, read_text
+from knowledge_rag.evaluation.datasets import read_lines, read_text
 
 READERS = {
     "a dataset": (datasets, "MAX_DATASET_BYTES", lambda path: datasets.load_datasets([path])),
     "claims": (claim_sets, "MAX_CLAIMS_BYTES", claim_sets.load_claims),
     "questions": (floor, "MAX_FILE_BYTES", floor.load_questions),
     "sentences": (finder, "MAX_SENTENCES_BYTES", finder.read_sentences),
-    "a baseline": (coverage_baseline, "MAX_BYTES", coverage_baseline.read_baseline),
-    "a map": (coverage_map, "MAX_BYTES", coverage_map.read_map),
-    "results": (evaluation_results, "MAX_RESULTS_BYTES", evaluation_results.read_results),
+    "a baseline": (coverage_report, "MAX_BYTES", coverage_report.read_baseline),
+    "a map": (coverage_runbooks, "MAX_BYTES", coverage_runbooks.read_map),
+    "results": (comparison, "MAX_RESULTS_BYTES", comparison.read_results),
     "a deployment's questions": (questions, "MAX_FILE_BYTES", questions.load_questions),
 }
 ROWS = {

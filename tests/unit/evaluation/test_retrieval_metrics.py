@@ -10,7 +10,7 @@ import pytest
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.evaluation.datasets import Row, Target
-from knowledge_rag.evaluation.retrieval_metrics import (
+from knowledge_rag.evaluation.evaluation_run import (
     MEASURES,
     answer_rank,
     first_hit,
