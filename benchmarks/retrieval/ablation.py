@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.local.embeddings import Embedder
     from knowledge_rag.local.ingest import Progress
-    from knowledge_rag.local.snapshot import Snapshot
+    from knowledge_rag.local.knowledge_base import Snapshot
 
 HITS: Final = (1, DEPTH)
 RESAMPLES: Final = 2_000

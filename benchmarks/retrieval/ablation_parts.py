@@ -12,8 +12,15 @@ import numpy as np
 from knowledge_rag.core.metadata import CONTEXT_LENGTH
 from knowledge_rag.evaluation.floor import SHIPPED_FLOORS
 from knowledge_rag.local.embeddings import DIMENSIONS
-from knowledge_rag.local.keyword_index import ENTRY, K1, KeywordIndex
-from knowledge_rag.local.keywords import is_pair, query_terms, stored_terms, words_of
+from knowledge_rag.local.keywords import (
+    ENTRY,
+    K1,
+    KeywordIndex,
+    is_pair,
+    query_terms,
+    stored_terms,
+    words_of,
+)
 from knowledge_rag.local.search import (
     KEYWORD_WEIGHT,
     RRF_CONSTANT,
@@ -28,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from knowledge_rag.local.embeddings import Embedder, Matrix
-    from knowledge_rag.local.keyword_index import Scores
+    from knowledge_rag.local.keywords import Scores
+    from knowledge_rag.local.knowledge_base import Snapshot
     from knowledge_rag.local.search import Question
-    from knowledge_rag.local.snapshot import Snapshot
 
 DEPTH: Final = 5
 """Results looked at of each question."""

@@ -29,7 +29,7 @@ from rich.table import Table
 
 from benchmarks.speed.server import bench_server
 from knowledge_rag.local.action_group import REGION, agent_event
-from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
+from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

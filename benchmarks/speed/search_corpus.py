@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from knowledge_rag.local.embeddings import DIMENSIONS
-from knowledge_rag.local.keyword_index import ENTRY, KeywordIndex
-from knowledge_rag.local.keywords import query_terms, stored_terms
+from knowledge_rag.local.keywords import ENTRY, KeywordIndex, query_terms, stored_terms
+from knowledge_rag.local.knowledge_base import Snapshot
 from knowledge_rag.local.search import Question
-from knowledge_rag.local.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -107,7 +107,7 @@ class ConsoleOptions:
         """
         from knowledge_rag.cli.knowledge_bases import SAMPLE_CORPUS, SAMPLE_FILE
         from knowledge_rag.core.resources import shipped
-        from knowledge_rag.local.corpus_files import CorpusFiles
+        from knowledge_rag.local.corpus import CorpusFiles
         from knowledge_rag.local.settings import LocalSettings
 
         if self.corpus is not None:

@@ -50,7 +50,7 @@ def demo(
     from knowledge_rag.cli.recommendation import show_recommendation
     from knowledge_rag.core.errors import InvalidRequest
     from knowledge_rag.local.action_group import local_action_group
-    from knowledge_rag.local.server import LocalBedrock
+    from knowledge_rag.local.bedrock.server import LocalBedrock
     from knowledge_rag.orchestrator.recommendation import AGENT_ID
 
     console = out()

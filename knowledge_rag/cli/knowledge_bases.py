@@ -130,8 +130,8 @@ def asked(
         budget: of each query; by default the function gives it up as in AWS.
     """
     from knowledge_rag.local.action_group import local_action_group
-    from knowledge_rag.local.as_typed import answered
-    from knowledge_rag.local.server import LocalBedrock
+    from knowledge_rag.local.bedrock.server import LocalBedrock
+    from knowledge_rag.local.local_retrieval import answered
 
     with (
         opened(kb_path) as knowledge_base,

@@ -18,7 +18,7 @@ from knowledge_rag.orchestrator.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from knowledge_rag.extract.lint.finding import Finding
+    from knowledge_rag.extract.lint.patterns import Finding
 
 SHOWN_AFTER_INGEST: Final = 20
 

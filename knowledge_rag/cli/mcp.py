@@ -86,7 +86,7 @@ def mcp(
 def _here(way: Way, kb: Path | None) -> Iterator[Asked]:
     from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.core.retrieval import Query, SearchType
-    from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
+    from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
     from knowledge_rag.local.local_retrieval import local_retrieval
 
     search_type = SearchType(way.method.upper())

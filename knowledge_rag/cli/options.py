@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.local.timeouts import LOCAL_TIMEOUT_SECONDS
+from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Budget

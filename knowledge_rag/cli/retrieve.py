@@ -56,7 +56,7 @@ def retrieve(
     from knowledge_rag.core.metadata import SOURCE_FILE
     from knowledge_rag.core.outcome import Reason
     from knowledge_rag.core.retrieval import SearchType
-    from knowledge_rag.local.timeouts import timed_out
+    from knowledge_rag.local.settings import timed_out
 
     budget = budget_of(timeout)
     if policy is SourcePolicy.WEBSITE_FIRST and search is Search.SEMANTIC:

@@ -145,7 +145,7 @@ def _serve_local(
     json: bool,
 ) -> None:
     from knowledge_rag.cli.knowledge_bases import opened
-    from knowledge_rag.local.server import serve as serve_wire_api
+    from knowledge_rag.local.bedrock.server import serve as serve_wire_api
 
     port = _DEFAULT_PORT if port is None else port
     if options is not None and options.port == port != 0:
@@ -174,7 +174,7 @@ def _local_console(
     from knowledge_rag.console.documents import KeptDocuments
     from knowledge_rag.console.local_function import FunctionInItsProcess
     from knowledge_rag.console.running import local_console
-    from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
+    from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 
     log_to_standard_error()
     documents = KeptDocuments(KnowledgeBaseDocuments(found.path), options.files(found.path))
@@ -221,7 +221,7 @@ def _tell_of_both(
     found: KnowledgeBase, endpoint_url: str, console_url: str | None, *, json: bool
 ) -> None:
     """Say where it is served, and how to connect."""
-    from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
+    from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
 
     environment = {
         "AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME": endpoint_url,
@@ -244,9 +244,8 @@ def _tell_of_both(
 
 def _names() -> dict[str, Any]:
     """Give the names that the wire API knows."""
-    from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
-    from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID
-    from knowledge_rag.local.scripted_models import MODEL_ID
+    from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
+    from knowledge_rag.local.bedrock.scripted import AGENT_ID, ALIAS_ID, MODEL_ID
 
     return {
         "knowledge_base_id": KNOWLEDGE_BASE_ID,

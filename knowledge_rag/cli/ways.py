@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.stacks import Deployed
-    from knowledge_rag.local.kept_documents import Documents
+    from knowledge_rag.local.knowledge_base import Documents
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
     from knowledge_rag.orchestrator.backends.bounded import Way as BackEnd
     from knowledge_rag.orchestrator.retrieval import Budget

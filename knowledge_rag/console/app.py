@@ -31,7 +31,7 @@ from knowledge_rag.console.reports import Reports
 from knowledge_rag.console.security import LOOPBACK_HOSTS, Guard
 from knowledge_rag.console.story import utc_now
 from knowledge_rag.core.errors import KnowledgeRagError
-from knowledge_rag.local.defects import described
+from knowledge_rag.local.http_server import described
 from knowledge_rag.orchestrator.held import tell_of
 from knowledge_rag.orchestrator.retrieval import Budget
 

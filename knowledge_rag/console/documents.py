@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.outcome import MetadataValue, RetrievalResult
     from knowledge_rag.guardrails.staleness import Corpus
-    from knowledge_rag.local.kept_documents import Passages
+    from knowledge_rag.local.knowledge_base import Passages
 
 _BOM = "\ufeff"
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from knowledge_rag.core.errors import RetrievalFailed
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.response import read_outcome
-from knowledge_rag.local.as_typed import GENERATED_FILTERS, answered
-from knowledge_rag.local.function_process import FunctionFailed, FunctionProcess
+from knowledge_rag.local.action_group import FunctionFailed, FunctionProcess
+from knowledge_rag.local.local_retrieval import GENERATED_FILTERS, answered
 from knowledge_rag.orchestrator.backends.arguments import current_ids, to_arguments
 
 if TYPE_CHECKING:

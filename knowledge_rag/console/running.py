@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from knowledge_rag.console.app import create_console
 from knowledge_rag.console.limits import READY_SECONDS
 from knowledge_rag.console.server import DEFAULT_PORT, ConsoleServer
+from knowledge_rag.local.action_group import ADVICE_FLOORS
 from knowledge_rag.local.errors import ServerFailed
-from knowledge_rag.local.floors import ADVICE_FLOORS
-from knowledge_rag.local.timeouts import timed_out
+from knowledge_rag.local.settings import timed_out
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Self
 
 from knowledge_rag.console.replies import Json
-from knowledge_rag.local.http_connection import BoundedConnection, http_server
-from knowledge_rag.local.server_thread import ServerThread
+from knowledge_rag.local.http_server import BoundedConnection, ServerThread, http_server
 
 if TYPE_CHECKING:
     from http import HTTPStatus

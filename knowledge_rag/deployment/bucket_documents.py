@@ -16,7 +16,7 @@ from knowledge_rag.deployment.aws import read_object
 from knowledge_rag.extract import sidecar
 from knowledge_rag.extract.documents import SUFFIXES, cut, extract
 from knowledge_rag.local.corpus import MAX_FILE_BYTES
-from knowledge_rag.local.kept_documents import Document
+from knowledge_rag.local.knowledge_base import Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -47,8 +47,7 @@ from knowledge_rag.evaluation.evaluation_report import Goal
 from knowledge_rag.evaluation.timing import percentiles
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.local.store import ingest_transaction
-from knowledge_rag.local.tables import Tables
+from knowledge_rag.local.store import Tables, ingest_transaction
 from knowledge_rag.orchestrator.incident import Incident
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from knowledge_rag.local.corpus import find_documents, read_beside, read_bytes
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.ingest import IngestSettings, ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.store import explained, open_for_reading
-from knowledge_rag.local.tables import Tables
+from knowledge_rag.local.store import Tables, explained, open_for_reading
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from rich.table import Table
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.evaluation.datasets import read_lines, read_rows
+from knowledge_rag.local.action_group import EVIDENCE_FLOOR_HYBRID, EVIDENCE_FLOOR_SEMANTIC
 from knowledge_rag.local.corpus import MAX_FILE_BYTES
-from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID, EVIDENCE_FLOOR_SEMANTIC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

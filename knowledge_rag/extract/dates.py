@@ -6,19 +6,131 @@ moves a source for a reason that does not exist, a missed one leaves it where it
 read in two ways, does not exist in the calendar, or is part of a path, an id or a version is no date.
 
 The patterns name day, month and year, so no parser has to guess afterwards; English month names only.
+Each finds a whole expression, of one day or of several, and is bounded everywhere, so that no text
+makes it slow.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from datetime import date
 from enum import StrEnum
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.extract import dates_grammar as grammar
+from knowledge_rag.core.metadata import MAX_METADATA_BYTES, metadata_bytes, to_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from knowledge_rag.core.chunks import Chunk
+
+
+_NAMES: Final = (
+    "jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?",
+    "aug(?:ust)?", "sep(?:t(?:ember)?)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?",
+)  # fmt: skip
+MONTHS: Final = {
+    name: number
+    for number, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
+    )
+}
+"""From the first three letters of a month's English name to its number."""
+
+MONTH: Final = rf"(?:{'|'.join(_NAMES)})(?![^\W_])\.?"
+_DAY: Final = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?![^\W_])"
+_YEAR: Final = r"(?:19|20)\d\d"
+_GAP: Final = r"(?:[ \t\u00a0\u202f]{1,3}|[ \t]{0,3}\r?\n[ \t]{0,8})"
+"""Between the words of a date: blanks, or the end of a line."""
+TO: Final = rf"{_GAP}?(?:-{{1,2}}|[–—]|\.\.|(?<=\s)(?:to|until|till|through|thru)(?=\s)){_GAP}?"
+"""Between the ends of a range."""
+_AND: Final = rf"(?:,?{_GAP}(?:and|or|&){_GAP}|,{_GAP})"
+_JOIN: Final = rf"(?:{TO}|{_AND})"
+_AND_WORD: Final = (
+    rf"(?:{TO}|,{_GAP}(?=(?:{_DAY},{_GAP})?{_DAY},?{_GAP}(?:and|or|&))|,?{_GAP}(?:and|or|&){_GAP})"
+)
+"""Before a month, a comma joins days only if an "and" follows: "in 3, 5 May 2026" is one day."""
+
+_NO_LETTER_BEFORE: Final = r"(?<![^\W_])(?<![./\\@#-])"
+_NO_LETTER_BEHIND: Final = r"(?![^\W_]|\.\d)(?!\s?(?:%|[kmgt]i?b\b|ms\b|[rq]ps\b))"
+_YEAR_GAP: Final = rf"(?:,?{_GAP}|,)"
+_CLOCK: Final = rf"{_GAP}\d\d:\d\d(?::\d\d)?(?:{_GAP}[a-z]{{3,4}})?{_GAP}"
+
+_MONTH_SIDE: Final = rf"{MONTH}{_GAP}(?:the{_GAP})?{_DAY}(?:{_JOIN}{_DAY}){{0,6}}"
+_DAY_SIDE: Final = rf"{_DAY}(?:{_AND_WORD}{_DAY}){{0,6}}(?:{_GAP}(?:of{_GAP})?){MONTH}"
+
+MONTH_FIRST: Final = re.compile(
+    rf"{_NO_LETTER_BEFORE}(?P<sides>(?:{_MONTH_SIDE}{_JOIN}){{0,3}}{_MONTH_SIDE})"
+    rf"(?:{_YEAR_GAP}|{_CLOCK})(?P<year>{_YEAR}){_NO_LETTER_BEHIND}",
+    re.IGNORECASE,
+)
+"""``March 5, 2026``, ``Mar 3-5 2026``, ``March 30 - April 2, 2026``, ``Thu Mar  5 13:55:36 2026``."""
+
+DAY_FIRST: Final = re.compile(
+    rf"{_NO_LETTER_BEFORE}(?P<sides>(?:{_DAY_SIDE}{_JOIN}){{0,3}}{_DAY_SIDE})"
+    rf"{_YEAR_GAP}(?P<year>{_YEAR}){_NO_LETTER_BEHIND}",
+    re.IGNORECASE,
+)
+"""``5 March 2026``, ``the 3rd, 4th and 5th of March, 2026``, ``28 Feb - 2 Mar 2026``."""
+
+DAY_HYPHENS: Final = re.compile(
+    rf"{_NO_LETTER_BEFORE}(?P<day>3[01]|[12]\d|0?[1-9])(?P<mark>[-/])(?P<month>{'|'.join(_NAMES)})"
+    rf"(?P=mark)(?P<year>{_YEAR})(?![^\W_]|[-/.]\w)",
+    re.IGNORECASE,
+)
+"""``05-Mar-2026``, ``05/Mar/2026:13:55:36``."""
+
+SIDE: Final = re.compile(
+    rf"(?P<after>{MONTH}){_GAP}(?:the{_GAP})?(?P<days>{_DAY}(?:{_JOIN}{_DAY}){{0,6}})"
+    rf"|(?P<before>{_DAY}(?:{_AND_WORD}{_DAY}){{0,6}})(?:{_GAP}(?:of{_GAP})?)(?P<month>{MONTH})",
+    re.IGNORECASE,
+)
+"""One month with its days, within what the patterns above found."""
+
+ISO: Final = re.compile(
+    r"(?:(?<![\w./#@\\-])|(?<=\.\.)|(?<=\d--)|(?<=-\d\d/))"
+    r"(?:(?<!\w:)|(?=.{10}[T ]\d\d:\d\d))"
+    r"(?P<year>(?:19|20)\d\d)(?P<mark>-)(?P<month>\d\d)-(?P<day>\d\d)"
+    r"(?:(?=[Tt]\d\d)|(?=--\d)|(?=/(?:19|20)\d\d-\d\d-\d\d(?![\w/]))|(?![\w\\/-]|\.\w|:\w))"
+)
+"""``2026-03-05``, with a time or without; both ends of ``2026-03-03/2026-03-05``."""
+
+YEAR_SLASHES: Final = re.compile(
+    r"(?<![\w./#@\\:-])(?P<year>(?:19|20)\d\d)/(?P<month>\d\d?)/(?P<day>\d\d?)(?![\w\\/-]|\.\w)"
+)
+"""``2026/03/05``: nobody writes the day before the month behind a year."""
+
+COMPACT: Final = re.compile(
+    r"(?<!\w)(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)T\d{6}Z?(?![\w-]|\.\w)"
+)
+"""``20260305T101530Z``: eight digits are a date only where a time follows."""
+
+SLASHES: Final = re.compile(
+    r"(?:(?<![\w./#@\\:-])|(?<=/\d{4}-)|(?<=\d--))"
+    r"(?P<first>\d\d?)/(?P<second>\d\d?)/(?P<year>(?:19|20)\d\d)(?![\w\\/]|[.]\w)"
+)
+"""``03/05/2026``: whether March or May, the setting says."""
+
+VERSION_BEFORE: Final = re.compile(
+    r"version[\"'`]{0,2}\s{0,2}[:=]?\s{0,2}[\"'`(]{0,2}\Z", re.IGNORECASE
+)
+"""``"Version": "2012-10-17"``, ``api-version=2021-04-01``: the name of a version, not a day."""
+
+COUNTED_BEFORE: Final = re.compile(
+    rf"(?:\b(?:room|flight|section|chapter|step|page|line|gate|level|version|grade|class|unit|part|"
+    rf"bus|route|building|floor|item|number|no\.|table|figure|appendix|{MONTH}){_GAP}|#)\Z",
+    re.IGNORECASE,
+)
+"""What a number before " - 5 March 2026" may belong to in place of the date."""
+
+YEARS: Final = re.compile(r"(?:19|20)\d\d")
+"""Without four digits of a year there is no date: the first look at a text."""
+
+MONTH_NAMED: Final = re.compile(rf"(?<![^\W_])(?:{'|'.join(_NAMES)})(?![^\W_])", re.IGNORECASE)
+"""Without a month's name the costlier patterns need not be tried."""
+
 
 MIN_YEAR: Final = 1990
 """Earlier years are zeros of some clock (1970-01-01, 1980-01-01) or history."""
@@ -26,7 +138,7 @@ MAX_YEAR: Final = 2099
 """Later ones mean "never" (9999-12-31)."""
 
 _DIGITS: Final = re.compile(r"\d{1,2}")
-_RANGE: Final = re.compile(grammar.TO, re.IGNORECASE)
+_RANGE: Final = re.compile(TO, re.IGNORECASE)
 _LOOK_BACK: Final = 200
 """Characters before a date that are looked at for what it may be part of."""
 
@@ -63,7 +175,7 @@ def find_dates(text: str, order: DateOrder | None = None) -> list[FoundDate]:
     Returns:
         Dates from MIN_YEAR to MAX_YEAR that the calendar has.
     """
-    if not grammar.YEARS.search(text):
+    if not YEARS.search(text):
         return []
     found = sorted(_all(text, order), key=lambda one: (one.start, -one.end))
     kept: list[FoundDate] = []
@@ -75,25 +187,25 @@ def find_dates(text: str, order: DateOrder | None = None) -> list[FoundDate]:
 
 
 def _all(text: str, order: DateOrder | None) -> Iterator[FoundDate]:
-    if grammar.MONTH_NAMED.search(text):
+    if MONTH_NAMED.search(text):
         yield from _with_names(text)
-    for pattern in (grammar.ISO, grammar.COMPACT, grammar.YEAR_SLASHES):
+    for pattern in (ISO, COMPACT, YEAR_SLASHES):
         for match in pattern.finditer(text):
             if not _is_part(text, match.start()):
                 yield from _one(match, *(int(match[it]) for it in ("year", "month", "day")))
-    for match in grammar.SLASHES.finditer(text):
+    for match in SLASHES.finditer(text):
         if not _is_part(text, match.start()):
             for day in _slashed(match, order):
                 yield FoundDate(day, *match.span())
 
 
 def _with_names(text: str) -> Iterator[FoundDate]:
-    for pattern in (grammar.MONTH_FIRST, grammar.DAY_FIRST):
+    for pattern in (MONTH_FIRST, DAY_FIRST):
         for match in pattern.finditer(text):
             for day in _written(match, text):
                 yield FoundDate(day, *match.span())
-    for match in grammar.DAY_HYPHENS.finditer(text):
-        month = grammar.MONTHS[match["month"][:3].lower()]
+    for match in DAY_HYPHENS.finditer(text):
+        month = MONTHS[match["month"][:3].lower()]
         yield from _one(match, int(match["year"]), month, int(match["day"]))
 
 
@@ -128,11 +240,11 @@ def _is_part(text: str, start: int) -> bool:
     token = before.rpartition(" ")[2].rpartition("\n")[2].lower()
     if "://" in token or "arn:" in token:
         return True
-    return bool(grammar.VERSION_BEFORE.search(before[-24:]))
+    return bool(VERSION_BEFORE.search(before[-24:]))
 
 
 def _written(match: re.Match[str], text: str) -> Iterator[date]:
-    sides = list(grammar.SIDE.finditer(match["sides"]))
+    sides = list(SIDE.finditer(match["sides"]))
     year = int(match["year"])
     last_month = _month(sides[-1])
     for number, side in enumerate(sides):
@@ -150,13 +262,13 @@ def _written(match: re.Match[str], text: str) -> Iterator[date]:
 
 
 def _month(side: re.Match[str]) -> int:
-    return grammar.MONTHS[(side["after"] or side["month"])[:3].lower()]
+    return MONTHS[(side["after"] or side["month"])[:3].lower()]
 
 
 def _is_counted(text: str, start: int, side: re.Match[str]) -> bool:
     if side["before"] is None:
         return False
-    return bool(grammar.COUNTED_BEFORE.search(text[max(0, start - 20) : start]))
+    return bool(COUNTED_BEFORE.search(text[max(0, start - 20) : start]))
 
 
 def _days(written: str, *, last_only: bool) -> list[int]:
@@ -171,3 +283,93 @@ def _days(written: str, *, last_only: bool) -> list[int]:
             days.clear()
         days.append(day)
     return days
+
+
+MAX_DATES: Final = 8
+"""Of a chunk; the latest are kept, since the latest alone says whether any of them is to come. They are
+left out, oldest first, before they take a chunk over MAX_METADATA_BYTES."""
+
+DATES_VERSION: Final = 1
+"""Raised by every change that gives other dates for the same text."""
+
+_FENCE: Final = re.compile(
+    r"^[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]+){0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$",
+    re.MULTILINE,
+)
+
+
+class DocumentDates:
+    """The dates of one document, by line.
+
+    Args:
+        text: the document's, whose lines the chunks count.
+        order: of day and month between slashes, ``None`` for no guess.
+    """
+
+    def __init__(self, text: str, order: DateOrder | None = None) -> None:
+        code = _fenced(text)
+        ends = [end.start() for end in re.finditer("\n", text)]
+        # an expression belongs to the line that it ends on, where its year stands
+        found = sorted(
+            (bisect_left(ends, one.end) + 1, one.day.isoformat())
+            for one in find_dates(text, order)
+            if not _is_inside(one.start, code)
+        )
+        self._lines = [line for line, _ in found]
+        self._days = [day for _, day in found]
+
+    def between(self, start_line: int, end_line: int) -> tuple[str, ...]:
+        """Give the dates of some lines, 1-based and inclusive: ISO, sorted, each once.
+
+        Only the latest MAX_DATES.
+        """
+        first, last = bisect_left(self._lines, start_line), bisect_right(self._lines, end_line)
+        return tuple(sorted(set(self._days[first:last]))[-MAX_DATES:])
+
+
+def dated(chunks: Sequence[Chunk], text: str, order: DateOrder | None = None) -> list[Chunk]:
+    """Give a document's chunks with the dates that their lines name.
+
+    Args:
+        chunks: of the document.
+        text: the document's.
+        order: of day and month between slashes, ``None`` for no guess.
+    """
+    dates = DocumentDates(text, order)
+    return [_with_dates(it, dates.between(it.start_line, it.end_line)) for it in chunks]
+
+
+def _with_dates(chunk: Chunk, days: tuple[str, ...]) -> Chunk:
+    if not days:
+        return chunk
+    size = _bytes(chunk)
+    whole = chunk._replace(dates=days)
+    while size <= MAX_METADATA_BYTES < _bytes(whole):
+        whole = whole._replace(dates=whole.dates[1:])
+    return whole
+
+
+def _bytes(chunk: Chunk) -> int:
+    return metadata_bytes(to_metadata(chunk))
+
+
+def _fenced(text: str) -> list[tuple[int, int]]:
+    """Give the offsets of fenced code, in order; a fence that is never closed reaches to the end."""
+    code: list[tuple[int, int]] = []
+    opened: tuple[int, str] | None = None
+    for fence in _FENCE.finditer(text):
+        mark, info = fence["mark"], fence["info"].strip()
+        if opened is None:
+            if mark[0] == "~" or "`" not in info:
+                opened = (fence.start(), mark)
+        elif mark[0] == opened[1][0] and len(mark) >= len(opened[1]) and not info:
+            code.append((opened[0], fence.end()))
+            opened = None
+    if opened is not None:
+        code.append((opened[0], len(text)))
+    return code
+
+
+def _is_inside(offset: int, code: Sequence[tuple[int, int]]) -> bool:
+    index = bisect_right(code, offset, key=itemgetter(0)) - 1
+    return index >= 0 and offset < code[index][1]

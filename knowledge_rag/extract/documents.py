@@ -156,7 +156,7 @@ def _web_page(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
 
 def _pdf(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
     # loaded where there is one
-    from knowledge_rag.extract.confined import read_pdf_confined  # noqa: PLC0415
+    from knowledge_rag.extract.pdf import read_pdf_confined  # noqa: PLC0415
 
     read = read_pdf_confined(source_file, data)
     lines: list[str] = []

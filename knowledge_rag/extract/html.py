@@ -1,13 +1,16 @@
 """Web pages: their text as Markdown lines, in the order of the page. Nothing is run or fetched.
 
-Kept are headings, paragraphs (a sentence a line), lists, quotes, code and tables of the part that the
-page calls its main one. Left out are navigation, forms and other furniture, pictures, link targets, and
-what a reader of the page would not see: text hidden by an element's own attributes is told.
-Style sheets are not applied, so text that only they hide is kept, where lint can find it.
+Headings, paragraphs (a sentence a line), lists, quotes, code and tables of the page's main part are
+kept. Navigation, forms and other furniture, pictures, link targets and text that the page hides are
+left out; hidden text is reported. Style sheets are not applied, so text that only they hide is kept,
+where lint can find it. A page that can't be decoded as it declares is reported: a wrong guess gives
+wrong lines.
 """
 
 from __future__ import annotations
 
+import codecs
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,13 +19,89 @@ from selectolax.lexbor import LexborHTMLParser
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.markdown import MAX_HEADING
 from knowledge_rag.extract.addresses import web_address
-from knowledge_rag.extract.html_charset import decode_page
 from knowledge_rag.extract.html_cost import check_cost
-from knowledge_rag.extract.html_render import render
-from knowledge_rag.extract.html_tree import main_part
+from knowledge_rag.extract.html_text import main_part, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECLARED_WITHIN: Final = 4_096
+"""Bytes within which a page may declare its encoding; the standard asks for 1,024."""
+_DECLARED: Final = re.compile(
+    rb"<meta\s[^>]{0,500}?charset\s{0,10}=\s{0,10}[\"']?\s{0,10}([A-Za-z0-9_:.-]{1,40})"
+    rb"|^<\?xml\s[^>]{0,200}?encoding\s{0,10}=\s{0,10}[\"']([A-Za-z0-9_:.-]{1,40})[\"']",
+    re.IGNORECASE,
+)
+_COMMENT: Final = re.compile(rb"<!--(?:-?>|.*?(?:--!?>|\Z))", re.DOTALL)
+_AS_WRITTEN: Final = re.compile(
+    r"utf-?8|iso-8859-(?:[2-8]|1[03-6])|windows-125[0-8]|cp125[0-8]|koi8-[ru]|shift[_-]jis|sjis|"
+    r"euc-(?:jp|kr)|iso-2022-jp|gbk|gb18030|big5|macintosh",
+    re.IGNORECASE,
+)
+_OTHERWISE: Final = {
+    # as the Encoding Standard has it: what browsers do with these names
+    "ascii": "cp1252", "us-ascii": "cp1252", "latin1": "cp1252", "iso-8859-1": "cp1252",
+    "iso8859-1": "cp1252", "latin-1": "cp1252", "iso-8859-9": "cp1254", "gb2312": "gb18030",
+    "utf-16": "utf-8", "utf-16le": "utf-8", "utf-16be": "utf-8", "macintosh": "mac-roman",
+    "shift_jis": "cp932", "shift-jis": "cp932", "sjis": "cp932", "euc-kr": "cp949",
+}  # fmt: skip
+
+
+def decode_page(name: str, data: bytes) -> str:
+    """Decode a web page.
+
+    Raises:
+        UnreadableDocument: it is empty, binary, of an unknown encoding, or not of the one it declares.
+    """
+    if not data:
+        raise UnreadableDocument(name, "empty file")
+    mark, encoding = next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", ""))
+    why = "as its first bytes say" if mark else ""
+    if not encoding:
+        encoding, why = _declared(name, data)
+    try:
+        text = data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        at = len(mark) + error.start
+        reason = f"not {encoding.upper()}, {why}: byte 0x{data[at]:02x} at offset {at}"
+        raise UnreadableDocument(name, reason) from error
+    if "\0" in text:
+        raise UnreadableDocument(name, f"binary file: NUL at character {text.index(chr(0))}")
+    return text
+
+
+def codec_named(label: str) -> str | None:
+    """Give Python's name for an encoding that web pages declare; ``None`` for any other."""
+    label = label.strip().lower()
+    if label in _OTHERWISE:
+        return _OTHERWISE[label]
+    return label if _AS_WRITTEN.fullmatch(label) else None
+
+
+def declared_codec(data: bytes) -> str | None:
+    """Give the encoding that a page without a byte-order mark is read as; ``None`` if unknown."""
+    try:
+        return _declared("", data)[0]
+    except UnreadableDocument:
+        return None
+
+
+def _declared(name: str, data: bytes) -> tuple[str, str]:
+    found = _DECLARED.search(_COMMENT.sub(b" ", data[:_DECLARED_WITHIN]))
+    if found is None:
+        return "utf-8", "and no encoding is declared"
+    label = (found[1] or found[2]).decode("ascii")
+    codec = codec_named(label)
+    if codec is None:
+        raise UnreadableDocument(name, f"declares an unknown encoding: {label}")
+    return codec, "as it declares"
+
 
 MAX_BYTES: Final = 10 * 1024 * 1024
 """A larger page is a dump; some six seconds of reading."""

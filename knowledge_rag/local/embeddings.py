@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -26,12 +28,56 @@ from knowledge_rag.local.model_files import (
     load_model_files,
     rebuilt_graph,
 )
-from knowledge_rag.local.placing import CONTEXT_SHARE
-from knowledge_rag.local.runtime import onnxruntime
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from knowledge_rag.local.model_files import ModelFiles
     from knowledge_rag.local.settings import LocalSettings
+
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+
+@contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # no other thread is interrupted
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
+
+
+with _interrupted_afterwards():
+    import onnxruntime
+
+CONTEXT_SHARE: Final = 0.5
+"""How much the vector of the context counts beside that of the whole text."""
+
+_BLANK_LINE: Final = "\n\n"
+
+
+def context_of(text: str) -> str:
+    """Give what stands before the first blank line of a stored text: its context prefix.
+
+    A text that has no prefix gives its first paragraph, and none if it has but one.
+    """
+    context, found, _ = text.partition(_BLANK_LINE)
+    return context if found else ""
+
+
+def placed(text: Vector, context: Vector) -> Vector:
+    """Join the vectors of a text and of its context; all of shape (384,) and unit length."""
+    joined = text + np.float32(CONTEXT_SHARE) * context
+    vector: Vector = joined / np.linalg.norm(joined)
+    return vector
+
 
 DIMENSIONS: Final = 384
 MAX_TOKENS: Final = 256

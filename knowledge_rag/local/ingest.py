@@ -1,43 +1,157 @@
-"""From a folder of documents to a searchable knowledge base, in one transaction.
+"""From a folder of documents to a searchable knowledge base.
 
-Nothing is written until everything is read, cut and embedded. So a run that fails or is killed
-leaves the previous state, readers see the old state or the new one, and what has not changed is
-neither cut nor embedded again.
+Documents are cut, described and embedded, then written batch by batch. A run that fails or is killed
+leaves whole documents, readers see the old state or the new one, and what has not changed is neither
+cut nor embedded again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunking import ChunkingSettings
+from knowledge_rag.core.context import context_prefix
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import decode
-from knowledge_rag.extract.dates_in_chunks import DATES_VERSION, dated
+from knowledge_rag.core.metadata import to_metadata
+from knowledge_rag.extract.dates import DATES_VERSION, dated
 from knowledge_rag.extract.documents import cut, extract, fingerprint, is_extracted
-from knowledge_rag.extract.lint.cautions import LINT_VERSION, cautioned
-from knowledge_rag.extract.lint.check import lint_text
+from knowledge_rag.extract.lint.check import LINT_VERSION, cautioned, lint_text
 from knowledge_rag.local.corpus import MAX_FILE_BYTES, list_folder, read_beside, read_bytes
+from knowledge_rag.local.embeddings import context_of, placed
 from knowledge_rag.local.errors import UnusableCorpus
-from knowledge_rag.local.keywords import KEYWORDS_VERSION
-from knowledge_rag.local.prepared import VectorSource, joined, prepare
-from knowledge_rag.local.store import commit_batch, ingest_transaction
-from knowledge_rag.local.tables import Tables
+from knowledge_rag.local.keywords import KEYWORDS_VERSION, stored_terms
+from knowledge_rag.local.store import (
+    PreparedChunk,
+    PreparedDocument,
+    Tables,
+    commit_batch,
+    ingest_transaction,
+    text_key,
+)
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from knowledge_rag.core.chunks import Chunk, Document
     from knowledge_rag.extract.dates import DateOrder
-    from knowledge_rag.extract.lint.finding import Finding
+    from knowledge_rag.extract.lint.patterns import Finding
     from knowledge_rag.local.corpus import CorpusFile, LeftOut
-    from knowledge_rag.local.embeddings import Embedder
-    from knowledge_rag.local.prepared import PreparedDocument
-    from knowledge_rag.local.tables import KnownDocument
+    from knowledge_rag.local.embeddings import Embedder, Vector
+    from knowledge_rag.local.store import KnownDocument
+
+
+def prepare(
+    document: Document, chunks: Sequence[Chunk], fingerprint: str, notes: Sequence[str] = ()
+) -> PreparedDocument:
+    """Make a document's rows, all but their vectors.
+
+    Args:
+        document: that was read.
+        chunks: of it.
+        fingerprint: of the settings that it was cut by.
+        notes: sentences about what was left out of it, without its name.
+    """
+    return PreparedDocument(
+        document.source_file,
+        document.sha256,
+        fingerprint,
+        document.title,
+        (*(f"{document.source_file}: {note}" for note in notes), *_warnings(document, chunks)),
+        tuple(map(_prepare_chunk, chunks)),
+    )
+
+
+def joined(lines: Iterable[tuple[int, str]]) -> str:
+    r"""Put a document's text together again out of its chunks; what lies between them is blank.
+
+    Args:
+        lines: first line and content of each chunk, in their order.
+
+    Returns:
+        Of a document whose blank lines are empty and that ends in a ``\n``, as an extracted one's
+        do, the very text.
+    """
+    parts: list[str] = []
+    following = 1
+    for start_line, content in lines:
+        parts.append("\n" * (start_line - following) + content + "\n")
+        following = start_line + content.count("\n") + 1
+    return "".join(parts)
+
+
+class VectorSource:
+    """Gives each stored text its vector: one that is already known, or a new one from the model.
+
+    A vector depends on its text alone, so an ingest of what has changed gives what a new one would.
+
+    Args:
+        embedder: the model.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[bytes, bytes] = {}
+        self._contexts: dict[str, Vector] = {}
+        self.embedded = 0
+        """How many texts went through the model, the contexts that they share aside."""
+        self.seconds = 0.0
+        """Wall time spent inside the model."""
+
+    def offer(self, known: Iterable[tuple[bytes, bytes]]) -> None:
+        """Take over vectors of the same model, by text key."""
+        self._known.update(known)
+
+    def vector(self, text: str) -> bytes:
+        """Give 384 little-endian float32."""
+        key = text_key(text)
+        found = self._known.get(key)
+        if found is None:
+            started = time.perf_counter()
+            found = self._placed(text).astype("<f4").tobytes()
+            self.seconds += time.perf_counter() - started
+            self.embedded += 1
+            self._known[key] = found
+        return found
+
+    def _placed(self, text: str) -> Vector:
+        context = context_of(text)
+        if not context:
+            return self._embedder.embed(text)
+        if context not in self._contexts:
+            self._contexts[context] = self._embedder.embed(context)
+        return placed(self._embedder.embed(text), self._contexts[context])
+
+
+def _prepare_chunk(chunk: Chunk) -> PreparedChunk:
+    prefix = context_prefix(chunk)
+    return PreparedChunk(
+        chunk.start_line,
+        chunk.end_line,
+        chunk.chunk_id,
+        prefix + chunk.content,
+        json.dumps(to_metadata(chunk), ensure_ascii=False),
+        stored_terms(prefix, chunk.content),
+    )
+
+
+def _warnings(document: Document, chunks: Sequence[Chunk]) -> Iterable[str]:
+    if not chunks:
+        yield f"{document.source_file}: nothing but blank lines or front matter"
+    for chunk in chunks:
+        if chunk.oversized:
+            yield (
+                f"{document.source_file}: line {chunk.start_line} alone exceeds the embedding "
+                "model's window; only its beginning is searched by meaning"
+            )
+
 
 Progress = Callable[[int, int, str], None]
 """Called with how much is done, of how much, and the phase: reading, embedding or writing."""

@@ -1,8 +1,12 @@
-"""Turns text into keyword terms, the same way for what is stored and for what is asked.
+"""Keyword terms, and exact BM25 over them in memory.
 
 Any text gives terms and none can be wrong: there is no query language that a stray quote or a
 pasted log line could break. Terms are words and *pairs*: two words that follow each other, stop words
 aside. A pair tells "certificate expired" from a text with both words far apart.
+
+SQLite's own FTS5 was measured first: 6 ms at the median and 15 at the 95th percentile for alert
+texts over 10,000 chunks, 70 and 194 over 100,000, because it scores row by row. Adding precomputed
+weights along contiguous postings gives the same ranking some twenty times faster.
 """
 
 from __future__ import annotations
@@ -13,13 +17,17 @@ import zlib
 from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from knowledge_rag.core.context import split_words
 from knowledge_rag.core.stemming import stem
+from knowledge_rag.local.errors import Damage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
 
 KEYWORDS_VERSION: Final = "2"
 """Raised when the same text gives other terms: stored ones are then made again."""
@@ -120,3 +128,132 @@ def _word_terms(word: str) -> list[str]:
     for found in _CJK.findall(word):
         pieces += [found[i : i + 2] for i in range(max(1, len(found) - 1))]
     return pieces
+
+
+K1: Final = 0.9
+B: Final = 0.75
+"""BM25's parameters (Robertson and Zaragoza, "The Probabilistic Relevance Framework"). A word that is
+said again adds less than with the usual k1 of 1.2: chunks are short."""
+
+MAX_QUERY_TERMS: Final = 64
+"""A pasted log has thousands of terms; the rarest of them carry all the weight."""
+
+ENTRY: Final = np.dtype([("term", "<u4"), ("weight", "<f4")])
+"""One term of one chunk, as it is stored."""
+
+FEWEST: Final = 400
+"""Chunks that words are weighed among at least. In a handful of documents about one thing its name
+stands in each: too common to count, it would leave a question about it without any support."""
+
+_MAX_WEIGHT: Final = 1e9
+"""More often no word stands in a text."""
+
+Scores = np.ndarray[Any, np.dtype[np.float32]]
+Entries = np.ndarray[Any, np.dtype[np.void]]
+
+
+class KeywordIndex:
+    """Scores every chunk against a question.
+
+    Args:
+        vocabulary: the id of each known term, 0 to their number less one.
+        entries: for each chunk its terms and weights, dtype ``ENTRY``.
+        k1: how much a term that is said again adds, > 0.
+
+    Raises:
+        Damage: an entry's term is not in the vocabulary, or its weight is no positive number.
+    """
+
+    def __init__(
+        self, vocabulary: Mapping[str, int], entries: Sequence[Entries], *, k1: float = K1
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._k1 = k1
+        self._chunks = len(entries)
+        counts = np.fromiter(map(len, entries), dtype=np.int64, count=self._chunks)
+        flat = np.concatenate(entries) if entries else np.empty(0, dtype=ENTRY)
+        _check(flat, len(vocabulary))
+        rows = np.repeat(np.arange(self._chunks, dtype=np.int32), counts)
+        order = np.argsort(flat["term"], kind="stable")
+        self._rows = rows[order]
+        frequency = np.bincount(flat["term"], minlength=len(vocabulary))
+        self._starts = np.concatenate(([0], np.cumsum(frequency)))
+        counted = max(self._chunks, FEWEST)
+        self._idf = np.log1p((counted - frequency + 0.5) / (frequency + 0.5))
+        self._unknown_idf = float(np.log1p((counted + 0.5) / 0.5))
+        self._impacts = self._weigh(flat, rows, order)
+
+    def _weigh(self, flat: Entries, rows: Any, order: Any) -> Scores:  # noqa: ANN401 - index arrays
+        lengths = np.bincount(rows, weights=flat["weight"], minlength=self._chunks)
+        average = float(lengths.mean()) if self._chunks else 1.0
+        weight = flat["weight"].astype(np.float64)
+        damped = weight + self._k1 * (1 - B + B * lengths[rows] / (average or 1.0))
+        impact = weight * (self._k1 + 1) / damped * self._idf[flat["term"]]
+        weighed: Scores = impact[order].astype(np.float32)
+        return weighed
+
+    @property
+    def unheard(self) -> float:
+        """Weight of a word that occurs in no chunk, > 0: no word weighs more."""
+        return self._unknown_idf
+
+    def score(self, terms: Mapping[str, int]) -> Scores:
+        """Give BM25 of each chunk, shape (chunks,), >= 0.
+
+        Args:
+            terms: the question's terms and how often each occurs in it.
+        """
+        scores = np.zeros(self._chunks, dtype=np.float32)
+        for _, term, count in self._heaviest(terms):
+            found = self._vocabulary.get(term)
+            if found is not None:
+                span = slice(self._starts[found], self._starts[found + 1])
+                impacts = self._impacts[span]
+                # a third of what `scores[rows] += impacts` takes, which reads the scores out first
+                np.add.at(
+                    scores,
+                    self._rows[span],
+                    impacts if count == 1 else np.float32(count) * impacts,
+                )
+        return scores
+
+    def most(self, terms: Mapping[str, int]) -> float:
+        """Give the most that any text could score for a question, > 0 unless it has no terms.
+
+        Terms that occur nowhere count, so a score's share of it says how much of the question is covered.
+        """
+        return (self._k1 + 1) * self.weight(terms)
+
+    def weight(self, terms: Mapping[str, int]) -> float:
+        """Weigh a question: what a chunk of average length that has each term once scores."""
+        return sum(weight for weight, _, _ in self._heaviest(terms))
+
+    def known(self, terms: Mapping[str, int]) -> dict[str, int]:
+        """Keep the terms that occur in some chunk."""
+        return {term: count for term, count in terms.items() if self._occurs(term)}
+
+    def _occurs(self, term: str) -> bool:
+        found = self._vocabulary.get(term)
+        # the vocabulary keeps words of documents that are gone
+        return found is not None and bool(self._starts[found] < self._starts[found + 1])
+
+    def _heaviest(self, terms: Mapping[str, int]) -> list[tuple[float, str, int]]:
+        weighted = (
+            (self._question_weight(term, count), term, count) for term, count in terms.items()
+        )
+        return sorted(weighted, reverse=True)[:MAX_QUERY_TERMS]
+
+    def _question_weight(self, term: str, count: int) -> float:
+        found = self._vocabulary.get(term)
+        return count * (self._unknown_idf if found is None else float(self._idf[found]))
+
+
+def _check(entries: Entries, terms: int) -> None:
+    # the largest id decides how much memory is taken: one wrong one would ask for gigabytes
+    if not entries.size:
+        return
+    if int(entries["term"].max()) >= terms:
+        raise Damage("a term is not in its vocabulary")
+    weights = entries["weight"]
+    if not (np.all(weights > 0) and np.all(weights < _MAX_WEIGHT)):
+        raise Damage("a term's weight is no count")

@@ -1,32 +1,229 @@
-"""A knowledge base opened for searching, following what ingests make of its file."""
+"""A knowledge base opened for reading: searched from memory, its documents listed and read.
+
+Searching works on a snapshot and needs no lock and no disk: an ingest can neither delay it nor show it
+half a state.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+
+import numpy as np
 
 from knowledge_rag.core.errors import KnowledgeRagError
+from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE, prove
+from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.core.retrieval import SearchType
-from knowledge_rag.local.errors import UnusableKnowledgeBase
-from knowledge_rag.local.keywords import query_terms, words_of
-from knowledge_rag.local.seals import unfinished
+from knowledge_rag.local.embeddings import DIMENSIONS
+from knowledge_rag.local.errors import Damage, UnusableKnowledgeBase
+from knowledge_rag.local.filters import Comparison
+from knowledge_rag.local.keywords import ENTRY, KeywordIndex, query_terms, words_of
 from knowledge_rag.local.search import Fusion, Question, SearchMethod, rank
-from knowledge_rag.local.snapshot import load_snapshot
-from knowledge_rag.local.spelling import corrected
-from knowledge_rag.local.store import data_version, explained, open_for_reading
+from knowledge_rag.local.spelling import Spelling, corrected, from_json
+from knowledge_rag.local.store import (
+    CHUNKS,
+    DOCUMENTS,
+    check_whole,
+    data_version,
+    explained,
+    open_for_reading,
+    unfinished,
+    unsound,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from knowledge_rag.core.outcome import MetadataValue
-    from knowledge_rag.local.embeddings import Embedder
+    from knowledge_rag.local.embeddings import Embedder, Matrix
     from knowledge_rag.local.filters import Filter
-    from knowledge_rag.local.snapshot import Snapshot
     from knowledge_rag.local.spelling import Corrected
+
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+"""Shape (chunks,): true where the filter passes."""
+
+_CACHED_MASKS: Final = 64
+_ABSENT: Final = 0
+
+
+class MetadataColumns:
+    """The metadata of all chunks, each attribute as codes into its distinct values.
+
+    Args:
+        rows: the metadata of each chunk.
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, object]]) -> None:
+        self._size = len(rows)
+        self._values: dict[str, list[object]] = {}
+        self._codes: dict[str, np.ndarray[Any, np.dtype[np.int32]]] = {}
+        self._masks: dict[bytes, Mask] = {}
+        known: dict[str, dict[str, int]] = {}
+        for row, metadata in enumerate(rows):
+            for key, value in metadata.items():
+                self._add(known, row, key, value)
+
+    def _add(self, known: dict[str, dict[str, int]], row: int, key: str, value: object) -> None:
+        if key not in known:
+            known[key] = {}
+            self._values[key] = [None]
+            self._codes[key] = np.full(self._size, _ABSENT, dtype=np.int32)
+        # 1, 1.0, true and "1" are different values, and lists are no dictionary keys: JSON is both
+        code = known[key].setdefault(json.dumps(value), len(self._values[key]))
+        if code == len(self._values[key]):
+            self._values[key].append(value)
+        self._codes[key][row] = code
+
+    def mask(self, wanted: Filter) -> Mask:
+        """Tell for each chunk whether the filter passes; recent answers are kept."""
+        key = hashlib.sha256(repr(wanted).encode(errors="surrogatepass")).digest()
+        mask = self._masks.get(key)
+        if mask is None:
+            mask = self._evaluate(wanted)
+            if len(self._masks) >= _CACHED_MASKS:
+                self._masks.clear()
+            self._masks[key] = mask
+        return mask
+
+    def _evaluate(self, wanted: Filter) -> Mask:
+        if isinstance(wanted, Comparison):
+            return self._compare(wanted)
+        masks = [self._evaluate(member) for member in wanted.members]
+        joined = np.logical_and.reduce(masks) if wanted.every else np.logical_or.reduce(masks)
+        result: Mask = joined
+        return result
+
+    def _compare(self, wanted: Comparison) -> Mask:
+        if wanted.key not in self._codes:
+            return np.full(self._size, wanted.matches_absent)
+        passes = [wanted.matches_value(value) for value in self._values[wanted.key]]
+        passes[_ABSENT] = wanted.matches_absent
+        mask: Mask = np.array(passes)[self._codes[wanted.key]]
+        return mask
+
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+_VECTOR_BYTES: Final = 4 * DIMENSIONS
+_UNIT: Final = 1e-3
+"""How far a vector's length may be from 1."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All chunks of one state, ordered by file and line.
+
+    Args:
+        model: fingerprint of the embedding model.
+        texts: stored text of each chunk.
+        metadata_json: metadata of each chunk, as stored.
+        vectors: shape (chunks, 384).
+        keywords: the keyword index over the same chunks.
+        documents: shape (chunks,): a number for each, equal for the chunks of one document.
+        words: those of the chunks as they are written, in their stored form.
+    """
+
+    model: str
+    texts: tuple[str, ...]
+    metadata_json: tuple[str, ...] = field(repr=False)
+    vectors: Matrix = field(repr=False)
+    keywords: KeywordIndex = field(repr=False)
+    documents: Numbers = field(repr=False)
+    words: str = field(default="", repr=False)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def metadata(self, row: int) -> dict[str, MetadataValue]:
+        """Give one chunk's metadata.
+
+        Raises:
+            Damage: it is no JSON object that names its file and chunk.
+        """
+        try:
+            decoded: Any = json.loads(self.metadata_json[row])
+        except (ValueError, RecursionError) as error:
+            raise Damage("metadata are no JSON") from error
+        if not isinstance(decoded, dict):
+            raise Damage("metadata are no JSON object")
+        if not all(isinstance(decoded.get(name), str) for name in (SOURCE_FILE, CHUNK_ID)):
+            raise Damage("metadata name no file or no chunk")
+        return decoded
+
+    @cached_property
+    def columns(self) -> MetadataColumns:
+        """The metadata by attribute, for filters; made when first asked for."""
+        return MetadataColumns([self.metadata(row) for row in range(len(self))])
+
+    @cached_property
+    def spelling(self) -> Spelling:
+        """The words as they are written, for correcting questions; made when first asked for."""
+        return Spelling(from_json(self.words))
+
+
+def load_snapshot(connection: sqlite3.Connection) -> Snapshot:
+    """Read one consistent state, and check it before anything is made of it.
+
+    Raises:
+        Damage: something in it is not what an ingest stores.
+        sqlite3.Error: the file can't be read.
+    """
+    connection.execute("BEGIN")
+    try:
+        whole = check_whole(connection)
+        documents = connection.execute(DOCUMENTS).fetchall()
+        rows = connection.execute(CHUNKS).fetchall()
+        ((chunks,),) = connection.execute("SELECT count(*) FROM chunks")
+    finally:
+        connection.execute("ROLLBACK")
+    if len(rows) != chunks:
+        raise Damage("chunks without vectors")
+    if broken := unsound(documents, rows):
+        raise Damage(f"{len(broken)} of {len(documents)} documents are not as they were stored")
+    columns = tuple(zip(*rows, strict=True)) if rows else ((),) * 8
+    numbers, *_, metadata, texts, vectors, terms = columns
+    return Snapshot(
+        whole.model,
+        _all(str, texts),
+        _all(str, metadata),
+        _matrix(_all(bytes, vectors)),
+        _keywords(whole.terms, _all(bytes, terms)),
+        np.array(_all(int, numbers), dtype=np.int64),
+        whole.words,
+    )
+
+
+def _all(kind: type, column: Sequence[Any]) -> Any:  # noqa: ANN401 - the same, now of one type
+    if not set(map(type, column)) <= {kind}:
+        raise Damage("a value is of another type")
+    return column
+
+
+def _matrix(vectors: Sequence[bytes]) -> Matrix:
+    if not set(map(len, vectors)) <= {_VECTOR_BYTES}:
+        raise Damage("a vector is of another size")
+    matrix = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(-1, DIMENSIONS)
+    lengths = np.einsum("ij,ij->i", matrix, matrix)
+    if not np.all(np.abs(lengths - 1.0) < _UNIT):  # not-a-number is not near 1 either
+        raise Damage("a vector is not of unit length")
+    return matrix
+
+
+def _keywords(words: Sequence[str], terms: Sequence[bytes]) -> KeywordIndex:
+    if any(len(blob) % ENTRY.itemsize for blob in terms):
+        raise Damage("a list of terms is cut short")
+    entries = [np.frombuffer(blob, dtype=ENTRY) for blob in terms]
+    return KeywordIndex({word: number for number, word in enumerate(words)}, entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +408,96 @@ class KnowledgeBase:
                 f"{self._path} was made with another embedding model: ingest its documents again"
             )
         return snapshot
+
+
+_PAGE: Final = """
+SELECT source_file, title FROM documents WHERE source_file > ? ORDER BY source_file LIMIT ?
+"""
+_WITH: Final = """
+SELECT source_file FROM documents WHERE instr(lower(source_file), lower(?)) > 0
+ORDER BY source_file LIMIT ?
+"""
+_PASSAGES: Final = """
+SELECT text, metadata FROM chunks JOIN documents ON document = documents.id
+WHERE source_file = ? ORDER BY start_line, end_line
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document.
+
+    Args:
+        source_file: path relative to the corpus root.
+        title: as it was found in it.
+    """
+
+    source_file: str
+    title: str
+
+
+class Passages(Protocol):
+    """What was kept of each document; the method blocks."""
+
+    def passages(self, source_file: str) -> Sequence[RetrievalResult]:
+        """Give a document's lines, proven, in their order; none if there is no such document.
+
+        Raises:
+            KnowledgeRagError: it can't be read, or holds what no ingest stores.
+        """
+        ...
+
+
+class Documents(Passages, Protocol):
+    """Where documents are kept; the methods block."""
+
+    def after(self, source_file: str, limit: int) -> Sequence[Document]:
+        """List the documents whose paths come after one, ``""`` for the first ones, sorted."""
+        ...
+
+    def named_like(self, part: str, limit: int) -> Sequence[str]:
+        """Give the paths that hold a text, whatever its case, sorted."""
+        ...
+
+
+class KnowledgeBaseDocuments:
+    """Those of a knowledge base's file, whatever ingests make of it meanwhile.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def after(self, source_file: str, limit: int) -> list[Document]:
+        """List documents; see ``Documents``."""
+        with self._opened() as connection:
+            rows = connection.execute(_PAGE, (source_file, limit)).fetchall()
+        return [Document(name, title) for name, title in rows]
+
+    def named_like(self, part: str, limit: int) -> list[str]:
+        """Find documents; see ``Documents``."""
+        with self._opened() as connection:
+            return [name for (name,) in connection.execute(_WITH, (part, limit))]
+
+    def passages(self, source_file: str) -> list[RetrievalResult]:
+        """Give a document's lines; see ``Documents``."""
+        with self._opened() as connection:
+            rows = connection.execute(_PASSAGES, (source_file,)).fetchall()
+            return [_proven(text, metadata, source_file) for text, metadata in rows]
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        with closing(open_for_reading(self._path)) as connection, explained(self._path):
+            yield connection
+
+
+def _proven(text: Any, metadata: Any, source_file: str) -> RetrievalResult:  # noqa: ANN401 - as SQLite gives it
+    try:
+        result = prove(text, json.loads(metadata))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Damage("metadata are no JSON") from error
+    if not isinstance(result, RetrievalResult) or result.citation.source_file != source_file:
+        raise Damage("a passage can't be proven")
+    return result

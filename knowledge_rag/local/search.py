@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from knowledge_rag.core.retrieval import SearchType
-from knowledge_rag.local.keyword_index import MAX_QUERY_TERMS
-from knowledge_rag.local.keywords import pairs_of, words_of
+from knowledge_rag.local.keywords import MAX_QUERY_TERMS, pairs_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from knowledge_rag.local.columns import Mask
     from knowledge_rag.local.embeddings import Vector
-    from knowledge_rag.local.keyword_index import Scores
-    from knowledge_rag.local.snapshot import Numbers, Snapshot
+    from knowledge_rag.local.keywords import Scores
+    from knowledge_rag.local.knowledge_base import Mask, Numbers, Snapshot
 
 VECTOR_WEIGHT: Final = 0.5
 KEYWORD_WEIGHT: Final = 1.0 - VECTOR_WEIGHT

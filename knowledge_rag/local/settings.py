@@ -1,4 +1,4 @@
-"""Where the local parts find their files: one frozen object a process."""
+"""Where the local parts find their files, and how long a local query may take."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from platformdirs import user_cache_dir, user_data_dir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 APP_NAME: Final = "knowledge-rag"
 MODEL_DIR_VARIABLE: Final = "KNOWLEDGE_RAG_MODEL_DIR"
@@ -53,3 +54,24 @@ class LocalSettings:
     def default_knowledge_base(self) -> Path:
         """The knowledge base that commands use, and ``ingest`` makes, when no ``--kb`` is given."""
         return self.knowledge_base or self.data_dir / "knowledge.kb"
+
+
+LOCAL_TIMEOUT_SECONDS: Final = 30.0
+"""What a local query may take unless ``--timeout`` says otherwise."""
+
+LONGEST_TIMEOUT_SECONDS: Final = 600.0
+"""The largest ``--timeout``."""
+
+_LONGER: Final = 4
+
+
+def timed_out(seconds: float) -> str:
+    """Return the notice of a local query that took too long.
+
+    Args:
+        seconds: what it was allowed to take.
+    """
+    told = f"timed out after {seconds:g} s: this machine is busy, or the knowledge base is large"
+    if seconds >= LONGEST_TIMEOUT_SECONDS:
+        return told
+    return f"{told}; try --timeout {min(_LONGER * seconds, LONGEST_TIMEOUT_SECONDS):g}"

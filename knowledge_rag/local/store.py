@@ -1,25 +1,41 @@
 """The knowledge-base file: one SQLite database, written by one transaction a batch of documents.
 
-The file carries SQLite's ``application_id`` and ``user_version``, so that a file of another kind
-or of another format is told apart before anything is read from it or written to it.
+The file carries SQLite's ``application_id`` and ``user_version``, so a file of another kind or
+format is recognised before anything is read from it or written to it.
+
+Each document's row carries a seal, a sha256 over all that belongs to it, and one more, in ``meta``,
+goes over the documents' seals and the vocabulary. So a flipped byte, a deleted row or an edited text
+shows before anything is searched or kept. Seals are no signatures: who can write the file can seal
+it anew, and what a reader is shown is proven apart from them.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
+from knowledge_rag.core.metadata import CONTEXT_LENGTH
 from knowledge_rag.local.errors import (
     Damage,
     IngestFailed,
     KnowledgeBaseBusy,
     UnusableKnowledgeBase,
 )
+from knowledge_rag.local.keywords import ENTRY
+from knowledge_rag.local.spelling import to_json, words_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
 
 APPLICATION_ID: Final = 0x4B524147  # "KRAG"
 FORMAT_VERSION: Final = 2
@@ -248,3 +264,353 @@ def explained(path: Path) -> Iterator[None]:
         raise UnusableKnowledgeBase(
             f"{path} is damaged ({what}): delete it, ingest again"
         ) from error
+
+
+MODEL: Final = "embedding_model"
+"""Key in ``meta``: the fingerprint of the model that the vectors are from."""
+SEAL: Final = "seal"
+"""Key in ``meta``: the seal over all documents' seals, the vocabulary and the words."""
+WORDS: Final = "words"
+"""Key in ``meta``: the words of all chunks as they are written, for correcting questions; missing in
+a knowledge base that an earlier version made."""
+
+UNFINISHED: Final = "unfinished"
+"""Key in ``meta``: how many documents an ingest had still to do when it stopped; missing after a whole one."""
+
+Row = tuple[Any, ...]
+"""As SQLite gives it: of any types, until it is checked."""
+
+DOCUMENTS: Final = """
+SELECT id, source_file, sha256, fingerprint, title, warnings, seal FROM documents
+ORDER BY source_file
+"""
+# CROSS JOIN keeps this order of loops, in which both indexes give the rows sorted
+CHUNKS: Final = """
+SELECT document, start_line, end_line, chunk_id, metadata, text, vector, terms
+FROM documents CROSS JOIN chunks ON document = documents.id
+CROSS JOIN vectors ON chunk = chunks.id
+ORDER BY source_file, start_line, end_line
+"""
+
+
+def seal_document(fields: Sequence[str], chunks: Iterable[Row]) -> bytes:
+    """Seal one document.
+
+    Args:
+        fields: its source file, sha256, fingerprint, title and warnings, as stored.
+        chunks: rows of ``CHUNKS``; the first column, a row id, does not count.
+    """
+    digest = hashlib.sha256(repr(tuple(fields)).encode())
+    for _, start, end, chunk_id, metadata, text, vector, terms in chunks:
+        head = f"{start} {end} {len(metadata)} {len(text)} {len(vector)} {len(terms)}\0"
+        digest.update(f"{head}{chunk_id}\0{metadata}{text}".encode() + vector + terms)
+    return digest.digest()
+
+
+class Whole(NamedTuple):
+    """What belongs to no single document.
+
+    Args:
+        model: fingerprint of the embedding model.
+        terms: of the keyword index, by id.
+        words: as ``spelling.to_json`` writes them; ``""`` where there are none yet.
+    """
+
+    model: str
+    terms: list[str]
+    words: str
+
+
+def seal_all(model: str, seals: Iterable[bytes], terms: Iterable[str], words: str = "") -> str:
+    """Seal a whole knowledge base: its model, its documents and its terms in order, its words."""
+    digest = hashlib.sha256(model.encode())
+    digest.update(b"".join(seals))
+    digest.update("\0".join(terms).encode())
+    digest.update(words.encode())
+    return digest.hexdigest()
+
+
+def unsound(documents: Iterable[Row], chunks: Iterable[Row]) -> list[str]:
+    """Name the documents of which something is not as it was stored.
+
+    Args:
+        documents: rows of ``DOCUMENTS``.
+        chunks: rows of ``CHUNKS``; read once, a document at a time.
+    """
+    # the documents' order is the chunks', so both are walked through together
+    grouped = groupby(chunks, key=itemgetter(0))
+    row, group = next(grouped, (None, ()))
+    names = []
+    for document, *fields, seal in documents:
+        mine: Iterable[Row] = ()
+        if row == document:
+            mine = group
+        if not _fits(seal, fields, mine):
+            names.append(fields[0])
+        if row == document:
+            row, group = next(grouped, (None, ()))
+    return names
+
+
+def _fits(seal: object, fields: Sequence[str], chunks: Iterable[Row]) -> bool:
+    try:
+        return seal_document(fields, chunks) == seal
+    except (TypeError, UnicodeEncodeError):  # a value of another type
+        return False
+
+
+def check_whole(connection: sqlite3.Connection) -> Whole:
+    """Check and return what belongs to no single document, and the seal over all.
+
+    Raises:
+        Damage: something is missing, left over, or not as it was stored.
+    """
+    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    terms = connection.execute("SELECT id, term FROM terms ORDER BY id").fetchall()
+    names = [term for _, term in terms]
+    # ids are indexes of arrays later on: nothing may be allocated by what a wrong one says
+    if [number for number, _ in terms] != list(range(len(terms))):
+        raise Damage("its vocabulary has gaps")
+    seals = [row[-1] for row in connection.execute(DOCUMENTS)]
+    if not _is_sealed(meta, seals, names):
+        raise Damage("documents or terms are missing")
+    counted = "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM vectors)"
+    chunks, vectors = connection.execute(counted).fetchone()
+    joined = "SELECT count(*) FROM documents JOIN chunks ON document = documents.id"
+    ((owned,),) = connection.execute(joined)
+    if not chunks == vectors == owned:
+        raise Damage("chunks are missing or left over")
+    return Whole(meta[MODEL], names, meta.get(WORDS, ""))
+
+
+def unfinished(connection: sqlite3.Connection) -> int:
+    """Return how many documents the last ingest left to do; 0 if it came to its end."""
+    found = connection.execute("SELECT value FROM meta WHERE key = ?", (UNFINISHED,)).fetchone()
+    return int(found[0]) if found and str(found[0]).isdigit() else 0
+
+
+def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], terms: Sequence[str]) -> bool:
+    try:
+        sealed = seal_all(meta[MODEL], seals, terms, meta.get(WORDS, ""))
+        return bool(seals) and sealed == meta[SEAL]
+    except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
+        return False
+
+
+@dataclass(slots=True)
+class PreparedChunk:
+    """One row to be.
+
+    Args:
+        start_line: first line, 1-based.
+        end_line: last line, inclusive.
+        chunk_id: content-addressed id.
+        text: context prefix, then the verbatim lines.
+        metadata: JSON object.
+        terms: weight of each keyword term.
+        vector: 384 little-endian float32; empty until embedded.
+    """
+
+    start_line: int
+    end_line: int
+    chunk_id: str
+    text: str
+    metadata: str
+    terms: dict[str, float]
+    vector: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """One document with its chunks.
+
+    Args:
+        source_file: path below the corpus root.
+        sha256: of its bytes, 64 hex digits.
+        fingerprint: of the settings that it was cut by.
+        title: as shown.
+        warnings: sentences about blemishes.
+        chunks: in the order of their lines.
+    """
+
+    source_file: str
+    sha256: str
+    fingerprint: str
+    title: str
+    warnings: tuple[str, ...]
+    chunks: tuple[PreparedChunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDocument:
+    """A document that the knowledge base holds.
+
+    Args:
+        row: its id.
+        sha256: of its bytes, 64 hex digits.
+        fingerprint: of the settings that it was cut by.
+        warnings: sentences about blemishes.
+        sound: whether all of it is as it was stored; if not, nothing of it may be kept.
+    """
+
+    row: int
+    sha256: str
+    fingerprint: str
+    warnings: tuple[str, ...]
+    sound: bool
+
+
+class Tables:
+    """The tables behind one connection.
+
+    Args:
+        connection: inside a transaction.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def model(self) -> str | None:
+        """Give the fingerprint of the model that the vectors are from; ``None`` in a new file.
+
+        Raises:
+            Damage: what belongs to no single document is not as it was stored.
+        """
+        ((new,),) = self._connection.execute(
+            "SELECT NOT EXISTS (SELECT 1 FROM meta) AND NOT EXISTS (SELECT 1 FROM documents) "
+            "AND NOT EXISTS (SELECT 1 FROM chunks)"
+        )
+        return None if new else check_whole(self._connection).model
+
+    def has_words(self) -> bool:
+        """Return whether the words of all chunks are counted; an earlier version did not."""
+        found = self._connection.execute("SELECT 1 FROM meta WHERE key = ?", (WORDS,))
+        return found.fetchone() is not None
+
+    def documents(self) -> dict[str, KnownDocument]:
+        """Give every document, by source file, having checked each against its seal."""
+        rows = self._connection.execute(DOCUMENTS).fetchall()
+        broken = set(unsound(rows, self._connection.execute(CHUNKS)))
+        return {
+            name: KnownDocument(
+                row,
+                sha256,
+                fingerprint,
+                () if name in broken else tuple(json.loads(warnings)),
+                name not in broken,
+            )
+            for row, name, sha256, fingerprint, _, warnings, _ in rows
+        }
+
+    def unfinished(self) -> int:
+        """Return how many documents the last ingest left to do; 0 if it came to its end."""
+        return unfinished(self._connection)
+
+    def note_unfinished(self, documents: int) -> None:
+        """Keep how many documents are left to do."""
+        self._connection.execute("DELETE FROM meta WHERE key = ?", (UNFINISHED,))
+        if documents:
+            self._connection.execute("INSERT INTO meta VALUES (?, ?)", (UNFINISHED, str(documents)))
+
+    def count_chunks(self) -> int:
+        """Count the chunks of all documents."""
+        (count,) = self._connection.execute("SELECT count(*) FROM chunks").fetchone()
+        return int(count)
+
+    def vectors_of(self, documents: Sequence[KnownDocument]) -> Iterator[tuple[bytes, bytes]]:
+        """Give text key and vector of each chunk of some documents."""
+        for document in documents:
+            rows = self._connection.execute(
+                "SELECT text, vector FROM vectors JOIN chunks ON chunks.id = chunk "
+                "WHERE document = ?",
+                (document.row,),
+            )
+            yield from ((text_key(text), vector) for text, vector in rows)
+
+    def lines_of(self, document: KnownDocument) -> Iterator[tuple[int, str]]:
+        """Give first line and content of each chunk of a sound document, in their order."""
+        rows = self._connection.execute(
+            "SELECT start_line, text, metadata FROM chunks WHERE document = ? ORDER BY start_line",
+            (document.row,),
+        )
+        for start_line, text, metadata in rows:
+            yield start_line, text[json.loads(metadata)[CONTEXT_LENGTH] :]
+
+    def replace(
+        self, stale: Sequence[KnownDocument], fresh: Sequence[PreparedDocument], model: str
+    ) -> None:
+        """Delete some documents and add others."""
+        rows = [(document.row,) for document in stale]
+        self._connection.executemany(
+            "DELETE FROM vectors WHERE chunk IN (SELECT id FROM chunks WHERE document = ?)", rows
+        )
+        self._connection.executemany("DELETE FROM chunks WHERE document = ?", rows)
+        self._connection.executemany("DELETE FROM documents WHERE id = ?", rows)
+        term_ids = self._term_ids(fresh)
+        for document in fresh:
+            self._add(document, term_ids)
+        self._seal(model, sorted(term_ids, key=term_ids.__getitem__))
+
+    def _seal(self, model: str, terms: Sequence[str]) -> None:
+        seals = [row[-1] for row in self._connection.execute(DOCUMENTS)]
+        texts = self._connection.execute("SELECT text FROM chunks")
+        words = to_json(words_in(text for (text,) in texts))
+        meta = {MODEL: model, WORDS: words, SEAL: seal_all(model, seals, terms, words)}
+        self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+
+    def _term_ids(self, fresh: Sequence[PreparedDocument]) -> dict[str, int]:
+        known = dict(self._connection.execute("SELECT term, id FROM terms"))
+        first = max(known.values(), default=-1) + 1
+        terms = dict.fromkeys(t for d in fresh for chunk in d.chunks for t in chunk.terms)
+        new = {t: i for i, t in enumerate((t for t in terms if t not in known), first)}
+        self._connection.executemany("INSERT INTO terms (term, id) VALUES (?, ?)", new.items())
+        return known | new
+
+    def _add(self, document: PreparedDocument, term_ids: Mapping[str, int]) -> None:
+        fields = (
+            document.source_file,
+            document.sha256,
+            document.fingerprint,
+            document.title,
+            json.dumps(document.warnings, ensure_ascii=False),
+        )
+        rows = [_row(chunk, term_ids) for chunk in document.chunks]
+        cursor = self._connection.execute(
+            "INSERT INTO documents (source_file, sha256, fingerprint, title, warnings, seal) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (*fields, seal_document(fields, rows)),
+        )
+        for row in rows:
+            self._add_chunk(int(cursor.lastrowid or 0), row)
+
+    def _add_chunk(self, document: int, row: Row) -> None:
+        _, start_line, end_line, chunk_id, metadata, text, vector, terms = row
+        cursor = self._connection.execute(
+            "INSERT INTO chunks (document, start_line, end_line, chunk_id, text, metadata) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (document, start_line, end_line, chunk_id, text, metadata),
+        )
+        self._connection.execute(
+            "INSERT INTO vectors (chunk, vector, terms) VALUES (?, ?, ?)",
+            (cursor.lastrowid, vector, terms),
+        )
+
+
+def text_key(text: str) -> bytes:
+    """Give the sha256 by which an unchanged text finds its vector again."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _row(chunk: PreparedChunk, term_ids: Mapping[str, int]) -> Row:
+    """Give a chunk as ``CHUNKS`` will read it, all but its document's id."""
+    entries = [(term_ids[term], weight) for term, weight in chunk.terms.items()]
+    return (
+        None,
+        chunk.start_line,
+        chunk.end_line,
+        chunk.chunk_id,
+        chunk.metadata,
+        chunk.text,
+        chunk.vector,
+        np.array(entries, dtype=ENTRY).tobytes(),
+    )

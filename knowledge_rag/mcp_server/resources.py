@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knowledge_rag.core.outcome import RetrievalResult
-    from knowledge_rag.local.kept_documents import Documents
+    from knowledge_rag.local.knowledge_base import Documents
 
 PAGE: Final = 100
 """Documents that are listed at once."""

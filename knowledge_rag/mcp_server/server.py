@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
-    from knowledge_rag.local.kept_documents import Documents
+    from knowledge_rag.local.knowledge_base import Documents
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
 NAME: Final = "knowledge-rag"

@@ -14,8 +14,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.local.http_connection import http_server
-from knowledge_rag.local.server_thread import listening_on
+from knowledge_rag.local.http_server import http_server, listening_on
 from knowledge_rag.mcp_server.standard_input import StandardInput, taken_standard_input
 
 if TYPE_CHECKING:

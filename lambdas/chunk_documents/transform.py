@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.core.metadata import stored_text, to_metadata
-from knowledge_rag.extract.dates_in_chunks import dated
+from knowledge_rag.extract.dates import dated
 from knowledge_rag.extract.documents import cut, extract, is_extracted
-from knowledge_rag.extract.lint.cautions import cautioned
-from knowledge_rag.extract.lint.check import lint_text
+from knowledge_rag.extract.lint.check import cautioned, lint_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from knowledge_rag.core.chunks import Chunk
     from knowledge_rag.extract.documents import Extracted
-    from knowledge_rag.extract.lint.finding import Finding
+    from knowledge_rag.extract.lint.patterns import Finding
     from lambdas.chunk_documents.job import InputFile
     from lambdas.chunk_documents.settings import Settings
     from lambdas.chunk_documents.storage import Content, Storage

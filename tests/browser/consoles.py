@@ -12,10 +12,9 @@ from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.links import RepositoryLinks
 from knowledge_rag.console.server import ConsoleServer
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
-from knowledge_rag.local.corpus_files import CorpusFiles
+from knowledge_rag.local.corpus import CorpusFiles
 from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
-from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor

@@ -10,8 +10,8 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import expect
 
+from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
 from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
 from tests.browser.consoles import QUESTION, Script, ScriptedAdvisor, console

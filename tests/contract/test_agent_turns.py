@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local.agent_traces import chunk
+from knowledge_rag.local.bedrock.invoke_agent import chunk
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.composition import recommend
 from tests.adversarial.answers import fabricated

@@ -9,11 +9,11 @@ from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 from langchain_aws import AmazonKnowledgeBasesRetriever
 
+from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, operation_model
+from knowledge_rag.local.bedrock.server import LocalBedrock
+from knowledge_rag.local.bedrock.validation import service_model
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID, operation_model
-from knowledge_rag.local.server import LocalBedrock
-from knowledge_rag.local.service_models import service_model
 from tests.support.local import RUNBOOKS, minilm, write_files
 
 QUERY = {"text": "How to handle RDS failover?"}

@@ -17,11 +17,11 @@ from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.search_results import to_search_result
 from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.local.bedrock.scripted import MODEL_ID, ScriptedModel
+from knowledge_rag.local.bedrock.server import LocalBedrock
+from knowledge_rag.local.bedrock.validation import service_model
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.scripted_models import MODEL_ID, ScriptedModel
-from knowledge_rag.local.server import LocalBedrock
-from knowledge_rag.local.service_models import service_model
 from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.support import answer_writers as writers
 from tests.support import misbehaving_models

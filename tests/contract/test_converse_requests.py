@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_rag.local.bedrock.server import LocalBedrock
+from knowledge_rag.local.bedrock.validation import service_model
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.server import LocalBedrock
-from knowledge_rag.local.service_models import service_model
 from tests.support import misbehaving_models
 from tests.support.converse import QUESTION, block, converse, streamed, user
 from tests.support.invoke_agent import make_client

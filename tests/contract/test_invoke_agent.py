@@ -16,12 +16,12 @@ from botocore.validate import ParamValidator
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.guardrails.evidence_file import read_evidence
-from knowledge_rag.local import invoke_agent
+from knowledge_rag.local.bedrock import invoke_agent
+from knowledge_rag.local.bedrock.scripted import AGENT_ID, ALIAS_ID
+from knowledge_rag.local.bedrock.server import LocalBedrock
+from knowledge_rag.local.bedrock.validation import service_model
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID
-from knowledge_rag.local.server import LocalBedrock
-from knowledge_rag.local.service_models import service_model
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 from lambdas.retrieve_knowledge.events import QUERY_COUNT_ATTRIBUTE
 from tests.support.invoke_agent import (

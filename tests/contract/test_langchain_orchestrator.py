@@ -20,10 +20,10 @@ from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.evaluation.faults.scripts import http
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.langchain_retriever import KnowledgeRetriever, KnowledgeUnavailable
 from knowledge_rag.orchestrator.langchain_tool import KnowledgeTool, outcome_of

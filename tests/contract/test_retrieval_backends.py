@@ -19,10 +19,10 @@ from knowledge_rag.evaluation.faults.scripts import (
     silent,
 )
 from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.retrieval import Budget, gather
 from tests.support.local import RUNBOOKS, minilm, write_files

@@ -12,10 +12,9 @@ from functools import lru_cache
 from botocore.parsers import create_parser
 
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
-from knowledge_rag.local.agent_request import InvokeRequest
-from knowledge_rag.local.agent_traces import Traces
-from knowledge_rag.local.event_stream import encode
-from knowledge_rag.local.service_models import service_model
+from knowledge_rag.local.bedrock.invoke_agent import InvokeRequest, Traces
+from knowledge_rag.local.bedrock.streams import encode
+from knowledge_rag.local.bedrock.validation import service_model
 from knowledge_rag.orchestrator.advisors.bedrock_agent import read_turn
 from knowledge_rag.orchestrator.incident import Incident
 

@@ -27,7 +27,7 @@ IMPORTED = (
     "knowledge_rag.cli.app", "knowledge_rag.cli.asking", "knowledge_rag.cli.evidence",
     "knowledge_rag.cli.knowledge_bases", "knowledge_rag.cli.recommendation",
     "knowledge_rag.cli.verification", "knowledge_rag.core.clients", "knowledge_rag.local.embeddings",
-    "knowledge_rag.local.server", "knowledge_rag.orchestrator.consultation", "anyio._backends._asyncio",
+    "knowledge_rag.local.bedrock.server", "knowledge_rag.orchestrator.consultation", "anyio._backends._asyncio",
     "boto3", "encodings.idna", "encodings.utf_8_sig", "httpx", "pydantic.type_adapter",
     "typer._adapters", "uvicorn.lifespan.off", "uvicorn.lifespan.on", "uvicorn.loops.asyncio",
     "uvicorn.protocols.http.h11_impl",

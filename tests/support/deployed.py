@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from knowledge_rag.local.action_group import local_action_group
+from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.server import LocalBedrock
 from tests.support.event_stream import chunk, stream, tool_output
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, Ingestion, ended
 from tests.support.local import CORPUS, minilm

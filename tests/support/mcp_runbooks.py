@@ -12,8 +12,7 @@ import pytest
 
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
-from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.mcp_server.server import create_server
 from knowledge_rag.orchestrator.retrieval import Budget

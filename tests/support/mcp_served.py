@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from anyio.from_thread import start_blocking_portal
 from mcp import Client
 
-from knowledge_rag.local.http_connection import http_server
-from knowledge_rag.local.server_thread import listening_on
+from knowledge_rag.local.http_server import http_server, listening_on
 from knowledge_rag.mcp_server.serving import LOOPBACK, PATH, http_app
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.local.scripted_agents import HONEST, Evidence
+from knowledge_rag.local.bedrock.scripted import HONEST_AGENT, Evidence
 from tests.support import answer_writers as writers
 from tests.support import stream_faults as faults
 from tests.support.modelled_errors import modelled_error, modelled_exceptions
@@ -16,10 +16,10 @@ from tests.support.modelled_errors import modelled_error, modelled_exceptions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from knowledge_rag.local.scripted_agents import ScriptedAgent
+    from knowledge_rag.local.bedrock.scripted import ScriptedAgent
 
 QUOTING_ID: Final = "QUOTES0000"
-QUOTING: Final = replace(HONEST, write=writers.quoted)
+QUOTING: Final = replace(HONEST_AGENT, write=writers.quoted)
 """Honest too, and as talkative as its evidence: those that misbehave are like it but for one thing."""
 _ELSEWHERE: Final = {
     "content": {"text": "Restart everything at once.", "type": "TEXT"},

@@ -9,9 +9,9 @@ import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.local.converse_request import SERVICE
-from knowledge_rag.local.scripted_models import HONEST
-from knowledge_rag.local.service_models import service_model
+from knowledge_rag.local.bedrock.converse import SERVICE
+from knowledge_rag.local.bedrock.scripted import HONEST_MODEL
+from knowledge_rag.local.bedrock.validation import service_model
 from tests.support import answer_writers as writers
 from tests.support import stream_faults as faults
 from tests.support.modelled_errors import modelled_error, modelled_exceptions
@@ -19,7 +19,7 @@ from tests.support.modelled_errors import modelled_error, modelled_exceptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from knowledge_rag.local.scripted_models import Reshape, ScriptedModel
+    from knowledge_rag.local.bedrock.scripted import Reshape, ScriptedModel
 
 QUOTING_ID: Final = "local.quotes"
 
@@ -92,7 +92,7 @@ def _truncated(reply: dict[str, Any]) -> dict[str, Any]:
     return stopping("max_tokens", *kept)(reply)
 
 
-QUOTING: Final = replace(HONEST, write=writers.quoted)
+QUOTING: Final = replace(HONEST_MODEL, write=writers.quoted)
 """Honest too, and as talkative as its evidence: those that misbehave are like it but for one thing."""
 _FOREVER: Final = 30.0
 _BLOCKED: Final = {"text": "Sorry, the guardrail says that I can't answer that."}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from knowledge_rag.local.retrieve_operation import ServiceError
-from knowledge_rag.local.service_models import service_model
+from knowledge_rag.local.bedrock.retrieve import ServiceError
+from knowledge_rag.local.bedrock.validation import service_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

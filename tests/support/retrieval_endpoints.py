@@ -19,10 +19,9 @@ from urllib.parse import unquote, urlsplit
 from knowledge_rag.core.retrieval import SearchSettings, SearchType
 from knowledge_rag.evaluation.faults.scripts import http as response
 from knowledge_rag.evaluation.faults.server import RawServer
-from knowledge_rag.local.action_group import REGION, local_action_group
-from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID
+from knowledge_rag.local.action_group import EVIDENCE_FLOOR_HYBRID, REGION, local_action_group
+from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
 from knowledge_rag.local.local_retrieval import LocalFunction
-from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
 from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
 from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
 from knowledge_rag.orchestrator.backends.function import RetrievalFunction
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.evaluation.faults.server import Script
     from knowledge_rag.local.action_group import ActionGroup
-    from knowledge_rag.local.server import LocalBedrock
+    from knowledge_rag.local.bedrock.server import LocalBedrock
     from knowledge_rag.orchestrator.backends.bounded import Way
 
 ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:knowledge-rag-dev-retrieve-knowledge:live"

@@ -10,11 +10,16 @@ from random import Random
 
 import pytest
 
+from knowledge_rag.local.bedrock.scripted import (
+    AGENT_ID,
+    ALIAS_ID,
+    MODEL_ID,
+    Evidence,
+    ScriptedModel,
+)
+from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID, Evidence
-from knowledge_rag.local.scripted_models import MODEL_ID, ScriptedModel
-from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
 from knowledge_rag.orchestrator.advisors.prompt import agent_prompt

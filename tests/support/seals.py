@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from knowledge_rag.local.seals import (
+from knowledge_rag.local.store import (
     CHUNKS,
     DOCUMENTS,
     MODEL,

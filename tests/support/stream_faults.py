@@ -11,14 +11,13 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.local.agent_traces import chunk, failure
-from knowledge_rag.local.event_stream import MAX_PAYLOAD_BYTES, Event
-from knowledge_rag.local.streaming import Cut, Pause
+from knowledge_rag.local.bedrock.invoke_agent import chunk, failure
+from knowledge_rag.local.bedrock.streams import MAX_PAYLOAD_BYTES, Cut, Event, Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
-    from knowledge_rag.local.streaming import ByteStep, EventStep, Piece
+    from knowledge_rag.local.bedrock.streams import ByteStep, EventStep, Piece
 
 _FLIPPED: Final = 0xFF
 

@@ -7,9 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.server import LocalBedrock
 from tests.support.cli import assert_one_line
 from tests.support.local import RUNBOOKS, WordHashes, write_files
 from tests.support.retrieval_endpoints import ALIAS, endpoint

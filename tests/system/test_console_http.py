@@ -20,14 +20,13 @@ from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.server import ConsoleServer
 from knowledge_rag.core.retrieval import SearchSettings, SearchType
-from knowledge_rag.local import scripted_agents
 from knowledge_rag.local.action_group import local_action_group
-from knowledge_rag.local.corpus_files import CorpusFiles
+from knowledge_rag.local.bedrock import scripted as scripted_agents
+from knowledge_rag.local.bedrock.server import LocalBedrock
+from knowledge_rag.local.corpus import CorpusFiles
 from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
-from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.local_retrieval import LocalFunction
-from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor

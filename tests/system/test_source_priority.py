@@ -16,10 +16,10 @@ from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.policy_settings import PRIMARY_RESULTS, SourcePolicy, SourcePriority
 from knowledge_rag.core.retrieval import Query, Retriever, SearchSettings
 from knowledge_rag.local.action_group import local_action_group
+from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, retrieve
+from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID, retrieve
-from knowledge_rag.local.server import LocalBedrock
 from tests.support.local import WordHashes, minilm, write_files
 from tests.support.patience import patient_function
 from tests.support.pdfs import text_pdf

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
 from knowledge_rag.local.action_group import local_action_group
+from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.server import LocalBedrock
 from tests.support.fixtures import invoke
 from tests.support.local import PROJECT, minilm
 from tools.golden_parts.base import Recorded, compact, stable

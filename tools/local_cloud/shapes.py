@@ -13,7 +13,7 @@ from typing import Any
 
 import botocore.session
 
-from knowledge_rag.local.wire_validation import problems
+from knowledge_rag.local.bedrock.validation import problems
 
 
 class InvalidPropertiesError(ValueError):

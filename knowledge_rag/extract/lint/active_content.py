@@ -1,16 +1,94 @@
-"""What a browser would run if it were shown a document's lines as HTML; shown as code, it is harmless."""
+"""What would run in a browser, and ways in which an answer could carry data away."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.extract.lint.anchors import matches, rules
-from knowledge_rag.extract.lint.finding import Hit
+from knowledge_rag.extract.lint.patterns import Hit, matches, rules, wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from knowledge_rag.extract.lint.anchors import Folded, Rule
+    from knowledge_rag.extract.lint.patterns import Folded, Rule
+
+
+_ADDRESS: Final = "is an address that waits for data"
+_DATA: Final = (
+    r"(?:(?:the |your |all |user'?s? |chat |full |whole )?[\w -]{0,20}"
+    r"(?:conversation|chat|history|prompt|answer|response|question|query|summary|data|context"
+    r"|secret|password|token|credentials?|email|message|num|content|document)s?[\w -]{0,20})"
+)
+_TALK: Final = (
+    r"[^\]}>)\n]{0,30}?\b(?:conversation|chat|history|prompt|answer|response|user'?s? \w{1,12}|summary"
+    r"|secrets?|passwords?|credentials?)\b[^\]}>)\n]{0,20}"
+)
+_IMAGE_HOLE: Final = rf"(?:[\[{{<(]{{1,2}}{_DATA}[\]}}>)]{{1,2}}|%s|\[\{{?[a-z_ ]{{2,30}}\}}?\])"
+_LINK_HOLE: Final = rf"(?:\[{{1,2}}{_TALK}\]{{1,2}}|\{{{{1,2}}{_TALK}\}}{{1,2}}|<{_TALK}>)"
+_TARGET: Final = r"https?://[^\s)\]]{1,200}?[?&/=#][^\s)\]]{0,80}?"
+_PRIVATE: Final = (
+    r"(?:(?:chat|conversation|message) (?:history|log|transcript)|(?:the|this|full|whole|entire) (?:chat|conversation)"
+    r"|previous messages?|user'?s? (?:data|question|query|message|input|prompt)"
+    r"|(?:the )?contents? of (?:[\x7e/.]\S{1,60}|the (?:clipboard|environment|env file))|system prompt"
+    r"|\x7e/\.(?:aws|ssh)\S{0,40}|/etc/(?:passwd|shadow)|environment variables)"
+)
+_DESTINATION: Final = (
+    r"(?:https?://|[\w.+-]{1,64}@[\w-]{1,64}\.|\b(?:url|link|image|address|parameter|webhook)\b)"
+)
+_PRIVATE_FILE: Final = (
+    r"(?:/etc/(?:passwd|shadow)|~/\.(?:aws|ssh)\b|\bid_rsa\b|\.aws/credentials|\$\(env\))"
+)
+_HOSTILE: Final = (
+    r"(?:(?:\bimport|\bfrom|require\([\"']) ?(?:os|subprocess|shutil|socket|requests|urllib|https?|smtplib"
+    r"|ftplib|scapy|pyshark|pynput|keyboard|pyperclip|pyautogui|mss|pil|selenium|cryptography|crypto"
+    r"|winreg|ctypes|webbrowser)\b|\bfetch\(|xmlhttprequest|sendbeacon|document\.cookie|rm -rf /"
+    r"|authorized_keys|/etc/(?:passwd|shadow)|\biptables\b)"
+)
+
+EXFILTRATION: Final[tuple[Rule, ...]] = (
+    *rules(
+        _ADDRESS,
+        {"![": ""},
+        rf"!\[[^\]\n]{{0,120}}\](?:\([ <]{{0,2}}|[:=]?[ ]{{0,2}}){_TARGET}{_IMAGE_HOLE}",
+    ),
+    *rules(_ADDRESS, {"<img ": "img"}, rf"<img [^>\n]{{0,120}}?src=[\"']?{_TARGET}{_IMAGE_HOLE}"),
+    *rules(
+        _ADDRESS,
+        {"](http": "conversation chat history prompt answer response summary credentials secrets"},
+        rf"\]\(https?://[^\s()\[\]{{}}<>]{{1,200}}{_LINK_HOLE}",
+    ),
+    *rules(
+        "is a link whose address is put together from pieces",
+        {"](ht": "ht htt"},
+        r"\]\(ht{1,2}p?s?[\"'] {0,2}[,+&;] {0,2}[\"']",
+    ),
+    *wording(
+        "asks to send data away",
+        {
+            "send": "send", "append": "append", "encod": "encode encoding", "post": "post",
+            "upload": "upload", "forward": "forward", "query param": "query", "embed": "embed",
+            "exfiltrat": "exfiltrate", "transmit": "transmit", "leak": "leak", "email": "email",
+        },
+        r"(?:send|append|encod(?:e|ing)|post|upload|forward|query param\w*|embed|exfiltrate|transmit|leak|email)\b"
+        rf"[^.\n]{{0,60}}?{_PRIVATE}(?:[^.\n]|\.(?=\S)){{0,80}}?{_DESTINATION}",
+    ),
+    *rules(
+        "sends a file of secrets to a host",
+        {"curl": "curl", "wget": "wget", "nc ": "nc"},
+        rf"(?:curl|wget|nc) [^\n]{{0,120}}?(?:@|\$\(cat |< ?|`cat ){_PRIVATE_FILE}[^\n]{{0,120}}",
+    ),
+    *rules(
+        "passes on code that sends data away or destroys it",
+        {
+            "code snippet": "snippet", "code block": "block", "code fragment": "fragment",
+            "following code": "code", "code below": "code",
+        },
+        r"\b(?:add|append|attach|blend|embed|featur|fus|implement|includ|incorporat|inject|insert|integrat|introduc"
+        r"|merg|mix|put|supplement|weav)\w{0,5}\b"
+        rf"[^.\n`]{{0,60}}?\b(?:code|snippet)\b[^`]{{0,120}}?```[^`]{{0,600}}?{_HOSTILE}",
+        before=70,
+    ),
+)  # fmt: skip
+
 
 _EVENTS: Final = (
     "onerror",

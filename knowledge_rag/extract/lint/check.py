@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.core.caution import Kind
-from knowledge_rag.extract.lint.active_content import find_active_content
-from knowledge_rag.extract.lint.anchors import Folded, matches
+from knowledge_rag.core.caution import CAUTIONS, Kind
+from knowledge_rag.extract.lint.active_content import EXFILTRATION, find_active_content
 from knowledge_rag.extract.lint.encoded import find_encoded
-from knowledge_rag.extract.lint.exfiltration import EXFILTRATION
-from knowledge_rag.extract.lint.fake_citations import FAKE_CITATIONS
-from knowledge_rag.extract.lint.finding import Finding, Hit, excerpt, mask
-from knowledge_rag.extract.lint.hidden_text import find_hidden_text
-from knowledge_rag.extract.lint.instructions import INSTRUCTIONS
-from knowledge_rag.extract.lint.invisible import find_hidden
-from knowledge_rag.extract.lint.look_alikes import find_look_alikes
-from knowledge_rag.extract.lint.markers import MARKERS
-from knowledge_rag.extract.lint.roles import ROLE_PLAY
+from knowledge_rag.extract.lint.hidden import find_hidden, find_hidden_text, find_look_alikes
+from knowledge_rag.extract.lint.instructions import (
+    FAKE_CITATIONS,
+    INSTRUCTIONS,
+    MARKERS,
+    ROLE_PLAY,
+    TOOL_CALLS,
+)
+from knowledge_rag.extract.lint.patterns import Finding, Folded, Hit, excerpt, mask, matches
 from knowledge_rag.extract.lint.secrets import find_secrets
-from knowledge_rag.extract.lint.tools import TOOL_CALLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from knowledge_rag.extract.lint.anchors import Rule
+    from knowledge_rag.core.chunks import Chunk
+    from knowledge_rag.extract.lint.patterns import Rule
+
 
 MAX_CHARACTERS: Final = 2_000_000
 """Of a document that are looked at: what is made to be slow takes 16 s for a million."""
@@ -163,3 +164,30 @@ def _excerpt(text: str, hit: Hit, kind: Kind, secrets: list[Hit]) -> str:
     shown = excerpt(text, max(0, hit.start - _AROUND), hit.end + _AROUND, secrets)
     # what looks like something else, or like nothing, is shown as what it is
     return shown.encode("ascii", "backslashreplace").decode()
+
+
+LINT_VERSION: Final = 1
+"""Raised by every change that finds other kinds in the same text."""
+
+
+def cautioned(chunks: Sequence[Chunk], findings: Sequence[Finding]) -> list[Chunk]:
+    """Return a document's chunks, each with the kinds that lint found in its lines.
+
+    Args:
+        chunks: of the document, in the order of their lines.
+        findings: of the same document.
+    """
+    starts = [chunk.start_line for chunk in chunks]
+    ends = [chunk.end_line for chunk in chunks]
+    kinds: list[set[Kind]] = [set() for _ in chunks]
+    for finding in findings:
+        if finding.kind in CAUTIONS:
+            first, behind = bisect_left(ends, finding.line), bisect_right(starts, finding.end_line)
+            for found in kinds[first:behind]:
+                found.add(finding.kind)
+    return [
+        chunk._replace(caution=tuple(kind.value for kind in Kind if kind in found))
+        if found
+        else chunk
+        for chunk, found in zip(chunks, kinds, strict=True)
+    ]

@@ -7,20 +7,14 @@ import re
 from itertools import chain, product
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.extract.lint.active_content import ACTIVE_CONTENT
-from knowledge_rag.extract.lint.anchors import Folded, matches, rules
-from knowledge_rag.extract.lint.exfiltration import EXFILTRATION
-from knowledge_rag.extract.lint.finding import Hit
-from knowledge_rag.extract.lint.instructions import INSTRUCTIONS
-from knowledge_rag.extract.lint.markers import MARKERS
-from knowledge_rag.extract.lint.roles import ROLE_PLAY
-from knowledge_rag.extract.lint.tools import TOOL_CALLS
-from knowledge_rag.extract.lint.wording import wording
+from knowledge_rag.extract.lint.active_content import ACTIVE_CONTENT, EXFILTRATION
+from knowledge_rag.extract.lint.instructions import INSTRUCTIONS, MARKERS, ROLE_PLAY, TOOL_CALLS
+from knowledge_rag.extract.lint.patterns import Folded, Hit, matches, rules, wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from knowledge_rag.extract.lint.anchors import Rule
+    from knowledge_rag.extract.lint.patterns import Rule
 
 _LEAST: Final = 24
 """Characters of base64 or hex from which on there is a sentence in them."""

@@ -1,4 +1,4 @@
-"""Sentences that give an order to a model, or about a model's answer.
+"""Wordings and forms that are meant for a model: orders, roles, tool calls, forged marks and citations.
 
 A runbook is full of imperatives, so an imperative is no sign. Signs are what only a model can be
 meant by: its instructions, its prompt, its answer, a user that it is to deceive, the things that only
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.extract.lint.wording import wording
+from knowledge_rag.extract.lint.patterns import rules, wording
 
 if TYPE_CHECKING:
-    from knowledge_rag.extract.lint.anchors import Rule
+    from knowledge_rag.extract.lint.patterns import Rule
+
 
 _EARLIER: Final = (
     r" (?:(?:all|any|every|each|of|the|these|those|your|my|our|and|or|everything|anything|what|other"
@@ -385,3 +386,251 @@ _TASKS: Final = (
 INSTRUCTIONS: Final[tuple[Rule, ...]] = (
     *_OVERRIDE, *_PROMPT, *_SECRECY, *_ADDRESS, *_STEERING, *_TASKS,
 )  # fmt: skip
+
+
+_ROLE: Final = "gives a model another role"
+_TRAITS: Final = {
+    "unrestricted": "unrestricted",
+    "unfiltered": "unfiltered",
+    "uncensored": "uncensored",
+    "jailbr": "jailbreak jailbroken",
+    "evil ": "evil",
+    "hacker": "hacker",
+    "attacker": "attacker",
+    "root shell": "root",
+    "persona ": "persona",
+    "no longer bound": "bound",
+    "free of": "free",
+    "free from": "free",
+    "restrictions": "restrictions",
+    "ethic": "ethic ethics ethical",
+    "content policy": "policy",
+    "chatbot": "chatbot",
+    "assistant": "assistant",
+    "language model": "model",
+    " dan": "dan",
+    "rules don": "rules",
+    "no rules": "rules",
+}
+
+ROLE_PLAY: Final[tuple[Rule, ...]] = (
+    *wording(
+        _ROLE,
+        _TRAITS,
+        r"\b(?:you(?: are|'re) (?:now )?|act (?:as|like) |acting (?:as|like) |pretend |imagine "
+        r"|simulate |role-?play |behave (?:as|like) |speak (?:as|like) |assume |adopt |become "
+        r"|(?:play|take on|take) (?:the )?(?:role|part) of |playing |you have |answer as |respond as )"
+        r"(?:[^.?!\n]{0,60}?\b)?"
+        r"(?:unrestricted|unfiltered|uncensored|jailbr(?:eak|oken)"
+        r"|evil (?:\w{1,12} )?(?:MODEL|assistant|twin|version)"
+        r"|(?:hacker|attacker|assistant|chatbot)\b[^.?!\n]{0,30}?\b(?:with no|without|who ignores|free of|called|jailbroken)\b"
+        r"|i am the (?:attacker|hacker|user)"
+        r"|no longer (?:bound|restricted) by|free (?:of|from) (?:all|any|your|the) (?:restrictions|rules|limits|filters)"
+        r"|(?:with no|without(?: any)?|no) (?:\w{1,12} )?(?:restrictions|ethics|ethical (?:limits|rules|guidelines|constraints))"
+        r"|(?:have|without) (?:no |any )?(?:content policy|ethics)"
+        r"|(?:rules|restrictions|limits) (?:do not|don't|no longer) apply|(?:the )?persona of|dan\b(?! \w+son))",
+        before=90,
+    ),
+    *wording(
+        _ROLE,
+        {
+            "pretend": "pretend",
+            "from now on": "now",
+            "from this moment": "moment",
+            "you are": "now ai llm model assistant chatbot chatgpt copilot claude gemini gpt",
+            "imagine you": "ai llm model assistant chatbot chatgpt copilot claude gemini gpt",
+        },
+        r"\b(?:you are (?:now (?:an? MODEL|dan\b"
+        r"|(?:in|entering) (?:dan|developer|debug|admin|god|jailbreak|unrestricted) mode"
+        r"|(?:acting|playing|going to (?:act|play|pretend|be)))"
+        r"|an? (?:[\w-]{1,14} ){0,3}?(?:MODEL|assistant)\b(?! (?:team|users?|\w{1,12}(?:er|or|ist)s?)\b))"
+        r"|imagine you(?: are|'re) an? (?:\w{1,12} ){0,2}?(?:MODEL|assistant)\b"
+        r"|pretend (?:(?:that )?you (?:are|have)|to be (?:an?|my|the))\b"
+        r"|from (?:now on|this (?:moment|point)(?: on)?) (?:you (?:will|must|are|shall|play|act|answer|respond|become)"
+        r"|(?:always|only|never) (?:answer|reply|respond|say)))",
+    ),
+    *wording(
+        _ROLE,
+        {
+            "act as": "act",
+            "pretend": "pretend",
+            "roleplay as": "roleplay",
+            "you are now": "now",
+            "play the role": "role",
+        },
+        r"(?:roleplay as\b|\b(?:act as|pretend|you are now|play the role)\b[^?!\n]{1,100}?"
+        r"\b(?:show|give|grant|tell|send|reset|hand|list|reveal|share)(?: \w{1,12})? (?:me|my|all)\b)",
+    ),
+    *wording(
+        _ROLE,
+        {" mode": "developer dan god jailbreak unrestricted"},
+        r"START(?:enter|activate|enable|switch to|engage|you are in)"
+        r" (?:the )?(?:(?:dan|god|jailbreak|unrestricted) mode\b|developer mode[.!] (?:in (?:developer|this) mode|you)\b)",
+        before=45,
+    ),
+    *wording(_ROLE, {"do anything now": "anything"}, r"do anything now\b"),
+    *wording(
+        "speaks as a model",
+        {"as an ai": "ai"},
+        r"\bas an ai (?:(?:language )?(?:model|assistant|agent)|i|you)\b",
+    ),
+)
+
+
+_SHAPE: Final = "has the shape of a model's call of a tool"
+_ASKED: Final = "asks a model to call a tool"
+
+TOOL_CALLS: Final[tuple[Rule, ...]] = (
+    *rules(
+        _SHAPE,
+        {"tool_": "tool", "function_call": "function", "<invoke": "invoke", ":invoke": "invoke"},
+        r"</?(?:antml:)?(?:tool_(?:call|use|code)s?|function_calls?|invoke name=[\"'])",
+        before=8,
+    ),
+    *rules(_SHAPE, {"[tool_call": "tool"}, r"\[tool_calls?\]"),
+    *rules(_SHAPE, {"<|": "tool python"}, r"<\|(?:tool_calls?(?:_begin|_start)?|python_tag)\|>"),
+    *rules(
+        _SHAPE,
+        {'"arguments': "arguments", '\\"arguments': "arguments"},
+        r"\\?[\"']name\\?[\"']\s{0,4}:\s{0,4}\\?[\"'][\w.-]{1,64}\\?[\"']\s{0,4},\s{0,8}"
+        r"\\?[\"']arguments\\?[\"']\s{0,4}:\s{0,4}(?:\\?[\"'])?\{",
+        before=110,
+    ),
+    *rules(
+        _SHAPE,
+        {"action input:": "input"},
+        r"action:[ \t]{0,4}\w{1,64}[ \t]{0,4}\n{1,2}action input:",
+        before=85,
+    ),
+    *wording(
+        _ASKED,
+        {" tool": "tool"},
+        r"(?:START(?:(?:please|now|then|next|first|(?:dear )?assistant|you must) ){0,3}"
+        r"(?:use|call|invoke|run|execute) (?:"
+        r"the `?[a-z0-9]{1,20}(?:_[a-z0-9]{1,20}){1,4}`? tool\b(?! (?:in|from|of|on) ))"
+        r"|\b(?:use|using|call|invoke|run) your (?:shell|bash|terminal|browser|web|search|python|code"
+        r"|file|email|http|function|database|sql|mcp) (?:\w{1,14} )?tools?\b)",
+        before=70,
+    ),
+)
+
+
+_FORM: Final = "has the form of this product's own references"
+_ORDER: Final = "tells a model what to cite"
+
+FAKE_CITATIONS: Final[tuple[Rule, ...]] = (
+    *rules(
+        _FORM,
+        {"source": "source sources"},
+        r"(?<=[\[(])sources?(?:[ \t]{1,2}|[ \t]{0,2}[:=][ \t]{0,2})(?:[^\s,\]():]{1,200}(?:,[ \t]{0,2}lines?[ \t]{1,2}\d{1,7}|:\d{1,7}-\d{1,7})"
+        r"|\d{1,4}[\])])",
+    ),
+    *rules(_FORM, {"][": ""}, r"\](?:(?:\[\d{1,3}\]){5}|\[(\d{1,3})\]\[\1\])"),
+    *wording(
+        _ORDER,
+        {"cite ": "cite", "quote ": "quote"},
+        r"\b(?:always |only |please |must |should )?(?:cite|quote) (?:(?:only|always) )?(?:this|the following|the above)"
+        r" DOCUMENT (?:first|only|as|for|when|whenever|in (?:your|every|each|all)|in any)\b"
+        r"|START(?:always |only |please )?cite [\w./-]{1,80}\.(?:md|txt|html?|pdf)\b",
+    ),
+    *wording(
+        _ORDER,
+        {" cite": "cite"},
+        r"\b(?:whatever|whichever|for (?:any|every)|in (?:any|every|your) (?:answer|response|reply)|regardless)\b[^.?!\n]{1,60}?\bcite\b",
+        before=90,
+    ),
+    *wording(
+        _ORDER,
+        {"its source": "source", "as the source": "source"},
+        r"\b(?:give|name|present|state|use|claim) (?:\w{1,12} ){0,3}?(?:its source as|as the source of (?:every|each|all|your))\b",
+        before=50,
+    ),
+    *wording(
+        _ORDER,
+        {"attribut": "attribute"},
+        r"START(?:please |always )?attribute\x20(?:this|these|the (?:following|above)|all|every|your)\b[^.?!\n]{0,60}? to\b",
+    ),
+)
+
+
+_MARK: Final = "has the form of a mark between a model's turns"
+
+
+def _marker(words: str, anchor: str, pattern: str, *, before: int = 0) -> tuple[Rule, ...]:
+    return rules(_MARK, {anchor: words}, pattern, before=before)
+
+
+MARKERS: Final = (
+    *_marker(
+        "im header endoftext endofturn eot begin system user assistant end",
+        "|>",
+        r"<\|(?:im_(?:start|end)|(?:start|end)_header_id|endof(?:text|turn)|eot_id|begin_of_text"
+        r"|system|user|assistant|end)\|>",
+        before=20,
+    ),
+    *_marker("inst", "inst]", r"(?<![\w$}])\[/?inst\](?!\()", before=6),
+    *_marker("sys", "sys>>", r"<</?sys>>", before=4),
+    *_marker("turn", "_of_turn>", r"<(?:start|end)_of_turn>", before=6),
+    *rules(
+        _MARK,
+        {
+            "### instruction": "instruction instructions",
+            "### system": "system",
+            "### assistant": "assistant",
+            "### human": "human",
+        },
+        r"### (?:system|instructions?|assistant|human)(?: (?:prompt|message|override))?:(?!\w)",
+    ),
+    # a lone [system] opens a section of an INI file
+    *_marker(
+        "system",
+        "[system]",
+        r"(?<!\] )(?<![\w.$`\[\]])\[system\][ \t]{0,4}(?:\[system\]|\(#|[a-z])",
+    ),
+    *_marker(
+        "system",
+        "[system ",
+        r"(?<![\w$`\]])\[system (?:override|prompt|message|instructions?|notice|note|update|admin)\b[^\]\n]{0,40}\]",
+    ),
+    *rules(
+        _MARK,
+        {
+            "system message": "message",
+            "system prompt": "prompt",
+            "system instruction": "instruction instructions",
+            "user input": "input",
+            "of prompt": "prompt",
+            "of context": "context",
+            "of conversation": "conversation",
+            "of input": "input",
+            "stop input": "input",
+        },
+        r"(?<![\w&;])(?:[-=#*\[<]{1,10}[ \t]?(?:begin|start|end|stop|new)(?: of)?(?: the)?"
+        r" (?:system (?:message|prompt|instructions?)|(?:user )?(?:input|prompt|context|conversation))\b(?! ?\w)"
+        r"|stop input\b)",
+        before=24,
+    ),
+    *_marker(
+        "override", " override:", r"(?<![^\n>\"'.] )(?<![\w-])(?:system|admin) override:", before=8
+    ),
+    *_marker("instruction instructions", "<instruction", r"<instructions?>"),
+    *_marker("system", "system>", r"</?system>", before=2),
+    *_marker(
+        "system",
+        "system:",
+        r"(?<![^\n\"'>(])system:[ \t]{1,4}(?:(?:this|the) (?:user|assistant|model|operator|domain|document"
+        r"|above|following|previous|conversation)\b|(?:you|ignore|all previous|override|disregard|new instructions?"
+        r"|from now)\b)",
+    ),
+    *rules(
+        _MARK,
+        {'"role"': "role", "'role'": "role"},
+        r"[\"']role[\"']\s{0,4}:\s{0,4}[\"'](?:system|assistant|developer)[\"']\s{0,4},\s{0,8}[\"']content[\"']",
+    ),
+    *_marker(
+        "user",
+        "\nuser:",
+        r"\nuser:[ \t][^\n]{1,400}(?:\n{1,2}assistant:|(?<=!)|please|repeat|ignore|next)",
+    ),
+    *_marker("human", "human:", r"(?<![^\n])human:[ \t][^\n]{1,400}\n{1,3}(?:assistant|ai):"),
+)

@@ -1,15 +1,284 @@
-"""Everything in a text that looks like a secret, each place once."""
+"""Secrets in a text: by their form (keys of services) and by their place (after ``password =``).
+
+By place, what a value looks like decides: a runbook says ``password: see the vault`` and
+``--password "$DB_PASSWORD"`` far more often than it gives one away.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import base64
+import binascii
+import re
+from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.extract.lint.credentials import given_away
-from knowledge_rag.extract.lint.tokens import known_secrets
+from knowledge_rag.extract.lint.patterns import Hit, Rule, matches, rules
 
 if TYPE_CHECKING:
-    from knowledge_rag.extract.lint.anchors import Folded
-    from knowledge_rag.extract.lint.finding import Hit
+    from collections.abc import Iterator
+
+    from knowledge_rag.extract.lint.patterns import Folded, Words
+
+
+_ANYWHERE: Final = re.compile(
+    r"example|sample|placeholder|change[-_ ]?(?:me|it|this)|replace|redacted|removed|masked|hidden"
+    r"|dummy|not[-_]?real|fake|insert|your[-_]?|xxx|\*\*\*|\.\.\.|…|__+$|^__|todo|\btbd\b",
+    re.IGNORECASE,
+)
+_TEMPLATE: Final = re.compile(
+    r"[<>]|\$[{(]|\$[A-Z_]{3}|\{\{|\}\}|^\{.*\}$|%[({]|%\w+%|^[$%@&!]\w|^\[.*\]$|^#\{"
+)
+_STAND_IN: Final = re.compile(
+    r"(?:(?:my|a|the|some|new|old|db|database|user|admin|root|default|test|demo|foo|bar|basic|auth"
+    r"|client|access|api|service|app|private|secret)[-_.]?){0,4}"
+    r"(?:passw(?:or)?d|p[a@]ss(?:w[o0]rd)?|pwd|passphrase|secret|s3cr3t|token|key|string|value|text"
+    r"|foo|bar|baz|qux|test|demo|abc|admin|user|root|guest|none|null|nil|true|false|undefined"
+    r"|unset|required|optional)s?"
+    r"[-_.]?(?:here|goes|value|key|id)?[-_.]?(?:123|1234|12345|\d{0,2})!?",
+    re.IGNORECASE,
+)
+_SEQUENCES: Final = tuple(
+    line[start : start + 6]
+    for line in ("abcdefghijklmnopqrstuvwxyz", "01234567890", "98765432109876", "zyxwvutsrq")
+    for start in range(len(line) - 5)
+)
+_MIN_KINDS: Final = 5
+"""Different characters below which a value is a pattern such as ``aaaa-bbbb``."""
+
+
+def stands_for_a_secret(value: str) -> bool:
+    """Tell whether a value is a template, an example or a filler.
+
+    >>> [stands_for_a_secret(v) for v in ("<token>", "$TOKEN", "changeme", "xxxxxx", "k9Vq2mZx")]
+    [True, True, True, True, False]
+    """
+    folded = value.lower()
+    return (
+        bool(_ANYWHERE.search(value) or _TEMPLATE.search(value) or _STAND_IN.fullmatch(value))
+        or len(set(folded)) < min(_MIN_KINDS, len(value) - 1)
+        or any(run in folded for run in _SEQUENCES)
+    )
+
+
+def decoded(value: str) -> str:
+    """Decode base64 of plain text; a value that is none comes back as it is."""
+    if len(value) % 4 or not value.isascii():
+        return value
+    try:
+        plain = base64.b64decode(value, validate=True).decode("ascii").strip()
+    except (binascii.Error, UnicodeDecodeError):
+        return value
+    return plain if plain and plain.isprintable() else value
+
+
+def _token(message: str, anchors: str, words: str, rest: str) -> tuple[Rule, ...]:
+    """Make the rules of a token: one of its beginnings, then ``rest``, as a word of its own."""
+    beginnings = anchors.split()
+    heads = "|".join(map(re.escape, beginnings))
+    pattern = f"(?<![A-Za-z0-9_])(?:{heads}){rest}(?![A-Za-z0-9])"
+    return rules(message, dict.fromkeys(beginnings, words), pattern)
+
+
+_AWS_KEY_ID: Final = _token("AWS access key id", "AKIA ASIA", "", r"[A-Z2-7]{16}")
+_TOKENS: Final = (
+    *_token(
+        "GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", "ghp gho ghu ghs ghr", r"[A-Za-z0-9]{36,255}"
+    ),
+    *_token("GitHub token", "github_pat_", "github", r"[A-Za-z0-9_]{36,255}"),
+    *_token("GitLab token", "glpat- glrt- glptt- gldt-", "glpat glrt glptt gldt", r"[\w-]{20,255}"),
+    *_token(
+        "Slack token",
+        "xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp-",
+        "xoxa xoxb xoxe xoxp xoxr xoxs xapp",
+        r"[A-Za-z0-9.-]{20,255}",
+    ),
+    *_token("Stripe key", "sk_live_ rk_live_ sk_test_ rk_test_", "sk rk", r"[A-Za-z0-9]{16,255}"),
+    *_token("Google API key", "AIza", "", r"[\w-]{35}"),
+    *_token("Google OAuth secret", "GOCSPX-", "gocspx", r"[\w-]{28}"),
+    *_token("npm token", "npm_", "npm", r"[A-Za-z0-9]{36}"),
+    *_token("PyPI token", "pypi-AgEI", "pypi", r"[\w-]{50,1000}"),
+    *_token("OpenAI or Anthropic key", "sk-proj- sk-ant-", "sk", r"[\w-]{32,255}"),
+    *_token("Vault token", "hvs.", "hvs", r"[\w-]{24,255}"),
+    # the first line of a private key whose body follows: headers, then base64
+    *rules(
+        "private key",
+        {"-----BEGIN ": "private"},
+        r"(?P<shown>-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
+        r"(?:[^\n\\-]{0,80}(?:\n|\\n|\\r\\n)){0,5}?[\s>\"'|+]{0,40}[A-Za-z0-9+/]{40}",
+    ),
+    *rules(  # as Kubernetes has them: the base64 of the same, its beginning is enough
+        "private key in base64",
+        {"LS0tLS1CRUdJTiB": ""},
+        r"LS0tLS1CRUdJTiB(?:QUklWQVRF|SU0EgUFJJVkFUR|FQyBQUklWQVRF|PUEVOU1NIIFBS)[A-Za-z0-9+/]{40}",
+    ),
+    *rules(
+        "Slack webhook",
+        {"hooks.slack.com/services/": "slack"},
+        r"hooks\.slack\.com/services/T\w{6,15}/B\w{6,15}/\w{20,40}",
+    ),
+)
+_AWS_SECRET: Final = re.compile(r"(?<![A-Za-z0-9/+=_-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
+_NEAR: Final = 400
+"""Characters either side of a key id in which its secret key is looked for."""
+_JWT: Final = Rule(
+    "eyJ",
+    re.compile(r"(?<![\w.-])(eyJ[\w-]{8,4096})\.eyJ[\w-]{8,8192}\.[\w-]{16,4096}", re.ASCII),
+    "JSON web token",
+)
+
+
+def known_secrets(text: str, words: Words) -> Iterator[Hit]:
+    """Find secrets by their form.
+
+    Args:
+        text: the document's.
+        words: of it.
+    """
+    for rule, found in matches(text, _AWS_KEY_ID):
+        if not stands_for_a_secret(found[0][4:]):
+            yield Hit(*found.span(), rule.message)
+            yield from _secret_keys_near(text, *found.span())
+    for rule, found in matches(text, _TOKENS, words):
+        shown = found.span("shown") if found.lastgroup else found.span()
+        if _is_random(found[0]) and not stands_for_a_secret(found[0]):
+            yield Hit(*shown, rule.message)
+    for rule, found in matches(text, (_JWT,)):
+        if _is_header(found[1]):
+            yield Hit(*found.span(), rule.message)
+
+
+def _secret_keys_near(text: str, start: int, end: int) -> Iterator[Hit]:
+    for found in _AWS_SECRET.finditer(text, max(0, start - _NEAR), end + _NEAR):
+        key = found[0]
+        mixed = any(map(str.isdigit, key)) and any(map(str.isupper, key)) and key != key.upper()
+        if mixed and "/" not in (key[0], key[-1]) and not stands_for_a_secret(key):
+            yield Hit(*found.span(), "AWS secret access key")
+
+
+def _is_random(token: str) -> bool:
+    return token != token.lower() or any(map(str.isdigit, token))
+
+
+def _is_header(part: str) -> bool:
+    """Tell whether the first part of what looks like a JSON web token names an algorithm."""
+    try:
+        decoded = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+    except binascii.Error:
+        return False
+    return b'"alg"' in decoded
+
+
+_PASSWORD: Final = "password in plain text"  # noqa: S105 - a message
+_KEY: Final = "key or token in plain text"
+_VALUE: Final = (
+    r"(?:\"(?P<double>[^\"\s]{6,512})\"|'(?P<single>[^'\s]{6,512})'|`(?P<code>[^`\s]{6,512})`"
+    r"|(?P<bare>[^\s\"'`,;|<>(){}\[\]]{6,512}))"
+)
+# what may stand between a name and its value: quotes and marks around the name, then = or :
+_IS: Final = r"[\"'`*_\]]{0,4}[ \t]{0,4}(?:=>|:=|==?|:)[*_]{0,2}[ \t]{0,4}"
+_FLAG: Final = r"(?:[ \t]{1,4}|=)"
+
+_ASSIGNMENTS: Final = (
+    *rules(_PASSWORD, {"passw": ""}, rf"passw(?:or)?d(?:{_IS}|(?<=--password){_FLAG}){_VALUE}"),
+    *rules(_PASSWORD, {"passphrase": "passphrase"}, rf"passphrase{_IS}{_VALUE}"),
+    *rules(_PASSWORD, {"pwd": "pwd"}, rf"pwd{_IS}{_VALUE}"),
+    *rules(
+        _KEY,
+        {"secret": ""},
+        r"(?<!:)secret(?:[_-]?(?:access[_-]?)?key|[_-]?value)?"
+        rf"(?:{_IS}|(?<=--secret){_FLAG}){_VALUE}",
+    ),
+    *rules(
+        _KEY,
+        {"token": ""},
+        r"(?<!next)(?<!next[_-])(?<!page)(?<!page[_-])(?<!continue)(?<!cancel)(?<!sync)"
+        rf"token(?:{_IS}|(?<=--token){_FLAG}){_VALUE}",
+    ),
+    *rules(
+        _KEY,
+        {"apikey": "apikey", "api_key": "api", "api-key": "api"},
+        rf"api[_-]?key(?:{_IS}|(?<=--api-key){_FLAG}){_VALUE}",
+    ),
+    *rules(
+        _KEY,
+        {"access_key": "access", "accountkey": "accountkey"},
+        rf"(?:access_|account)key{_IS}{_VALUE}",
+    ),
+    *rules(_KEY, {"bearer ": "bearer"}, rf"bearer {_VALUE}"),
+)
+_BASIC: Final = rules(
+    "password in an Authorization header",
+    {"basic ": "basic"},
+    r"(?<=: )basic (?P<bare>[a-z0-9+/]{8,512}={0,2})",
+)
+_CONNECTION: Final = re.compile(
+    r"://(?P<user>[^\s:/@\"'`<>?#|()]{0,128}):(?P<password>[^\s/@\"'`<>|()]{3,256})@(?=[\w.\[{$<%-])"
+)
+_NO_SECRETS: Final = (
+    # paths, addresses and names of resources; options; digests
+    re.compile(
+        r"(?:\.{0,2}[~/]|\w+://|[a-z]:\\|-|sha\d{3}[:-]|arn:|(?:s3|ssm|op|vault):).*",
+        re.ASCII | re.DOTALL | re.IGNORECASE,
+    ),
+    re.compile(r"[\w.-]+:\d{2,5}(?:/.*)?", re.ASCII | re.DOTALL),  # host and port
+    re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_][\w-]*)+", re.ASCII),  # an expression
+    # words and small numbers
+    re.compile(r"(?:[A-Za-z]+|v?\d{1,2})(?:[-_./:+](?:[A-Za-z]+|v?\d{1,2}))*[-_./:+]?", re.ASCII),
+)
+_TRAILING: Final = ".:)*_\\"
+_LEAST_OF_A_KEY: Final = 16
+_LEAST_OF_A_PASSWORD: Final = 6
+
+
+def given_away(text: str, folded: Folded) -> Iterator[Hit]:
+    """Find secrets by their place.
+
+    Args:
+        text: the document's.
+        folded: the same, folded.
+    """
+    for rule, found in matches(folded.text, _ASSIGNMENTS, folded.words):
+        start, end = found.span(found.lastgroup or 0)
+        value = text[start:end]
+        if found.lastgroup == "bare":
+            value = value.rstrip(_TRAILING)
+        if _looks_real(value, rule.message):
+            yield Hit(start, start + len(value), rule.message)
+    for rule, found in matches(folded.text, _BASIC, folded.words):
+        value = text[slice(*found.span("bare"))]
+        if len(value) % 4 == 0 and _is_mixed(value) and not stands_for_a_secret(value):
+            yield Hit(*found.span("bare"), rule.message)
+    if "@" in text:
+        yield from _connection_strings(text)
+
+
+def _connection_strings(text: str) -> Iterator[Hit]:
+    rule = Rule("://", _CONNECTION, "connection string with a password")
+    for _, found in matches(text, (rule,)):
+        password = found["password"]
+        if password != found["user"] and not stands_for_a_secret(password):
+            yield Hit(*found.span("password"), rule.message)
+
+
+def _looks_real(value: str, message: str) -> bool:
+    if len(value) < (_LEAST_OF_A_KEY if message == _KEY else _LEAST_OF_A_PASSWORD):
+        return False
+    if stands_for_a_secret(value):
+        return False
+    plain = decoded(value)
+    return (
+        _is_mixed(plain)
+        and not any(map(str.isspace, plain))
+        and not any(form.fullmatch(plain) for form in _NO_SECRETS)
+        and not stands_for_a_secret(plain)
+    )
+
+
+def _is_mixed(value: str) -> bool:
+    """Words have letters alone; secrets have digits, or capitals and signs among small letters."""
+    letters = any(map(str.isalpha, value))
+    digits = any(map(str.isdigit, value))
+    both_cases = value not in (value.lower(), value.upper())
+    return letters and (digits or (both_cases and not value.isalpha()))
 
 
 def find_secrets(text: str, folded: Folded) -> list[Hit]:

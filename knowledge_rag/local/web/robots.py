@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from knowledge_rag.local.web.errors import NotFetched
-from knowledge_rag.local.web.fetching import AGENT, fetch
+from knowledge_rag.local.web.fetching import AGENT, NotFetched, fetch
 from knowledge_rag.local.web.robots_rules import Rules, read_rules
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import RetrievalFailed
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.local import http_connection
+from knowledge_rag.local import http_server
+from knowledge_rag.local.action_group import FunctionFailed
 from knowledge_rag.local.errors import ServerFailed
-from knowledge_rag.local.function_process import FunctionFailed
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
@@ -69,7 +69,7 @@ def test_while_nothing_is_to_be_told_there_are_signs_of_life(monkeypatch):
 
 
 def test_a_body_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(http_connection, "REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.05)
     with running(Console().app, 0) as url:
         address = url.removeprefix("http://").strip("/")
         host, _, port = address.partition(":")

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from knowledge_rag.console.server import ConsoleServer
-from knowledge_rag.local import http_connection
+from knowledge_rag.local import http_server
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\nX: "
 
@@ -40,7 +40,7 @@ def connected(server):
 @pytest.mark.parametrize("said", [b"", HALF])
 def test_half_requests_leave_a_place_for_whole_ones(server, said):
     with contextlib.ExitStack() as stack:
-        for _ in range(http_connection.MAX_CONNECTIONS + 12):
+        for _ in range(http_server.MAX_CONNECTIONS + 12):
             stack.enter_context(connected(server)).sendall(said)
         for _ in range(3):
             assert httpx.get(server.url).text == "here"
@@ -48,7 +48,7 @@ def test_half_requests_leave_a_place_for_whole_ones(server, said):
 
 @pytest.mark.parametrize("said", [b"", HALF, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + HALF])
 def test_a_head_that_does_not_come_ends_the_connection(server, monkeypatch, said):
-    monkeypatch.setattr(http_connection, "REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.05)
     with connected(server) as client:
         client.sendall(said)
         while client.recv(4096):
@@ -56,5 +56,5 @@ def test_a_head_that_does_not_come_ends_the_connection(server, monkeypatch, said
 
 
 def test_a_request_that_has_come_may_take_its_time(server, monkeypatch):
-    monkeypatch.setattr(http_connection, "REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.05)
     assert httpx.get(f"{server.url}slow").text == "here"

@@ -27,8 +27,7 @@ from knowledge_rag.evaluation.answers_alerts import (
 from knowledge_rag.evaluation.answers_cases import LabelledLines
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
-from knowledge_rag.local.store import open_for_reading
-from knowledge_rag.local.tables import Tables
+from knowledge_rag.local.store import Tables, open_for_reading
 from tests.support.local import WordHashes, write_files
 from tests.support.patience import patient_function
 

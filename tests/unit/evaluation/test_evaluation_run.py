@@ -17,10 +17,10 @@ from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents, doubts_about_labels, ingested
 from knowledge_rag.evaluation.evaluation_report import Setup, summarise
 from knowledge_rag.evaluation.evaluation_run import Asked, ask_all, judge
+from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.local.server import LocalBedrock
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from tests.support.local import RUNBOOKS, WordHashes, write_files
 from tests.support.retrieval_endpoints import endpoint

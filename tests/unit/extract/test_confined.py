@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.extract import confined
-from knowledge_rag.extract.confined import MAX_MEMORY_BYTES, read_pdf_confined
+from knowledge_rag.extract import pdf
 from knowledge_rag.extract.documents import extract
+from knowledge_rag.extract.pdf import MAX_MEMORY_BYTES, read_pdf_confined
 from knowledge_rag.local.ingest import ingest
 from tests.support.local import minilm
 from tests.support.pdfs import bomb_pdf, scanned_pdf, text_pdf
@@ -46,7 +46,7 @@ def test_a_file_that_unpacks_to_gigabytes_is_named_and_the_next_one_is_read():
 @pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="Linux tells a process's limits")
 def test_it_can_take_a_gigabyte_at_most():
     read_pdf_confined("a.pdf", text_pdf([["x"]]))
-    limits = Path(f"/proc/{confined._reader._process.pid}/limits").read_text(encoding="ascii")
+    limits = Path(f"/proc/{pdf._reader._process.pid}/limits").read_text(encoding="ascii")
     (row,) = [it for it in limits.split("\n") if it.startswith("Max address space")]
     assert row.split()[3:5] == [str(MAX_MEMORY_BYTES)] * 2
 
@@ -64,7 +64,7 @@ def test_an_ingest_goes_on_without_the_bomb(tmp_path):
 
 def test_a_file_that_takes_too_long_is_named_and_the_next_one_is_read():
     read_pdf_confined("a.pdf", text_pdf([["x"]]))
-    os.kill(confined._reader._process.pid, signal.SIGSTOP)
+    os.kill(pdf._reader._process.pid, signal.SIGSTOP)
     with pytest.raises(UnreadableDocument, match=r"a\.pdf: reading it takes over 0\.2 s"):
         read_pdf_confined("a.pdf", text_pdf([["x"]]), seconds=0.2)
     assert read_pdf_confined("a.pdf", text_pdf([["x"]])).pages == ("x",)
@@ -72,17 +72,17 @@ def test_a_file_that_takes_too_long_is_named_and_the_next_one_is_read():
 
 def test_a_reader_that_was_killed_is_started_anew():
     read_pdf_confined("a.pdf", text_pdf([["x"]]))
-    os.kill(confined._reader._process.pid, signal.SIGKILL)
-    confined._reader._process.wait()
+    os.kill(pdf._reader._process.pid, signal.SIGKILL)
+    pdf._reader._process.wait()
     assert read_pdf_confined("a.pdf", text_pdf([["y"]])).pages == ("y",)
 
 
 def test_a_forked_process_has_a_reader_of_its_own(monkeypatch):
     read_pdf_confined("a.pdf", text_pdf([["x"]]))
-    first = confined._reader._process
-    monkeypatch.setattr(confined._reader, "_owner", -1)  # as a child sees it
+    first = pdf._reader._process
+    monkeypatch.setattr(pdf._reader, "_owner", -1)  # as a child sees it
     assert read_pdf_confined("a.pdf", text_pdf([["y"]])).pages == ("y",)
-    assert confined._reader._process is not first
+    assert pdf._reader._process is not first
     first.kill()
     first.stdin.close()
     first.stdout.close()
@@ -109,4 +109,4 @@ def test_threads_get_their_own_answers():
 @pytest.mark.parametrize(("given", "bytes_"), [("512", 2**28), ("10240", 2**30), ("", 2**30)])
 def test_in_a_function_it_takes_half_of_the_memory(monkeypatch, given, bytes_):
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", given)
-    assert confined._memory() == bytes_
+    assert pdf._memory() == bytes_

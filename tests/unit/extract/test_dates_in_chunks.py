@@ -6,10 +6,10 @@ from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import RetrievalResult
-from knowledge_rag.extract.dates import DateOrder
-from knowledge_rag.extract.dates_in_chunks import (
+from knowledge_rag.extract.dates import (
     MAX_DATES,
     MAX_METADATA_BYTES,
+    DateOrder,
     DocumentDates,
     dated,
 )

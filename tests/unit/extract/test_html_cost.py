@@ -9,7 +9,7 @@ from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.extract import html_cost
 from knowledge_rag.extract.html import read_html
 from knowledge_rag.extract.html_cost import _TAG, _Tally, check_cost
-from knowledge_rag.extract.html_tree import walk
+from knowledge_rag.extract.html_text import walk
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.action_group import agent_event, local_action_group
-from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.local.bedrock.server import LocalBedrock
 from tests.support.patience import patient_function
 
 

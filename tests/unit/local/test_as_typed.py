@@ -13,10 +13,9 @@ import pytest
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.local.as_typed import answered
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.local_retrieval import local_retrieval
+from knowledge_rag.local.local_retrieval import answered, local_retrieval
 from tests.support.local import PROJECT, WordHashes, minilm, write_files
 from tests.support.sample import sample_copy
 

@@ -11,7 +11,7 @@ import pytest
 
 from knowledge_rag.local.errors import Damage, UnusableKnowledgeBase
 from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.keyword_index import ENTRY, KeywordIndex
+from knowledge_rag.local.keywords import ENTRY, KeywordIndex
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support.local import RUNBOOKS, WordHashes
 from tests.support.seals import seal_anew

@@ -9,7 +9,7 @@ from botocore.eventstream import EventStreamBuffer, ParserError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.local.event_stream import (
+from knowledge_rag.local.bedrock.streams import (
     MAX_HEADERS_BYTES,
     MAX_PAYLOAD_BYTES,
     PRELUDE_BYTES,

@@ -9,13 +9,13 @@ import threading
 
 import pytest
 
-from knowledge_rag.local.action_group import agent_event
-from knowledge_rag.local.function_process import (
+from knowledge_rag.local.action_group import (
     FUNCTION_SECONDS,
     FunctionFailed,
     FunctionProcess,
+    agent_event,
 )
-from knowledge_rag.local.server import LocalBedrock
+from knowledge_rag.local.bedrock.server import LocalBedrock
 
 EVENT = agent_event({"query": "RDS failover"})
 

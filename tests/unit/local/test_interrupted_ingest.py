@@ -24,7 +24,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from knowledge_rag.core.errors import KnowledgeRagError
-from knowledge_rag.local import tables
+from knowledge_rag.local import store
 from knowledge_rag.local.ingest import ingest
 from tests.support.local import WordHashes
 
@@ -39,11 +39,11 @@ def progress(done, total, phase):
         wait_here()
 
 if stop == "half written":
-    add = tables.Tables._add
+    add = store.Tables._add
     def add_then_wait(self, document, term_ids):
         add(self, document, term_ids)
         wait_here()
-    tables.Tables._add = add_then_wait
+    store.Tables._add = add_then_wait
 if stop == "limited":
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]), int(sys.argv[4])))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.local.keyword_index import ENTRY, FEWEST, K1, MAX_QUERY_TERMS, B, KeywordIndex
+from knowledge_rag.local.keywords import ENTRY, FEWEST, K1, MAX_QUERY_TERMS, B, KeywordIndex
 
 chunks_of_terms = st.lists(
     st.dictionaries(st.sampled_from("abcdefg"), st.integers(1, 9).map(float), max_size=7),

@@ -13,13 +13,12 @@ from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.local.action_group import ActionGroup
-from knowledge_rag.local.function_process import FunctionProcess
+from knowledge_rag.local.action_group import ActionGroup, FunctionProcess
+from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import LocalFunction, local_retrieval
-from knowledge_rag.local.server import LocalBedrock
-from knowledge_rag.local.timeouts import LOCAL_TIMEOUT_SECONDS, timed_out
+from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS, timed_out
 from knowledge_rag.orchestrator.backends.arguments import on_behalf_of
 from knowledge_rag.orchestrator.retrieval import Budget
 from tests.support.local import WordHashes

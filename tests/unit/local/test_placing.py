@@ -9,8 +9,8 @@ from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.context import context_prefix
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.metadata import stored_text
-from knowledge_rag.local.placing import CONTEXT_SHARE, context_of, placed
-from knowledge_rag.local.prepared import VectorSource
+from knowledge_rag.local.embeddings import CONTEXT_SHARE, context_of, placed
+from knowledge_rag.local.ingest import VectorSource
 from tests.support.local import CORPUS, WordHashes
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.retrieval import SearchType
-from knowledge_rag.local.floors import EVIDENCE_FLOOR_SEMANTIC
-from knowledge_rag.local.keyword_index import ENTRY, MAX_QUERY_TERMS, KeywordIndex
-from knowledge_rag.local.keywords import query_terms
+from knowledge_rag.local.action_group import EVIDENCE_FLOOR_SEMANTIC
+from knowledge_rag.local.keywords import ENTRY, MAX_QUERY_TERMS, KeywordIndex, query_terms
+from knowledge_rag.local.knowledge_base import Snapshot
 from knowledge_rag.local.search import (
     BY_SCORE_ALONE,
     FOLLOWING_SHARE,
@@ -23,7 +23,6 @@ from knowledge_rag.local.search import (
     rank,
     word_scores,
 )
-from knowledge_rag.local.snapshot import Snapshot
 
 METHODS = [
     SearchMethod(SearchType.SEMANTIC),

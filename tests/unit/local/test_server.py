@@ -15,13 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from knowledge_rag.local import http_connection
+from knowledge_rag.local import http_server
+from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
+from knowledge_rag.local.bedrock.server import LocalBedrock, serve
 from knowledge_rag.local.errors import ModelUnavailable, ServerFailed
+from knowledge_rag.local.http_server import LOOPBACK
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID
-from knowledge_rag.local.server import LocalBedrock, serve
-from knowledge_rag.local.server_thread import LOOPBACK
 from tests.support.local import PROJECT, WordHashes
 
 PATH = f"/knowledgebases/{KNOWLEDGE_BASE_ID}/retrieve"
@@ -253,7 +253,7 @@ def test_whatever_is_sent_is_answered_in_the_services_form(connection, data, cod
     ids=["nothing", "method", "headers", "no-body", "half-a-body"],
 )
 def test_half_a_request_is_not_waited_for_for_ever(connection, monkeypatch, caplog, part):
-    monkeypatch.setattr(http_connection, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.2)
     started = time.monotonic()
     answer = raw(connection, part)
     assert 0.1 < time.monotonic() - started < 8
@@ -263,7 +263,7 @@ def test_half_a_request_is_not_waited_for_for_ever(connection, monkeypatch, capl
 
 
 def test_a_connection_that_is_used_again_has_all_the_time_again(connection, monkeypatch):
-    monkeypatch.setattr(http_connection, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.5)
     for _ in range(4):
         assert post(connection, QUERY)[0].status == 200
         time.sleep(0.2)
@@ -278,7 +278,7 @@ def test_a_client_that_leaves_in_the_middle_is_no_news(connection, caplog):
 
 @pytest.mark.parametrize("part", [b"", HEAD, HEAD + LENGTH], ids=["nothing", "head", "no-body"])
 def test_a_client_that_waits_longest_gives_way_to_a_new_one(connection, monkeypatch, part):
-    monkeypatch.setattr(http_connection, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 3)
     with contextlib.ExitStack() as stack:
         address = (LOOPBACK, connection.port)
         slow = [stack.enter_context(socket.create_connection(address, 60)) for _ in range(3)]
@@ -290,7 +290,7 @@ def test_a_client_that_waits_longest_gives_way_to_a_new_one(connection, monkeypa
 
 
 def test_a_request_that_is_being_answered_gives_way_to_nobody(connection, opened, monkeypatch):
-    monkeypatch.setattr(http_connection, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 3)
     begun, go_on, search = threading.Semaphore(0), threading.Event(), opened.search
 
     def slow(*args, **kwargs):
@@ -318,7 +318,7 @@ def as_body(value):
 
 
 def test_a_client_that_never_reads_is_not_waited_for_for_ever(connection, monkeypatch):
-    monkeypatch.setattr(http_connection, "RESPONSE_SECONDS", 0.2)
+    monkeypatch.setattr(http_server, "RESPONSE_SECONDS", 0.2)
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.settimeout(60)
@@ -375,7 +375,7 @@ def test_serves_in_the_foreground_until_told_to_stop(corpus, kb_path):
     program = (
         "import sys; from pathlib import Path\n"
         "from knowledge_rag.local.knowledge_base import KnowledgeBase\n"
-        "from knowledge_rag.local.server import serve\n"
+        "from knowledge_rag.local.bedrock.server import serve\n"
         "from tests.support.local import WordHashes\n"
         "with KnowledgeBase(Path(sys.argv[1]), WordHashes()) as knowledge_base:\n"
         "    serve(knowledge_base, on_ready=lambda url: print(url, flush=True))\n"

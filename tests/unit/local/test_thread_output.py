@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from knowledge_rag.local.thread_output import collected_output
+from knowledge_rag.local.action_group import collected_output
 
 
 def test_other_threads_keep_standard_output(capsys):

@@ -10,7 +10,7 @@ import pytest
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
+from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from knowledge_rag.mcp_server import resources
 from tests.support.local import RUNBOOKS, WordHashes, write_files
 

@@ -15,7 +15,7 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.core.retrieval import TOO_LARGE_NOTICE
-from knowledge_rag.local.kept_documents import KnowledgeBaseDocuments
+from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from knowledge_rag.mcp_server.schemas import MAX_EVIDENCE_IDS, VERIFICATION_OUTPUT
 from knowledge_rag.mcp_server.server import create_server
 from knowledge_rag.mcp_server.verification import read_arguments, verified

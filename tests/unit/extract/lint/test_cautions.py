@@ -1,9 +1,8 @@
 from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.documents import read_document
-from knowledge_rag.extract.lint.cautions import cautioned
-from knowledge_rag.extract.lint.check import MAX_CHARACTERS, MAX_FINDINGS, lint_text
-from knowledge_rag.extract.lint.finding import Finding
+from knowledge_rag.extract.lint.check import MAX_CHARACTERS, MAX_FINDINGS, cautioned, lint_text
+from knowledge_rag.extract.lint.patterns import Finding
 
 SECTION = "# Section {0}\n\nText of {0}.\n\n"
 

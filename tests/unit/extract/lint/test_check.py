@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.lines import decode
-from knowledge_rag.extract.lint.anchors import Rule, rules
 from knowledge_rag.extract.lint.check import DETECTORS, MAX_CHARACTERS, MAX_FINDINGS, lint_text
-from knowledge_rag.extract.lint.finding import Finding, Hit, excerpt, mask
+from knowledge_rag.extract.lint.patterns import Finding, Hit, Rule, excerpt, mask, rules
 
 PASSWORD = "password=k9Vq2mZx"
 

@@ -6,7 +6,7 @@ import pytest
 
 from knowledge_rag.core.caution import Kind
 from knowledge_rag.extract.lint.check import lint_text
-from knowledge_rag.extract.lint.finding import mask
+from knowledge_rag.extract.lint.patterns import mask
 
 # written in two parts, so that nobody's scanner takes the tests for a leak
 KEY_ID = "AKIA" + "Q3EGWHU7ZLMN2P5R"

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.citations import check_source_file
-from knowledge_rag.local.web.hosts import may_ask
-from knowledge_rag.local.web.layout import file_of, files_of
+from knowledge_rag.local.web.fetching import may_ask
+from knowledge_rag.local.web.saved import file_of, files_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.extract.documents import extract
 from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.web import layout
+from knowledge_rag.local.web import saved as layout
 from knowledge_rag.local.web.pages import PageState, read_addresses
 from tests.support.pdfs import text_pdf
 from tests.support.website import Page, website

@@ -23,8 +23,8 @@ from knowledge_rag.evaluation.faults.scripts import (
     silent,
 )
 from knowledge_rag.evaluation.faults.server import serving
-from knowledge_rag.local.agent_traces import chunk
-from knowledge_rag.local.event_stream import CONTENT_TYPE
+from knowledge_rag.local.bedrock.invoke_agent import chunk
+from knowledge_rag.local.bedrock.streams import CONTENT_TYPE
 from knowledge_rag.orchestrator.advisors.bedrock_agent import (
     AgentSettings,
     BedrockAgentAdvisor,

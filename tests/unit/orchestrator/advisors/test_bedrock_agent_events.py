@@ -7,8 +7,8 @@ import pytest
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local.agent_traces import chunk, failure, return_control
-from knowledge_rag.local.event_stream import Event
+from knowledge_rag.local.bedrock.invoke_agent import chunk, failure, return_control
+from knowledge_rag.local.bedrock.streams import Event
 from knowledge_rag.orchestrator.advisors.agent_events import NOT_TRACED, Framing, TurnReader
 from knowledge_rag.orchestrator.advisors.bedrock_agent import read_turn
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed
@@ -225,7 +225,7 @@ def test_what_a_guardrail_says_in_the_agents_place_is_no_answer():
     "payload", [b"[]", b"nothing", b'{"bytes": "*"}', b'{"bytes": 5}', b"\xff", b'{"bytes": []}']
 )
 def test_messages_whose_payload_is_none_are_a_damaged_stream_or_silence(payload):
-    from knowledge_rag.local.event_stream import message
+    from knowledge_rag.local.bedrock.streams import message
     from tests.support.advisors import decoded
 
     headers = {":message-type": "event", ":event-type": "chunk"}

@@ -10,7 +10,7 @@ from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.guardrails.search_results import citation_of, source_of
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local.converse_request import parse_converse_request
+from knowledge_rag.local.bedrock.converse import parse_converse_request
 from knowledge_rag.orchestrator.advisors.converse_exchange import (
     SEARCH_DONE,
     messages_of,

@@ -9,8 +9,8 @@ import pytest
 
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.evaluation.faults.server import serving
-from knowledge_rag.local.agent_traces import chunk
-from knowledge_rag.local.event_stream import CONTENT_TYPE
+from knowledge_rag.local.bedrock.invoke_agent import chunk
+from knowledge_rag.local.bedrock.streams import CONTENT_TYPE
 from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed
 from knowledge_rag.orchestrator.findings import Findings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import threading
 import uuid
@@ -9,37 +10,238 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import KnowledgeRagError, RequestRefused
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.response import read_json, read_outcome
 from knowledge_rag.core.retrieval import degraded, select
-from knowledge_rag.local.action_group import agent_event
-from knowledge_rag.local.agent_request import invalid, parse_invoke_request
-from knowledge_rag.local.agent_traces import (
-    MAX_CHUNK_BYTES,
-    Traces,
-    chunk,
-    failure,
-    return_control,
+from knowledge_rag.local.action_group import (
+    EVIDENCE_FLOOR_HYBRID,
+    FunctionFailed,
+    FunctionProcess,
+    agent_event,
 )
-from knowledge_rag.local.defects import described
-from knowledge_rag.local.event_stream import encode
-from knowledge_rag.local.floors import EVIDENCE_FLOOR_HYBRID
-from knowledge_rag.local.function_process import FunctionFailed, FunctionProcess
-from knowledge_rag.local.retrieve_operation import KNOWLEDGE_BASE_ID, ServiceError, retrieve
-from knowledge_rag.local.scripted_agents import AGENT_ID, ALIAS_ID, HONEST, Evidence
+from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, ServiceError, retrieve
+from knowledge_rag.local.bedrock.scripted import AGENT_ID, ALIAS_ID, HONEST_AGENT, Evidence
+from knowledge_rag.local.bedrock.streams import Event, encode
+from knowledge_rag.local.bedrock.validation import problems, service_model
+from knowledge_rag.local.http_server import described
+from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+
+    from botocore.model import OperationModel
 
     from knowledge_rag.core.outcome import RetrievalOutcome
-    from knowledge_rag.local.agent_request import InvokeRequest
-    from knowledge_rag.local.event_stream import Event
+    from knowledge_rag.local.bedrock.scripted import ScriptedAgent
+    from knowledge_rag.local.bedrock.streams import Piece
     from knowledge_rag.local.knowledge_base import KnowledgeBase
-    from knowledge_rag.local.scripted_agents import ScriptedAgent
-    from knowledge_rag.local.streaming import Piece
+
+
+MAX_BODY_BYTES: Final = 64 * 1024 * 1024
+"""More than twice the longest ``inputText``, 25,000,000 characters."""
+
+_NAMED_PROBLEMS: Final = 20
+_NOT_HERE: Final = {
+    "files": "this agent has no code interpreter",
+    "knowledgeBaseConfigurations": "the agent's knowledge base is behind its action group",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class InvokeRequest:
+    """A request that has been found valid.
+
+    Args:
+        agent_id: 1..10 letters and digits.
+        alias_id: likewise.
+        session_id: 2..100 characters.
+        text: what is asked, ``""`` when a returned control's results come back instead.
+        traced: whether trace events are wanted.
+        streamed: whether the answer may come in several chunks.
+        ends: whether the session ends with this turn.
+        session_attributes: that the request sets; ``None`` leaves the session's own.
+        prompt_attributes: of this turn.
+        invocation_id: of the control that was returned.
+        results: of that control, as the wire has them.
+    """
+
+    agent_id: str
+    alias_id: str
+    session_id: str
+    text: str = ""
+    traced: bool = False
+    streamed: bool = False
+    ends: bool = False
+    session_attributes: Mapping[str, str] | None = None
+    prompt_attributes: Mapping[str, str] = field(default_factory=dict)
+    invocation_id: str = ""
+    results: tuple[Mapping[str, Any], ...] = ()
+
+
+def parse_invoke_request(
+    agent_id: str, alias_id: str, session_id: str, body: Mapping[str, Any]
+) -> InvokeRequest:
+    """Check a request as the service does.
+
+    Raises:
+        ServiceError: ValidationException.
+    """
+    path = {"agentId": agent_id, "agentAliasId": alias_id, "sessionId": session_id}
+    check({**body, **path}, service_model().operation_model("InvokeAgent"))
+    state = body.get("sessionState") or {}
+    for name, why in _NOT_HERE.items():
+        if state.get(name):
+            raise invalid(f"sessionState.{name} is not available locally: {why}")
+    if body.get("memoryId") is not None:
+        raise invalid("memoryId is not available locally: this agent has no memory")
+    results = tuple(state.get("returnControlInvocationResults") or ())
+    text = "" if results else body.get("inputText") or ""
+    if not text.strip() and not results:
+        raise invalid("inputText must not be blank")
+    return InvokeRequest(
+        agent_id,
+        alias_id,
+        session_id,
+        text,
+        traced=bool(body.get("enableTrace")),
+        streamed=bool((body.get("streamingConfigurations") or {}).get("streamFinalResponse")),
+        ends=bool(body.get("endSession")),
+        session_attributes=state.get("sessionAttributes"),
+        prompt_attributes=state.get("promptSessionAttributes") or {},
+        invocation_id=state.get("invocationId") or "",
+        results=results,
+    )
+
+
+def check(values: Mapping[str, Any], operation: OperationModel) -> None:
+    """Hold a request to the service's model.
+
+    Raises:
+        ServiceError: ValidationException that names the broken constraints.
+    """
+    opaque = frozenset({"RetrievalFilter"})
+    found = list(islice(problems(values, operation.input_shape, "", opaque), _NAMED_PROBLEMS))
+    if found:
+        plural = "" if len(found) == 1 else "s"
+        raise invalid(f"{len(found)} validation error{plural} detected: {'; '.join(found)}")
+
+
+def invalid(message: str) -> ServiceError:
+    """Give the error of a request that can't be served as it stands."""
+    return ServiceError("ValidationException", 400, message)
+
+
+ACTION_GROUP: Final = "retrieve_knowledge"
+MAX_CHUNK_BYTES: Final = 1_000_000
+"""What one ``chunk`` holds at most (``PartBody`` of the service's model)."""
+
+_JSON: Final = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Writes the trace events of one turn.
+
+    Args:
+        request: whose turn it is.
+        now: the clock.
+        trace_id: of the turn, at most 13 characters; with a step's number it has at most 16.
+    """
+
+    request: InvokeRequest
+    now: Callable[[], datetime]
+    trace_id: str
+
+    def rationale(self, step: int, text: str) -> Event:
+        """Tell why the agent does what comes next."""
+        return self._orchestration({"rationale": {"traceId": self._id(step), "text": text}})
+
+    def tool_input(self, step: int, properties: Sequence[Mapping[str, str]]) -> Event:
+        """Tell what the agent asks its action group."""
+        asked = {
+            "actionGroupName": ACTION_GROUP,
+            "apiPath": API_PATH,
+            "verb": HTTP_METHOD.lower(),
+            "executionType": "LAMBDA",
+            "requestBody": {"content": {_JSON: [dict(each) for each in properties]}},
+        }
+        return self._input(step, "ACTION_GROUP", {"actionGroupInvocationInput": asked})
+
+    def tool_output(self, step: int, text: str) -> Event:
+        """Tell what the action group answered, exactly as its function wrote the body."""
+        output = {"actionGroupInvocationOutput": {"text": text}}
+        return self._observation(step, "ACTION_GROUP", output)
+
+    def lookup_input(self, step: int, knowledge_base_id: str, text: str) -> Event:
+        """Tell what the agent asks a knowledge base of its own."""
+        asked = {"knowledgeBaseId": knowledge_base_id, "text": text}
+        return self._input(step, "KNOWLEDGE_BASE", {"knowledgeBaseLookupInput": asked})
+
+    def lookup_output(self, step: int, references: Sequence[Mapping[str, Any]]) -> Event:
+        """Tell what that knowledge base gave."""
+        found = {"retrievedReferences": [dict(reference) for reference in references]}
+        output = {"knowledgeBaseLookupOutput": found}
+        return self._observation(step, "KNOWLEDGE_BASE", output)
+
+    def final_response(self, step: int, text: str) -> Event:
+        """Tell what the agent says."""
+        return self._observation(step, "FINISH", {"finalResponse": {"text": text}})
+
+    def _input(self, step: int, kind: str, what: Mapping[str, Any]) -> Event:
+        invocation = {"traceId": self._id(step), "invocationType": kind, **what}
+        return self._orchestration({"invocationInput": invocation})
+
+    def _observation(self, step: int, kind: str, what: Mapping[str, Any]) -> Event:
+        observation = {"traceId": self._id(step), "type": kind, **what}
+        return self._orchestration({"observation": observation})
+
+    def _orchestration(self, step: Mapping[str, Any]) -> Event:
+        request = self.request
+        return Event(
+            "trace",
+            {
+                "agentId": request.agent_id,
+                "agentAliasId": request.alias_id,
+                "agentVersion": "DRAFT",
+                "sessionId": request.session_id,
+                "eventTime": self.now().isoformat(),
+                "trace": {"orchestrationTrace": step},
+            },
+        )
+
+    def _id(self, step: int) -> str:
+        return f"{self.trace_id}-{step}"
+
+
+def chunk(data: bytes, attribution: Mapping[str, Any] | None = None) -> Event:
+    """Give a piece of the answer's UTF-8."""
+    payload: dict[str, Any] = {"bytes": base64.b64encode(data).decode()}
+    if attribution is not None:
+        payload["attribution"] = dict(attribution)
+    return Event("chunk", payload)
+
+
+def return_control(invocation_id: str, properties: Sequence[Mapping[str, str]]) -> Event:
+    """Ask the caller to carry out the action group's operation himself."""
+    asked = {
+        "actionGroup": ACTION_GROUP,
+        "apiPath": API_PATH,
+        "httpMethod": HTTP_METHOD,
+        "actionInvocationType": "RESULT",
+        "requestBody": {"content": {_JSON: {"properties": [dict(each) for each in properties]}}},
+    }
+    inputs = [{"apiInvocationInput": asked}]
+    return Event("returnControl", {"invocationId": invocation_id, "invocationInputs": inputs})
+
+
+def failure(code: str, message: str, **more: str) -> Event:
+    """Give the exception event of an error, e.g. ``throttlingException`` for ThrottlingException."""
+    return Event(code[:1].lower() + code[1:], {"message": message, **more}, failed=True)
+
 
 MAX_SESSIONS: Final = 1_000
 """Sessions that are remembered; beyond it the one that was used longest ago is forgotten."""
@@ -70,7 +272,7 @@ class Agents:
         self, knowledge_base: KnowledgeBase, scripted: Mapping[str, ScriptedAgent] | None = None
     ) -> None:
         self._knowledge_base = knowledge_base
-        self._agents = {AGENT_ID: HONEST, **(scripted or {})}
+        self._agents = {AGENT_ID: HONEST_AGENT, **(scripted or {})}
         self._function = FunctionProcess()
         self._lock = threading.Lock()
         self._sessions: OrderedDict[tuple[str, str], _Session] = OrderedDict()

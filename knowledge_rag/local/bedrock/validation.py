@@ -1,7 +1,7 @@
-"""Checks a request body against the service's own model, with the constraints that it enforces.
+"""Checks requests against the service's own model, with the constraints that it enforces.
 
 botocore checks only names, types and minimal lengths before it sends; enums, patterns and maxima
-are left to the service. So the local server reads the same model and enforces all of it.
+are left to the service.
 """
 
 from __future__ import annotations
@@ -9,12 +9,23 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
+
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Shape = Any  # botocore's stubs do not tell which kind of shape has which attributes
+    Shape = Any
+
+
+@lru_cache(maxsize=2)
+def service_model(service: str = "bedrock-agent-runtime") -> ServiceModel:
+    """Give botocore's model of a service; no profile or other setting of the user's is looked at."""
+    return ServiceModel(Loader().load_service_model(service, "service-2"), service)
+
 
 _SHOWN_VALUE: Final = 64
 """Longer values are not repeated in an error message."""

@@ -1,8 +1,4 @@
-"""Bedrock's ``Retrieve``, from a decoded request to a response body.
-
-What the service's model says is enforced by :mod:`knowledge_rag.local.wire_validation`; here are
-the rules that the model can't say, and the mapping to and from the knowledge base.
-"""
+"""Bedrock's ``Retrieve``, from a decoded request to a response body."""
 
 from __future__ import annotations
 
@@ -14,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE
 from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.local.bedrock.validation import problems, service_model
 from knowledge_rag.local.filters import InvalidFilter, parse_filter
-from knowledge_rag.local.service_models import service_model
-from knowledge_rag.local.wire_validation import problems
 
 if TYPE_CHECKING:
     from botocore.model import OperationModel
 
     from knowledge_rag.local.filters import Filter
     from knowledge_rag.local.knowledge_base import Hit, KnowledgeBase
+
 
 KNOWLEDGE_BASE_ID: Final = "LOCALKB001"
 """Of the one knowledge base that a local server serves; ten characters, as the service's are."""

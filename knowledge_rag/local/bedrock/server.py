@@ -6,7 +6,8 @@ import json
 import logging
 import re
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import unquote
 
 import anyio
@@ -15,23 +16,35 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.local.agent_request import MAX_BODY_BYTES as MAX_LONG_BODY_BYTES
-from knowledge_rag.local.defects import described
-from knowledge_rag.local.event_stream import CONTENT_TYPE
-from knowledge_rag.local.retrieve_operation import ServiceError, retrieve
-from knowledge_rag.local.streaming import MAX_TURNS, Streamed
+from knowledge_rag.local.bedrock.converse import Models
+from knowledge_rag.local.bedrock.invoke_agent import MAX_BODY_BYTES as MAX_LONG_BODY_BYTES
+from knowledge_rag.local.bedrock.invoke_agent import Agents
+from knowledge_rag.local.bedrock.retrieve import ServiceError, retrieve
+from knowledge_rag.local.bedrock.streams import CONTENT_TYPE, MAX_TURNS, Streamed
+from knowledge_rag.local.http_server import (
+    LOOPBACK,
+    BoundedConnection,
+    ServerThread,
+    described,
+    http_server,
+    listening_on,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from knowledge_rag.local.converse_operation import Models
-    from knowledge_rag.local.invoke_agent import Agents
+    from knowledge_rag.local.bedrock.streams import Piece
     from knowledge_rag.local.knowledge_base import KnowledgeBase
-    from knowledge_rag.local.streaming import Piece
 
     Answer = Response | Streamed
+    from types import TracebackType
+
+    import uvicorn
+
+    from knowledge_rag.local.bedrock.scripted import ScriptedAgent, ScriptedModel
+
 
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 """``Host`` headers that are answered by default: a web page whose name was made to point here
@@ -216,3 +229,111 @@ def _response(
         media_type="application/json",
         headers={"x-amzn-RequestId": str(uuid.uuid4()), **(headers or {})},
     )
+
+
+_REFUSALS: Final = {
+    HTTPStatus.BAD_REQUEST: ("ValidationException", 400),
+    HTTPStatus.REQUEST_TIMEOUT: ("RequestTimeoutException", 408),
+    HTTPStatus.SERVICE_UNAVAILABLE: ("ThrottlingException", 429),
+}
+
+
+class _ServiceConnection(BoundedConnection):
+    """Serves one client of the wire API, and refuses requests in the service's form."""
+
+    def refusal(self, status: HTTPStatus, message: str) -> Response:
+        """Return the service's error."""
+        return failure(ServiceError(*_REFUSALS[status], message))
+
+
+class LocalBedrock:
+    """The wire server on a free port of the loopback interface, for as long as the block runs.
+
+    >>> with LocalBedrock(knowledge_base) as bedrock:  # doctest: +SKIP
+    ...     client = boto3.client("bedrock-agent-runtime", endpoint_url=bedrock.endpoint_url)
+
+    Args:
+        knowledge_base: what it serves; the caller closes it.
+        port: 0 takes a free one.
+        agents: that it plays beside the honest one, by ``agentId``.
+        models: that it plays beside the honest one, by ``modelId``.
+
+    Raises:
+        ServerFailed: on entering, when the port is taken or the server does not start.
+        ModelUnavailable: on entering, when the embedding model can't be had.
+    """
+
+    def __init__(
+        self,
+        knowledge_base: KnowledgeBase,
+        *,
+        port: int = 0,
+        agents: Mapping[str, ScriptedAgent] | None = None,
+        models: Mapping[str, ScriptedModel] | None = None,
+    ) -> None:
+        self._knowledge_base = knowledge_base
+        self._agents = Agents(knowledge_base, agents)
+        server = _server(knowledge_base, LOOPBACK_HOSTS, self._agents, Models(models))
+        self._running = ServerThread(server, "local server", port)
+
+    @property
+    def endpoint_url(self) -> str:
+        """The address to give to a client, e.g. ``http://127.0.0.1:49152``."""
+        return self._running.url
+
+    def __enter__(self) -> Self:
+        self._knowledge_base.warm_up()  # loading the model would use up a query's time budget
+        try:
+            self._running.start()
+        except BaseException:
+            self._agents.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._agents.close()
+        self._running.stop()
+
+
+def serve(
+    knowledge_base: KnowledgeBase,
+    *,
+    host: str = LOOPBACK,
+    port: int = 0,
+    hosts: Sequence[str] = LOOPBACK_HOSTS,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve in the foreground until the process is told to stop (Ctrl-C, SIGTERM).
+
+    Args:
+        knowledge_base: what to serve.
+        host: the interface to listen on; loopback, because nothing here asks who is calling.
+        port: 0 takes a free one.
+        hosts: ``Host`` header values that are answered.
+        on_ready: called with the endpoint's address once the port is taken.
+
+    Raises:
+        ServerFailed: the port is taken.
+        ModelUnavailable: the embedding model can't be had.
+    """
+    with listening_on(host, port) as listening:  # first: who can't have the port need not wait
+        knowledge_base.warm_up()
+        if on_ready is not None:
+            on_ready(f"http://{host}:{listening.getsockname()[1]}")
+        agents = Agents(knowledge_base)
+        try:
+            _server(knowledge_base, hosts, agents, Models()).run([listening])
+        finally:
+            agents.close()
+
+
+def _server(
+    knowledge_base: KnowledgeBase, hosts: Sequence[str], agents: Agents, models: Models
+) -> uvicorn.Server:
+    app = create_app(knowledge_base, hosts, agents=agents, models=models)
+    return http_server(app, lifespan="off", connection=_ServiceConnection)

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from knowledge_rag.core.caution import Kind
+
 
 Words = frozenset[bytes]
 """Words of ASCII letters in lower case."""
@@ -155,3 +160,131 @@ def _of_rule(text: str, rule: Rule, at: int) -> Iterator[re.Match[str]]:
             yield found
             free = reach = max(reach, found.end())
         at = text.find(rule.anchor, reach)
+
+
+_WORDS: Final = {
+    "MODEL": r"(?:ai|llms?|(?:large )?language models?|chat ?bots?|chatgpt|gpt-?\d\w{0,3}|copilot|claude"
+    r"|gemini|(?:ai|llm|virtual|automated) (?:assistants?|agents?|models?|systems?|reviewers?|tools?))",
+    "ANSWER": r"(?:(?:next|final|own|first|last|whole|entire|full) ){0,2}"
+    r"(?:responses?|answers?|repl(?:y|ies)|completions?)",
+    "DOCUMENT": r"(?:document|doc|page|text|file|runbook|article|passage|section|paragraph|source"
+    r"|content)s?",
+}
+_GAP: Final = r"[\s>*_\"'`#,:;]{1,6}(?:-\s{1,4})?"
+"""Between two words: blanks, a line's end and the mark of a quotation, emphasis."""
+_START: Final = r"(?<![\w,;)\]] )(?<![\w-])"
+_WITHIN_A_SENTENCE: Final = r"(?:[^.?!]|[.?!](?=\S)){1,160}?"
+
+
+def wording(
+    message: str, anchors: Mapping[str, str], pattern: str, *, before: int = 0
+) -> tuple[Rule, ...]:
+    """Make the rules of a wording.
+
+    Args:
+        message: what a match means.
+        anchors: literals, each with the words of which a text needs one.
+        pattern: in lower case. A blank is a gap, ``~`` a part of a sentence, START the start of a
+            line, of a sentence or of what is quoted; MODEL, ANSWER and DOCUMENT are words for these.
+        before: how far ahead of an anchor a match may start, characters.
+    """
+    for name, words in _WORDS.items():
+        pattern = pattern.replace(name, words)
+    pattern = pattern.replace(" ", _GAP).replace("START", _START).replace("~", _WITHIN_A_SENTENCE)
+    return rules(message, anchors, pattern, before=before)
+
+
+MAX_EXCERPT: Final = 80
+"""Characters of a document that an excerpt shows at most, before escapes."""
+_SHOWN_OF_A_SECRET: Final = 4
+_SPACE: Final = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    r"""One thing that a person should look at.
+
+    Args:
+        source_file: the document, relative to the corpus root.
+        line: 1-based, in lines that ``\n`` ends.
+        column: 1-based, in characters of the line.
+        kind: what it is.
+        message: what is wrong, in one sentence; holds nothing of the document but code points.
+        excerpt: what stands there, safe to print: secrets masked, hidden characters escaped.
+        count: how many findings this one stands for: 1, but for the last of a kind in a document
+            that has too many to list.
+        end_line: the last line that it reaches to, at least ``line``; that of the document for one
+            that stands for further ones.
+    """
+
+    source_file: str
+    line: int
+    column: int
+    kind: Kind
+    message: str
+    excerpt: str
+    count: int = 1
+    end_line: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "end_line", max(self.line, self.end_line))
+        if min(self.line, self.column, self.count) < 1:
+            raise ValueError(f"line, column and count start at 1: {self.line}, {self.column}")
+
+    def __str__(self) -> str:
+        """Give the form that editors open: ``path:line:column kind: message``."""
+        place = f"{self.source_file}:{self.line}:{self.column}"
+        return f"{place} {self.kind}: {self.message}" + (
+            f": {self.excerpt}" if self.excerpt else ""
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form."""
+        return asdict(self)
+
+
+class Hit(NamedTuple):
+    """A finding while the text is still at hand.
+
+    Args:
+        start: index of its first character in the text.
+        end: index after its last; larger than ``start``.
+        message: see :class:`Finding`.
+    """
+
+    start: int
+    end: int
+    message: str
+
+
+def mask(secret: str) -> str:
+    """Show of a secret its length, and its first four characters where they are at most a third.
+
+    >>> mask("AKIAIOSFODNN7ABCDEFG"), mask("hunter2")
+    ('AKIA… (20 characters)', '… (7 characters)')
+    """
+    shown = secret[:_SHOWN_OF_A_SECRET] if len(secret) >= 3 * _SHOWN_OF_A_SECRET else ""
+    return neutralise(f"{_one_line(shown)}… ({len(secret)} characters)")
+
+
+def excerpt(text: str, start: int, end: int, secrets: Sequence[Hit]) -> str:
+    """Show a stretch of a text on one line, with stars where a secret lies in it.
+
+    Args:
+        text: the document's.
+        start: index of the first character to show.
+        end: index after the last; at most ``MAX_EXCERPT`` characters are shown.
+        secrets: those of the document.
+    """
+    stop = min(end, start + MAX_EXCERPT)
+    parts, at = [], start
+    for secret in secrets:
+        if at < secret.end and secret.start < stop:
+            parts += [text[at : max(at, secret.start)], "****"]
+            at = secret.end
+    parts.append(text[at:stop])
+    return neutralise(_one_line("".join(parts)) + ("…" if stop < end else ""))
+
+
+def _one_line(text: str) -> str:
+    return _SPACE.sub(" ", text).strip()

@@ -1,0 +1,632 @@
+"""From a page's elements to Markdown lines, in one walk over them.
+
+The text is written so that the chunker finds the same headings and blocks in it as a reader of the
+page does: what would only look like a heading, a fence or a tag at a line's start is escaped.
+A page's text has no lines of its own, so each sentence gets one; a long one is wrapped between words.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from knowledge_rag.extract.html_hidden import is_hidden
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+
+_LEFT_OUT: Final = frozenset(
+    ("head", "script", "style", "noscript", "nav", "footer", "aside", "iframe", "frame",
+     "frameset", "object", "embed", "applet", "svg", "canvas", "audio", "video", "map",
+     "select", "button", "input", "textarea", "datalist", "meter", "progress", "title", "meta", "link",
+     "img", "picture", "search")
+)  # fmt: skip
+_UNRENDERED: Final = frozenset(
+    ("template", "noframes", "noembed", "annotation", "annotation-xml", "rp")
+)
+"""What browsers show nothing of, though it may hold text: left out like what is hidden."""
+_BRACKET: Final = 2
+"""Characters of an ``rp`` that are what it is for."""
+_LEFT_OUT_ROLES: Final = frozenset(
+    ("navigation", "banner", "contentinfo", "search", "complementary")
+)
+_CONTENT: Final = "main, article, h1, h2"
+"""What makes a form the whole page, as some servers write it, instead of fields to fill in."""
+
+_ANCHORS: Final = frozenset(("\u00a7", "\u00b6", "#", "\U0001f517"))
+"""What documentation puts beside a heading to link to it: section, pilcrow, hash, chain."""
+_LOOKED_AT: Final = 20
+"""Elements that are looked at for the page's main part."""
+
+
+class Selection:
+    """Tells the parts of a page that are text from those that are not, and counts hidden text.
+
+    Args:
+        root: the element whose text is wanted.
+    """
+
+    def __init__(self, root: LexborNode) -> None:
+        self._whole = root.tag in ("main", "article")
+        self.hidden: dict[int, int] = {}
+        """Characters of hidden text, by element."""
+
+    def takes(self, node: LexborNode) -> bool:
+        """Whether an element's text belongs to the page's."""
+        if self._is_furniture(node):
+            return False
+        attributes = node.attributes
+        if _is_unseen(node, attributes):
+            self._count(node)
+            return False
+        if (attributes.get("role") or "").strip().lower() in _LEFT_OUT_ROLES:
+            return False
+        return node.tag != "dialog" or "open" in attributes
+
+    def _is_furniture(self, node: LexborNode) -> bool:
+        tag = node.tag
+        if tag == "a":
+            return _is_anchor(node)
+        if tag == "form":
+            return node.css_first(_CONTENT) is None
+        return tag in _LEFT_OUT or (tag == "header" and not self._whole)
+
+    def _count(self, node: LexborNode) -> None:
+        characters = sum(
+            len((part.text_content or "").strip()) for part in _texts(node) if part.is_text_node
+        )
+        if characters > (_BRACKET if node.tag == "rp" else 0):
+            self.hidden[node.mem_id] = characters
+
+
+def _is_anchor(link: LexborNode) -> bool:
+    """Whether a link is the sign beside a heading that leads to the heading itself."""
+    inside = link.child
+    return (
+        inside is not None
+        and inside.is_text_node
+        and inside.next is None
+        and (inside.text_content or "").strip() in _ANCHORS
+    )
+
+
+def _is_unseen(node: LexborNode, attributes: dict[str, str | None]) -> bool:
+    """Whether browsers show nothing of an element, by what it is or by its own attributes."""
+    return node.tag in _UNRENDERED or is_hidden(attributes)
+
+
+def main_part(page: LexborHTMLParser) -> LexborNode | None:
+    """Give the element that holds what the page is about: main, a lone article, else all of it."""
+    for selector in ("main, [role=main]", "article"):
+        named = islice(page.css(selector), _LOOKED_AT)
+        found = [node for node in named if _is_shown(node) and _has_text(node)]
+        if found and (len(found) == 1 or selector != "article"):
+            return found[0]
+    return page.body
+
+
+def _is_shown(node: LexborNode) -> bool:
+    above: LexborNode | None = node
+    while above is not None and above.tag != "-document":
+        if above.tag in _LEFT_OUT or _is_unseen(above, above.attributes):
+            return False
+        above = above.parent
+    return True
+
+
+def _has_text(node: LexborNode) -> bool:
+    return any(part.is_text_node and (part.text_content or "").strip() for part in _texts(node))
+
+
+def _texts(node: LexborNode) -> Iterator[LexborNode]:
+    """Give an element's text nodes, leaving out scripts and styles."""
+    stack = [node.child]
+    while stack:
+        part = stack.pop()
+        if part is None:
+            continue
+        stack.append(part.next)
+        if part.tag not in _LEFT_OUT:
+            yield part
+            stack.append(part.child)
+
+
+def walk(
+    root: LexborNode,
+    enter: Callable[[LexborNode], bool],
+    leave: Callable[[LexborNode], None],
+) -> None:
+    """Visit what is below an element in the order of the page, however deep.
+
+    Args:
+        root: not visited itself.
+        enter: called with each node; whether what is below it is to be visited too.
+        leave: called behind what is below a node that was entered.
+    """
+    above: list[LexborNode] = []
+    node = root.child
+    while node is not None:
+        if enter(node):
+            child = node.child
+            if child is not None:
+                above.append(node)
+                node = child
+                continue
+            leave(node)
+        following = node.next
+        while following is None and above:
+            node = above.pop()
+            leave(node)
+            following = node.next
+        node = following
+
+
+MAX_LINE: Final = 240
+"""Characters of a line; a word or a piece of code that is longer stays whole."""
+
+GLUE: Final = "\ue000"
+"""Stands for a space where a line must not be broken: inside code."""
+
+_SENTENCE_END: Final = re.compile(
+    r"(?<=[^\W\d_A-Z][^\W_A-Z][.!?]) (?=[A-Z\"'(\[`\u00c0-\u00de])"
+    r"|(?<=[)\]\"'\d`%][.!?]) (?=[A-Z\"'(\[`\u00c0-\u00de])"
+    r"|(?<=[.!?][)\"'\]]) (?=[A-Z\u00c0-\u00de])|(?<=[\u3002\uff01\uff1f])(?=[^\s\u300d\u300f\uff09])"
+)
+"""After a whole word or a number, so not behind ``Dr.`` or ``e.g.``; before a capital letter."""
+
+
+def to_lines(text: str) -> Iterator[str]:
+    """Cut one paragraph, its blanks single spaces, into lines."""
+    start = 0
+    for end in _SENTENCE_END.finditer(text):
+        yield from _wrapped(text, start, end.start())
+        start = end.end()
+    yield from _wrapped(text, start, len(text))
+
+
+def _wrapped(text: str, start: int, end: int) -> Iterator[str]:
+    while end - start > MAX_LINE:
+        at = text.rfind(" ", start + 1, start + MAX_LINE + 1)
+        if at < 0:
+            at = text.find(" ", start + MAX_LINE, end)
+        if at < 0:
+            break
+        yield text[start:at]
+        start = at + 1
+    if start < end:
+        yield text[start:end]
+
+
+CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
+STRUCK: Final = frozenset(("del", "s", "strike"))
+"""What is struck out: said no more, and so never to be read as if it were."""
+STRIKE: Final = "~~"
+"""How Markdown marks it."""
+INLINE: Final = frozenset(
+    ("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "cite", "data", "del", "dfn", "em", "font",
+     "i", "ins", "label", "mark", "nobr", "output", "q", "rb", "rp", "rt", "ruby", "s", "slot", "small",
+     "span", "strike", "strong", "sub", "sup", "time", "u", "var", "wbr", *CODE)
+)  # fmt: skip
+"""Elements that do not end a line, but for ``br``; any other one does."""
+
+_SPACE: Final = re.compile(r"[ \t\n\r\f\u00a0]+")
+_BACKTICKS: Final = re.compile(r"`+")
+
+
+class Inline:
+    """Collects running text, with code in backticks and what is struck out between tildes."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._code = 0  # how deep in code
+        self._code_start = 0
+
+    def meet(self, node: LexborNode, selection: Selection) -> bool | None:
+        """Take a node that a walk comes to, if it belongs to running text.
+
+        Returns:
+            Whether what is below it is to be visited; ``None`` for an element that ends the line.
+        """
+        if node.is_text_node:
+            self.text(node.text_content or "")
+            return False
+        if not node.is_element_node or not selection.takes(node):
+            return False
+        tag = node.tag or ""
+        if tag not in INLINE:
+            return None
+        self._enter(tag)
+        return tag != "br"
+
+    def text(self, text: str) -> None:
+        """Add text as it stands in the page; its blanks count as one."""
+        self._parts.append(_SPACE.sub(" ", text.replace(GLUE, "\ufffd")))
+
+    def _enter(self, tag: str) -> None:
+        """Begin an element of running text."""
+        if tag == "br":
+            self._parts.append("\n")
+        elif tag == "q":
+            self._parts.append('"')
+        elif tag in STRUCK:
+            self._parts.append(STRIKE)
+        elif tag in CODE:
+            if not self._code:
+                self._code_start = len(self._parts)
+            self._code += 1
+
+    def leave(self, tag: str) -> None:
+        """End an element of running text."""
+        if tag == "q":
+            self._parts.append('"')
+        elif tag in STRUCK:
+            self._parts.append(STRIKE)
+        elif tag in CODE:
+            self._code -= 1
+            if not self._code:
+                self._close_code()
+
+    def take(self) -> list[str]:
+        """Give what was collected, a string for each line that the page itself breaks; empty it."""
+        if self._code:  # a block within code: what comes behind it is code still
+            self._close_code()
+            self._code_start = 0
+        whole = "".join(self._parts).replace(STRIKE + STRIKE, "")
+        self._parts.clear()
+        if whole.strip() == STRIKE:  # a block within what is struck out
+            whole = ""
+        lines = (" ".join(part.split(" ")) for part in whole.split("\n"))
+        return [line for part in lines if (line := _SPACE.sub(" ", part).strip(" "))]
+
+    def one_line(self) -> str:
+        """Give what was collected as one line."""
+        return " ".join(self.take()).replace(GLUE, " ")
+
+    def _close_code(self) -> None:
+        inside = "".join(self._parts[self._code_start :]).replace("\n", " ")
+        del self._parts[self._code_start :]
+        code = _SPACE.sub(" ", inside)
+        if code.strip():
+            before, after = code[0] == " ", code[-1] == " "
+            self._parts.append(" " * before + _code_span(code.strip()) + " " * after)
+        elif code:
+            self._parts.append(" ")
+
+
+def read_inline(root: LexborNode, selection: Selection) -> str:
+    """Give all text below an element as one line."""
+    inline = Inline()
+
+    def enter(node: LexborNode) -> bool:
+        met = inline.meet(node, selection)
+        if met is None:
+            inline.text(" ")
+        return met is not False
+
+    def leave(node: LexborNode) -> None:
+        inline.leave(node.tag or "")
+        if node.tag not in INLINE:
+            inline.text(" ")
+
+    walk(root, enter, leave)
+    return inline.one_line()
+
+
+def _code_span(code: str) -> str:
+    longest = max((len(run) for run in _BACKTICKS.findall(code)), default=0)
+    ticks = "`" * (longest + 1)
+    pad = " " if code[0] == "`" or code[-1] == "`" else ""
+    return (ticks + pad + code + pad + ticks).replace(" ", GLUE)
+
+
+MAX_INDENTS: Final = 12
+"""Levels of lists and quotes that are shown; deeper ones stand at the last."""
+
+_MARKS: Final = re.compile(r"#{1,6}(?:\s|$)|<|`{3,}[^`]*$|~{3,}|(?:=+|-+)\s*$|(?:[-*_]\s*){3,}$")
+"""What would be read as a block of another kind at a line's start."""
+_TICKS: Final = re.compile(r"`+")
+_CLOSING: Final = re.compile(r"(?:^|(?<= ))#+$")
+"""What Markdown would take for the end of a heading."""
+_LINE_END: Final = re.compile(r"\r\n?|\n")
+
+
+class Lines:
+    """The lines of the text, as they come about."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._indents: list[list[str]] = []  # what stands before the next line, and before others
+        self._levels = 0
+        self._gap = False
+
+    def text(self) -> str:
+        r"""Give all lines, each ended by ``\n``."""
+        return "\n".join([*self._lines, ""]) if self._lines else ""
+
+    def indent(self, first: str, others: str) -> None:
+        """Put marks before the lines of an item or a quote, until :meth:`dedent`."""
+        self._levels += 1
+        if self._levels <= MAX_INDENTS:
+            self._indents.append([first, others])
+
+    def dedent(self) -> None:
+        """End an item or a quote."""
+        if self._levels <= MAX_INDENTS:
+            self._indents.pop()
+        self._levels -= 1
+
+    def close_up(self) -> None:
+        """Leave no blank line before the next block."""
+        self._gap = False
+
+    def block(self, lines: Iterable[str]) -> None:
+        """Add a block, a blank line before it."""
+        if self._gap and self._lines:
+            self._lines.append("")
+        for line in lines:
+            self._lines.append((self._marks() + line).rstrip(" \t"))
+        self._gap = True
+
+    def paragraph(self, parts: Iterable[str]) -> None:
+        """Add running text, a sentence a line."""
+        lines = [line.replace(GLUE, " ") for part in parts for line in to_lines(part)]
+        if lines:
+            self.block([f"\\{line}" if _MARKS.match(line) else line for line in lines])
+
+    def heading(self, level: int, text: str) -> None:
+        """Add a heading; hash signs at its end are its own."""
+        if text:
+            self.block([f"{'#' * level} {_CLOSING.sub(_escaped, text)}"])
+
+    def code(self, text: str, language: str) -> None:
+        """Add code as it stands, in a fence."""
+        lines = [line.rstrip(" \t") for line in _LINE_END.split(text.replace("\u00a0", " "))]
+        while lines and not lines[-1]:
+            lines.pop()
+        while lines and not lines[0]:
+            lines.pop(0)
+        if lines:
+            longest = max((len(run) for run in _TICKS.findall(text)), default=0)
+            fence = "`" * max(3, longest + 1)
+            self.block([fence + language, *lines, fence])
+
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Add a table; its first row is the heading, whatever the page makes of it."""
+        first, *others = rows
+        lines = [_row(first), "|" + " --- |" * len(first), *map(_row, others)]
+        self.block(lines)
+
+    def _marks(self) -> str:
+        if not self._indents:
+            return ""
+        marks = "".join(first for first, _ in self._indents)
+        for level in self._indents:
+            level[0] = level[1]
+        return marks
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"{found[0][:-1]}\\#"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "|" + "".join(f" {_cell(cell)} |" for cell in cells)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+_LAYOUT: Final = frozenset(
+    ("table", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "pre", "blockquote", "article",
+     "section", "main", "hr")
+)  # fmt: skip
+"""What stands in a cell that is a part of the page, and no value."""
+
+
+class _LayoutFound(Exception):  # noqa: N818 - no error: it ends a walk early
+    pass
+
+
+class Table(NamedTuple):
+    """A table of data.
+
+    Args:
+        caption: ``""`` where there is none.
+        rows: of cells, blank rows left out.
+    """
+
+    caption: str
+    rows: list[list[str]]
+
+
+def read_table(table: LexborNode, selection: Selection) -> Table | None:
+    """Read a table of data; ``None`` if it lays out blocks, or has one column only."""
+    reader = _TableReader(selection)
+    try:
+        walk(table, reader.enter, reader.leave)
+    except _LayoutFound:
+        return None
+    if max((len(row) for row in reader.rows), default=0) < 2:
+        return None
+    return Table(reader.caption, [row for row in reader.rows if any(row)])
+
+
+class _TableReader:
+    def __init__(self, selection: Selection) -> None:
+        self.rows: list[list[str]] = []
+        self.caption = ""
+        self._selection = selection
+        self._inline = Inline()
+
+    def enter(self, node: LexborNode) -> bool:
+        met = self._inline.meet(node, self._selection)
+        if met is not None:
+            return met
+        if node.tag in _LAYOUT:
+            raise _LayoutFound
+        self._inline.text(" ")
+        if node.tag == "tr":
+            self.rows.append([])
+        return True
+
+    def leave(self, node: LexborNode) -> None:
+        tag = node.tag or ""
+        if tag in INLINE:
+            self._inline.leave(tag)
+        elif tag in ("td", "th") and self.rows:
+            self.rows[-1].append(self._inline.one_line())
+        elif tag == "caption":
+            self.caption = self._inline.one_line()
+        else:
+            self._inline.text(" ")
+
+
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_VERBATIM: Final = frozenset(("pre", "listing", "xmp", "plaintext"))
+_LISTS: Final = frozenset(("ul", "ol", "menu", "dir"))
+_LANGUAGE: Final = re.compile(
+    r"(?:^|\s)(?:language|lang|highlight-source)-([A-Za-z0-9_+#.-]{1,20})"
+)
+_MAX_NUMBER: Final = 999_999
+
+
+def render(root: LexborNode) -> tuple[str, list[int]]:
+    r"""Give the text below an element, and how many characters each hidden element in it holds.
+
+    Returns:
+        Markdown lines ended by ``\n``, ``""`` where there is no text; and the hidden ones' lengths.
+    """
+    selection = Selection(root)
+    renderer = _Renderer(selection)
+    walk(root, renderer.enter, renderer.leave)
+    renderer.flush()
+    return renderer.lines.text(), list(selection.hidden.values())
+
+
+class _Renderer:
+    """Turns elements into lines, as a walk comes by them."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.lines = Lines()
+        self._selection = selection
+        self._inline = Inline()
+        self._lists: list[_List] = []
+
+    def enter(self, node: LexborNode) -> bool:
+        met = self._inline.meet(node, self._selection)
+        if met is not None:
+            return met
+        self.flush()
+        return self._enter_block(node, node.tag or "")
+
+    def leave(self, node: LexborNode) -> None:
+        tag = node.tag or ""
+        if tag in INLINE:
+            self._inline.leave(tag)
+            return
+        self.flush()
+        if tag in _LISTS:
+            self._lists.pop()
+        elif tag in ("li", "blockquote", "dd"):
+            self.lines.dedent()
+
+    def flush(self) -> None:
+        self.lines.paragraph(self._inline.take())
+
+    def _enter_block(self, node: LexborNode, tag: str) -> bool:
+        """Begin a block; whether what is below it is to be visited."""
+        if tag in _HEADINGS:
+            self.lines.heading(_HEADINGS[tag], read_inline(node, self._selection))
+            return False
+        if tag in _VERBATIM:
+            self.lines.code(_verbatim(node, self._selection), _language(node))
+            return False
+        if tag == "table":
+            return not self._table(node)
+        if tag in _LISTS:
+            self._lists.append(_List(_first_number(node) if tag == "ol" else None))
+        elif tag == "li":
+            self._enter_item()
+        elif tag == "blockquote":
+            self.lines.indent("> ", "> ")
+        elif tag == "dd":
+            self.lines.close_up()
+            self.lines.indent(": ", "  ")
+        return True
+
+    def _table(self, node: LexborNode) -> bool:
+        """Add a table of data; whether it is one."""
+        table = read_table(node, self._selection)
+        if table is None:
+            return False
+        self.lines.paragraph([table.caption])
+        if table.rows:
+            self.lines.table(table.rows)
+        return True
+
+    def _enter_item(self) -> None:
+        if not self._lists:
+            self._lists.append(_List(None))  # an item outside of any list, which stays open
+        around = self._lists[-1]
+        if around.begun or len(self._lists) > 1:
+            self.lines.close_up()
+        marker = around.next_marker()
+        self.lines.indent(marker, " " * len(marker))
+
+
+class _List:
+    """A list that is open.
+
+    Args:
+        number: of its next item; ``None`` for bullets.
+    """
+
+    def __init__(self, number: int | None) -> None:
+        self._number = number
+        self.begun = False
+
+    def next_marker(self) -> str:
+        self.begun = True
+        if self._number is None:
+            return "- "
+        self._number += 1
+        return f"{self._number - 1}. "
+
+
+def _first_number(node: LexborNode) -> int:
+    start = (node.attributes.get("start") or "").strip()
+    good = start.isascii() and start.isdigit() and len(start) <= len(str(_MAX_NUMBER))
+    return int(start) if good else 1
+
+
+def _language(node: LexborNode) -> str:
+    for part in (node, node.child):
+        if part is not None and part.is_element_node:
+            found = _LANGUAGE.search(part.attributes.get("class") or "")
+            if found:
+                return found[1]
+    return ""
+
+
+def _verbatim(node: LexborNode, selection: Selection) -> str:
+    """Give the text of preformatted lines, breaks and all."""
+    parts: list[str] = []
+
+    def enter(part: LexborNode) -> bool:
+        if part.is_text_node:
+            parts.append(part.text_content or "")
+        elif part.tag == "br":
+            parts.append("\n")
+        return part.is_element_node and selection.takes(part)
+
+    def leave(part: LexborNode) -> None:
+        if part.tag not in INLINE and parts and not parts[-1].endswith("\n"):
+            parts.append("\n")
+
+    walk(node, enter, leave)
+    return "".join(parts)

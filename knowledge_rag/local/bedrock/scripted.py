@@ -1,0 +1,140 @@
+"""The agent and the model of the local server; both run without a model.
+
+Tests give the server others, which misbehave.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.outcome import RetrievalOutcome, Status
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
+from knowledge_rag.local.bedrock.streams import unaltered, whole
+from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
+
+if TYPE_CHECKING:
+    from knowledge_rag.local.bedrock.retrieve import ServiceError
+    from knowledge_rag.local.bedrock.streams import ByteStep, EventStep
+
+
+AnswerWriter = Callable[[str, Sequence[RetrievalOutcome]], str]
+"""From the question and what its queries gave to the text of the answer."""
+
+
+def extracted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:
+    """Write down the procedures of the results, as the advisor without a model hands them over."""
+    # only now: most who use the local server never ask it for an answer
+    from knowledge_rag.orchestrator.composition import state  # noqa: PLC0415
+    from knowledge_rag.orchestrator.findings import Asked, Findings  # noqa: PLC0415
+    from knowledge_rag.orchestrator.incident import Incident  # noqa: PLC0415
+    from knowledge_rag.orchestrator.showing import counted_line, pieces_of  # noqa: PLC0415
+
+    query = Query(question[:MAX_QUERY_CHARACTERS] if question.strip() else "?")
+    findings = Findings(tuple(Asked(query, outcome) for outcome in outcomes))
+    given = state(Incident.from_state({"incident": question}), findings, "extractive")
+    if given.status is not Status.OK:
+        return UNREACHABLE if given.status is Status.DEGRADED else NO_MATCH
+    return "".join(piece.text for piece in pieces_of(given, findings.ledger, counted_line))
+
+
+AGENT_ID: Final = "LOCALAGENT"
+ALIAS_ID: Final = "LOCALALIAS"
+"""Ten characters each, as the service's are. All agents share the alias."""
+
+MAX_QUERIES: Final = 3
+"""Queries of one turn, as the agent's prompt says."""
+
+_LISTED: Final = re.compile(r".*\bqueries:[ \t]*+\n(.*+)", re.DOTALL | re.IGNORECASE)
+_ITEM: Final = re.compile(r"(?:[-*]|[0-9]++[.)])\s++(.+)")
+_FORMS: Final = re.compile(
+    r"(?:how to diagnose|resolution steps for|similar incidents involving)\b.*|.*\?", re.IGNORECASE
+)
+
+
+class Evidence(Enum):
+    """Where an agent looks things up."""
+
+    ACTION_GROUP = "action group"
+    """The ``retrieve_knowledge`` function."""
+    KNOWLEDGE_BASE = "knowledge base"
+    """A knowledge base that the agent has itself, beside the function."""
+    CALLER = "caller"
+    """Nowhere: it returns control, and the caller is to carry out the operation."""
+
+
+def planned(text: str) -> Sequence[str]:
+    """Give the queries for a request.
+
+    They are the items listed last, under a line that ends with ``queries:``; else the lines that
+    end with a question mark or have one of the three forms that the agent's prompt names; else all
+    of the text as one.
+    """
+    listed = _LISTED.fullmatch(text)
+    lines = [line.strip() for line in (listed[1] if listed else text).split("\n")]
+    items = [item[1] if (item := _ITEM.fullmatch(line)) else line for line in lines]
+    asked = [item for item in items if item and (listed or _FORMS.fullmatch(item))]
+    queries = list(dict.fromkeys(asked))[:MAX_QUERIES] or [" ".join(text.split())]
+    return [query[:MAX_QUERY_CHARACTERS] for query in queries]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedAgent:
+    """An agent.
+
+    Args:
+        write: writes its answer.
+        plan: gives the queries for a text, in order.
+        evidence: where they are asked.
+        alter: what becomes of the events.
+        transmit: what becomes of their bytes.
+        refusal: what it answers instead of a stream.
+    """
+
+    write: AnswerWriter = extracted
+    plan: Callable[[str], Sequence[str]] = planned
+    evidence: Evidence = Evidence.ACTION_GROUP
+    alter: EventStep = unaltered
+    transmit: ByteStep = whole
+    refusal: ServiceError | None = None
+
+
+HONEST_AGENT: Final = ScriptedAgent()
+
+
+MODEL_ID: Final = "local.extractive-v1"
+"""Of the model that the server plays."""
+
+Reshape = Callable[[dict[str, Any]], dict[str, Any]]
+"""From one response body to another."""
+
+
+def _unchanged(reply: dict[str, Any]) -> dict[str, Any]:
+    return reply
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedModel:
+    """A model.
+
+    Args:
+        write: writes its answer.
+        reshape: what becomes of the response.
+        alter: what becomes of its events, where it is streamed.
+        transmit: what becomes of their bytes.
+        refusal: what it answers instead.
+        seconds: that pass before its response, where it is not streamed.
+    """
+
+    write: AnswerWriter = extracted
+    reshape: Reshape = _unchanged
+    alter: EventStep = unaltered
+    transmit: ByteStep = whole
+    refusal: ServiceError | None = None
+    seconds: float = 0.0
+
+
+HONEST_MODEL: Final = ScriptedModel()
