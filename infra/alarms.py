@@ -2,24 +2,150 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from aws_cdk import Duration
+from aws_cdk import Aws, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import Severity, retrieval_alarms
+from knowledge_rag.core.alarms import FIVE_MINUTES, Severity, Source, retrieval_alarms
 from knowledge_rag.core.ingestion_alarms import ingestion_alarms
 
 if TYPE_CHECKING:
-    from aws_cdk import aws_sns as sns
+    from aws_cdk import aws_kms as kms
 
-    from infra.emitters import Emitters
     from infra.settings import Settings
-    from knowledge_rag.core.alarms import Alarm
+    from knowledge_rag.core.alarms import Alarm, Metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emitters:
+    """The names under which a deployment's metrics are found.
+
+    Args:
+        deployment: its name, the ``service`` dimension of what the functions emit.
+        retrieve_function: name of ``retrieve_knowledge``.
+        chunk_function: name of ``chunk_documents``.
+        ingestion_function: name of the ingestion starter.
+    """
+
+    deployment: str
+    retrieve_function: str
+    chunk_function: str
+    ingestion_function: str
+
+    @property
+    def log_namespace(self) -> str:
+        """Namespace of what is counted from Lambda's own log, which has no dimension."""
+        return f"{telemetry.NAMESPACE}/{self.deployment}"
+
+    def metric(
+        self,
+        metric: Metric,
+        *,
+        label: str | None = None,
+        color: str | None = None,
+        period_seconds: int = FIVE_MINUTES,
+    ) -> cloudwatch.Metric:
+        """Give a metric as CloudWatch knows it.
+
+        Args:
+            metric: with its source.
+            label: that a chart shows.
+            color: of its line, ``#rrggbb``.
+            period_seconds: that the statistic is taken over.
+        """
+        namespace, dimensions = self._place(metric.source)
+        return cloudwatch.Metric(
+            namespace=namespace,
+            metric_name=metric.name,
+            dimensions_map=dimensions,
+            statistic=metric.statistic,
+            period=Duration.seconds(period_seconds),
+            label=label,
+            color=color,
+        )
+
+    def _place(self, source: Source) -> tuple[str, dict[str, str] | None]:
+        match source:
+            case Source.RETRIEVAL | Source.CHUNKING | Source.INGESTION:
+                return telemetry.NAMESPACE, {"service": self.deployment}
+            case Source.RETRIEVE_LOG:
+                return self.log_namespace, None
+            case Source.RETRIEVE_FUNCTION:
+                return "AWS/Lambda", {"FunctionName": self.retrieve_function}
+            case Source.CHUNK_FUNCTION:
+                return "AWS/Lambda", {"FunctionName": self.chunk_function}
+            case Source.INGESTION_FUNCTION:
+                return "AWS/Lambda", {"FunctionName": self.ingestion_function}
+
+
+def alarm_topic(
+    scope: Construct, construct_id: str, *, settings: Settings, encryption_key: kms.IKey | None
+) -> sns.Topic:
+    """Make the topic, and the subscription where there is an address.
+
+    Under a key, alarms need the key's permission too: with the key that SNS has of its own
+    (``alias/aws/sns``), whose policy can't be changed, every alarm would be lost without a trace.
+
+    Args:
+        scope: it is made in.
+        construct_id: within the scope.
+        settings: its name, and the address that alarms are sent to.
+        encryption_key: that messages are kept under, of a stack of ours; ``None`` for none.
+    """
+    topic = sns.Topic(
+        scope,
+        construct_id,
+        topic_name=f"{settings.name}-alarms",
+        display_name=f"{settings.name} alarms",
+        master_key=encryption_key,
+        enforce_ssl=True,
+    )
+    topic.add_to_resource_policy(
+        iam.PolicyStatement(
+            sid="AllowOwnAlarms",
+            principals=[_alarms()],
+            actions=["sns:Publish"],
+            resources=[topic.topic_arn],
+            conditions=_own_alarms_only(settings),
+        )
+    )
+    if encryption_key is not None:
+        encryption_key.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="AllowOwnAlarms",
+                principals=[_alarms()],
+                actions=["kms:Decrypt", "kms:GenerateDataKey"],
+                resources=["*"],  # in a key's policy, that key
+                conditions=_own_alarms_only(settings),
+            ),
+            allow_no_op=False,
+        )
+    if settings.alarm_email:
+        topic.add_subscription(subscriptions.EmailSubscription(settings.alarm_email))
+    return topic
+
+
+def _alarms() -> iam.ServicePrincipal:
+    return iam.ServicePrincipal("cloudwatch.amazonaws.com")
+
+
+def _own_alarms_only(settings: Settings) -> dict[str, Any]:
+    """Let the service act for alarms of this deployment only, not for another account's."""
+    alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name}-*"
+    return {
+        "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
+        "ArnLike": {"aws:SourceArn": alarms},
+    }
+
 
 HANDBOOK: Final = "docs/operations/alarms.md"
 """Has a section for each alarm, under its key."""

@@ -1,32 +1,65 @@
-"""The dashboard: top left whether it works, below it why not, at the bottom what it costs."""
+"""The dashboard: whether it works at the top left, why not below it, the costs at the bottom."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
 from aws_cdk import Aws, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from infra import dashboard_charts as charts
 from infra.alarms import HANDBOOK
-from infra.dashboards import capacity, ingestion, queries, status
-from infra.dashboards.charts import THIRD
-from infra.dashboards.log_tables import (
-    INCIDENTS,
-    INGESTION_PROBLEMS,
-    LAST_DEGRADED,
-    REASONS,
-    table,
-)
+from infra.dashboard_charts import HEIGHT, THIRD, computed
+from knowledge_rag.core import telemetry
+from knowledge_rag.core.alarms import Metric, Severity, retrieval_alarms
 
 if TYPE_CHECKING:
-    from infra.alarms import Alarms
-    from infra.emitters import Emitters
+    from collections.abc import Sequence
+
+    from infra.alarms import Alarms, Emitters
     from infra.settings import Settings
+
+STATUS_HEIGHT: Final = 12
+ROWS: Final = 20
+
+HONEST: Final = (
+    "**Degraded answers are honest**: callers are told that the knowledge base could not be reached,"
+    " and can open the runbooks by hand. No answer is wrong because of a red light here."
+)
+
+REASONS: Final = (
+    'filter message = "query degraded"',
+    "stats count(*) as queries by reason, code",
+    "sort queries desc",
+)
+LAST_DEGRADED: Final = (
+    f"fields @timestamp, reason, code, permanent, latency_ms, request_id, {telemetry.INCIDENT_ID}",
+    'filter message = "query degraded"',
+    "sort @timestamp desc",
+    f"limit {ROWS}",
+)
+_ENDS: Final = (
+    'sum(strcontains(status, "no_match")) as found_nothing,'
+    ' sum(strcontains(status, "degraded")) as unanswered'
+)
+INCIDENTS: Final = (
+    f"fields coalesce({telemetry.INCIDENT_ID}, {telemetry.SESSION_ID}) as incident",
+    'filter message in ["query answered", "query degraded"] and ispresent(incident)',
+    f"stats count(*) as queries, sum(results) as passages, {_ENDS} by incident",
+    "sort queries desc",
+    f"limit {ROWS}",
+)
+INGESTION_PROBLEMS: Final = (
+    "fields @timestamp, message, document, coalesce(reason, difference) as why, job",
+    'filter level in ["ERROR", "WARNING"]',
+    "sort @timestamp desc",
+    f"limit {ROWS}",
+)
 
 
 class Dashboard(Construct):
-    """One page for whoever is on call.
+    """One page for people on call.
 
     Args:
         scope: that it is part of.
@@ -54,18 +87,34 @@ class Dashboard(Construct):
         collection_name: str,
     ) -> None:
         super().__init__(scope, construct_id)
-        rows: list[list[cloudwatch.IWidget]] = [
-            _status(settings, emitters, alarms),
-            [queries.traffic(emitters), queries.rates(emitters, settings.thresholds)],
-            _reasons(retrieve_log_group_name),
-            [
-                queries.latency(emitters, settings.thresholds),
-                queries.duration(emitters, settings.thresholds),
-            ],
-            _findings(emitters, retrieve_log_group_name),
-            _ingestion(emitters),
-            *_machinery(settings, emitters, collection_name),
+        log, thresholds = [retrieve_log_group_name], settings.thresholds
+        # the functions of the other stack log under Lambda's conventional names
+        ingestion_logs = [
+            f"/aws/lambda/{name}" for name in (emitters.chunk_function, emitters.ingestion_function)
         ]
+        rows: list[list[cloudwatch.IWidget]] = [
+            [_is_it_working(alarms), _figures(emitters), _what_to_do(settings)],
+            [charts.traffic(emitters), charts.rates(emitters, thresholds)],
+            [
+                _table("Unanswered queries by reason", REASONS, log, THIRD),
+                _table("Last unanswered queries", LAST_DEGRADED, log, 2 * THIRD),
+            ],
+            [charts.latency(emitters, thresholds), charts.duration(emitters, thresholds)],
+            [
+                charts.results(emitters),
+                charts.withheld(emitters),
+                _table("Queries by incident", INCIDENTS, log, THIRD),
+            ],
+            [
+                charts.jobs(emitters),
+                charts.chunking(emitters),
+                _table("Ingestion problems", INGESTION_PROBLEMS, ingestion_logs, THIRD),
+            ],
+            [charts.function(emitters)],
+        ]
+        if collection_name:
+            rows[-1] += [charts.capacity(settings.store), charts.cost()]
+            rows.append(charts.store_searches(collection_name))
         cloudwatch.Dashboard(
             self,
             "Resource",
@@ -81,47 +130,77 @@ class Dashboard(Construct):
         )
 
 
-def _status(settings: Settings, emitters: Emitters, alarms: Alarms) -> list[cloudwatch.IWidget]:
-    return [
-        status.is_it_working(alarms),
-        status.figures(emitters),
-        status.what_to_do(settings, HANDBOOK),
+def _is_it_working(alarms: Alarms) -> cloudwatch.IWidget:
+    """Show the states of the alarms, then those of the warnings; red ones come first."""
+    column = cloudwatch.Column(
+        _states("Is it working?", [alarms.health, *alarms.loud], 7),
+        _states("Warnings, for the morning", alarms.quiet, STATUS_HEIGHT - 7),
+    )
+    return cast("cloudwatch.IWidget", column)  # it is one; its type stub lacks what is optional
+
+
+def _states(
+    title: str, alarms: Sequence[cloudwatch.IAlarm], height: int
+) -> cloudwatch.AlarmStatusWidget:
+    return cloudwatch.AlarmStatusWidget(
+        title=title,
+        alarms=list(alarms),
+        sort_by=cloudwatch.AlarmStatusWidgetSortBy.STATE_UPDATED_TIMESTAMP,
+        width=8,
+        height=height,
+    )
+
+
+def _figures(emitters: Emitters) -> cloudwatch.SingleValueWidget:
+    """Show four figures over the whole time that the page shows.
+
+    Not over the last hour: periods begin on the hour, so the last one is mostly unfinished.
+    """
+    metrics = charts.counts(emitters)
+    p95 = Metric(telemetry.RETRIEVAL_LATENCY, "p95")
+    return cloudwatch.SingleValueWidget(
+        title="In the time shown",
+        metrics=[
+            metrics["n"],
+            computed(charts.ERROR_RATE, metrics, "unanswered, %"),
+            computed(charts.ZERO_RESULT_RATE, metrics, "found nothing, %"),
+            emitters.metric(p95, label="p95 of answered, ms"),
+        ],
+        set_period_to_time_range=True,
+        width=4,
+        height=STATUS_HEIGHT,
+    )
+
+
+def _what_to_do(settings: Settings) -> cloudwatch.TextWidget:
+    """Show the first action for each alarm, in the alarms' own words."""
+    rows = [
+        f"| `{alarm.key}` | {alarm.action} |"
+        for alarm in retrieval_alarms(settings.thresholds)
+        if alarm.severity is Severity.ALARM
     ]
-
-
-def _reasons(log_group: str) -> list[cloudwatch.IWidget]:
-    return [
-        table("Unanswered queries by reason", REASONS, [log_group], THIRD),
-        table("Last unanswered queries", LAST_DEGRADED, [log_group], 2 * THIRD),
+    text = [
+        f"## {settings.name}: what to do",
+        HONEST,
+        "",
+        f"More on each alarm: `{HANDBOOK}` in the project.",
+        "",
+        "| red | first |",
+        "|---|---|",
+        *rows,
     ]
+    return cloudwatch.TextWidget(markdown="\n".join(text), width=12, height=STATUS_HEIGHT)
 
 
-def _findings(emitters: Emitters, log_group: str) -> list[cloudwatch.IWidget]:
-    return [
-        queries.results(emitters),
-        queries.withheld(emitters),
-        table("Queries by incident", INCIDENTS, [log_group], THIRD),
-    ]
-
-
-def _ingestion(emitters: Emitters) -> list[cloudwatch.IWidget]:
-    # the functions of the other stack log where Lambda's convention and ours has it
-    log_groups = [
-        f"/aws/lambda/{name}" for name in (emitters.chunk_function, emitters.ingestion_function)
-    ]
-    return [
-        ingestion.jobs(emitters),
-        ingestion.chunking(emitters),
-        table("Ingestion problems", INGESTION_PROBLEMS, log_groups, THIRD),
-    ]
-
-
-def _machinery(
-    settings: Settings, emitters: Emitters, collection: str
-) -> list[list[cloudwatch.IWidget]]:
-    if not collection:
-        return [[queries.function(emitters)]]
-    return [
-        [queries.function(emitters), capacity.capacity(settings.store), capacity.cost()],
-        capacity.store_searches(collection),
-    ]
+def _table(
+    title: str, query: Sequence[str], log_groups: Sequence[str], width: int
+) -> cloudwatch.LogQueryWidget:
+    """Return a table of the rows that a CloudWatch Logs Insights query finds."""
+    return cloudwatch.LogQueryWidget(
+        title=title,
+        log_group_names=list(log_groups),
+        query_lines=list(query),
+        view=cloudwatch.LogQueryVisualizationType.TABLE,
+        width=width,
+        height=HEIGHT,
+    )

@@ -12,7 +12,7 @@ from constructs import Construct
 from infra.buckets import BATCHES, explain_objects
 from infra.encryption import use_key
 from infra.models import CHOOSES_DIMENSION
-from infra.vector_index import short_hash
+from infra.vector_store import short_hash
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 from constructs import Construct
 
-from infra.alarm_topic import alarm_topic
-from infra.alarms import Alarms
+from infra.alarms import Alarms, Emitters, alarm_topic
 from infra.dashboard import Dashboard
-from infra.emitters import Emitters
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms

@@ -11,8 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.bundling import BUNDLES, NO_BYTE_CODE, bundle
-from infra.encryption import use_key
-from infra.log_groups import log_group
+from infra.encryption import log_group, use_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +44,7 @@ class PythonFunction(Construct):
         memory_mb: MB; processing power grows with it.
         settings: of the deployment.
         encryption_key: for the environment, the snapshots and the log group; the key's policy
-            has to allow the log group, see :func:`infra.log_groups.allow_log_groups`.
+            has to allow the log group, see :func:`infra.encryption.allow_log_groups`.
         reserved_concurrency: invocations at a time that are kept for it and that it may not
             exceed; 0 leaves it to the account.
         snap_start: whether versions start from a snapshot of the initialised function.

@@ -16,7 +16,7 @@ from aws_cdk import aws_s3vectors as s3vectors
 from constructs import Construct
 
 from infra.encryption import use_key
-from infra.vector_index import INDEX_PREFIX, METADATA_FIELD, TEXT_FIELD, short_hash
+from infra.vector_store import INDEX_PREFIX, METADATA_FIELD, TEXT_FIELD, short_hash
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms

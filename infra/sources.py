@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.action_schema import find_problems
-from infra.tool_schema import instructions_of, tools_of
+from infra.tool_schema import find_problems, instructions_of, tools_of
 
 if TYPE_CHECKING:
     from infra.settings import Settings

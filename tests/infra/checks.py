@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
-from infra.action_schema import find_problems
+from infra.tool_schema import find_problems
 from tests.infra.iam import render
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.action_schema import MAX_OPERATIONS, MAX_SCHEMA_BYTES, find_problems
+from infra.tool_schema import MAX_OPERATIONS, MAX_SCHEMA_BYTES, find_problems
 
 OPERATION = {
     "operationId": "look",

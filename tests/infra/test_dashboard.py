@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from moto import mock_aws
 
-from infra.dashboards import capacity, queries
+from infra import dashboard_charts as charts
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Severity, Thresholds, retrieval_alarms
 from knowledge_rag.evaluation.faults.items import item, retrieved
@@ -189,15 +189,15 @@ class TestMetrics:
 
     def test_shares_are_those_of_the_alarms(self):
         day = {"n": 200, "e": 20, "z": 45}
-        assert evaluate(queries.ERROR_RATE, day) == 10
-        assert evaluate(queries.ZERO_RESULT_RATE, day) == 25
-        assert evaluate(queries.WITH_RESULTS, day) == 135
+        assert evaluate(charts.ERROR_RATE, day) == 10
+        assert evaluate(charts.ZERO_RESULT_RATE, day) == 25
+        assert evaluate(charts.WITH_RESULTS, day) == 135
 
     def test_where_every_query_failed_the_shares_are_drawn_all_the_same(self):
         day = {"n": 7, "e": 7, "z": float("nan")}
-        assert evaluate(queries.ERROR_RATE, day) == 100
-        assert evaluate(queries.ZERO_RESULT_RATE, day) == 0
-        assert evaluate(queries.WITH_RESULTS, day) == 0
+        assert evaluate(charts.ERROR_RATE, day) == 100
+        assert evaluate(charts.ZERO_RESULT_RATE, day) == 0
+        assert evaluate(charts.WITH_RESULTS, day) == 0
 
     @EACH
     def test_bounds_are_the_deployment_s(self, changed):
@@ -222,14 +222,14 @@ class TestMetrics:
 class TestVectorStore:
     def test_capacity_is_that_of_any_minute(self):
         # two OCU for five minutes, reported each minute and added up
-        assert evaluate(capacity.SEARCH_OCU, {"s": 10}, period_seconds=300) == 2
-        assert evaluate(capacity.INDEXING_OCU, {"i": 120}, period_seconds=3600) == 2
-        assert evaluate(capacity.SEARCH_OCU, {"s": float("nan")}) == 0
+        assert evaluate(charts.SEARCH_OCU, {"s": 10}, period_seconds=300) == 2
+        assert evaluate(charts.INDEXING_OCU, {"i": 120}, period_seconds=3600) == 2
+        assert evaluate(charts.SEARCH_OCU, {"s": float("nan")}) == 0
 
     def test_cost_is_capacity_at_the_list_price(self):
         two_and_two = {"s": 10, "i": 10}
-        assert evaluate(capacity.USD_AN_HOUR, two_and_two) == pytest.approx(0.96)
-        assert evaluate(capacity.USD_A_MONTH, two_and_two) == pytest.approx(700.8)
+        assert evaluate(charts.USD_AN_HOUR, two_and_two) == pytest.approx(0.96)
+        assert evaluate(charts.USD_A_MONTH, two_and_two) == pytest.approx(700.8)
 
     def test_bounds_are_those_that_are_set(self):
         title = "Vector store capacity, all of this account's collections"

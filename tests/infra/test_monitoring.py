@@ -6,7 +6,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_kms as kms
 from moto import mock_aws
 
-from infra.alarm_topic import alarm_topic
+from infra.alarms import alarm_topic
 from infra.settings import load_settings
 from knowledge_rag.core.alarms import Severity, Thresholds, retrieval_alarms
 from knowledge_rag.core.ingestion_alarms import ingestion_alarms

@@ -12,7 +12,7 @@ from cdk_nag import AwsSolutionsChecks
 from infra import python_function
 from infra.bundle_target import PYTHON_RUNTIME
 from infra.bundling import BUNDLES, Bundle, bundle
-from infra.log_groups import allow_log_groups
+from infra.encryption import allow_log_groups
 from infra.python_function import RUNTIME, PythonFunction
 from infra.settings import load_settings
 from tests.support.bundles import RETRIEVE

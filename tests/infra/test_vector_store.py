@@ -7,8 +7,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
 
-from infra.vector_index import PLAIN_TEXT_FIELDS
-from infra.vector_store import OpenSearchStore
+from infra.vector_store import PLAIN_TEXT_FIELDS, OpenSearchStore
 from knowledge_rag.core.metadata import FRONT_MATTER_FIELDS, to_metadata
 from tests.infra.data import before, only, resources, settings, stack, template, text, the
 

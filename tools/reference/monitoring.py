@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from infra.alarms import HANDBOOK
-from infra.emitters import Emitters
+from infra.alarms import HANDBOOK, Emitters
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Metric, Source, Thresholds, retrieval_alarms
 from knowledge_rag.core.ingestion_alarms import ingestion_alarms
