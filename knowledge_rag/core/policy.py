@@ -1,4 +1,4 @@
-"""Which sources come first: a deterministic order on top of Retrieve's, off unless it is set.
+"""The source policy: a deterministic order on top of Retrieve's, off unless it is set.
 
 Websites come before PDFs, and for a question that asks for a date, sources that name a day to come
 before those that name past days only. A rule moves only what it speaks of: the places that websites
@@ -11,20 +11,33 @@ Pure: the present day is passed in, the question and the results decide the rest
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from knowledge_rag.core.background import Background
 from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
+from knowledge_rag.core.failures import as_failure
 from knowledge_rag.core.metadata import DATES, DOCUMENT_TYPE, SOURCE_URL
-from knowledge_rag.core.policy_questions import asks_for_a_date
+from knowledge_rag.core.policy_settings import PRIMARY_RESULTS, SECONDARY_RESULTS, SourcePolicy
+from knowledge_rag.core.retrieval import Retrieval, retrieve_request
+from knowledge_rag.core.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import date
 
+    from knowledge_rag.core.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.core.policy_settings import SourcePriority
+    from knowledge_rag.core.retrieval import Found, Query, SearchSettings
+
+    Ask = Callable[[Mapping[str, Any], Deadline], Found]
+
 
 _T = TypeVar("_T")
 
@@ -90,6 +103,19 @@ class Placement(NamedTuple):
             reasons.append(f"{latest} is to come" if up else f"nothing later than {latest}")
         return "; ".join(reasons) or "kept its place"
 
+    def to_dict(self, *, shown: bool) -> dict[str, Any]:
+        """Return the wire form; ``shown`` says whether the caller gets the result."""
+        return {
+            "citation": self.result.citation.to_dict(),
+            "before": self.before,
+            "after": self.after,
+            "shown": shown,
+            "source_kind": self.kind.value,
+            "timing": self.timing.value,
+            "dates": self.result.metadata.get(DATES, []),
+            "why": self.why,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
@@ -104,6 +130,23 @@ class Arrangement:
     dated: bool
     today: date
     placements: tuple[Placement, ...]
+
+    def to_dict(self, shown: Sequence[RetrievalResult]) -> dict[str, Any]:
+        """Return the wire form, for a caller who asks for an explanation.
+
+        Args:
+            shown: the results that the caller gets.
+        """
+        citations = {result.citation for result in shown}
+        return {
+            "policy": SourcePolicy.WEBSITE_FIRST.value,
+            "date_related": self.dated,
+            "today": self.today.isoformat(),
+            "order": [
+                placement.to_dict(shown=placement.result.citation in citations)
+                for placement in self.placements
+            ],
+        }
 
 
 def arrange(candidates: Sequence[Candidate], question: str, today: date) -> Arrangement:
@@ -218,3 +261,208 @@ def _is_web(address: str) -> bool:
     except ValueError:
         return False
     return parts.scheme.lower() in {"http", "https"} and bool(parts.netloc)
+
+
+_MONTHS: Final = "january|february|april|june|july|august|september|october|november|december"
+_UNSURE_MONTHS: Final = r"may|march|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec"
+_ORDINAL: Final = r"\d{1,2}(?:st|nd|rd|th)?"
+_WEEKDAYS: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+_SPANS: Final = (
+    rf"day|week|weekend|month|year|quarter|semester|term|spring|summer|autumn|fall|winter|night|"
+    rf"morning|evening|{_WEEKDAYS}|{_MONTHS}|may|march"
+)
+_IS: Final = r"is|are|do|does|will|would|can|could|should|shall|must|might|has|have"
+
+_FORWARD: Final = re.compile(
+    rf"""
+    \bupcoming\b | \bdeadlines?\b | \bcalendar\b | \btomorrow\b | \btonight\b
+    | \bhow\ (?:soon|long\ until)\b
+    | (?<!since\ )\b(?:this|coming|following)\ (?:{_SPANS})\b
+    | \bnext\ (?!(?:steps?|actions?|commands?|hops?|tokens?|lines?|pages?|questions?|sections?
+                   |things?|items?|to|in|is|are|and|or|after|if|when)\b)\w
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words that look ahead, whatever else a question says."""
+
+_WHEN: Final = re.compile(
+    rf"""
+    \bwhen(?:['’]s|['’]ll|\s+(?:{_IS})\b(?!\s+not\b))
+    | \b(?:know|tell\ (?:me|us)|ask|says?|find\ out|check|remember|see|wonder(?:ing)?)\ when\b
+    | \b(?:since|until|till|by|and)\ when\b | \bwhen\s*\?*\s*\Z
+    | \b(?:what|which|at\ what)\ (?:time|days?|dates?|months?|weeks?|weekdays?)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+_NAMED: Final = re.compile(
+    rf"""
+    \btoday\b | \b{_WEEKDAYS}\b | \b(?:{_MONTHS})\b
+    | \b(?:in|on|by|until|till|before|after|since|from|during|through|of|early|mid|late)
+      \ (?:may|march)\b(?!\ (?:be|not|have|fail|on)\b)
+    | \b(?:{_UNSURE_MONTHS})\.?\ {_ORDINAL}\b | \b{_ORDINAL}\ (?:of\ )?(?:{_UNSURE_MONTHS})\b
+    | \b(?:{_UNSURE_MONTHS})\.?,?\ (?:19|20)\d\d\b
+    | (?<!up\ to\ )(?<!up-to-)(?<!out\ of\ )(?<!out-of-)(?<![\w_-])dates?\b
+      (?![_-]|\ (?:formats?|fields?|columns?|types?|pars\w+|functions?|strings?|headers?)\b)
+    | (?<!to\ )(?<!can't\ )(?<!cannot\ )(?<!not\ )(?<!\ can\ )\bschedules?\b | \bscheduled\ (?:for|on)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+_YEAR: Final = re.compile(
+    r"(?<![\w./:#-])(?<!port )(?<!error )(?<!code )(?<!line )(?<!exit )(?<!status )(?<!rfc )"
+    r"(?<!event )(?<!errno )(20\d\d)"
+    r"(?!\w|[./:%]\w|-\d{3}|\s*(?:ms|seconds|requests|connections|hosts|pods|errors|times|[kmg]i?b)\b)",
+    re.IGNORECASE,
+)
+_ISO: Final = re.compile(r"(?<![\w./-])(20\d\d)-(\d\d)-(\d\d)(?!\d)")
+
+_PAST: Final = re.compile(
+    rf"\bwhen\s+(?:did|was|were|had)\b|\byesterday\b|\bago\b|\b(?:last|previous|past)\ (?:time|{_SPANS})\b",
+    re.IGNORECASE,
+)
+_MONTH_NUMBERS: Final = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
+_MONTH_BEFORE: Final = re.compile(
+    rf"\b({_MONTHS}|{_UNSURE_MONTHS})\.?,?\s(?:\d{{1,2}},?\s)?\Z", re.IGNORECASE
+)
+MAX_QUESTION_CHARACTERS: Final = 1_000
+"""What is looked at: a question; what is longer is a pasted log, full of dates that ask nothing."""
+
+
+def asks_for_a_date(question: str, today: date) -> bool:
+    """Tell whether a question asks for a time that is not yet past.
+
+    Args:
+        question: as the user wrote it; the first MAX_QUESTION_CHARACTERS are looked at.
+        today: by which a year or a date that it names is past.
+    """
+    asked = " ".join(question[:MAX_QUESTION_CHARACTERS].split())
+    if _FORWARD.search(asked):
+        return True
+    if _PAST.search(asked) or _names_the_past(asked, today):
+        return False
+    return any(rule.search(asked) for rule in (_WHEN, _NAMED, _YEAR, _ISO))
+
+
+def _names_the_past(asked: str, today: date) -> bool:
+    """Whether every day, month and year that is named is over."""
+    named = [tuple(map(int, found.groups())) for found in _ISO.finditer(asked)]
+    rest = _ISO.sub(" ", asked)
+    for found in _YEAR.finditer(rest):
+        month = _MONTH_BEFORE.search(rest[: found.start()])
+        number = _MONTH_NUMBERS.index(month[1][:3].lower()) + 1 if month else 12
+        named.append((int(found[1]), number, 31))
+    return bool(named) and max(named) < (today.year, today.month, today.day)
+
+
+SECONDARY_NOTICE: Final = (
+    "A part of the knowledge base that is searched in addition could not be searched."
+)
+
+_MOST_KEPT: Final = 0.2
+"""Seconds of the deadline that the secondary search leaves for proving what came."""
+_SHARE_KEPT: Final = 0.2
+"""Of a shorter deadline, this share."""
+
+
+def prioritised(ask: Ask, query: Query, settings: SearchSettings, deadline: Deadline) -> Retrieval:
+    """Search, prove, and put the results in the policy's order.
+
+    Args:
+        ask: carries out one Retrieve request.
+        query: the question.
+        settings: of the search, with a priority.
+        deadline: of the whole query.
+
+    Raises:
+        RetrievalFailed: the knowledge base could not be searched, or a guardrail intervened.
+    """
+    priority = settings.priority
+    if priority is None:
+        raise ValueError("no priority of sources is set")
+    selection = Selection(settings.evidence_floor, deadline)
+    try:
+        secondary = _Secondary.begun(ask, query, settings, deadline)
+        first = ask(retrieve_request(query, settings, results=PRIMARY_RESULTS), deadline)
+        selection.take(first.items, most=PRIMARY_RESULTS, first=PRIMARY_RESULTS)
+    except DeadlineExceeded as error:
+        raise as_failure(error) from error
+    failure = secondary.added_to(selection) if secondary is not None else None
+    return _arranged(selection, query, priority, first.request_id, failure)
+
+
+def _arranged(
+    selection: Selection,
+    query: Query,
+    priority: SourcePriority,
+    request_id: str,
+    failure: RetrievalFailed | None,
+) -> Retrieval:
+    candidates = [
+        Candidate(result, _uri(item))
+        for result, item in zip(selection.kept.values(), selection.items, strict=True)
+    ]
+    arrangement = arrange(candidates, query.text, priority.today())
+    shown = tuple(one.result for one in arrangement.placements[: query.max_results])
+    notices = [past_notice(arrangement, shown), SECONDARY_NOTICE if failure else None]
+    outcome = selection.outcome(shown, " ".join(filter(None, notices)) or None)
+    return Retrieval(outcome, request_id, arrangement, failure)
+
+
+class _Secondary:
+    """The search of the secondary scope, under way; its own deadline ends it, whoever waits or not."""
+
+    def __init__(self, work: Background[Found], deadline: Deadline) -> None:
+        self._work = work
+        self._deadline = deadline
+
+    @classmethod
+    def begun(
+        cls, ask: Ask, query: Query, settings: SearchSettings, deadline: Deadline
+    ) -> _Secondary | None:
+        """Begin it, if there is a scope."""
+        scope = settings.priority.secondary_scope if settings.priority else None
+        if scope is None:
+            return None
+        request = retrieve_request(query, settings, results=SECONDARY_RESULTS, scope=scope)
+        kept = min(_MOST_KEPT, deadline.remaining() * _SHARE_KEPT)
+        own = replace(deadline, at=deadline.at - kept)
+        return cls(Background("secondary scope", lambda: ask(request, own)), own)
+
+    def added_to(self, selection: Selection) -> RetrievalFailed | None:
+        """Wait for what it finds and add that; give why, where it failed or takes too long."""
+        with suppress(DeadlineExceeded):  # it may have ended before
+            self._work.over.wait(self._deadline.remaining())
+        if not self._work.over.is_set():
+            return as_failure(DeadlineExceeded("the secondary scope took too long"))
+        if isinstance(self._work.error, RetrievalFailed):
+            return self._work.error
+        if self._work.error is not None:
+            raise self._work.error
+        found = self._work.result.items if self._work.result else []
+        try:
+            most = PRIMARY_RESULTS + SECONDARY_RESULTS
+            selection.take(found, most=most, first=SECONDARY_RESULTS)
+        except DeadlineExceeded as error:  # what has been proven stays
+            return as_failure(error)
+        return None
+
+
+def _uri(item: object) -> str:
+    location = item.get("location") if isinstance(item, dict) else None
+    stored = location.get("s3Location") if isinstance(location, dict) else None
+    uri = stored.get("uri") if isinstance(stored, dict) else None
+    return uri if isinstance(uri, str) else ""

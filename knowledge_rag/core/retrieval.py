@@ -172,7 +172,7 @@ class Retriever:
         """
         if self._settings.priority is not None and query.source_file is None:
             # off by default, and then nothing of it is loaded
-            from knowledge_rag.core.policy_retrieval import prioritised  # noqa: PLC0415
+            from knowledge_rag.core.policy import prioritised  # noqa: PLC0415
 
             return prioritised(self.found, query, self._settings, deadline)
         answer = self.found(retrieve_request(query, self._settings), deadline)

@@ -22,9 +22,7 @@ from knowledge_rag.mcp_server.schemas import (
 from knowledge_rag.mcp_server.verification import read_arguments, verified
 from knowledge_rag.mcp_server.wording import retrieval_in_words, review_in_words
 from knowledge_rag.orchestrator.backends.arguments import on_behalf_of
-from lambdas.retrieve_knowledge.arguments import to_query
-from lambdas.retrieve_knowledge.echo import wire_bytes
-from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES
+from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES, to_query, wire_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,12 +16,10 @@ import boto3
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import UnreadableDocument
-from lambdas.chunk_documents.job import read_job
+from lambdas.chunk_documents.job import Storage, read_job
 from lambdas.chunk_documents.settings import load_settings
-from lambdas.chunk_documents.storage import Storage
 from lambdas.chunk_documents.transform import transform
-from lambdas.powertools import MetricUnit
-from lambdas.reporting import begin, logger, metric_record
+from lambdas.reporting import MetricUnit, begin, logger, metric_record
 
 if TYPE_CHECKING:
     from lambdas.chunk_documents.settings import Settings

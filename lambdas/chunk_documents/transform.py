@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from knowledge_rag.core.chunks import Chunk
     from knowledge_rag.extract.documents import Extracted
     from knowledge_rag.extract.lint.patterns import Finding
-    from lambdas.chunk_documents.job import InputFile
+    from lambdas.chunk_documents.job import Content, InputFile, Storage
     from lambdas.chunk_documents.settings import Settings
-    from lambdas.chunk_documents.storage import Content, Storage
 
 CHUNKS_PER_BATCH: Final = 500
 """Keeps a batch object near half a megabyte at the default cap."""

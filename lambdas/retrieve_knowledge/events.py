@@ -14,23 +14,35 @@ count of its queries travels in them.
 from __future__ import annotations
 
 import json
+import re
+import sys
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.citations import MAX_PATH, check_source_file
+from knowledge_rag.core.errors import InvalidCitation, InvalidRequest
 from knowledge_rag.core.metadata import SOURCE_FILE
-from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, fit
-from knowledge_rag.core.tool import MAX_TOOL_RESULTS, TARGET_SEPARATOR, TOOL_NAMES
-from lambdas.retrieve_knowledge.arguments import to_query
-from lambdas.retrieve_knowledge.echo import Echo, echo_of, wire_bytes
+from knowledge_rag.core.retrieval import (
+    FILTER_KEYS,
+    MAX_QUERY_CHARACTERS,
+    MAX_SERVICE_RESULTS,
+    Query,
+    fit,
+)
+from knowledge_rag.core.tool import (
+    MAX_FILTER_CHARACTERS,
+    MAX_TOOL_RESULTS,
+    TARGET_SEPARATOR,
+    TOOL_NAMES,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from knowledge_rag.core.outcome import RetrievalOutcome
-    from knowledge_rag.core.retrieval import Query
+
 
 API_PATH: Final = "/retrieve"
 HTTP_METHOD: Final = "POST"
@@ -53,6 +65,23 @@ EXPLAIN: Final = "explain"
 
 MAX_ID_CHARACTERS: Final = 200
 
+ARGUMENTS: Final = ("query", "max_results", *FILTER_KEYS)
+"""What every caller may send: the properties of the OpenAPI schema's request."""
+
+DEFAULT_MAX_RESULTS: Final = 5
+
+_SHOWN_CHARACTERS: Final = 60
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+(\.0*)?")
+
+MAX_NAME_CHARACTERS: Final = 200
+"""Cut of a name, path or method; the service's own are no longer."""
+
+MAX_ATTRIBUTE_BYTES: Final = 16_000
+"""Attributes beyond it are not repeated, the turn's before the conversation's: both together would
+leave an answer no room in its 25 KB."""
+
+_NAMES: Final = ("actionGroup", "apiPath", "httpMethod")
+
 _AGENT_KEYS: Final = frozenset({"messageVersion", "actionGroup", "apiPath"})
 _IDS: Final = (telemetry.SESSION_ID, telemetry.INCIDENT_ID)
 
@@ -63,6 +92,29 @@ class Caller(StrEnum):
     AGENT = "agent"
     GATEWAY = "gateway"
     DIRECT = "direct"
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """Parts of an agent's event that its answer repeats.
+
+    Args:
+        names: ``actionGroup``, ``apiPath`` and ``httpMethod``, ``""`` where the event has none.
+        session_attributes: of the conversation.
+        prompt_attributes: of the turn.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    session_attributes: Mapping[str, str] = field(default_factory=dict)
+    prompt_attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+def echo_of(event: Mapping[str, Any]) -> Echo:
+    """Take from an event what its answer repeats; there is none that it fails on."""
+    names = {name: _clean(event.get(name))[:MAX_NAME_CHARACTERS] for name in _NAMES}
+    session = _attributes(event.get("sessionAttributes"), MAX_ATTRIBUTE_BYTES)
+    left = MAX_ATTRIBUTE_BYTES - wire_bytes(session)
+    return Echo(names, session, _attributes(event.get("promptSessionAttributes"), left))
 
 
 class Fitted(NamedTuple):
@@ -291,3 +343,122 @@ def _short(value: object) -> str:
 
 def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def to_query(
+    arguments: Mapping[str, object], most_results: int, *, most_of_document: int | None = None
+) -> Query:
+    """Validate the arguments of a call.
+
+    Args:
+        arguments: from name to value, as they came.
+        most_results: what ``max_results`` is clamped to.
+        most_of_document: what it is clamped to with ``source_file``; ``None`` for no difference.
+
+    Raises:
+        InvalidRequest: an argument is missing, unknown, or makes no sense.
+    """
+    unknown = [name for name in arguments if name not in ARGUMENTS]
+    if unknown:
+        names = ", ".join(repr(str(name)[:40]) for name in unknown[:3])
+        raise InvalidRequest(f"unknown argument {names}; known are {', '.join(ARGUMENTS)}")
+    given = {key: _FILTERS[key](key, arguments[key]) for key in FILTER_KEYS if key in arguments}
+    filters = {key: value for key, value in given.items() if value}
+    if SOURCE_FILE in filters and most_of_document is not None:
+        most_results = most_of_document
+    return Query(
+        _query(arguments.get("query")),
+        _max_results(arguments.get("max_results", DEFAULT_MAX_RESULTS), most_results),
+        filters,
+    )
+
+
+def _query(value: object) -> str:
+    if value is None:
+        raise InvalidRequest("query is missing")
+    if not isinstance(value, str):
+        raise InvalidRequest("query must be text")
+    if not value.strip():
+        raise InvalidRequest("query is blank")
+    if len(value) > MAX_QUERY_CHARACTERS:
+        raise InvalidRequest(
+            f"query is {len(value)} characters long; at most {MAX_QUERY_CHARACTERS} are allowed"
+        )
+    return _encodable("query", value)
+
+
+def _max_results(value: object, most: int) -> int:
+    whole = f"max_results must be a whole number from 1 to {most}"
+    if isinstance(value, str):
+        if not _WHOLE.fullmatch(value.strip()):
+            raise InvalidRequest(f"{whole}, not {value[:40]!r}")
+        value = float(value)  # a number too long for a float becomes infinite, and is clamped
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidRequest(f"{whole}, not {type(value).__name__}")
+    elif isinstance(value, float) and not value.is_integer():
+        raise InvalidRequest(f"{whole}, not {value}")
+    return int(min(max(value, 1), most))
+
+
+def _filter(name: str, value: object) -> str:
+    # Agents fill in what they don't know with blanks: no filter, rather than one nothing passes.
+    return _encodable(name, _text(name, value, MAX_FILTER_CHARACTERS).strip())
+
+
+def _source_file(name: str, value: object) -> str:
+    path = _encodable(name, _text(name, value, MAX_PATH))
+    if not path.strip():
+        return ""
+    try:
+        return check_source_file(path)
+    except InvalidCitation as error:
+        raise InvalidRequest(
+            f"{name} {path[:_SHOWN_CHARACTERS]!r} is not the path of a document as citations give it: "
+            "relative to the root of the corpus, parted by /, without .. or a backslash"
+        ) from error
+
+
+_FILTERS: Final[Mapping[str, Callable[[str, object], str]]] = {
+    key: _source_file if key == SOURCE_FILE else _filter for key in FILTER_KEYS
+}
+
+
+def _text(name: str, value: object, longest: int) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{name} must be text")
+    if len(value) > longest:
+        raise InvalidRequest(f"{name} is longer than {longest} characters")
+    return value
+
+
+def _encodable(name: str, value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"{name} holds a lone surrogate, which is no character") from error
+    return value
+
+
+def wire_bytes(answer: object) -> int:
+    """Count the bytes that an answer takes when Lambda's runtime has written it.
+
+    The runtime escapes everything but ASCII up to Python 3.11 and writes UTF-8 from 3.12 on.
+    """
+    text = json.dumps(answer, ensure_ascii=sys.version_info < (3, 12), allow_nan=False)
+    return len(text.encode())
+
+
+def _attributes(value: object, most_bytes: int) -> dict[str, str]:
+    if not isinstance(value, dict):
+        return {}
+    texts = {
+        _clean(name): _clean(text)
+        for name, text in value.items()
+        if isinstance(name, str) and isinstance(text, str)
+    }
+    return texts if wire_bytes(texts) <= most_bytes else {}
+
+
+def _clean(value: object) -> str:
+    # A lone surrogate is no character and can't be written as UTF-8.
+    return value.encode(errors="replace").decode() if isinstance(value, str) else ""

@@ -22,15 +22,15 @@ from knowledge_rag.core.errors import (
 )
 from knowledge_rag.core.failures import as_failure
 from knowledge_rag.core.outcome import Reason
+from knowledge_rag.core.policy_settings import SourcePolicy
 from knowledge_rag.core.retrieval import degraded
-from knowledge_rag.core.tracing import subsegment
 from lambdas.reporting import begin
 from lambdas.retrieve_knowledge import report
 from lambdas.retrieve_knowledge.events import recognise, unread
-from lambdas.retrieve_knowledge.explanation import explanation
 from lambdas.retrieve_knowledge.service import service
 
 if TYPE_CHECKING:
+    from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query, Retrieval
     from lambdas.retrieve_knowledge.events import Call
     from lambdas.retrieve_knowledge.service import Service
@@ -108,11 +108,18 @@ def _search(run: _Run, query: Query) -> report.End:
         return _failed(run, permanent)
     outcome, run.answer = run.call.fitted(retrieval.outcome)
     if run.call.explain:
-        run.answer |= {"explanation": explanation(retrieval, outcome)}
+        run.answer |= {"explanation": _explanation(retrieval, outcome)}
     if retrieval.secondary_failure is not None:
         report.secondary_failed(run.call, retrieval.secondary_failure)
     code = UNPROVEN_CODE if outcome.reason is Reason.UNVERIFIABLE_RESULTS else ""
     return report.End(outcome, run.settings, retrieval.request_id, code)
+
+
+def _explanation(retrieval: Retrieval, outcome: RetrievalOutcome) -> dict[str, Any]:
+    """Explain the order of the results; ``off`` means that no policy ordered them."""
+    if retrieval.arrangement is None:
+        return {"policy": SourcePolicy.OFF.value}
+    return retrieval.arrangement.to_dict(outcome.results)
 
 
 def _failed(run: _Run, failure: RetrievalFailed) -> report.End:
@@ -133,7 +140,7 @@ def _ask(current: Service, run: _Run, query: Query) -> Retrieval:
     if 0 < settings.max_queries_per_turn <= run.call.queries_before:
         raise RetrievalFailed(Reason.QUERY_LIMIT, code="QueryLimit")
     deadline = Deadline(run.started + settings.deadline_seconds)
-    with subsegment("Retrieve", settings.region) as span:
+    with report.subsegment("Retrieve", settings.region) as span:
         retrieval = current.retriever.retrieve(query, deadline)
         span.request_id = retrieval.request_id
     return retrieval

@@ -30,7 +30,7 @@ class Service:
 
 def _make(settings: Settings) -> Service:
     if settings.search.priority is not None:  # loaded where it is used, and before the first query
-        import knowledge_rag.core.policy_retrieval  # noqa: F401, PLC0415
+        import knowledge_rag.core.policy  # noqa: F401, PLC0415
     client = create_client(settings.region)
     return Service(settings, client, Retriever(client.api, settings.search))
 

@@ -20,12 +20,10 @@ from botocore.config import Config
 from botocore.exceptions import HTTPClientError
 
 from knowledge_rag.core import telemetry
-from lambdas.powertools import MetricUnit
-from lambdas.reporting import begin, logger, metric_record
-from lambdas.start_ingestion.clock import Clock, with_new_rights
+from lambdas.reporting import MetricUnit, begin, logger, metric_record
 from lambdas.start_ingestion.corpus import empty, mirror
 from lambdas.start_ingestion.event import Answer, Kind, read_request, send
-from lambdas.start_ingestion.jobs import IngestionJobs, Outcome
+from lambdas.start_ingestion.jobs import Clock, IngestionJobs, Outcome, with_new_rights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,12 +18,13 @@ from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, MAX_SERVICE_RESUL
 from knowledge_rag.core.tool import MAX_TOOL_RESULTS
 from knowledge_rag.evaluation.faults.items import FILE, item, retrieved
 from knowledge_rag.evaluation.faults.scripts import answering, http, sending
-from lambdas.retrieve_knowledge.arguments import (
+from lambdas.retrieve_knowledge.events import (
+    API_PATH,
     ARGUMENTS,
     DEFAULT_MAX_RESULTS,
+    HTTP_METHOD,
     MAX_FILTER_CHARACTERS,
 )
-from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD
 from tests.support.fixtures import invoke
 from tests.support.patience import patient_function
 

@@ -12,7 +12,7 @@ from cfnlint.api import ManualArgs, lint_file
 
 from infra.service_stack import AGENTS_CLASSIC_NOTE, COLD_START_WARNING, ServiceStack
 from infra.settings import Entrypoint, Preset
-from lambdas.retrieve_knowledge.arguments import to_query
+from lambdas.retrieve_knowledge.events import to_query
 from tests.infra.iam import render
 from tests.infra.service import of_type, only, settings
 

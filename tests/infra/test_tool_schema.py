@@ -7,7 +7,7 @@ import pytest
 
 from infra.tool_schema import MAX_INSTRUCTIONS_CHARACTERS, instructions_of, tools_of
 from knowledge_rag.core.tool import TOOL_NAMES
-from lambdas.retrieve_knowledge.arguments import ARGUMENTS
+from lambdas.retrieve_knowledge.events import ARGUMENTS
 
 DOCUMENT = json.loads(
     (Path(__file__).parents[2] / "schemas/retrieve_knowledge.openapi.json").read_text()

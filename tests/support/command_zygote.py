@@ -167,7 +167,7 @@ if __name__ == "__main__":
         import_module(name)
     gc.collect()
     gc.freeze()  # a command that ends would look through all of it for garbage, and copy it by that
-    early = {"lambdas.powertools", "lambdas.reporting"} & sys.modules.keys()
+    early = {"lambdas.reporting"} & sys.modules.keys()
     assert not early, f"{early} would have the environment of another command"
     _serve(socket.socket(fileno=int(sys.argv[1])))
     from knowledge_rag.__main__ import main

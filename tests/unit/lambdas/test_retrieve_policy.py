@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from knowledge_rag.core.policy_retrieval import SECONDARY_NOTICE
+from knowledge_rag.core.policy import SECONDARY_NOTICE
 from knowledge_rag.evaluation.faults.items import item, retrieved
 from knowledge_rag.evaluation.faults.scripts import answering, http
 from knowledge_rag.local.action_group import agent_event
@@ -189,5 +189,4 @@ def test_off_nothing_of_it_is_loaded_and_on_it_is_before_the_first_query(policy)
         check=True,
         timeout=60,
     ).stdout
-    assert ("policy_retrieval" in loaded) is (policy != "off")
-    assert ("policy_questions" in loaded) is (policy != "off")
+    assert ("'knowledge_rag.core.policy'" in loaded) is (policy != "off")

@@ -1,10 +1,16 @@
 """Starting, seeing through and draining ingestion jobs, with a real client on loopback."""
 
+from __future__ import annotations
+
 import pytest
 from botocore.exceptions import ClientError
 
-from lambdas.start_ingestion.clock import PROPAGATION_SECONDS
-from lambdas.start_ingestion.jobs import IngestionJobs
+from lambdas.start_ingestion.jobs import (
+    PROPAGATION_SECONDS,
+    RETRY_SECONDS,
+    IngestionJobs,
+    with_new_rights,
+)
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, ended
 
 DENIED = (403, "AccessDeniedException", "User is not authorized to perform the operation")
@@ -192,3 +198,43 @@ def test_draining_gives_up_when_its_time_is_up(jobs, ingestion, time):
 
     assert time.now <= 60
     assert "stop" not in ingestion.calls
+
+
+class Work:
+    """Fails with these codes, one a try, and then succeeds."""
+
+    def __init__(self, *codes):
+        self.codes = list(codes)
+        self.tries = 0
+
+    def __call__(self):
+        self.tries += 1
+        if self.codes:
+            raise ClientError({"Error": {"Code": self.codes.pop(0)}}, "HeadObject")
+        return "done"
+
+
+@pytest.mark.parametrize("code", ["403", "AccessDenied", "AccessDeniedException"])
+def test_what_is_refused_at_first_is_done_later(time, code):
+    work = Work(code, code)
+    assert with_new_rights(work, time.clock()) == "done"
+    assert (work.tries, time.slept) == (3, [RETRY_SECONDS] * 2)
+
+
+def test_nobody_waits_longer_than_rights_take(time):
+    with pytest.raises(ClientError, match="403"):
+        with_new_rights(Work(*["403"] * 99), time.clock())
+    assert time.now == PROPAGATION_SECONDS
+
+
+def test_nobody_waits_longer_than_there_is_time(time):
+    with pytest.raises(ClientError, match="403"):
+        with_new_rights(Work("403", "403"), time.clock(end=RETRY_SECONDS))
+    assert time.now == RETRY_SECONDS
+
+
+def test_what_fails_for_another_reason_fails_at_once(time):
+    work = Work("NoSuchKey")
+    with pytest.raises(ClientError, match="NoSuchKey"):
+        with_new_rights(work, time.clock())
+    assert (work.tries, time.slept) == (1, [])

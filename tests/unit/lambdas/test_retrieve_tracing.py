@@ -6,7 +6,7 @@ import pytest
 
 from knowledge_rag.core.errors import RetrievalFailed
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.core.tracing import subsegment
+from lambdas.retrieve_knowledge.report import subsegment
 
 TRACE = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1;Lineage=a:0"
 
