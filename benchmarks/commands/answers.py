@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from knowledge_rag.cli.bench_output import show
 from knowledge_rag.cli.options import JsonOption
+from knowledge_rag.cli.terminal import print_report
 
 
 def guardrails(
@@ -33,7 +33,7 @@ def guardrails(
     from knowledge_rag.core.resources import shipped
 
     report = run_guardrails_bench(docs or [shipped("knowledge-corpus")], claims or [])
-    show(report.to_dict() if json else as_tables(report), passed=report.reached)
+    print_report(report.to_dict() if json else as_tables(report), passed=report.reached)
 
 
 def dates(
@@ -53,4 +53,4 @@ def dates(
 
     own = sentences or shipped("tests/data/dates/sentences.jsonl")
     report = run_dates_bench(read_sentences(own), rounds=rounds)
-    show(report.to_dict() if json else as_table(report), passed=report.reached)
+    print_report(report.to_dict() if json else as_table(report), passed=report.reached)

@@ -19,10 +19,8 @@ from benchmarks.commands.speed import (
     load,
     search,
 )
-from knowledge_rag.cli.exits import ExitCode, exit_code_for
-from knowledge_rag.cli.stopping import put_away_when_killed
-from knowledge_rag.cli.streams import prepare_streams
-from knowledge_rag.cli.terminal import tell
+from knowledge_rag.cli.exits import ExitCode, exit_cleanly_when_killed, exit_code_for
+from knowledge_rag.cli.terminal import prepare_streams, tell
 from knowledge_rag.core.errors import KnowledgeRagError
 
 NAME = "python -m benchmarks"
@@ -60,7 +58,7 @@ def _common() -> None:
 def main() -> None:
     """Run a benchmark; bad input and other failures end in one line and an exit code."""
     prepare_streams()
-    put_away_when_killed()
+    exit_cleanly_when_killed()
     logging.getLogger("knowledge_rag").addHandler(logging.NullHandler())  # reports say it
     try:
         app(prog_name=NAME)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_rag.cli.bench_output import show
 from knowledge_rag.cli.options import JsonOption
+from knowledge_rag.cli.terminal import print_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def retrieval(
         done = run_ablation(
             snapshot, given.embedder, given.rows, again=again, progress=given.progress
         )
-    show(done.to_dict() if json else as_tables(done))
+    print_report(done.to_dict() if json else as_tables(done))
 
 
 def peers(
@@ -80,7 +80,7 @@ def peers(
         local_retrieval(given.knowledge_base) as ours,
     ):
         report = run_peers_bench(ours, given.rows, given.documents, given.embedder, given.progress)
-    show(report.to_dict() if json else as_table(report))
+    print_report(report.to_dict() if json else as_table(report))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class _Labelled:
 def _labelled(
     datasets: list[Path], docs: Path | None, limit: int | None, seed: int
 ) -> Iterator[_Labelled]:
-    from knowledge_rag.cli import evaluating
+    from knowledge_rag.cli import eval as evaluating
     from knowledge_rag.cli.terminal import progress_bar
     from knowledge_rag.evaluation.evaluation_corpus import ingested
     from knowledge_rag.local.embeddings import MiniLm

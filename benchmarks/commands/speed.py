@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_rag.cli.bench_output import show
 from knowledge_rag.cli.options import JsonOption, KbOption
+from knowledge_rag.cli.terminal import print_report
 
 if TYPE_CHECKING:
     from knowledge_rag.local.embeddings import MiniLm
@@ -41,7 +41,7 @@ def chunking(
     from knowledge_rag.core.resources import shipped
 
     report = run_chunking_bench(docs or shipped("knowledge-corpus"), rounds=rounds)
-    show(report.to_dict() if json else as_table(report), passed=report.reached is not False)
+    print_report(report.to_dict() if json else as_table(report), passed=report.reached is not False)
 
 
 def search(
@@ -61,7 +61,7 @@ def search(
     report = run_search_bench(sorted(sizes or SIZES), questions)
     if plot is not None:
         write_search_plot(report, plot)
-    show(report.to_dict() if json else as_table(report), passed=report.reached)
+    print_report(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
 def embedding(
@@ -75,7 +75,7 @@ def embedding(
     from benchmarks.speed.embedding import as_table, run_embedding_bench
 
     report = run_embedding_bench(model(), turns)
-    show(report.to_dict() if json else as_table(report), passed=report.reached)
+    print_report(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
 def handler(
@@ -89,7 +89,7 @@ def handler(
     from benchmarks.speed.handler import as_table, run_handler_bench
 
     report = run_handler_bench(calls)
-    show(report.to_dict() if json else as_table(report), passed=report.reached)
+    print_report(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
 def coldstart(
@@ -103,7 +103,7 @@ def coldstart(
     from benchmarks.speed.coldstart import as_table, run_coldstart_bench
 
     report = run_coldstart_bench(rounds)
-    show(report.to_dict() if json else as_table(report), passed=report.reached)
+    print_report(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
 def load(
@@ -118,7 +118,7 @@ def load(
     from benchmarks.speed.load import LoadSettings, as_table, run_load_bench
 
     report = run_load_bench(LoadSettings(calls, threads))
-    show(report.to_dict() if json else as_table(report), passed=report.sound)
+    print_report(report.to_dict() if json else as_table(report), passed=report.sound)
 
 
 def console(
@@ -133,7 +133,7 @@ def console(
     from benchmarks.speed.console import as_table, run_console_bench
 
     report = run_console_bench(kb, asks)
-    show(report.to_dict() if json else as_table(report), passed=report.reached)
+    print_report(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
 def model() -> MiniLm:

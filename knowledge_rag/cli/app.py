@@ -22,7 +22,7 @@ from knowledge_rag.cli.coverage import coverage
 from knowledge_rag.cli.demo import demo
 from knowledge_rag.cli.doctor import doctor
 from knowledge_rag.cli.eval import evaluate
-from knowledge_rag.cli.exits import ExitCode, exit_code_for
+from knowledge_rag.cli.exits import ExitCode, exit_cleanly_when_killed, exit_code_for
 from knowledge_rag.cli.gameday import gameday
 from knowledge_rag.cli.ingest import ingest
 from knowledge_rag.cli.lint import lint
@@ -31,9 +31,7 @@ from knowledge_rag.cli.model import model
 from knowledge_rag.cli.retrieve import retrieve
 from knowledge_rag.cli.serve import serve
 from knowledge_rag.cli.smoke import smoke
-from knowledge_rag.cli.stopping import put_away_when_killed
-from knowledge_rag.cli.streams import discard_output, prepare_streams
-from knowledge_rag.cli.terminal import tell
+from knowledge_rag.cli.terminal import discard_output, prepare_streams, tell
 from knowledge_rag.cli.verify import verify
 from knowledge_rag.core.errors import KnowledgeRagError
 
@@ -89,7 +87,7 @@ def _common(
 def main() -> None:
     """Run the command line; every failure ends in one line and its exit code."""
     prepare_streams()
-    put_away_when_killed()
+    exit_cleanly_when_killed()
     logging.getLogger("knowledge_rag").addHandler(
         logging.NullHandler()
     )  # commands say it themselves

@@ -8,19 +8,19 @@ from typing import Annotated
 
 import typer
 
+from knowledge_rag.cli.backend import (
+    BackendOptions,
+    FunctionOption,
+    GatewayOption,
+    KnowledgeBaseOption,
+    StackOption,
+)
 from knowledge_rag.cli.options import (
     JsonOption,
     KbOption,
     RegionOption,
     SearchOption,
     TimeoutOption,
-)
-from knowledge_rag.cli.ways import (
-    FunctionOption,
-    GatewayOption,
-    KnowledgeBaseOption,
-    StackOption,
-    Way,
 )
 
 
@@ -87,24 +87,22 @@ def ask(
 
     Exits 1 if nothing is documented, 3 if that could not be found out.
     """
-    from knowledge_rag.cli.advisors import Writer
-    from knowledge_rag.cli.asking import consulted, incident_of
+    from knowledge_rag.cli.advice import AdvisorChoice, LiveAnswer, consulted, incident_of
     from knowledge_rag.cli.evidence import exit_code_for_status
-    from knowledge_rag.cli.live_answer import LiveAnswer
     from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
     from knowledge_rag.cli.terminal import out, print_json
     from knowledge_rag.orchestrator.recommendation import AGENT_ID
 
-    way = Way(function, knowledge_base, search, region, stack, gateway, timeout)
-    way.check_alone(kb=kb)
-    way.check_region("--advisor", asks_aws=advisor is not AdvisorName.EXTRACTIVE)
+    backend = BackendOptions(function, knowledge_base, search, region, stack, gateway, timeout)
+    backend.check_alone(kb=kb)
+    backend.check_region("--advisor", asks_aws=advisor is not AdvisorName.EXTRACTIVE)
     asked = incident_of(question, incident)
-    writer = Writer(advisor.value, model_id, agent, region)
+    choice = AdvisorChoice(advisor.value, model_id, agent, region)
     if json:
-        consultation = consulted(question, asked, way, writer, kb=kb)
+        consultation = consulted(question, asked, backend, choice, kb=kb)
     else:
         with LiveAnswer() as live:
-            consultation = consulted(question, asked, way, writer, kb=kb, notify=live.notify)
+            consultation = consulted(question, asked, backend, choice, kb=kb, notify=live.notify)
     recommendation = consultation.recommendation
     if json:
         print_json({"agent_outputs": {AGENT_ID: recommendation.to_dict()}})

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from knowledge_rag.cli.bench_output import show
 from knowledge_rag.cli.options import JsonOption, KbOption, Search
+from knowledge_rag.cli.terminal import print_report
 
 bench = typer.Typer(no_args_is_help=True)
 
@@ -45,7 +45,9 @@ def floor(
     with opened(kb or sample_knowledge_base()[0]) as knowledge_base:
         method = SearchType(search.value.upper())
         report = measure_floor(knowledge_base, on_topic, off_topic, method)
-    show(report.to_dict() if json else as_table(report), passed=report.shipped_on_all.passes)
+    print_report(
+        report.to_dict() if json else as_table(report), passed=report.shipped_on_all.passes
+    )
 
 
 @bench.command()
@@ -67,7 +69,7 @@ def ingest(
 
     model = MiniLm(LocalSettings.from_environment())
     report = run_ingest_bench(docs or shipped("knowledge-corpus"), model)
-    show(report.to_dict() if json else as_table(report), passed=report.reached)
+    print_report(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
 def _own_questions(name: str) -> Path:

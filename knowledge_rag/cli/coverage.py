@@ -1,15 +1,26 @@
-"""``knowledge-rag coverage``."""
+"""`knowledge-rag coverage`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_rag.cli.options import JsonOption
+from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.options import JsonOption, chosen_form
+from knowledge_rag.cli.terminal import progress_bar, tell
+from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
+
+if TYPE_CHECKING:
+    from knowledge_rag.evaluation.coverage_check import Checked
+    from knowledge_rag.evaluation.coverage_report import Baseline, Coverage
+    from knowledge_rag.evaluation.coverage_rules import RuleFiles
+    from knowledge_rag.evaluation.coverage_runbooks import Runbooks
+    from knowledge_rag.evaluation.evaluation_corpus import Documents
 
 
 class Format(StrEnum):
@@ -18,7 +29,6 @@ class Format(StrEnum):
     TEXT = "text"
     JSON = "json"
     SARIF = "sarif"
-    JUNIT = "junit"
 
 
 def coverage(
@@ -75,20 +85,155 @@ def coverage(
     the alert's own runbook have to be among the results. Exits 1 if they are not, 2 if a file of
     rules can't be read, 3 if that could not be found out.
     """
-    from knowledge_rag.cli import coverage_output, coverage_work
-    from knowledge_rag.cli.exits import ExitCode
-    from knowledge_rag.cli.formats import chosen_form
+    from knowledge_rag.cli import coverage_output
 
     shown = chosen_form(form.value, json=json)
     wanted = Wanted(top, threshold, steps)
-    work = coverage_work.Work(tuple(rules), docs, mapping, wanted, baseline, write_baseline)
-    done = coverage_work.run(work)
+    work = _Work(tuple(rules), docs, mapping, wanted, baseline, write_baseline)
+    done = _checked(work)
     coverage_output.write(shown, done, explain=explain)
     if done.broken:
         raise typer.Exit(ExitCode.BAD_INPUT)
     if done.unknown:
         raise typer.Exit(ExitCode.DEGRADED)
     if write_baseline and baseline is not None:
-        coverage_work.write(baseline, done)
+        _write_baseline(baseline, done)
     elif not done.passed:
         raise typer.Exit(ExitCode.FINDINGS)
+
+
+_SHOWN = 3
+"""Names of a list that a message gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is to be checked, and how.
+
+    Args:
+        rules: files, folders and patterns.
+        docs: folder of the runbooks.
+        mapping: file that says which alert has which runbook.
+        wanted: what has to be found, and how much of it; without the baseline.
+        baseline: file of known gaps.
+        writes: whether the baseline is written instead of read.
+
+    Raises:
+        InvalidRequest: these don't go together, or the baseline has nowhere to go.
+    """
+
+    rules: tuple[str, ...]
+    docs: Path
+    mapping: Path | None
+    wanted: Wanted
+    baseline: Path | None
+    writes: bool
+
+    def __post_init__(self) -> None:
+        if not self.writes:
+            return
+        if self.baseline is None:
+            raise InvalidRequest("--write-baseline: name the file with --baseline")
+        if self.baseline.is_dir() or not self.baseline.absolute().parent.is_dir():
+            raise InvalidRequest(
+                f"can't write {self.baseline}: it is a folder, or its folder is missing"
+            )
+
+
+def _checked(work: _Work) -> Coverage:
+    """Check every alert of the files that can be read, and tell at once which can't.
+
+    Raises:
+        NoAlerts: there is no alert to check.
+        InvalidRequest: another file is wrong, or the baseline would lack the gaps of a file, or take
+            the place of something else.
+        UnreadableDocument: another file can't be read.
+        UnusableCorpus: there are no documents.
+    """
+    from knowledge_rag.evaluation.coverage_report import check_replaceable, read_baseline, summarise
+    from knowledge_rag.evaluation.coverage_runbooks import Runbooks, read_map
+    from knowledge_rag.evaluation.coverage_yaml import check_installed
+    from knowledge_rag.evaluation.evaluation_corpus import Documents
+
+    check_installed()
+    known: Baseline | None = None
+    if work.baseline is not None and not work.writes:
+        known = read_baseline(work.baseline)
+    elif work.baseline is not None:
+        check_replaceable(work.baseline)
+    rules = _rules(work)
+    mapping = read_map(work.mapping) if work.mapping is not None else {}
+    documents = Documents.of(work.docs)
+    _tell_oddities(rules, documents, mapping)
+    wanted = replace(work.wanted, baseline=known)
+    checked = _check(rules, Runbooks(documents, mapping), documents, wanted)
+    return summarise(checked, rules, wanted)
+
+
+def _write_baseline(baseline: Path, done: Coverage) -> None:
+    """Write the gaps of a run as known ones.
+
+    Raises:
+        OSError: the file can't be written.
+    """
+    from knowledge_rag.evaluation.coverage_report import write_baseline
+    from knowledge_rag.orchestrator.wording import counted
+
+    write_baseline(baseline, done.gaps)
+    tell("wrote", f"{counted(len(done.gaps), 'known gap')} to {baseline}")
+
+
+def _rules(work: _Work) -> RuleFiles:
+    from knowledge_rag.evaluation.coverage_rules import NoAlerts, read_rules
+    from knowledge_rag.orchestrator.wording import counted
+
+    try:
+        rules = read_rules(work.rules)
+    except NoAlerts as error:
+        for each in error.broken[:-1]:
+            tell("error:", each.message)
+        raise  # it has the words of the last one
+    for each in rules.broken:
+        tell("error:", each.message)
+    if work.writes and rules.broken:
+        files = counted(len(rules.broken), "file")
+        raise InvalidRequest(
+            f"--write-baseline: the gaps of {files} that can't be read are unknown"
+        )
+    return rules
+
+
+def _check(
+    rules: RuleFiles, runbooks: Runbooks, documents: Documents, wanted: Wanted
+) -> tuple[Checked, ...]:
+    from knowledge_rag.evaluation.coverage_check import check_all
+    from knowledge_rag.evaluation.evaluation_corpus import ingested
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.local_retrieval import local_retrieval
+    from knowledge_rag.local.settings import LocalSettings
+
+    settings = LocalSettings.from_environment()
+    embedder = MiniLm(settings)
+    besides = (settings.default_knowledge_base,)
+    with (
+        progress_bar() as progress,
+        ingested(documents, settings.cache_dir, embedder, progress, besides=besides) as opened,
+        local_retrieval(opened) as retrieval,
+    ):
+        return check_all(rules.alerts, runbooks, retrieval, wanted, progress=progress)
+
+
+def _tell_oddities(rules: RuleFiles, documents: Documents, mapping: dict[str, str]) -> None:
+    """Say what was left out, and what of the map nothing needs."""
+    for skipped in documents.skipped:
+        tell("skipped", str(skipped))
+    if rules.skipped:
+        tell("skipped", f"{_some(list(rules.skipped))}: no rules in it")
+    unused = sorted(mapping.keys() - {alert.name for alert in rules.alerts})
+    if unused:
+        tell("warning", f"the map names no alert of these rules: {_some(unused)}")
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,14 +1,12 @@
-"""Shows what ``knowledge-rag coverage`` found: to people, as JSON, as SARIF, as JUnit's XML."""
+"""Shows what ``knowledge-rag coverage`` found: to people, as JSONand as SARIF."""
 
 from __future__ import annotations
 
-import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from knowledge_rag.cli.coverage_junit import as_junit, steps_unknown
 from knowledge_rag.cli.terminal import out, print_json, tell
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
@@ -30,7 +28,7 @@ def write(form: str, done: Coverage, *, explain: bool = False) -> None:
     """Print the outcome.
 
     Args:
-        form: ``text``, ``json``, ``sarif`` or ``junit``.
+        form: ``text``, ``json`` or ``sarif``.
         done: the outcome.
         explain: whether text shows what was asked and found, as JSON always does.
     """
@@ -38,8 +36,6 @@ def write(form: str, done: Coverage, *, explain: bool = False) -> None:
         print_json(done.to_dict())
     elif form == "sarif":
         print_json(as_sarif(done))
-    elif form == "junit":
-        sys.stdout.write(as_junit(done))
     else:
         if explain:
             show_evidence(out(), done)
@@ -82,7 +78,7 @@ def show(console: Console, done: Coverage) -> None:
         message = f"alert {each.alert.name} could not be checked: {each.reason}"
         _line(console, each, "degraded", "yellow", message, "degraded")
     for each in done.steps_unknown:
-        message = steps_unknown(each)
+        message = f"alert {each.alert.name} is covered, but its steps could not be looked for: {each.steps_unknown}"
         _line(console, each, "degraded", "yellow", message, "degraded")
     console.print(Text(_summary(done), style="green" if done.passed else "red"))
 

@@ -86,7 +86,7 @@ def demo(
 
 
 async def _advised(question: str, group: ActionGroup, budget: Budget) -> Recommendation:
-    from knowledge_rag.cli.asking import incident_of, queries_of
+    from knowledge_rag.cli.advice import incident_of, queries_of
     from knowledge_rag.local.local_retrieval import LocalFunction
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
     from knowledge_rag.orchestrator.consultation import consult

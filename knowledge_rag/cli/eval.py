@@ -1,26 +1,42 @@
-"""``knowledge-rag eval``."""
+"""`knowledge-rag eval`."""
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.options import JsonOption, RegionOption, Search, TimeoutOption
-from knowledge_rag.cli.terminal import out, print_json
-from knowledge_rag.cli.ways import (
+from knowledge_rag.cli.backend import (
+    BackendOptions,
     FunctionOption,
     GatewayOption,
     KnowledgeBaseOption,
     StackOption,
-    Way,
+    deployed,
 )
-from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.options import JsonOption, RegionOption, Search, TimeoutOption
+from knowledge_rag.cli.terminal import out, print_json, progress_bar, tell
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+    from knowledge_rag.evaluation.answers_alerts import AlertsReport
+    from knowledge_rag.evaluation.answers_cases import Case
+    from knowledge_rag.evaluation.answers_eval import Question
+    from knowledge_rag.evaluation.answers_report import AnswersReport
+    from knowledge_rag.evaluation.datasets import Row
+    from knowledge_rag.evaluation.evaluation_corpus import CitationCheck, Documents
+    from knowledge_rag.evaluation.evaluation_report import Evaluation
+    from knowledge_rag.local.ingest import Progress
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
+    from knowledge_rag.local.settings import LocalSettings
+    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
 DatasetsArgument = Annotated[
     list[Path] | None,
@@ -113,30 +129,27 @@ def evaluate(
             raise InvalidRequest(f"--compare asks nothing: leave {option} out")
         _compare(*compare, json=json)
         return
-    way = Way(function, knowledge_base, search, region, stack, gateway, timeout)
-    way.check_alone(kb=kb)
+    backend = BackendOptions(function, knowledge_base, search, region, stack, gateway, timeout)
+    backend.check_alone(kb=kb)
     if answers:
         for option in _given(context, _OF_RANKINGS.__contains__):
             raise InvalidRequest(f"--answers scores answers, not rankings: leave {option} out")
-        way.check_region()
+        backend.check_region()
         files = [*answers, *(datasets or [])]
-        _answers(files, docs, kb, way, limit=limit, seed=seed, json=json)
+        _answers(files, docs, kb, backend, limit=limit, seed=seed, json=json)
         return
     if not datasets:
         raise InvalidRequest("name a dataset, or compare two runs with --compare A B")
-    from knowledge_rag.cli import evaluating
     from knowledge_rag.evaluation.evaluation_report import as_tables
     from knowledge_rag.local.settings import LocalSettings
 
     settings = LocalSettings.from_environment()
-    way.check_region()
-    evaluating.check_outputs(results, plot, datasets, settings)
-    rows = evaluating.read_rows(datasets, limit, seed, with_alert=with_alert)
-    reader = evaluating.read_labelled(rows, docs, datasets)
-    done = evaluating.run(
-        rows, reader, way, settings, kb, max_results=max_results, with_alert=with_alert
-    )
-    evaluating.write(done, results, plot)
+    backend.check_region()
+    check_outputs(results, plot, datasets, settings)
+    rows = read_rows(datasets, limit, seed, with_alert=with_alert)
+    reader = read_labelled(rows, docs, datasets)
+    done = run(rows, reader, backend, settings, kb, max_results=max_results, with_alert=with_alert)
+    write(done, results, plot)
     if json:
         print_json(done.to_dict())
     else:
@@ -157,27 +170,26 @@ def _answers(
     files: list[Path],
     docs: Path | None,
     kb: Path | None,
-    way: Way,
+    backend: BackendOptions,
     *,
     limit: int | None,
     seed: int,
     json: bool,
 ) -> None:
-    from knowledge_rag.cli import evaluating
-    from knowledge_rag.cli.bench_output import show
+    from knowledge_rag.cli.terminal import print_report
     from knowledge_rag.evaluation import answers_alerts, answers_report
     from knowledge_rag.evaluation.answers_cases import has_cases
 
     if not has_cases(files[0]):
-        alerts = evaluating.run_alerts(files, docs, kb, way, limit=limit, seed=seed)
+        alerts = run_alerts(files, docs, kb, backend, limit=limit, seed=seed)
         shown = alerts.to_dict() if json else answers_alerts.as_tables(alerts)
-        show(shown, passed=not alerts.missed)
+        print_report(shown, passed=not alerts.missed)
         return
     if limit is not None:
         raise InvalidRequest("--limit samples labelled questions: ask all cases")
-    cases = evaluating.run_cases(files, docs, kb, way)
+    cases = run_cases(files, docs, kb, backend)
     shown = cases.to_dict() if json else answers_report.as_tables(cases)
-    show(shown, passed=not cases.missed)
+    print_report(shown, passed=not cases.missed)
 
 
 def _compare(a: Path, b: Path, *, json: bool) -> None:
@@ -188,3 +200,281 @@ def _compare(a: Path, b: Path, *, json: bool) -> None:
         print_json(done.to_dict())
     else:
         out().print(as_table(done))
+
+
+def check_outputs(
+    results: Path | None, plot: Path | None, datasets: Sequence[Path], settings: LocalSettings
+) -> None:
+    """Refuse now what would fail after minutes of asking, or take the place of what is asked.
+
+    Raises:
+        InvalidRequest: a file can't be written there, or is a dataset, or both are one.
+        NotInstalled: what measures or draws is missing.
+    """
+    from knowledge_rag.evaluation.evaluation_plot import check_plot
+    from knowledge_rag.evaluation.evaluation_run import check_installed
+
+    check_installed()
+    if plot is not None:
+        check_plot(plot, settings.cache_dir)
+    for path in filter(None, (results, plot)):
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise InvalidRequest(f"can't write {path}: it is a folder, or its folder is missing")
+        if not os.access(path.absolute().parent, os.W_OK):
+            raise InvalidRequest(f"can't write {path}: its folder may not be written")
+        if path.resolve() in {dataset.resolve() for dataset in datasets}:
+            raise InvalidRequest(f"can't write {path}: it is a dataset")
+    if results is not None and plot is not None and results.resolve() == plot.resolve():
+        raise InvalidRequest("--results and --plot: name two files")
+
+
+def read_rows(
+    datasets: Sequence[Path], limit: int | None, seed: int, *, with_alert: bool
+) -> tuple[Row, ...]:
+    """Read the questions, or a sample of them.
+
+    Raises:
+        InvalidRequest: a row is no labelled question, or none names the alert that is wanted.
+        UnreadableDocument: a file can't be read.
+    """
+    from knowledge_rag.evaluation.datasets import load_datasets, sample
+
+    rows = sample(load_datasets(datasets), limit, seed)
+    if with_alert and not any(row.alert for row in rows):
+        raise InvalidRequest("--with-alert: no question here names an alert")
+    return rows
+
+
+def read_documents(rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[Path]) -> Documents:
+    """Find the documents, and say where the labels don't fit them; see :func:`read_labelled`."""
+    return read_labelled(rows, docs, datasets).documents
+
+
+def read_labelled(
+    rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[Path]
+) -> CitationCheck:
+    """Find the documents, say where the labels don't fit them, and give what has read them for that.
+
+    Raises:
+        InvalidRequest: no folder is named, and none lies beside the datasets.
+        UnusableCorpus: there are no documents in it.
+    """
+    from knowledge_rag.evaluation.datasets import docs_beside
+    from knowledge_rag.evaluation.evaluation_corpus import Documents, doubts_about_labels
+
+    documents = Documents.of(docs or docs_beside(datasets))
+    for skipped in documents.skipped:
+        tell("skipped", str(skipped))
+    reader = documents.reader()
+    for doubt in doubts_about_labels(rows, reader):
+        tell("warning", doubt)
+    return reader
+
+
+def run(
+    rows: tuple[Row, ...],
+    reader: CitationCheck,
+    backend: BackendOptions,
+    settings: LocalSettings,
+    kb: Path | None = None,
+    *,
+    max_results: int,
+    with_alert: bool,
+) -> Evaluation:
+    """Ask every question and sum up what came back.
+
+    Args:
+        rows: the questions.
+        reader: of the documents that they are about; citations are held against it.
+        backend: whom to ask.
+        settings: where the knowledge base is cached.
+        kb: the knowledge base on this machine, if it is not the cached one.
+        max_results: asked for with each question.
+        with_alert: whether to ask with the alert's name.
+    """
+    from knowledge_rag.evaluation.datasets import fingerprint
+    from knowledge_rag.evaluation.evaluation_report import Setup, summarise
+    from knowledge_rag.evaluation.evaluation_run import ask_all, judge
+
+    documents = reader.documents
+    with (
+        progress_bar() as progress,
+        _retrieval(backend, documents, settings, progress, kb) as (retrieval, _),
+    ):
+        asked = ask_all(
+            retrieval, rows, max_results=max_results, with_alert=with_alert, progress=progress
+        )
+    setup = Setup(
+        backend.name,
+        backend.method,
+        max_results,
+        with_alert,
+        fingerprint(rows),
+        documents.fingerprint,
+    )
+    return summarise(setup, judge(asked, reader))
+
+
+def write(done: Evaluation, results: Path | None, plot: Path | None) -> None:
+    """Write the files that were asked for.
+
+    Raises:
+        OSError: one can't be written.
+    """
+    from knowledge_rag.evaluation.comparison import write_results
+    from knowledge_rag.evaluation.evaluation_plot import write_plot
+
+    if results is not None:
+        write_results(done, results)
+    if plot is not None:
+        write_plot(done, plot)
+
+
+def run_cases(
+    files: Sequence[Path], docs: Path | None, kb: Path | None, backend: BackendOptions
+) -> AnswersReport:
+    """Ask every case of some files as ``knowledge-rag ask`` does, and score the answers.
+
+    Args:
+        files: of cases.
+        docs: the documents that their labels name; by default ``docs/`` beside the files.
+        kb: the knowledge base on this machine, if it is not the cached one.
+        backend: whom to ask.
+
+    Raises:
+        InvalidRequest: a row is no case, or no folder of documents is named or lies beside the files.
+        UnreadableDocument: a file can't be read.
+        UnusableCorpus: there are no documents in the folder.
+    """
+    from knowledge_rag.evaluation.answers_cases import LabelledLines, doubts_about_cases, read_cases
+    from knowledge_rag.evaluation.answers_report import run_cases
+    from knowledge_rag.evaluation.datasets import docs_beside
+    from knowledge_rag.evaluation.evaluation_corpus import Documents
+    from knowledge_rag.local.settings import LocalSettings
+
+    cases = read_cases(files)
+    reader = Documents.of(docs or docs_beside(files)).reader()
+    lines = LabelledLines(reader)
+    for doubt in doubts_about_cases(cases, lines):
+        tell("warning", doubt)
+    settings = LocalSettings.from_environment()
+    with (
+        progress_bar() as progress,
+        _retrieval(backend, reader.documents, settings, progress, kb) as (retrieval, opened),
+    ):
+        asked = [(case, _question(case, opened)) for case in cases]
+        return run_cases(retrieval, asked, reader, lines, progress)
+
+
+def run_alerts(
+    files: Sequence[Path],
+    docs: Path | None,
+    kb: Path | None,
+    backend: BackendOptions,
+    *,
+    limit: int | None,
+    seed: int,
+) -> AlertsReport:
+    """Ask every labelled alert of some datasets, and rate the answers.
+
+    Args:
+        files: datasets; rows that name no alert are left out.
+        docs: the documents that their labels name; by default ``docs/`` beside the files.
+        kb: the knowledge base on this machine, if it is not the cached one.
+        backend: how to search; local.
+        limit: ask so many alerts only.
+        seed: of that choice.
+
+    Raises:
+        InvalidRequest: no row names an alert, a row is wrong, or something deployed is to be asked.
+        UnreadableDocument: a file can't be read.
+        UnusableCorpus: there are no documents in the folder.
+    """
+    from knowledge_rag.core.retrieval import SearchType
+    from knowledge_rag.evaluation.answers_alerts import Local, run_alerts
+    from knowledge_rag.evaluation.datasets import load_datasets, sample
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.settings import LocalSettings
+
+    if not backend.is_local:
+        raise InvalidRequest(
+            "--answers with labelled alerts needs a knowledge base on this machine"
+        )
+    alerts = [row for row in load_datasets(files) if row.alert]
+    if not alerts:
+        raise InvalidRequest("--answers: no question here names an alert")
+    rows = sample(alerts, limit, seed)
+    reader = read_labelled(rows, docs, files)
+    settings = LocalSettings.from_environment()
+    method = SearchType(backend.method.upper())
+    with (
+        progress_bar() as progress,
+        _knowledge_base(reader.documents, settings, progress, kb) as opened,
+    ):
+        local = Local(opened, MiniLm(settings), method, backend.budget)
+        return run_alerts(local, rows, reader, progress)
+
+
+def _question(case: Case, knowledge_base: KnowledgeBase | None) -> Question | str:
+    """Return what ``ask`` would ask, or why it would refuse."""
+    from knowledge_rag.cli.advice import incident_of, queries_of
+    from knowledge_rag.evaluation.answers_eval import Question
+    from knowledge_rag.orchestrator.incident import Incident
+
+    question = case.query or None
+    try:
+        if case.incident is None or isinstance(case.incident, Path):
+            incident = incident_of(question, case.incident)
+        else:
+            incident = Incident.from_state(case.incident)
+    except (InvalidRequest, UnreadableDocument) as error:
+        return str(error)
+    if incident.is_empty:
+        return "nothing in it that could be asked about"
+    queries = queries_of(question, incident)
+    if knowledge_base is not None:
+        incident = replace(incident, title=knowledge_base.corrected(incident.title).text)
+    return Question(incident, queries)
+
+
+@contextmanager
+def _retrieval(
+    backend: BackendOptions,
+    documents: Documents,
+    settings: LocalSettings,
+    progress: Progress,
+    kb: Path | None,
+) -> Iterator[tuple[BoundedRetrieval, KnowledgeBase | None]]:
+    """Yield how to ask the knowledge base, and the knowledge base if it is on this machine."""
+    if not backend.is_local:
+        with deployed(backend) as found:
+            yield found.retrieval, None
+        return
+    from knowledge_rag.core.retrieval import SearchType
+    from knowledge_rag.local.local_retrieval import local_retrieval
+
+    with (
+        _knowledge_base(documents, settings, progress, kb) as opened,
+        local_retrieval(
+            opened, search_type=SearchType(backend.method.upper()), budget=backend.budget
+        ) as local,
+    ):
+        yield local, opened
+
+
+@contextmanager
+def _knowledge_base(
+    documents: Documents, settings: LocalSettings, progress: Progress, kb: Path | None
+) -> Iterator[KnowledgeBase]:
+    from knowledge_rag.evaluation.evaluation_corpus import ingested
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
+
+    embedder = MiniLm(settings)
+    if kb is not None:
+        with KnowledgeBase(kb, embedder) as opened:
+            yield opened
+        return
+    besides = (settings.default_knowledge_base,)
+    with ingested(documents, settings.cache_dir, embedder, progress, besides=besides) as opened:
+        yield opened

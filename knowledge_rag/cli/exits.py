@@ -1,8 +1,12 @@
-"""Exit codes, and which failure gets which."""
+"""How commands end: exit codes, and signals."""
 
 from __future__ import annotations
 
+import signal
+import sys
+from contextlib import contextmanager
 from enum import IntEnum
+from typing import TYPE_CHECKING, NoReturn
 
 from knowledge_rag.core.errors import (
     InvalidRequest,
@@ -11,6 +15,10 @@ from knowledge_rag.core.errors import (
     UnreadableDocument,
 )
 from knowledge_rag.local.errors import UnusableCorpus, UnusableKnowledgeBase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
 
 _BAD_INPUT = (
     InvalidRequest, InvalidSettings, UnreadableDocument, UnusableCorpus, UnusableKnowledgeBase,
@@ -36,3 +44,25 @@ class ExitCode(IntEnum):
 def exit_code_for(error: KnowledgeRagError) -> ExitCode:
     """Tell a caller's mistake from a failure of the surroundings."""
     return ExitCode.BAD_INPUT if isinstance(error, _BAD_INPUT) else ExitCode.FAILED
+
+
+def exit_cleanly_when_killed() -> None:
+    """Make SIGTERM, and a terminal that closes, an exception: nothing half made is left behind."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # not every system has both
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _exit)
+
+
+def _exit(number: int, _frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)  # as shells have it
+
+
+@contextmanager
+def until_stopped() -> Iterator[None]:
+    """Make Ctrl-C and SIGTERM, whenever they come, the ordinary end of the block."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        return

@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from knowledge_rag.cli.backend import (
+    Backend,
+    BackendOptions,
+    FunctionOption,
+    GatewayOption,
+    KnowledgeBaseOption,
+    StackOption,
+    deployed,
+)
+from knowledge_rag.cli.exits import until_stopped
 from knowledge_rag.cli.options import (
     JsonOption,
     KbOption,
@@ -18,17 +28,7 @@ from knowledge_rag.cli.options import (
     TimeoutOption,
     port_option,
 )
-from knowledge_rag.cli.stopping import until_told_to_stop
 from knowledge_rag.cli.terminal import err, out, print_json
-from knowledge_rag.cli.ways import (
-    Asked,
-    FunctionOption,
-    GatewayOption,
-    KnowledgeBaseOption,
-    StackOption,
-    Way,
-    deployed,
-)
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.extras import how_to_install
 from knowledge_rag.core.neutral import neutralise
@@ -69,11 +69,11 @@ def mcp(
     from knowledge_rag.mcp_server.server import create_server
     from knowledge_rag.mcp_server.serving import log_to_standard_error, run_stdio, serve_http
 
-    way = Way(function, knowledge_base, search, region, stack, gateway, timeout)
-    way.check_alone(kb=kb)
-    way.check_region()
+    backend = BackendOptions(function, knowledge_base, search, region, stack, gateway, timeout)
+    backend.check_alone(kb=kb)
+    backend.check_region()
     log_to_standard_error()
-    with until_told_to_stop(), _here(way, kb) if way.is_local else deployed(way) as asked:
+    with until_stopped(), _here(backend, kb) if backend.is_local else deployed(backend) as asked:
         server = create_server(asked.retrieval, asked.documents, one_client=not http)
         if http:
             ready = _told(asked.about, json=json)
@@ -83,23 +83,23 @@ def mcp(
 
 
 @contextmanager
-def _here(way: Way, kb: Path | None) -> Iterator[Asked]:
+def _here(backend: BackendOptions, kb: Path | None) -> Iterator[Backend]:
     from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.core.retrieval import Query, SearchType
     from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
     from knowledge_rag.local.local_retrieval import local_retrieval
 
-    search_type = SearchType(way.method.upper())
+    search_type = SearchType(backend.method.upper())
     with (
         opened(kb) as knowledge_base,
         local_retrieval(
-            knowledge_base, search_type=search_type, budget=way.budget, unexplained=()
+            knowledge_base, search_type=search_type, budget=backend.budget, unexplained=()
         ) as retrieval,
     ):
         # the first question would wait for the model's first run
         asyncio.run(retrieval.retrieve(Query("warm up")))
         about = f"{knowledge_base.path} ({knowledge_base.chunks} chunks)"
-        yield Asked(retrieval, about, KnowledgeBaseDocuments(knowledge_base.path))
+        yield Backend(retrieval, about, KnowledgeBaseDocuments(knowledge_base.path))
 
 
 def _told(about: str, *, json: bool) -> Callable[[str], None]:

@@ -88,3 +88,18 @@ ProfileOption = Annotated[
     str | None,
     typer.Option(metavar="PROFILE", help="Profile of your AWS configuration files."),
 ]
+
+
+def chosen_form(form: str, *, json: bool) -> str:
+    """Give the form; ``--json`` is short for ``--format json``.
+
+    Args:
+        form: of ``--format``; ``text`` is its default.
+        json: whether ``--json`` was given.
+
+    Raises:
+        InvalidRequest: both were, and say different things.
+    """
+    if json and form not in ("text", "json"):
+        raise InvalidRequest(f"--json and --format {form}: choose one")
+    return "json" if json else form

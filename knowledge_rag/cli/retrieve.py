@@ -50,8 +50,7 @@ def retrieve(
 
     It asks through the real Lambda. Exits 1 if nothing is documented, 3 if the knowledge base could not be searched.
     """
-    from knowledge_rag.cli.evidence import exit_code_of, show_outcome
-    from knowledge_rag.cli.explanation import show_explanation
+    from knowledge_rag.cli.evidence import exit_code_of, show_explanation, show_outcome
     from knowledge_rag.cli.knowledge_bases import asked, chosen
     from knowledge_rag.core.metadata import SOURCE_FILE
     from knowledge_rag.core.outcome import Reason

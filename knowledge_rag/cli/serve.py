@@ -1,42 +1,32 @@
-"""``knowledge-rag serve``."""
+"""`knowledge-rag serve`."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from knowledge_rag.cli.console_options import (
-    MISSING,
-    ConsoleOptions,
-    is_installed,
-    log_to_standard_error,
-)
-from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.options import (
-    JsonOption,
-    KbOption,
-    RegionOption,
-    TimeoutOption,
-    port_option,
-)
-from knowledge_rag.cli.stopping import until_told_to_stop
-from knowledge_rag.cli.terminal import err, out, print_json, tell
-from knowledge_rag.cli.ways import (
+from knowledge_rag.cli.backend import (
+    BackendOptions,
     FunctionOption,
     GatewayOption,
     KnowledgeBaseOption,
     StackOption,
-    Way,
     deployed,
 )
+from knowledge_rag.cli.exits import ExitCode, until_stopped
+from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, TimeoutOption, port_option
+from knowledge_rag.cli.terminal import err, out, print_json, tell
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.extras import how_to_install
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.errors import NotInstalled
 
@@ -44,7 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from knowledge_rag.console.app import ConsoleSettings
+    from knowledge_rag.guardrails.staleness import Corpus
     from knowledge_rag.local.knowledge_base import KnowledgeBase
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.retrieval import Budget
 
 _DEFAULT_PORT: Final = 8321
@@ -119,18 +112,18 @@ def serve(
 
     Of what is deployed (--stack and the like) the console alone is served.
     """
-    way = Way(function, knowledge_base, None, region, stack, gateway, timeout)
-    way.check_alone(kb=kb, port=port, corpus=corpus)
+    backend = BackendOptions(function, knowledge_base, None, region, stack, gateway, timeout)
+    backend.check_alone(kb=kb, port=port, corpus=corpus)
     options = ConsoleOptions(console_port, corpus, repository_url, model_id, agent, region)
     if not console:
         options.check_wanted()
-    if way.is_local:
-        way.check_region("--model-id", "--agent", asks_aws=bool(model_id or agent))
-        _serve_local(kb, port, options if console else None, way.budget, json=json)
+    if backend.is_local:
+        backend.check_region("--model-id", "--agent", asks_aws=bool(model_id or agent))
+        _serve_local(kb, port, options if console else None, backend.budget, json=json)
     elif not console:
         raise InvalidRequest("--no-console leaves nothing to serve of what is deployed")
     else:
-        _serve_deployed(way, options, json=json)
+        _serve_deployed(backend, options, json=json)
     leaving = threading.Timer(_LEAVING_SECONDS, os._exit, (ExitCode.OK,))
     leaving.daemon = True
     leaving.start()
@@ -153,7 +146,7 @@ def _serve_local(
     if options is not None and not is_installed():
         tell("no console:", MISSING)
         options = None
-    with until_told_to_stop(), opened(kb) as found, ExitStack() as stack:
+    with until_stopped(), opened(kb) as found, ExitStack() as stack:
         console = _local_console(found, options, budget) if options else None
 
         def ready(endpoint_url: str) -> None:
@@ -191,7 +184,7 @@ def _local_console(
     return console
 
 
-def _serve_deployed(way: Way, options: ConsoleOptions, *, json: bool) -> None:
+def _serve_deployed(backend: BackendOptions, options: ConsoleOptions, *, json: bool) -> None:
     if not is_installed():
         raise NotInstalled(f"the web console is missing: {MISSING}")
     from knowledge_rag.console.app import create_console
@@ -199,7 +192,7 @@ def _serve_deployed(way: Way, options: ConsoleOptions, *, json: bool) -> None:
     from knowledge_rag.console.running import running
 
     log_to_standard_error()
-    with until_told_to_stop(), deployed(way) as asked:
+    with until_stopped(), deployed(backend) as asked:
         app = create_console(
             asked.retrieval,
             KeptDocuments(asked.documents) if asked.documents else None,
@@ -253,3 +246,117 @@ def _names() -> dict[str, Any]:
         "agent_alias_id": ALIAS_ID,
         "model_id": MODEL_ID,
     }
+
+
+REPORTS_FILE: Final = "wrong-citations.jsonl"
+"""In the data folder: what the console's readers reported."""
+
+MISSING: Final = how_to_install("console")
+
+_NEEDED: Final = ("markdown_it", "nh3", "sse_starlette")
+"""What the console needs beyond the command line itself."""
+
+
+def is_installed() -> bool:
+    """Whether all that the console needs is there."""
+    return all(map(find_spec, _NEEDED))
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleOptions:
+    """What was asked for; each ``None`` where it was not.
+
+    Args:
+        port: of the console.
+        corpus: folder that was ingested.
+        repository_url: where documents can be changed, a template.
+        model_id: Bedrock model that may write.
+        agent: Bedrock agent that may write: id and alias, with a slash between them.
+        region: of the two.
+    """
+
+    port: int | None = None
+    corpus: Path | None = None
+    repository_url: str | None = None
+    model_id: str | None = None
+    agent: str | None = None
+    region: str | None = None
+
+    def check_wanted(self) -> None:
+        """Refuse options of a console that is not to be.
+
+        Raises:
+            InvalidRequest: one of them was given.
+        """
+        given = (self.port, self.corpus, self.repository_url, self.model_id, self.agent)
+        if any(one is not None for one in given):
+            raise InvalidRequest(
+                "--console-port, --corpus, --repository-url, --model-id and --agent are the console's"
+            )
+
+    def settings(self, about: str) -> ConsoleSettings:
+        """Give the console's settings.
+
+        Raises:
+            InvalidSettings: no address can be made of the repository's template.
+        """
+        from knowledge_rag.console.app import ConsoleSettings
+        from knowledge_rag.console.links import RepositoryLinks
+        from knowledge_rag.local.settings import LocalSettings
+
+        repository = RepositoryLinks(self.repository_url) if self.repository_url else None
+        reports = LocalSettings.from_environment().data_dir / REPORTS_FILE
+        return ConsoleSettings(about, repository, reports)
+
+    def advisors(self, deployed_agent: str = "") -> dict[str, Advisor]:
+        """Make those who can write; who was asked for comes first, and so writes by default.
+
+        Args:
+            deployed_agent: that may write if none is named, after who was asked for.
+
+        Raises:
+            InvalidRequest: no region is set.
+            InvalidSettings: no model or agent can have such a name.
+        """
+        from knowledge_rag.cli.advice import AdvisorChoice, chosen_advisor
+
+        choices = [AdvisorChoice("extractive")]
+        if self.agent:
+            choices.insert(0, AdvisorChoice("agent", agent=self.agent, region=self.region))
+        elif deployed_agent:
+            choices.append(AdvisorChoice("agent", region=self.region))
+        if self.model_id:
+            choices.insert(0, AdvisorChoice("converse", model_id=self.model_id, region=self.region))
+        return {one.name: chosen_advisor(one, deployed_agent) for one in choices}
+
+    def files(self, kb_path: Path) -> Corpus | None:
+        """Give the folder that was ingested, if it is known: as named, or the sample's.
+
+        Raises:
+            UnusableCorpus: it is no folder with documents.
+        """
+        from knowledge_rag.cli.knowledge_bases import SAMPLE_CORPUS, SAMPLE_FILE
+        from knowledge_rag.core.resources import shipped
+        from knowledge_rag.local.corpus import CorpusFiles
+        from knowledge_rag.local.settings import LocalSettings
+
+        if self.corpus is not None:
+            return CorpusFiles(self.corpus)
+        if kb_path == LocalSettings.from_environment().data_dir / SAMPLE_FILE:
+            return CorpusFiles(shipped(SAMPLE_CORPUS))
+        return None
+
+
+class _Neutral(logging.Formatter):
+    """Writes a record in one line, so that nothing in it can steer a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return neutralise(" ".join(super().format(record).split()))
+
+
+def log_to_standard_error() -> None:
+    """Tell what goes wrong while it serves."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Neutral("%(levelname)s %(name)s: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    logging.getLogger("knowledge_rag").addHandler(handler)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.inputs import TOKEN_VARIABLE, gateway_token
 from knowledge_rag.cli.options import JsonOption, ProfileOption, RegionOption
 from knowledge_rag.cli.terminal import out, print_json, progress_bar
-from knowledge_rag.cli.tokens import TOKEN_VARIABLE, gateway_token
 
 if TYPE_CHECKING:
     from knowledge_rag.deployment.aws import Aws

@@ -1,21 +1,28 @@
-"""What every command shows things with."""
+"""Standard output and standard error: text, tables, JSON and progress bars."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from rich.console import Console
+import typer
+from rich.cells import cell_len
+from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 
+from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from rich.table import Column
 
 
 class _Plain(Console):
@@ -77,3 +84,70 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
             bar.update(task, description=phase, completed=done, total=total)
 
         yield show
+
+
+def prepare_streams() -> None:
+    """Make both streams writable with any text.
+
+    What the encoding of the other end lacks is written as an escape, and a stream that was closed
+    before this program started swallows what it is given.
+    """
+    if sys.stdout is None:
+        sys.stdout = _nowhere()
+    if sys.stderr is None:
+        sys.stderr = _nowhere()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def discard_output() -> None:
+    """Let what is still buffered go nowhere: writing it has failed, and would fail again at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _nowhere() -> io.TextIOWrapper:
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - for the process's life
+
+
+_FRAME: Final = 3
+"""Columns of a terminal that a table's column takes for its line and the blanks around it."""
+
+
+def print_report(report: dict[str, Any] | Table | Group, *, passed: bool = True) -> None:
+    """Print JSON or a table; exit 1 where an aim was missed."""
+    if isinstance(report, dict):
+        print_json(report)
+    else:
+        console = out()
+        for part in report.renderables if isinstance(report, Group) else [report]:
+            if isinstance(part, Table):
+                make_room_for_names(part, console.width)
+        console.print(report)
+    if not passed:
+        raise typer.Exit(ExitCode.FINDINGS)
+
+
+def make_room_for_names(table: Table, width: int) -> None:
+    """Let the headings of figures break between words before the names beside them break anywhere.
+
+    Args:
+        table: with one column of names; any other is left as it is.
+        width: of the terminal, in columns.
+    """
+    names = [column for column in table.columns if column.justify == "left"]
+    if len(names) != 1:
+        return
+    figures = [column for column in table.columns if column is not names[0]]
+    taken = sum(map(_longest_word, figures)) + _FRAME * len(table.columns) + 1
+    longest = max(map(cell_len, _cell_texts(names[0])))
+    names[0].width = max(_longest_word(names[0]), min(longest, width - taken))
+
+
+def _longest_word(column: Column) -> int:
+    return max((cell_len(word) for text in _cell_texts(column) for word in text.split()), default=1)
+
+
+def _cell_texts(column: Column) -> list[str]:
+    return [str(column.header), *map(str, column.cells)]

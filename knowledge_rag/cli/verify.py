@@ -60,10 +60,10 @@ def verify(
     References that retrieval did not return are taken out; what a cited claim says is looked for in
     the lines that it cites. Exits 1 if anything is wrong.
     """
-    from knowledge_rag.cli import verification, verification_output
+    from knowledge_rag.cli import verification
     from knowledge_rag.cli.exits import ExitCode
-    from knowledge_rag.cli.formats import chosen_form
-    from knowledge_rag.cli.input_files import STDIN
+    from knowledge_rag.cli.inputs import STDIN
+    from knowledge_rag.cli.options import chosen_form
     from knowledge_rag.cli.terminal import out, print_json, tell
     from knowledge_rag.core.errors import InvalidRequest
 
@@ -78,12 +78,12 @@ def verify(
         raise InvalidRequest("standard input can be read once: name files in place of the other -")
     done = verification.run(answer, evidence, corpus, mark=mark)
     if shown == Format.JSON:
-        print_json(verification_output.as_json(done))
+        print_json(verification.as_json(done))
     elif shown == Format.SARIF:
-        print_json(verification_output.as_sarif(done))
+        print_json(verification.as_sarif(done))
     else:
-        verification_output.show(out(), done)
-    for message in verification_output.losses(done):
+        verification.show_review(out(), done)
+    for message in verification.losses(done):
         tell("warning", message)
     raise typer.Exit(ExitCode.FINDINGS if _fails(done, strict=strict) else ExitCode.OK)
 

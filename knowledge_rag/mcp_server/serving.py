@@ -45,12 +45,12 @@ def run_stdio(server: Server[Any]) -> None:
     meanwhile, and writes to a copy of its own.
     """
     try:
-        anyio.run(_serve_until_told_to_stop, server)
+        anyio.run(_serve_until_stopped, server)
     except* BrokenPipeError:
         pass  # the client has gone, which is its right
 
 
-async def _serve_until_told_to_stop(server: Server[Any]) -> None:
+async def _serve_until_stopped(server: Server[Any]) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_stop_when_told, tasks.cancel_scope)
         lines = StandardInput(MAX_REQUEST_BYTES, taken_standard_input())

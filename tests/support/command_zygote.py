@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 IMPORTED = (
-    "knowledge_rag.cli.app", "knowledge_rag.cli.asking", "knowledge_rag.cli.evidence",
+    "knowledge_rag.cli.app", "knowledge_rag.cli.advice", "knowledge_rag.cli.evidence",
     "knowledge_rag.cli.knowledge_bases", "knowledge_rag.cli.recommendation",
     "knowledge_rag.cli.verification", "knowledge_rag.core.clients", "knowledge_rag.local.embeddings",
     "knowledge_rag.local.bedrock.server", "knowledge_rag.orchestrator.consultation", "anyio._backends._asyncio",

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge_rag.cli.asking import incident_of, queries_of
+from knowledge_rag.cli.advice import incident_of, queries_of
 from knowledge_rag.cli.recommendation import lines_of
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.evaluation.answers_cases import LabelledLines, read_cases

@@ -9,7 +9,7 @@ from typer.main import get_command
 
 from infra.settings import SETTINGS, Preset
 from knowledge_rag.cli.app import app
-from knowledge_rag.cli.tokens import TOKEN_VARIABLE
+from knowledge_rag.cli.inputs import TOKEN_VARIABLE
 from knowledge_rag.local import action_group
 from knowledge_rag.local import settings as local
 from lambdas.chunk_documents import settings as chunking

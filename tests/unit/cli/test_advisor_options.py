@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge_rag.cli.advisors import Writer, chosen_advisor
+from knowledge_rag.cli.advice import AdvisorChoice, chosen_advisor
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 
@@ -18,16 +18,16 @@ from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 )
 def test_an_option_of_another_advisor_is_refused(name, model_id, agent, says):
     with pytest.raises(InvalidRequest, match=says):
-        chosen_advisor(Writer(name, model_id, agent, "us-east-1"))
+        chosen_advisor(AdvisorChoice(name, model_id, agent, "us-east-1"))
 
 
 def test_without_options_nobody_writes():
-    assert isinstance(chosen_advisor(Writer("extractive")), ExtractiveAdvisor)
+    assert isinstance(chosen_advisor(AdvisorChoice("extractive")), ExtractiveAdvisor)
 
 
 def test_the_agent_of_a_deployment_writes_unless_another_is_named():
     with pytest.raises(InvalidRequest, match="--stack finds them"):
-        chosen_advisor(Writer("agent", region="us-east-1"))
-    assert chosen_advisor(Writer("agent", region="us-east-1"), "AGENT00001/ALIAS00001")
+        chosen_advisor(AdvisorChoice("agent", region="us-east-1"))
+    assert chosen_advisor(AdvisorChoice("agent", region="us-east-1"), "AGENT00001/ALIAS00001")
     with pytest.raises(InvalidSettings, match="no/such"):
-        chosen_advisor(Writer("agent", agent="A/no/such", region="us-east-1"), "AGENT/ALIAS")
+        chosen_advisor(AdvisorChoice("agent", agent="A/no/such", region="us-east-1"), "AGENT/ALIAS")

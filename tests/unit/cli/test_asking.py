@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_rag.cli.asking import incident_of, queries_of
+from knowledge_rag.cli.advice import incident_of, queries_of
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.retrieval import Query
 

@@ -7,8 +7,7 @@ import pytest
 from rich.console import Console
 
 from knowledge_rag.cli.prose import barred, cut
-from knowledge_rag.cli.verification import Verification
-from knowledge_rag.cli.verification_output import show
+from knowledge_rag.cli.verification import Verification, show_review
 from knowledge_rag.guardrails.review import review
 from knowledge_rag.orchestrator.wording import BAR
 from tests.unit.guardrails.evidence import LEDGER
@@ -57,7 +56,7 @@ def test_what_a_finding_quotes_never_begins_a_row():
     )
     out = io.StringIO()
     done = Verification("a.md", (), review(answer, LEDGER), (), ())
-    show(Console(file=out, width=80, force_terminal=True, no_color=True), done)
+    show_review(Console(file=out, width=80, force_terminal=True, no_color=True), done)
     below = out.getvalue().split("\n\n", 1)[1].splitlines()
     assert any("Verified:9of9" in row for row in below)
     assert not any(row.startswith(("Verified:9of9", "y", "z", "/")) for row in below)

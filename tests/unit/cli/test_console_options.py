@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from knowledge_rag.cli.console_options import ConsoleOptions, is_installed
-from knowledge_rag.cli.serve import serve
+from knowledge_rag.cli.serve import ConsoleOptions, is_installed, serve
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.local.errors import UnusableCorpus
 

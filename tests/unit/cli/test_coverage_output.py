@@ -1,15 +1,13 @@
-"""The outcome of ``coverage`` as text, SARIF and JUnit's XML."""
+"""The outcome of ``coverage`` as text and SARIF."""
 
 from __future__ import annotations
 
 import json
-from xml.etree import ElementTree as ET
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from knowledge_rag.cli import coverage_output
-from knowledge_rag.cli.coverage_junit import as_junit
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.evaluation.coverage_check import Checked, Hit, Steps
@@ -186,23 +184,6 @@ def test_sarif_is_what_the_standard_wants_and_has_new_gaps_alone(done):
     assert "\x07" not in result["message"]["text"]
 
 
-def test_junit_has_a_test_for_each_alert():
-    report = summarise([FINE, GAP, LOST, SLOW], FILES, Wanted(5, baseline=KNOWN))
-    text = as_junit(report)
-    assert text.isascii()
-    root = ET.fromstring(text)
-    assert (root.tag, root.get("tests"), root.get("failures")) == ("testsuites", "4", "1")
-    assert (root.get("errors"), root.get("skipped")) == ("1", "1")
-    first, second = root
-    assert [first.get("name"), second.get("name")] == ["rules/a b.yaml", "b.yaml"]
-    fine, bad, lost, slow = root.iter("testcase")
-    assert list(fine) == []
-    assert (bad.get("line"), bad.get("file"), bad[0].tag) == ("9", "rules/a b.yaml", "failure")
-    assert bad[0].get("type") == "alert-without-runbook"
-    assert bad.get("name") == "Bad\ufffd\u202e"
-    assert [lost[0].tag, slow[0].tag] == ["skipped", "error"]
-
-
 ELSEWHERE = Citation("b.md", 4, 5)
 VAGUE = checked(
     "Vague", 20, runbook=FOUND, hit=FINE.hit, steps=Steps(0, (ELSEWHERE,)),
@@ -228,8 +209,6 @@ def test_a_covered_alert_without_steps_is_told_and_fails_nothing(capsys):
     log = coverage_output.as_sarif(done)
     Draft202012Validator(SARIF).validate(log)
     assert levels(log) == [("runbook-without-steps", "warning")]
-    _, vague, unsure = ET.fromstring(as_junit(done)).iter("testcase")
-    assert ([part.tag for part in vague], [part.tag for part in unsure]) == (["system-out"],) * 2
     coverage_output.write("json", done)
     told = json.loads(capsys.readouterr().out)
     assert (told["passed"], told["covered"], told["without_steps"], told["findings"]) == (
@@ -256,8 +235,6 @@ def test_where_steps_are_required_their_lack_is_a_gap_and_not_knowing_is_no_pass
         "Not covered: 1 of 3 alerts covered, 1 could not be checked, wanted: 100%.\n"
     )
     assert levels(coverage_output.as_sarif(done)) == [("runbook-without-steps", "error")]
-    _, vague, unsure = ET.fromstring(as_junit(done)).iter("testcase")
-    assert ([part.tag for part in vague], [part.tag for part in unsure]) == (["failure"], ["error"])
     assert [each["state"] for each in done.to_dict()["details"]] == [
         "covered",
         "missing",
@@ -265,12 +242,10 @@ def test_where_steps_are_required_their_lack_is_a_gap_and_not_knowing_is_no_pass
     ]
 
 
-def test_a_known_lack_of_steps_is_no_skipped_test():
+def test_a_known_lack_of_steps_is_no_finding():
     known = Baseline({("Vague", "rules/a b.yaml"): 1})
     done = summarise(STEPS, FILES, Wanted(5, baseline=known))
     assert (levels(coverage_output.as_sarif(done)), len(done.known)) == ([], 1)
-    root = ET.fromstring(as_junit(done))
-    assert (root.get("skipped"), root.get("failures"), root.get("tests")) == ("0", "0", "3")
 
 
 def test_explained_an_alert_says_how_many_steps_there_are(capsys):
@@ -293,11 +268,3 @@ def test_files_that_were_not_checked_are_in_every_report(capsys):
     places = [result["locations"][0]["physicalLocation"] for result in log["runs"][0]["results"]]
     assert [place["region"]["startLine"] for place in places] == [7, 1]
     assert "\x1b" not in json.dumps(log)
-    root = ET.fromstring(as_junit(done))
-    assert (root.get("tests"), root.get("errors"), root.get("failures")) == ("3", "2", "0")
-    _, seven, none = root.iter("testcase")
-    assert ([part.tag for part in seven], seven.get("line"), none.get("line")) == (
-        ["error"],
-        "7",
-        None,
-    )

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from knowledge_rag.cli.live_answer import LiveAnswer
+from knowledge_rag.cli.advice import LiveAnswer
 
 
 @pytest.fixture

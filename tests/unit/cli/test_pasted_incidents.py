@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from knowledge_rag.cli.asking import incident_of, queries_of
+from knowledge_rag.cli.advice import incident_of, queries_of
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.orchestrator.queries import build_queries
 from tests.support.local import PROJECT

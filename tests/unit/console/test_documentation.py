@@ -7,8 +7,7 @@ import re
 import pytest
 import typer
 
-from knowledge_rag.cli.console_options import REPORTS_FILE
-from knowledge_rag.cli.serve import serve
+from knowledge_rag.cli.serve import REPORTS_FILE, serve
 from knowledge_rag.console import limits
 from knowledge_rag.console.app import create_console
 from knowledge_rag.console.security import LOOPBACK_HOSTS, POLICY

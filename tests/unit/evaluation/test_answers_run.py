@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from knowledge_rag.cli.asking import incident_of, queries_of
+from knowledge_rag.cli.advice import incident_of, queries_of
 from knowledge_rag.evaluation.answers_cases import Case, LabelledLines, Range
 from knowledge_rag.evaluation.answers_eval import (
     Failure,

@@ -370,7 +370,7 @@ def test_leaving_frees_the_port_and_ends_the_thread_even_with_a_connection_open(
     connection.close()
 
 
-def test_serves_in_the_foreground_until_told_to_stop(corpus, kb_path):
+def test_serves_in_the_foreground_until_stopped(corpus, kb_path):
     ingest(corpus, kb_path, embedder=WordHashes())
     program = (
         "import sys; from pathlib import Path\n"

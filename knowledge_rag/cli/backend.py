@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.stacks import Deployed
     from knowledge_rag.local.knowledge_base import Documents
-    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-    from knowledge_rag.orchestrator.backends.bounded import Way as BackEnd
+    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval, Way
     from knowledge_rag.orchestrator.retrieval import Budget
 
 StackOption = Annotated[
@@ -45,7 +44,7 @@ GatewayOption = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class BackendOptions:
     """Which knowledge base is asked, and how.
 
     Args:
@@ -142,13 +141,13 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Backend:
     """What is deployed, and how to ask it.
 
     Args:
-        retrieval: the way to it.
+        retrieval: asks it.
         about: what it is, for people.
-        documents: those that it was made from, where there is a way to them.
+        documents: those that it was made from, where they can be read.
         agent: of the same deployment: id and alias, with a slash between them; or ``""``.
     """
 
@@ -159,11 +158,11 @@ class Asked:
 
 
 @contextmanager
-def deployed(way: Way) -> Iterator[Asked]:
+def deployed(options: BackendOptions) -> Iterator[Backend]:
     """Ask what is deployed for as long as the block runs.
 
     Args:
-        way: that is not local.
+        options: that is not local.
 
     Raises:
         InvalidRequest: no region is set, or there is no such deployment.
@@ -173,25 +172,25 @@ def deployed(way: Way) -> Iterator[Asked]:
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
-    aws = Aws(way.region)
+    aws = Aws(options.region)
     region = aws.required_region()
-    found = _found(aws, way)
-    back_end = _back_end(way, region, found)
+    found = _found(aws, options)
+    back_end = _way_to(options, region, found)
     retrieval = BoundedRetrieval(back_end)
-    about = f"{way.stack or way.function or way.knowledge_base or way.gateway} in {region}"
+    about = f"{options.stack or options.function or options.knowledge_base or options.gateway} in {region}"
     try:
         if found is None:
-            yield Asked(retrieval, about)
+            yield Backend(retrieval, about)
         else:
-            yield Asked(retrieval, about, _documents(aws, found), found.agent)
+            yield Backend(retrieval, about, _documents(aws, found), found.agent)
     finally:
         retrieval.close()
 
 
-def _found(aws: Aws, way: Way) -> Deployed | None:
+def _found(aws: Aws, options: BackendOptions) -> Deployed | None:
     from knowledge_rag.deployment.stacks import find_deployed
 
-    return find_deployed(aws, way.stack) if way.stack is not None else None
+    return find_deployed(aws, options.stack) if options.stack is not None else None
 
 
 def _documents(aws: Aws, found: Deployed) -> Documents | None:
@@ -200,8 +199,8 @@ def _documents(aws: Aws, found: Deployed) -> Documents | None:
     return BucketDocuments(aws, found.corpus_bucket) if found.corpus_bucket else None
 
 
-def _back_end(way: Way, region: str, found: Deployed | None) -> BackEnd:
-    from knowledge_rag.cli.tokens import gateway_token
+def _way_to(options: BackendOptions, region: str, found: Deployed | None) -> Way:
+    from knowledge_rag.cli.inputs import gateway_token
     from knowledge_rag.core.retrieval import SearchSettings, SearchType
     from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
     from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
@@ -210,10 +209,10 @@ def _back_end(way: Way, region: str, found: Deployed | None) -> BackEnd:
 
     if found is not None:
         return RetrievalFunction(found.function, region)
-    if way.function is not None:
-        return RetrievalFunction(way.function, region)
-    if way.gateway is not None:
+    if options.function is not None:
+        return RetrievalFunction(options.function, region)
+    if options.gateway is not None:
         token = gateway_token(None)
-        return KnowledgeGateway(way.gateway, Bearer(token) if token else SigV4(region))
-    settings = SearchSettings(way.knowledge_base or "", SearchType(way.method.upper()))
+        return KnowledgeGateway(options.gateway, Bearer(token) if token else SigV4(region))
+    settings = SearchSettings(options.knowledge_base or "", SearchType(options.method.upper()))
     return BedrockRetrieve(settings, region)

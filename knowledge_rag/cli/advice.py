@@ -1,0 +1,264 @@
+"""From a question or an incident to advice: its queries, the advisor, the answer while it is written."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from rich.live import Live
+from rich.text import Text
+
+from knowledge_rag.cli.backend import deployed
+from knowledge_rag.cli.inputs import input_name, read_input
+from knowledge_rag.cli.knowledge_bases import opened
+from knowledge_rag.cli.terminal import err
+from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.response import read_json
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query, SearchType
+from knowledge_rag.local.local_retrieval import local_retrieval
+from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
+from knowledge_rag.orchestrator.consultation import advise_on, consult, look_up
+from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.pagers import MAX_PASTED, SUPPORTED, pasted
+from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries, queries_for
+from knowledge_rag.orchestrator.state import one_line
+from knowledge_rag.orchestrator.wording import BAR, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from rich.console import Console
+
+    from knowledge_rag.cli.backend import BackendOptions
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
+    from knowledge_rag.orchestrator.consultation import Consultation
+    from knowledge_rag.orchestrator.telling import Notify
+
+
+def incident_of(question: str | None, path: Path | None) -> Incident:
+    """Return what is known: the file's incident, or the one whose JSON was pasted as the question.
+
+    A question in words is the title, unless the file's incident has one.
+
+    Raises:
+        InvalidRequest: there is neither, or both are JSON; the question is too long; or the file
+            can't be read or has nothing to ask about.
+    """
+    here = Incident.pasted_in(question or "")
+    asked = " ".join((question or "").split())
+    if path is None:
+        if here is not None:
+            return here
+        if not asked:
+            raise InvalidRequest("ask a question, or name an incident's file with --incident")
+        if len(asked) > MAX_QUERY_CHARACTERS:
+            raise InvalidRequest(
+                f"the question has {len(asked)} characters, allowed: {MAX_QUERY_CHARACTERS}"
+            )
+        return Incident(title=one_line(asked) or "")
+    if here is not None:
+        raise InvalidRequest("the question is an incident's JSON; leave it out, or --incident")
+    incident = Incident.from_state(_read(path))
+    if incident.is_empty and not asked:
+        name = input_name(str(path))
+        raise InvalidRequest(f"{name}: nothing in it that could be asked about; {SUPPORTED}")
+    return (
+        incident if incident.title or not asked else replace(incident, title=one_line(asked) or "")
+    )
+
+
+def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | None:
+    """Return the queries: the question as it was typed, and what the incident suggests beside it.
+
+    ``None`` for a group of alerts: each of them is asked for by its own words.
+    """
+    if incident.is_group:
+        return None
+    asked = " ".join((question or "").split())
+    if not asked or Incident.pasted_in(question or "") is not None:
+        return build_queries(incident)
+    if incident == Incident(title=one_line(asked) or ""):
+        return queries_for(asked)
+    return (Query(asked), *build_queries(incident))[:MAX_QUERIES]
+
+
+def consulted(
+    question: str | None,
+    incident: Incident,
+    backend: BackendOptions,
+    choice: AdvisorChoice,
+    *,
+    kb: Path | None = None,
+    notify: Notify | None = None,
+) -> Consultation:
+    """Consult a knowledge base, here or deployed, and whoever is to write.
+
+    Args:
+        question: as it was typed, if one was.
+        incident: what is known.
+        backend: which knowledge base.
+        choice: who writes.
+        kb: file of one on this machine.
+        notify: is told of each stage.
+    """
+    queries = queries_of(question, incident)
+    if not backend.is_local:
+        with deployed(backend) as found:
+            advisor = chosen_advisor(choice, found.agent)
+            return asyncio.run(
+                consult(incident, found.retrieval, advisor, queries=queries, notify=notify)
+            )
+    advisor = chosen_advisor(choice)
+    search_type = SearchType(backend.method.upper())
+    with (
+        opened(kb) as knowledge_base,
+        local_retrieval(
+            knowledge_base, search_type=search_type, budget=backend.budget
+        ) as retrieval,
+    ):
+        # retrieval corrects the queries itself, and says so; procedures are chosen by the title
+        incident = replace(incident, title=knowledge_base.corrected(incident.title).text)
+        findings = asyncio.run(look_up(incident, retrieval, queries=queries, notify=notify))
+    # outside the block, which hides the user's own AWS settings from the local function
+    return asyncio.run(advise_on(incident, findings, advisor, notify=notify))
+
+
+def _read(path: Path) -> object:
+    """Return the JSON of a file, also where words or a Markdown fence stand around it."""
+    data = read_input(str(path))
+    try:
+        return read_json(data)
+    except UnreadableResponse as error:
+        if (payload := pasted(data[:MAX_PASTED].decode(errors="replace"))) is not None:
+            return payload
+        raise InvalidRequest(f"{input_name(str(path))}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisorChoice:
+    """Who writes the guidance, as the user chose it.
+
+    Args:
+        name: ``extractive``, ``converse`` or ``agent``.
+        model_id: for ``converse``.
+        agent: for ``agent``: id and alias, with a slash between them.
+        region: wins over what the environment and the AWS configuration say.
+    """
+
+    name: str
+    model_id: str | None = None
+    agent: str | None = None
+    region: str | None = None
+
+
+def chosen_advisor(choice: AdvisorChoice, deployed_agent: str = "") -> Advisor:
+    """Make an advisor; where a model fails, the one without a model takes its place.
+
+    Args:
+        choice: whom.
+        deployed_agent: that writes for ``agent`` if none is named.
+
+    Raises:
+        InvalidRequest: an option is missing or for another advisor, or no region is set.
+        InvalidSettings: no model or agent can have such a name.
+    """
+    name, model_id, agent, region = choice.name, choice.model_id, choice.agent, choice.region
+    for option, given, whose in (("--model-id", model_id, "converse"), ("--agent", agent, "agent")):
+        if given and name != whose:
+            raise InvalidRequest(f"{option} is for --advisor {whose}, not for {name}")
+    if name == "converse":
+        return FallbackAdvisor(_converse(model_id, region))
+    if name == "agent":
+        return FallbackAdvisor(_agent(agent or deployed_agent, region))
+    return ExtractiveAdvisor()
+
+
+def _converse(model_id: str | None, region: str | None) -> Advisor:
+    from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
+    from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
+
+    if not model_id:
+        raise InvalidRequest(
+            "--advisor converse needs --model-id ID: a model that cites search results"
+        )
+    return ConverseAdvisor(ConverseSettings(model_id, _region(region)), agent_prompt())
+
+
+def _agent(agent: str | None, region: str | None) -> Advisor:
+    from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
+
+    agent_id, slash, alias_id = (agent or "").partition("/")
+    if not slash:
+        raise InvalidRequest(
+            "--advisor agent needs --agent ID/ALIAS: `make deploy` prints both, --stack finds them"
+        )
+    return BedrockAgentAdvisor(AgentSettings(agent_id, alias_id, _region(region)))
+
+
+def _region(region: str | None) -> str:
+    from knowledge_rag.deployment.aws import Aws
+
+    return Aws(region).required_region()
+
+
+_FEWEST_LINES: Final = 4
+_REFRESHES_PER_SECOND: Final = 8
+
+
+class LiveAnswer:
+    """Shows the progress of a consultation for as long as the block runs.
+
+    Args:
+        console: where; by default standard error. Nothing is shown where that is no terminal.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or err()
+        self._stage = ""
+        self._written = ""
+        self._live = Live(
+            console=self._console,
+            transient=True,
+            refresh_per_second=_REFRESHES_PER_SECOND,
+            get_renderable=self._shown,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._written = ""  # stopping draws once more, and the answer follows at once
+        self._live.stop()
+
+    def notify(self, event: Mapping[str, Any]) -> None:
+        """Show an event of the consultation; see :mod:`knowledge_rag.orchestrator.telling`."""
+        if self._console.is_terminal and not self._live.is_started:
+            self._live.start()  # not before: until then others show how far they are
+        match event["event"]:
+            case "searching":
+                self._stage = f"searching: {counted(len(event['queries']), 'query')} ..."
+            case "found":
+                self._stage = f"found {counted(event['sources'], 'passage')}, writing ..."
+            case "text":
+                self._written += event["text"]
+            case "restarted":
+                self._written = ""
+
+    def _shown(self) -> Text:
+        """Return the stage and the last lines of the answer that fit."""
+        room = max(_FEWEST_LINES, self._console.height - 2)
+        written = Text("\n".join(map(neutralise, self._written.split("\n"))))
+        width = max(1, self._console.width - len(BAR))
+        lines = written.wrap(self._console, width)[-room:] if written else []
+        barred = [Text.assemble(BAR, line) for line in lines]
+        return Text("\n").join([Text(neutralise(self._stage), "dim"), *barred])
