@@ -165,8 +165,7 @@ def _local_console(
         From the wire API's address to the console, which gives its own address.
     """
     from knowledge_rag.console.documents import KeptDocuments
-    from knowledge_rag.console.local_function import FunctionInItsProcess
-    from knowledge_rag.console.running import local_console
+    from knowledge_rag.console.server import FunctionInItsProcess, local_console
     from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 
     log_to_standard_error()
@@ -189,7 +188,7 @@ def _serve_deployed(backend: BackendOptions, options: ConsoleOptions, *, json: b
         raise NotInstalled(f"the web console is missing: {MISSING}")
     from knowledge_rag.console.app import create_console
     from knowledge_rag.console.documents import KeptDocuments
-    from knowledge_rag.console.running import running
+    from knowledge_rag.console.server import running
 
     log_to_standard_error()
     with until_stopped(), deployed(backend) as asked:
@@ -300,8 +299,8 @@ class ConsoleOptions:
         Raises:
             InvalidSettings: no address can be made of the repository's template.
         """
+        from knowledge_rag.console.addresses import RepositoryLinks
         from knowledge_rag.console.app import ConsoleSettings
-        from knowledge_rag.console.links import RepositoryLinks
         from knowledge_rag.local.settings import LocalSettings
 
         repository = RepositoryLinks(self.repository_url) if self.repository_url else None

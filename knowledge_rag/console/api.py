@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from sse_starlette.sse import EventSourceResponse
 from starlette.responses import Response
 
-from knowledge_rag.console.bodies import only, read_object, text_in, whole_in
 from knowledge_rag.console.document_view import read_ranges, view, without_known
-from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.events import utc_now
 from knowledge_rag.console.exports import to_json, to_markdown
+from knowledge_rag.console.json_http import Json, Refused, only, read_object, text_in, whole_in
 from knowledge_rag.console.limits import (
     MAX_COMMENT_CHARACTERS,
     MAX_SHORT_BODY_BYTES,
@@ -21,18 +21,15 @@ from knowledge_rag.console.limits import (
 )
 from knowledge_rag.console.metrics import CLICKED, VISITED
 from knowledge_rag.console.questions import read_question
-from knowledge_rag.console.replies import Json
-from knowledge_rag.console.story import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from starlette.requests import Request
 
-    from knowledge_rag.console.answers import Answer
-    from knowledge_rag.console.asking import Asker
-    from knowledge_rag.console.links import RepositoryLinks
-    from knowledge_rag.console.reports import Reports
+    from knowledge_rag.console.addresses import RepositoryLinks
+    from knowledge_rag.console.answers import Answer, Reports
+    from knowledge_rag.console.questions import Asker
 
 _EVENTS: Final = {"citation_click": CLICKED, "source_visit": VISITED}
 _MAX_KEY: Final = 64

@@ -15,21 +15,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from knowledge_rag.console.answers import Answers
+from knowledge_rag.console.answers import Answers, Reports
 from knowledge_rag.console.api import Api
-from knowledge_rag.console.asking import Asker
-from knowledge_rag.console.assets import read_assets
-from knowledge_rag.console.documents import KeptDocuments
-from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.documents import AnswerPassages, KeptDocuments
+from knowledge_rag.console.events import utc_now
+from knowledge_rag.console.json_http import Json, Refused
 from knowledge_rag.console.limits import ASK_SECONDS
-from knowledge_rag.console.measured import MeasuredRetrieval
-from knowledge_rag.console.metrics import ConsoleMetrics
-from knowledge_rag.console.pages import Pages
-from knowledge_rag.console.recalled import RecalledPassages
-from knowledge_rag.console.replies import Json
-from knowledge_rag.console.reports import Reports
+from knowledge_rag.console.metrics import ConsoleMetrics, MeasuredRetrieval
+from knowledge_rag.console.pages import Pages, read_assets
+from knowledge_rag.console.questions import Asker
 from knowledge_rag.console.security import LOOPBACK_HOSTS, Guard
-from knowledge_rag.console.story import utc_now
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.local.http_server import described
 from knowledge_rag.orchestrator.held import tell_of
@@ -39,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from knowledge_rag.console.addresses import RepositoryLinks
     from knowledge_rag.console.documents import Documents
-    from knowledge_rag.console.links import RepositoryLinks
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
@@ -90,7 +85,7 @@ def create_console(
     settings = settings or ConsoleSettings()
     metrics = ConsoleMetrics(utc_now())
     answers = Answers()
-    kept = documents or KeptDocuments(RecalledPassages(answers))
+    kept = documents or KeptDocuments(AnswerPassages(answers))
     asked = MeasuredRetrieval(retrieval, metrics)
     seconds = max(ASK_SECONDS, 2 * settings.budget.seconds)  # who set a longer timeout means it
     asker = Asker(asked, advisors, kept, answers, metrics, seconds, settings.corrected)

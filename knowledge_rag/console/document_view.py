@@ -1,34 +1,37 @@
-"""A document as the page shows it: its lines, its outline, and what became of cited ones."""
+"""A document as the page shows it: its lines, its outline, hidden characters, and what became of cited lines."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+import unicodedata
 from bisect import bisect_right
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.console.errors import Refused
-from knowledge_rag.console.freshness import stale_anywhere, told_of
-from knowledge_rag.console.hidden import hidden_in
-from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_RANGES
-from knowledge_rag.console.links import document_url
-from knowledge_rag.console.recalled import retrieved_lines
-from knowledge_rag.console.sources import is_web_address
-from knowledge_rag.console.sparing import SparingCorpus
+from knowledge_rag.console.addresses import document_url
+from knowledge_rag.console.documents import (
+    CachedCorpus,
+    retrieved_lines,
+    stale_anywhere,
+    stale_json,
+)
+from knowledge_rag.console.events import is_web_address
+from knowledge_rag.console.json_http import Refused
+from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_HIDDEN, MAX_RANGES
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.front_matter import front_matter_end
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import SOURCE_URL, TITLE
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.guardrails.staleness import CitedLines, FileNow, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from knowledge_rag.console.documents import Documents, IngestedDocument
-    from knowledge_rag.console.freshness import Stale
-    from knowledge_rag.console.links import RepositoryLinks
+    from knowledge_rag.console.addresses import RepositoryLinks
+    from knowledge_rag.console.documents import Documents, IngestedDocument, Stale
     from knowledge_rag.guardrails.staleness import Corpus
 
 _RANGE: Final = re.compile(r"L?([1-9][0-9]{0,9})(?:-L?([1-9][0-9]{0,9}))?")
@@ -90,7 +93,7 @@ def view(
         Refused: it is too large to be shown.
     """
     now = documents.current()
-    corpus = SparingCorpus(now) if now is not None else None
+    corpus = CachedCorpus(now) if now is not None else None
     lines = [line or "" for line in document.lines]
     if sum(map(len, lines)) > MAX_DOCUMENT_CHARACTERS:
         raise Refused(413, f"the document has more than {MAX_DOCUMENT_CHARACTERS} characters")
@@ -193,7 +196,7 @@ def stale_in(document: IngestedDocument, retrieved: CitedLines | None) -> Stale 
     if retrieved is None:
         return None
     text = "\n".join(line or "" for line in document.lines)
-    return told_of(compare(retrieved, FileNow(document.sha256 or None, text)))
+    return stale_json(compare(retrieved, FileNow(document.sha256 or None, text)))
 
 
 def _cited(document: IngestedDocument, first: int, last: int) -> CitedLines | None:
@@ -212,3 +215,37 @@ def _sections(text: str) -> list[dict[str, Any]]:
         {"line": bisect_right(starts, offset), "level": level, "title": title}
         for offset, _, _, level, title in find_headings(text, front_matter_end(text))
     ]
+
+
+def hidden_in(lines: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    r"""Find what hides in the lines of a document.
+
+    Args:
+        lines: without their ``\n``; a ``\r`` at a line's end is part of the ending, and no finding.
+
+    Returns:
+        By the number of each line that holds any: ``at``, the offset in UTF-16 units, as JavaScript
+        counts; ``code``, such as ``U+202E``; ``name``, ``""`` where it has none. At most
+        MAX_HIDDEN: a document of nothing else must not make a page of ten times its size.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for number, one in islice(_hidden(lines), MAX_HIDDEN):
+        found.setdefault(str(number), []).append(one)
+    return found
+
+
+def _hidden(lines: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(lines, start=1):
+        text = line.removesuffix("\r")
+        if neutralise(text) != text:
+            yield from ((number, one) for one in _hidden_in_line(text))
+
+
+def _hidden_in_line(text: str) -> Iterator[dict[str, Any]]:
+    hiding = "".join(it for it in set(text) if it == "\r" or neutralise(it) != it)
+    units = behind = 0
+    for match in re.finditer(f"[{re.escape(hiding)}]", text):
+        units += len(text[behind : match.start()].encode("utf-16-le", "surrogatepass")) // 2
+        behind = match.start()
+        code = f"U+{ord(match[0]):04X}"
+        yield {"at": units, "code": code, "name": unicodedata.name(match[0], "")}

@@ -1,23 +1,27 @@
-"""The documents that citations lead to: as they were ingested, and as they are now.
-
-No path is made of what a request says. A document is looked up by its exact name among those that
-were ingested, and its file among those that the corpus folder was found to hold.
-"""
+"""The documents that citations lead to: as they were ingested, and as they are now."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol
 
+from knowledge_rag.console.limits import MAX_SEARCHED_FILES
+from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.lines import split_lines
-from knowledge_rag.core.metadata import DOCUMENT_SHA256, PAGE
+from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, PAGE, TITLE
+from knowledge_rag.core.outcome import RetrievalResult
+from knowledge_rag.extract.documents import is_extracted
+from knowledge_rag.guardrails.staleness import CitedLines, State, compare, compare_all
+from knowledge_rag.guardrails.staleness_report import describe, to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from knowledge_rag.core.outcome import MetadataValue, RetrievalResult
-    from knowledge_rag.guardrails.staleness import Corpus
+    from knowledge_rag.console.answers import Answers
+    from knowledge_rag.core.outcome import MetadataValue
+    from knowledge_rag.guardrails.staleness import Corpus, FileNow, Staleness
     from knowledge_rag.local.knowledge_base import Passages
 
 _BOM = "\ufeff"
@@ -131,3 +135,124 @@ def _filled(kept: Sequence[str | None], sha256: str) -> tuple[str, ...] | None:
         if hashlib.sha256(candidate.encode()).hexdigest() == sha256:
             return lines
     return None
+
+
+_METADATA = {
+    "title": TITLE,
+    "documentType": DOCUMENT_TYPE,
+    "documentSha256": DOCUMENT_SHA256,
+    "page": PAGE,
+}
+
+
+class AnswerPassages:
+    """Passages of documents, where the only thing known of those is what was retrieved.
+
+    Args:
+        answers: those that are kept.
+    """
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+
+    def passages(self, source_file: str) -> list[RetrievalResult]:
+        """Give what was retrieved of a document, of its last version; see ``kept_documents.Passages``."""
+        cards = self._answers.sources(source_file)
+        last = [one for one in cards if one.get("documentSha256") == cards[0].get("documentSha256")]
+        found = {_lines(one): _result(one) for one in last}
+        return [found[lines] for lines in sorted(found)]
+
+
+def retrieved_lines(cards: Sequence[Mapping[str, Any]], first: int, last: int) -> CitedLines | None:
+    """Give lines of a document as the last answer that rests on them has them.
+
+    Args:
+        cards: of the document, the last answer's first.
+        first: first line.
+        last: last line, inclusive.
+    """
+    for card in cards:
+        start, end = _lines(card)
+        if start <= first <= last <= end:
+            content = "\n".join(card["content"].split("\n")[first - start : last - start + 1])
+            citation = Citation(card["source"], first, last, card["section"])
+            return CitedLines(citation, content, card.get("documentSha256"))
+    return None
+
+
+def _lines(card: Mapping[str, Any]) -> tuple[int, int]:
+    return card["citation"]["start_line"], card["citation"]["end_line"]
+
+
+def _result(card: Mapping[str, Any]) -> RetrievalResult:
+    metadata: dict[str, MetadataValue] = {
+        name: card[key] for key, name in _METADATA.items() if key in card
+    }
+    return RetrievalResult(card["content"], Citation(**card["citation"]), None, metadata)
+
+
+class CachedCorpus:
+    """Another corpus, for the length of one request; see ``guardrails.staleness.Corpus``.
+
+    Each file is read once. Web pages and PDFs take long to read, so a text that its own file does not
+    hold any more is not looked for in them.
+
+    Args:
+        corpus: the other one.
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._read: dict[str, FileNow | None] = {}
+
+    def files(self) -> Iterable[str]:
+        """Give the documents in which a text is looked for: MAX_SEARCHED_FILES at most."""
+        texts = (name for name in self._corpus.files() if not is_extracted(name))
+        return islice(texts, MAX_SEARCHED_FILES)
+
+    def now(self, source_file: str) -> FileNow | None:
+        """Give a document; see ``Corpus``."""
+        if source_file not in self._read:
+            self._read[source_file] = self._corpus.now(source_file)
+        return self._read[source_file]
+
+
+Stale = dict[str, Any]
+"""What became of cited lines, as ``guardrails.staleness_report`` gives it, and ``message``."""
+
+
+def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
+    """Say of each citation what became of it in its own file, as far as that is told at once.
+
+    A web page or a PDF takes long to read: of those the view of the document tells.
+
+    Args:
+        cited: the lines, with what proves them.
+        corpus: the documents as they are now; ``None`` if that isn't known.
+
+    Returns:
+        In their order; ``None`` where the lines are the same, or nobody knows.
+    """
+    if corpus is None:
+        return [None] * len(cited)
+    sparing = CachedCorpus(corpus)
+    return [
+        None
+        if is_extracted(one.citation.source_file)
+        else stale_json(compare(one, sparing.now(one.citation.source_file)))
+        for one in cited
+    ]
+
+
+def stale_anywhere(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
+    """Say the same, and look in all other files for what its own does not hold any more."""
+    if corpus is None:
+        return [None] * len(cited)
+    return [stale_json(one) for one in compare_all(cited, corpus)]
+
+
+def stale_json(one: Staleness) -> Stale | None:
+    """Give the JSON form of what became of cited lines; ``None`` where they are the same."""
+    if one.state is State.SAME:
+        return None
+    return to_dict(one) | {"message": describe(one)}

@@ -1,14 +1,19 @@
 """An answer to take away, its citations with it: as Markdown for people, as JSON for programs.
 
-The product's own words and the documents' lines come first, under headings of a level that no answer's own can have:
-a model's words come last, each line of them quoted, so that they can't hide the evidence, or imitate it.
+The product's own words and the documents' lines come first, under headings of a level that no answer's own can have.
+A model's words come last, each line quoted, so that they can't hide the evidence or imitate it. Raw HTML, images and
+links become words, and a bracket that is no reference becomes code: only citations of the verified answer read as such.
 """
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.console.rewriting import citation_words, fenced, rewritten, words
+from markdown_it.tree import SyntaxTreeNode
+
+from knowledge_rag.console.markup import Reference, parser, place_of, places_in, plain
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
@@ -17,7 +22,9 @@ from knowledge_rag.orchestrator.showing import missing_line
 from knowledge_rag.orchestrator.wording import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from markdown_it import MarkdownIt
 
     from knowledge_rag.console.answers import Answer
 
@@ -142,3 +149,204 @@ def _source(source: Mapping[str, Any], as_of: str) -> Iterator[str]:
     if stale := source.get("stale"):
         yield from ("", f"{indent}As of {as_of}: {words(stale['message'])}")
     yield ""
+
+
+_RUN: Final = re.compile("`+")
+_BRACKETS: Final = re.compile(r"(?:\[[^\[\]\n]*\]|[\[\]])+")
+_SPECIAL: Final = re.compile(
+    r"[\\`*<~|$#@]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|&(?=[#A-Za-z])|!\Z|:(?=//)|(?<=www)\.",
+    re.IGNORECASE,
+)
+"""What could be markup anywhere; ``www.`` and ``://`` because some readers make links of addresses."""
+
+_AT_START: Final = re.compile(r"(?:(?=[-+=>#:]|~~~)|(\d+)(?=[.)]))")
+_AFTER_REFERENCE: Final = re.compile(r"[(:{]")
+_LANGUAGE: Final = re.compile(r"[a-z0-9+#-]{1,20}")
+_PIPE: Final = re.compile(r"\\?\|")
+
+DEMOTED: Final = 2
+"""Levels by which an answer's headings stand below those of the page that it is put into."""
+
+
+def rewritten(parts: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Write an answer anew, line by line.
+
+    Args:
+        parts: of the verified answer, as the orchestrator tells them.
+    """
+    references: list[Reference] = []
+    marked = ""
+    for part in parts:
+        if cited := tuple(part.get("citations") or ()):
+            marked += place_of(len(references))
+            references.append(Reference(part["text"], cited))
+        else:
+            marked += plain(part["text"])
+    writer = _Writer(references)
+    lines = writer.blocks(SyntaxTreeNode(_parser().parse(marked, {})).children)
+    lost = [one for number, one in enumerate(references) if number not in writer.placed]
+    return [*lines, *(("", " ".join(map(_cited_words, lost))) if lost else ())]
+
+
+def words(text: str) -> str:
+    """Write one line of text as words: what any reader of Markdown shows is the text."""
+    return _started(_joined(_said(" ".join(plain(text).split("\n")))))
+
+
+def citation_words(citation: Citation) -> str:
+    """Write a citation as it reads; no name of a file can be more than a part of it."""
+    name = re.sub(r"[\[\]]", r"\\\g<0>", _escaped(citation.source_file))
+    return f"[Source: {name}, lines {citation.start_line}-{citation.end_line}]"
+
+
+def fenced(text: str, language: str = "text") -> Iterator[str]:
+    """Quote a text: nothing in it is markup, or a reference."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    yield from (fence + language, *text.split("\n"), fence)
+
+
+class _Writer:
+    """Writes what the parser found; ``placed`` are the numbers of the references that were written."""
+
+    def __init__(self, references: Sequence[Reference]) -> None:
+        self._references = references
+        self.placed: set[int] = set()
+
+    def blocks(self, nodes: Sequence[SyntaxTreeNode]) -> list[str]:
+        lines: list[str] = []
+        for node in nodes:
+            made = self._block(node)
+            lines += ["", *made] if lines and made else made
+        return lines
+
+    def _block(self, node: SyntaxTreeNode) -> list[str]:
+        match node.type:
+            case "heading":
+                level = min(6, int(node.tag[1:]) + DEMOTED)
+                made = [f"{'#' * level} {self._line(node)}".rstrip()]
+            case "blockquote":
+                made = [f"> {line}".rstrip() for line in self.blocks(node.children) or [""]]
+            case "bullet_list" | "ordered_list":
+                made = self._list(node)
+            case "fence" | "code_block":
+                made = self._code(node)
+            case "hr":
+                made = ["___"]  # `- ___` is a rule in a list, `- ---` were a rule alone
+            case "table":
+                made = self._table(node)
+            case _:
+                made = [line for line in self._text(node).split("\n") if line]
+        return made
+
+    def _list(self, node: SyntaxTreeNode) -> list[str]:
+        lines: list[str] = []
+        for item in node.children:
+            marker = f"{item.info}{item.markup}" if node.type == "ordered_list" else "-"
+            made = self.blocks(item.children) or [""]
+            indent = " " * (len(marker) + 1)
+            lines += [""] if lines else []
+            lines.append(f"{marker} {made[0]}".rstrip())
+            lines += [f"{indent}{line}" if line else "" for line in made[1:]]
+        return lines
+
+    def _code(self, node: SyntaxTreeNode) -> list[str]:
+        named = node.info.split() if node.type == "fence" else []
+        language = named[0].lower() if named and _LANGUAGE.fullmatch(named[0].lower()) else "text"
+        return list(fenced(self._as_written(node.content).removesuffix("\n"), language))
+
+    def _table(self, node: SyntaxTreeNode) -> list[str]:
+        rows = [
+            [_PIPE.sub(r"\\|", self._line(cell)) for cell in row.children]
+            for part in node.children
+            for row in part.children
+        ]
+        rows.insert(1, ["---"] * len(rows[0]))
+        return [f"| {' | '.join(row)} |" for row in rows]
+
+    def _line(self, node: SyntaxTreeNode) -> str:
+        return self._text(node).replace("\\\n", " ").replace("\n", " ")
+
+    def _text(self, node: SyntaxTreeNode) -> str:
+        made = _joined(self._pieces(node.children))
+        return "\n".join(_started(line.strip(" \t")) for line in made.split("\n"))
+
+    def _pieces(self, nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
+        """Give what stands in a line, each piece with its markup."""
+        for node in nodes:
+            match node.type:
+                case "text":
+                    yield from _said(self._as_written(node.content))
+                case "code_inline":
+                    yield _coded(self._as_written(node.content))
+                case "em" | "strong" | "s":
+                    around = {"em": "*", "strong": "**", "s": "~~"}[node.type]
+                    yield from (around, *self._pieces(node.children), around)
+                case "link":
+                    yield from (*self._pieces(node.children), *_said(f" ({node.attrs['href']})"))
+                case "cite":
+                    self.placed.add(node.meta["number"])
+                    yield _cited_words(self._references[node.meta["number"]])
+                case "softbreak":
+                    yield "\n"
+                case "hardbreak":
+                    yield "\\\n"
+                case _:  # what stands around other pieces
+                    yield from self._pieces(node.children)
+
+    def _as_written(self, text: str) -> str:
+        """Put in, where none can be, the references as they were written."""
+        for number in places_in(text):
+            self.placed.add(number)
+            text = text.replace(place_of(number), plain(self._references[number].text))
+        return text
+
+
+def _cited_words(reference: Reference) -> str:
+    cited: list[Any] = [one["citation"] for one in reference.citations]
+    return " ".join(citation_words(Citation(**one)) for one in cited)
+
+
+def _said(text: str) -> Iterator[str]:
+    """Give a text as pieces: words, and the brackets in it as code."""
+    behind = 0
+    for found in _BRACKETS.finditer(text):
+        yield _escaped(text[behind : found.start()])
+        yield _coded(found[0])
+        behind = found.end()
+    yield _escaped(text[behind:])
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def _coded(text: str) -> str:
+    around = "`" * (_longest_run(text) + 1 if "`" in text else 1)
+    blank = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
+    return f"{around}{blank if text.strip() else ''}{text}{blank if text.strip() else ''}{around}"
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    """Put pieces together; none becomes more than it is by what stands next to it."""
+    made, last = "", ""
+    for piece in filter(None, pieces):
+        if last.startswith("`") and piece.startswith("`"):
+            made += " "  # two runs of backticks were one
+        elif last.startswith("["):
+            made += "\\" if _AFTER_REFERENCE.match(piece) else " " if piece[0] == "[" else ""
+        made, last = made + piece, piece
+    return made
+
+
+def _started(line: str) -> str:
+    """Escape what would make a line the start of a heading, a list, a quote."""
+    return _AT_START.sub(r"\g<1>\\", line, count=1) if _AT_START.match(line) else line
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _RUN.findall(text)), default=0)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return parser()

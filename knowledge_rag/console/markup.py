@@ -1,14 +1,15 @@
 """Markdown to HTML that can do nothing but be read.
 
-Raw HTML, images, entities and link definitions are no markup here, so they are shown as the words
-that they are. A reference travels through Markdown as a mark that nobody else can write, since the
-mark's characters are taken out of all text first; after the HTML has been sanitised, with rules that
-let no class of a citation pass, each mark becomes the link of its reference.
+Raw HTML, images, entities and link definitions are no markup here: they are shown as words. A reference
+travels through Markdown as a mark that nobody else can write, since the mark's characters are removed from all text
+first. After the HTML has been sanitised, by rules that let no class of a citation pass, each mark becomes the link of
+its reference.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -20,11 +21,25 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.orchestrator.answer import is_label
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
     from markdown_it.utils import EnvType, OptionsDict
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One reference.
+
+    Args:
+        text: as it stands in the answer, e.g. ``[Source 1]``.
+        citations: what it stands for, each ``{"number", "citation"}``; at least one.
+    """
+
+    text: str
+    citations: tuple[Mapping[str, object], ...]
+
 
 OPEN: Final = "\ue000"
 CLOSE: Final = "\ue001"

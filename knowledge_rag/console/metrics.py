@@ -1,13 +1,14 @@
-"""What happened since this server started: SPEC C6 and B6, in memory, bounded."""
+"""What happened since this server started, in memory and bounded."""
 
 from __future__ import annotations
 
 import threading
+import time
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.console.histograms import Histogram
 from knowledge_rag.console.limits import MAX_COUNTED_SOURCES
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.recommendation import Shortfall
@@ -16,7 +17,58 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from knowledge_rag.core.outcome import RetrievalOutcome
+    from knowledge_rag.core.retrieval import Query
     from knowledge_rag.orchestrator.consultation import Consultation
+    from knowledge_rag.orchestrator.retrieval import Retrieval
+
+BUCKETS_MS: Final = (5, 10, 25, 50, 100, 250, 500, 1_000, 1_800, 2_000, 5_000, 10_000, 30_000)
+"""Upper ends, inclusive, in milliseconds; what took longer counts behind the last."""
+
+
+@dataclass(slots=True)
+class Histogram:
+    """Counts durations."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_MS) + 1))
+    sum_ms: float = 0.0
+    max_ms: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one duration, in seconds."""
+        milliseconds = max(0.0, seconds * 1_000)
+        self.counts[bisect_left(BUCKETS_MS, milliseconds)] += 1
+        self.sum_ms += milliseconds
+        self.max_ms = max(self.max_ms, milliseconds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the JSON form.
+
+        Returns:
+            ``count``, ``meanMs``, ``maxMs``; ``p50Ms`` and ``p95Ms``, the upper ends of the buckets
+            that hold them (never above ``maxMs``), null without any; ``buckets`` of ``{"leMs",
+            "count"}``, not cumulative, ``leMs`` null in the last.
+        """
+        count = sum(self.counts)
+        ends: list[int | None] = [*BUCKETS_MS, None]
+        return {
+            "count": count,
+            "meanMs": round(self.sum_ms / count, 1) if count else None,
+            "maxMs": round(self.max_ms, 1) if count else None,
+            "p50Ms": self._quantile(0.5, count),
+            "p95Ms": self._quantile(0.95, count),
+            "buckets": [
+                {"leMs": end, "count": n} for end, n in zip(ends, self.counts, strict=True)
+            ],
+        }
+
+    def _quantile(self, share: float, count: int) -> float | None:
+        seen = 0
+        for end, n in zip(BUCKETS_MS, self.counts, strict=False):
+            seen += n
+            if count and seen >= share * count:
+                return round(min(float(end), self.max_ms), 1)
+        return round(self.max_ms, 1) if count else None
+
 
 SHOWN_SOURCES: Final = 20
 """Documents that are named, the most cited first."""
@@ -226,3 +278,24 @@ def _end_of(consultation: Consultation) -> str:
 def _share(part: float, whole: int) -> float | None:
     """Give a share or a mean; ``None`` of nothing, which is not 0."""
     return round(part / whole, 4) if whole else None
+
+
+class MeasuredRetrieval:
+    """Asks another way, and counts what it gave and how long it took.
+
+    Args:
+        retrieval: the other way.
+        metrics: where it is counted.
+    """
+
+    def __init__(self, retrieval: Retrieval, metrics: ConsoleMetrics) -> None:
+        self.floors = getattr(retrieval, "floors", None)
+        self._retrieval = retrieval
+        self._metrics = metrics
+
+    async def retrieve(self, query: Query) -> RetrievalOutcome:
+        """Ask one question; see ``orchestrator.retrieval.Retrieval``."""
+        started = time.perf_counter()
+        outcome = await self._retrieval.retrieve(query)
+        self._metrics.queried(outcome, time.perf_counter() - started)
+        return outcome

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from knowledge_rag.console.errors import Refused
-from knowledge_rag.console.replies import Json
+from knowledge_rag.console.json_http import Json, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,18 +1,91 @@
-"""Runs the console beside another server: in a thread, for as long as a block runs."""
+"""Runs a console beside another server, on loopback, for as long as a block runs."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
-from knowledge_rag.console.replies import Json
+from knowledge_rag.console.app import create_console
+from knowledge_rag.console.json_http import Json
+from knowledge_rag.console.limits import READY_SECONDS
+from knowledge_rag.core.errors import RetrievalFailed
+from knowledge_rag.core.outcome import Reason
+from knowledge_rag.core.response import read_outcome
+from knowledge_rag.local.action_group import ADVICE_FLOORS, FunctionFailed, FunctionProcess
+from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.http_server import BoundedConnection, ServerThread, http_server
+from knowledge_rag.local.local_retrieval import GENERATED_FILTERS, answered
+from knowledge_rag.local.settings import timed_out
+from knowledge_rag.orchestrator.backends.arguments import current_ids, to_arguments
+from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from http import HTTPStatus
     from types import TracebackType
 
     from starlette.responses import Response
     from starlette.types import ASGIApp
+
+    from knowledge_rag.console.app import ConsoleSettings
+    from knowledge_rag.console.documents import Documents
+    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.outcome import RetrievalOutcome
+    from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
+
+
+class FunctionInItsProcess:
+    """Calls the function as a direct caller would; see ``orchestrator.backends.bounded.Way``.
+
+    One query at a time: a local one takes some milliseconds, and waiting counts to the budget.
+
+    Args:
+        endpoint_url: where the function finds the knowledge base: a server of the wire API.
+        deadline_seconds: when the function gives a query up; by default as in AWS.
+        knowledge_base: the one that it asks, to correct typing mistakes by; ``None`` leaves queries
+            as they are.
+    """
+
+    name = "local"
+
+    def __init__(
+        self,
+        endpoint_url: str,
+        deadline_seconds: float | None = None,
+        knowledge_base: KnowledgeBase | None = None,
+    ) -> None:
+        self._endpoint_url = endpoint_url
+        self._knowledge_base = knowledge_base
+        self._function = FunctionProcess(deadline_seconds)
+
+    def prepare(self, deadline: Deadline) -> None:
+        """Start the process; it has a time limit of its own."""
+        del deadline
+        self._invoke({"query": "warm up", "max_results": 1})
+
+    def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
+        """Invoke it. The function has a deadline of its own."""
+        del deadline
+        event = {**to_arguments(query), **current_ids()}
+        if self._knowledge_base is None:
+            body = self._invoke(event)
+        else:
+            body = answered(self._knowledge_base, event, self._invoke, GENERATED_FILTERS)
+        return read_outcome(body, max_results=query.max_results)
+
+    def close(self) -> None:
+        """End the process."""
+        self._function.close()
+
+    def _invoke(self, event: dict[str, object]) -> dict[str, object]:
+        try:
+            return self._function.invoke(event, self._endpoint_url)
+        except FunctionFailed as error:
+            raise RetrievalFailed(Reason.UNAVAILABLE, code="FunctionFailed") from error
+
 
 DEFAULT_PORT: Final = 8320
 
@@ -56,3 +129,59 @@ class ConsoleServer:
         traceback: TracebackType | None,
     ) -> None:
         self._running.stop()
+
+
+@contextmanager
+def running(app: ASGIApp, port: int | None = None) -> Iterator[str]:
+    """Serve a console on loopback; gives its address.
+
+    Args:
+        app: as :func:`knowledge_rag.console.app.create_console` makes it.
+        port: 0 takes a free one; ``None`` the usual one, or a free one where that is taken.
+
+    Raises:
+        ServerFailed: on entering, when the port is taken.
+    """
+    with ExitStack() as stack:
+        try:
+            usual = DEFAULT_PORT if port is None else port
+            server = stack.enter_context(ConsoleServer(app, usual))
+        except ServerFailed:
+            if port is not None:
+                raise
+            server = stack.enter_context(ConsoleServer(app, 0))
+        yield server.url
+
+
+@contextmanager
+def local_console(
+    function: FunctionInItsProcess,
+    documents: Documents,
+    advisors: Mapping[str, Advisor],
+    settings: ConsoleSettings,
+    port: int | None = None,
+) -> Iterator[str]:
+    """Serve the console of a local knowledge base; gives its address.
+
+    Args:
+        function: asks a server of the wire API, which may start a little later; closed at the end.
+        documents: of its knowledge base.
+        advisors: who can write, by name.
+        settings: what the console is like.
+        port: as :func:`running` takes it.
+
+    Raises:
+        ServerFailed: on entering, when the port is taken.
+    """
+    budget = settings.budget
+    way = BoundedRetrieval(
+        function, budget, timeout_notice=timed_out(budget.seconds), floors=ADVICE_FLOORS
+    )
+    prepare = partial(way.prepare, READY_SECONDS)
+    app = create_console(way, documents, advisors, settings, prepare=prepare)
+    try:
+        with running(app, port) as url:
+            yield url
+    finally:
+        function.close()  # first: who still waits for it then fails at once
+        way.close()

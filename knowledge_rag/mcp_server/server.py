@@ -19,9 +19,11 @@ from mcp.server import Server
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
-from knowledge_rag.mcp_server import prompts, resources
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from knowledge_rag.mcp_server import resources
 from knowledge_rag.mcp_server.evidence_store import EvidenceStore
 from knowledge_rag.mcp_server.tools import RETRIEVE, VERIFY, Tools, tools
+from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
 from knowledge_rag.orchestrator.held import HeldToItsWord
 
 if TYPE_CHECKING:
@@ -173,13 +175,13 @@ class _Reading:
 async def _list_prompts(
     _context: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
 ) -> types.ListPromptsResult:
-    return types.ListPromptsResult(prompts=prompts.described())
+    return types.ListPromptsResult(prompts=prompts())
 
 
 async def _get_prompt(
     _context: ServerRequestContext[Any, Any], params: types.GetPromptRequestParams
 ) -> types.GetPromptResult:
-    return await _answered(lambda: prompts.filled(params.name, params.arguments))
+    return await _answered(lambda: filled_prompt(params.name, params.arguments))
 
 
 async def _answered(work: Callable[[], _Result], **data: str) -> _Result:
@@ -208,3 +210,46 @@ def _session_of(context: ServerRequestContext[Any, Any]) -> str | None:
         return None
     found: str | None = context.request.headers.get(_SESSION_HEADER)
     return hashlib.sha256(found.encode()).hexdigest()[:_NAME_CHARACTERS] if found else None
+
+
+PROMPT: Final = "advise"
+_PROMPT_QUESTION: Final = "question"
+_PROMPT_DESCRIPTION: Final = (
+    "Advise on an incident from the documents alone, with a source behind each step"
+)
+_PROMPT_END: Final = (
+    "Give the finished answer to verify_citations and show the text that comes back."
+)
+
+
+def prompts() -> list[types.Prompt]:
+    """Describe the one prompt."""
+    question = types.PromptArgument(
+        name=_PROMPT_QUESTION,
+        description="The incident, or what you want to know of it",
+        required=True,
+    )
+    return [
+        types.Prompt(
+            name=PROMPT,
+            title="Advise on an incident",
+            description=_PROMPT_DESCRIPTION,
+            arguments=[question],
+        )
+    ]
+
+
+def filled_prompt(name: str, arguments: dict[str, str] | None) -> types.GetPromptResult:
+    """Give the agent's instructions, then the question.
+
+    Raises:
+        InvalidRequest: there is no such prompt, or no question of a query's length.
+    """
+    if name != PROMPT:
+        raise InvalidRequest(f"no prompt {name[:40]!a}; there is {PROMPT}")
+    question = (arguments or {}).get(_PROMPT_QUESTION, "")
+    if not question.strip() or len(question) > MAX_QUERY_CHARACTERS:
+        raise InvalidRequest(f"question must have 1 to {MAX_QUERY_CHARACTERS} characters")
+    text = f"{agent_prompt()}\n\n{_PROMPT_END}\n\n{question}"
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+    return types.GetPromptResult(description=_PROMPT_DESCRIPTION, messages=[message])

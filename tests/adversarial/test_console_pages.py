@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from knowledge_rag.console.exports import rewritten
 from knowledge_rag.console.rendering import AnswerRenderer
-from knowledge_rag.console.rewriting import rewritten
 from knowledge_rag.guardrails.pieces import pieces_of
 from knowledge_rag.guardrails.verify import verify
 from tests.adversarial.answers import FAMILIES, hostile

@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from knowledge_rag.console.addresses import RepositoryLinks
 from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.documents import KeptDocuments
-from knowledge_rag.console.links import RepositoryLinks
 from knowledge_rag.console.server import ConsoleServer
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.local.corpus import CorpusFiles

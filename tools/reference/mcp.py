@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.tool import TOOL_NAMES
-from knowledge_rag.mcp_server.prompts import described
 from knowledge_rag.mcp_server.resources import templates
+from knowledge_rag.mcp_server.server import prompts
 from knowledge_rag.mcp_server.tools import tools
 from lambdas.retrieve_knowledge.events import API_PATH
 from tools.reference.markdown import cell, code, page, table, text
@@ -74,7 +74,7 @@ def _resources() -> Iterator[str]:
 
 
 def _prompts() -> Iterator[str]:
-    for prompt in described():
+    for prompt in prompts():
         rows = [
             [code(it.name), "" if it.required else "optional", cell(it.description or "")]
             for it in prompt.arguments or ()

@@ -8,12 +8,11 @@ import json
 import pytest
 
 from knowledge_rag.console.answers import Answers
-from knowledge_rag.console.asking import Asker
 from knowledge_rag.console.documents import KeptDocuments
-from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.json_http import Refused
 from knowledge_rag.console.limits import MAX_ASKS
 from knowledge_rag.console.metrics import ConsoleMetrics
-from knowledge_rag.console.questions import Question
+from knowledge_rag.console.questions import Asker, Question
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor

@@ -6,12 +6,11 @@ from hashlib import sha256
 
 import pytest
 
-from knowledge_rag.console.document_view import read_ranges, view, without_known
+from knowledge_rag.console.addresses import RepositoryLinks
+from knowledge_rag.console.document_view import hidden_in, read_ranges, view, without_known
 from knowledge_rag.console.documents import KeptDocuments
-from knowledge_rag.console.errors import Refused
-from knowledge_rag.console.hidden import hidden_in
-from knowledge_rag.console.links import RepositoryLinks
-from knowledge_rag.console.sources import cards
+from knowledge_rag.console.events import cards
+from knowledge_rag.console.json_http import Refused
 from knowledge_rag.extract.documents import extract
 from knowledge_rag.guardrails.staleness import FileNow
 from tests.support.pdfs import text_pdf

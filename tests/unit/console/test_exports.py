@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowledge_rag.console.answers import Answer
-from knowledge_rag.console.exports import BY_MODEL, to_markdown
+from knowledge_rag.console.events import AnswerEvents
+from knowledge_rag.console.exports import BY_MODEL, rewritten, to_markdown
 from knowledge_rag.console.markup import parser
-from knowledge_rag.console.rewriting import rewritten
-from knowledge_rag.console.story import Story
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.orchestrator.consultation import consult
 from tests.support.runbooks import Search, alert
@@ -191,7 +190,7 @@ def exported_for(incident, texts):
     """The export of what the console is told for an incident."""
     told = []
     given = asyncio.run(consult(incident, Search(texts), notify=told.append))
-    story = Story(None, "2026-11-21T17:00:00+00:00")
+    story = AnswerEvents(None, "2026-11-21T17:00:00+00:00")
     story.tell(told)
     story.end(given)
     return to_markdown(

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from knowledge_rag.console.app import ConsoleSettings, create_console
-from knowledge_rag.console.assets import read_assets
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.limits import MAX_BODY_BYTES
+from knowledge_rag.console.pages import read_assets
 from knowledge_rag.console.security import POLICY
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor

@@ -9,15 +9,12 @@ import jsonschema
 import pytest
 
 from knowledge_rag.console import answers as answers_module
-from knowledge_rag.console import reports as reports_module
-from knowledge_rag.console.answers import Answer, Answers
-from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.answers import Answer, Answers, Reports
+from knowledge_rag.console.documents import AnswerPassages
+from knowledge_rag.console.events import cards
 from knowledge_rag.console.exports import to_json, to_markdown
-from knowledge_rag.console.histograms import BUCKETS_MS, Histogram
-from knowledge_rag.console.metrics import ConsoleMetrics
-from knowledge_rag.console.recalled import RecalledPassages
-from knowledge_rag.console.reports import Reports
-from knowledge_rag.console.sources import cards
+from knowledge_rag.console.json_http import Refused
+from knowledge_rag.console.metrics import BUCKETS_MS, ConsoleMetrics, Histogram
 from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, Status
 from knowledge_rag.core.resources import shipped
 from tests.support.retrievals import DOWN, NOTHING, found, result
@@ -125,14 +122,14 @@ def test_what_answers_rest_on_can_be_read_where_no_documents_are_known():
     kept.keep(answer(sources=(card("old", sha256="0" * 64), card("gone", 9, "0" * 64))))
     kept.keep(answer(sources=(card("new\nlines", 4),)))
     kept.keep(answer(sources=(card("new", 4), card("first", 1))))
-    passages = RecalledPassages(kept).passages("runbooks/a.md")
+    passages = AnswerPassages(kept).passages("runbooks/a.md")
     # of the last version alone: lines of two versions make no document
     assert [(one.citation.start_line, one.content) for one in passages] == [
         (1, "first"),
         (4, "new"),
         (4, "new\nlines"),
     ]
-    assert RecalledPassages(kept).passages("runbooks/b.md") == []
+    assert AnswerPassages(kept).passages("runbooks/b.md") == []
 
 
 def test_a_report_is_a_line_for_its_owners_eyes(tmp_path):
@@ -149,15 +146,15 @@ def test_a_report_is_a_line_for_its_owners_eyes(tmp_path):
 
 def test_a_full_file_of_reports_says_so_and_stays(tmp_path, monkeypatch):
     path = tmp_path / "reports.jsonl"
-    monkeypatch.setattr(reports_module, "MAX_REPORTS", 2)
+    monkeypatch.setattr(answers_module, "MAX_REPORTS", 2)
     reports = Reports(path)
     for _ in range(2):
         reports.add({})
     with pytest.raises(Refused, match="is full") as refused:
         reports.add({})
     assert refused.value.status == 507
-    monkeypatch.setattr(reports_module, "MAX_REPORTS", 100)
-    monkeypatch.setattr(reports_module, "MAX_REPORTS_BYTES", 50)
+    monkeypatch.setattr(answers_module, "MAX_REPORTS", 100)
+    monkeypatch.setattr(answers_module, "MAX_REPORTS_BYTES", 50)
     with pytest.raises(Refused, match="is full"):
         reports.add({"comment": "x" * 60})
     assert path.read_text() == "{}\n{}\n"

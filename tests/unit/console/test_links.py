@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.console.links import RepositoryLinks, citation_url, document_url
+from knowledge_rag.console.addresses import RepositoryLinks, citation_url, document_url
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidSettings
 

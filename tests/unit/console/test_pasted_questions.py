@@ -6,11 +6,10 @@ import json
 import pytest
 
 from knowledge_rag.console.answers import Answers
-from knowledge_rag.console.asking import Asker
 from knowledge_rag.console.documents import KeptDocuments
-from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.json_http import Refused
 from knowledge_rag.console.metrics import ConsoleMetrics
-from knowledge_rag.console.questions import read_question
+from knowledge_rag.console.questions import Asker, read_question
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.queries import build_queries

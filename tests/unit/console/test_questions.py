@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.console.errors import Refused
+from knowledge_rag.console.json_http import Refused
 from knowledge_rag.console.questions import Question, read_question
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 

@@ -9,11 +9,10 @@ import httpx
 import pytest
 
 from knowledge_rag.console import api
-from knowledge_rag.console import running as running_module
+from knowledge_rag.console import server as server_module
 from knowledge_rag.console.app import ConsoleSettings, create_console
-from knowledge_rag.console.asking import Asker
-from knowledge_rag.console.local_function import FunctionInItsProcess
-from knowledge_rag.console.running import running
+from knowledge_rag.console.questions import Asker
+from knowledge_rag.console.server import FunctionInItsProcess, running
 from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import RetrievalFailed
 from knowledge_rag.core.outcome import Reason, Status
@@ -39,7 +38,7 @@ def taken():
 
 
 def test_where_the_usual_port_is_taken_another_one_is_found(taken, monkeypatch):
-    monkeypatch.setattr(running_module, "DEFAULT_PORT", taken)
+    monkeypatch.setattr(server_module, "DEFAULT_PORT", taken)
     with running(Console().app) as url:
         assert not url.endswith(f":{taken}/")
         assert httpx.get(f"{url}api/console").json()["advisors"] == ["extractive"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.console.markup import mark_of
-from knowledge_rag.console.references import Reference
-from knowledge_rag.console.sanitising import sanitised
+from knowledge_rag.console.markup import Reference, mark_of
+from knowledge_rag.console.rendering import sanitised
 from tests.unit.console.pages import Elements, assert_inert, cited
 from tests.unit.console.test_markup import HOSTILE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.console.story import Story
+from knowledge_rag.console.events import AnswerEvents
 from tests.unit.console.kept import NAME, TEXT, Folder
 from tests.unit.console.pages import cited, referred, said
 
@@ -38,14 +38,14 @@ def told(story, *events):
 )
 def test_how_the_search_ended_is_told_in_words(status, sources, message):
     found = {"event": "found", "status": status, "sources": sources}
-    assert told(Story(None, "now"), found) == [
+    assert told(AnswerEvents(None, "now"), found) == [
         ("status", {"stage": "found", "message": message, "sources": sources, "status": status})
     ]
 
 
 def test_pieces_that_come_together_are_rendered_together():
     events = told(
-        Story(None, "now"), text_of(said("One")), text_of(said(" two.")), text_of(referred())
+        AnswerEvents(None, "now"), text_of(said("One")), text_of(said(" two.")), text_of(referred())
     )
     ((name, data),) = events
     assert (name, data["text"], data["block"]) == ("chunk", "One two.[Source 1]", 0)
@@ -53,7 +53,7 @@ def test_pieces_that_come_together_are_rendered_together():
 
 
 def test_text_that_changes_no_block_is_told_with_the_last_one():
-    story = Story(None, "now")
+    story = AnswerEvents(None, "now")
     told(story, text_of(said("One.\n\nTwo.")))
     told(story, text_of(said("\n")))
     (chunk, _status) = told(story, {"event": "found", "sources": 1, "status": "ok"})
@@ -62,7 +62,7 @@ def test_text_that_changes_no_block_is_told_with_the_last_one():
 
 
 def test_what_follows_a_restart_begins_anew():
-    story = Story(None, "now")
+    story = AnswerEvents(None, "now")
     told(story, text_of(said("Wrong.\n\nVery wrong."), referred()))
     (status,) = told(story, {"event": "restarted", "reason": "another advisor writes"})
     assert status[1]["stage"] == "restarted"
@@ -74,7 +74,10 @@ def test_what_follows_a_restart_begins_anew():
 
 def test_text_before_a_restart_is_told_before_it():
     events = told(
-        Story(None, "now"), text_of(said("Wrong.")), {"event": "restarted"}, text_of(said("Right."))
+        AnswerEvents(None, "now"),
+        text_of(said("Wrong.")),
+        {"event": "restarted"},
+        text_of(said("Right.")),
     )
     assert [(name, data.get("text")) for name, data in events] == [
         ("chunk", "Wrong."),
@@ -84,7 +87,7 @@ def test_text_before_a_restart_is_told_before_it():
 
 
 def test_evidence_that_comes_again_replaces_the_first():
-    story = Story(None, "now")
+    story = AnswerEvents(None, "now")
     told(story, {"event": "evidence", "sources": [evidence(1), evidence(2)]})
     events = told(story, {"event": "evidence", "sources": [evidence(1, score=0.5)]})
     assert len(events[0][1]["sources"]) == len(story.sources) == 1
@@ -92,7 +95,7 @@ def test_evidence_that_comes_again_replaces_the_first():
 
 def test_a_source_whose_file_has_changed_says_where_its_lines_went():
     changed = "New first line.\n\n" + TEXT
-    story = Story(Folder(runbooks__failover=changed), "now")
+    story = AnswerEvents(Folder(runbooks__failover=changed), "now")
     events = told(story, {"event": "evidence", "sources": [evidence(document_sha256="0" * 64)]})
     stale = events[0][1]["sources"][0]["stale"]
     assert stale["state"] == "moved"
@@ -101,7 +104,7 @@ def test_a_source_whose_file_has_changed_says_where_its_lines_went():
 
 
 def test_a_source_whose_lines_are_the_same_says_nothing():
-    story = Story(Folder(runbooks__failover=TEXT + "More.\n"), "now")
+    story = AnswerEvents(Folder(runbooks__failover=TEXT + "More.\n"), "now")
     events = told(story, {"event": "evidence", "sources": [evidence()]})
     assert "stale" not in events[0][1]["sources"][0]
 
@@ -110,9 +113,11 @@ def test_only_a_web_address_becomes_a_link_to_the_original():
     hostile = ("javascript:alert(1)", "data:text/html,x", "//evil.example", "http://", 7, None)
     for url in hostile:
         events = told(
-            Story(None, "now"), {"event": "evidence", "sources": [evidence(source_url=url)]}
+            AnswerEvents(None, "now"), {"event": "evidence", "sources": [evidence(source_url=url)]}
         )
         assert "sourceUrl" not in events[0][1]["sources"][0]
     url = "https://wiki.example/failover"
-    events = told(Story(None, "now"), {"event": "evidence", "sources": [evidence(source_url=url)]})
+    events = told(
+        AnswerEvents(None, "now"), {"event": "evidence", "sources": [evidence(source_url=url)]}
+    )
     assert events[0][1]["sources"][0]["sourceUrl"] == url

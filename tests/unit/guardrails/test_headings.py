@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge_rag.console.sources import cards
+from knowledge_rag.console.events import cards
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.mcp_server.tools import _link

@@ -9,17 +9,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from knowledge_rag.cli.app import app
-from knowledge_rag.mcp_server import (
-    evidence_store,
-    prompts,
-    resources,
-    schemas,
-    serving,
-    verification,
-)
-from knowledge_rag.mcp_server.links import parse_link
-from knowledge_rag.mcp_server.server import MAX_REVIEWS
-from knowledge_rag.mcp_server.tools import tools
+from knowledge_rag.mcp_server import evidence_store, resources, schemas, serving
+from knowledge_rag.mcp_server.resources import parse_link
+from knowledge_rag.mcp_server.server import MAX_REVIEWS, PROMPT
+from knowledge_rag.mcp_server.tools import MAX_REFERENCES, tools
 from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES
 from tests.support.local import PROJECT
 
@@ -45,7 +38,7 @@ def test_every_tool_argument_and_prompt_is_named():
         section = PAGE.partition(f"### `{tool.name}`")[2].partition("\n#")[0]
         for argument in tool.input_schema["properties"]:
             assert f"`{argument}`" in section
-    assert f"The prompt `{prompts.NAME}`" in PAGE
+    assert f"The prompt `{PROMPT}`" in PAGE
 
 
 def test_addresses_can_be_read():
@@ -59,7 +52,7 @@ def test_limits_are_those_of_the_code():
         f"at most {schemas.MAX_ANSWER_CHARACTERS:,} characters",
         f"based on, {schemas.MAX_EVIDENCE_IDS} at most",
         f"{evidence_store.MAX_SESSION_SEARCHES} of a session, {evidence_store.MAX_SEARCHES} of all",
-        f"is verified | {verification.MAX_REFERENCES:,} |",
+        f"is verified | {MAX_REFERENCES:,} |",
         f"{serving.MAX_REQUEST_BYTES // 2**20} MiB",
         f"{serving.MAX_SESSIONS} at once",
         f"{resources.PAGE} documents a page",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.errors import InvalidCitation, InvalidRequest
-from knowledge_rag.mcp_server.links import Link, mime_type, parse_link
+from knowledge_rag.mcp_server.resources import Link, mime_type, parse_link
 
 
 def test_lines_stand_in_the_query_and_the_authority_is_empty():

@@ -9,7 +9,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.mcp_server.standard_input import StandardInput
+from knowledge_rag.mcp_server.serving import StandardInput
 
 
 def read_back(pieces, max_bytes=100):

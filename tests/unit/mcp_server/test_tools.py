@@ -18,7 +18,7 @@ from knowledge_rag.core.retrieval import TOO_LARGE_NOTICE
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from knowledge_rag.mcp_server.schemas import MAX_EVIDENCE_IDS, VERIFICATION_OUTPUT
 from knowledge_rag.mcp_server.server import create_server
-from knowledge_rag.mcp_server.verification import read_arguments, verified
+from knowledge_rag.mcp_server.tools import read_arguments, verify_answer
 from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
 from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES
 from tests.support.evidence import passage
@@ -146,7 +146,7 @@ def test_wrong_arguments_are_told_apart(arguments, complaint):
 
 def test_an_answer_that_cites_too_much_is_refused():
     with pytest.raises(InvalidRequest, match="2001 references; at most 2000"):
-        verified("[1]" * 2_001, [FOUND])
+        verify_answer("[1]" * 2_001, [FOUND])
 
 
 def test_a_way_that_raises_or_gives_something_else_is_an_outage_and_tells_nothing_of_it():
@@ -186,7 +186,7 @@ def test_the_agents_instructions_can_be_chosen_as_a_prompt():
 
 @pytest.mark.parametrize(("outcomes", "told"), [([OUTAGE], 1), ([FOUND, OUTAGE], 1), ([FOUND], 0)])
 def test_nothing_documented_is_a_false_claim_after_an_outage(outcomes, told):
-    body = verified("No documented guidance found for this scenario", outcomes)
+    body = verify_answer("No documented guidance found for this scenario", outcomes)
     assert body["metrics"]["by_kind"].get("false-no-match", 0) == told
 
 
@@ -204,7 +204,7 @@ PIECES = st.lists(
 
 @given(PIECES)
 def test_whatever_is_written_every_citation_shown_is_retrieved_lines_and_the_schema_holds(pieces):
-    body = verified("".join(pieces), [FOUND])
+    body = verify_answer("".join(pieces), [FOUND])
     Draft202012Validator(VERIFICATION_OUTPUT).validate(body)
     for one in body["citations"]:
         assert one["source_file"] == "runbooks/rds.md"

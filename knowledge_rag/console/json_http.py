@@ -1,15 +1,42 @@
-"""Reads what a request carries: JSON of a bounded size, of the shape that it should have."""
+"""JSON requests and responses: what a request carries, what is refused and why."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from knowledge_rag.console.errors import Refused
+from starlette.responses import JSONResponse
+
 from knowledge_rag.console.limits import MAX_BODY_BYTES
+from knowledge_rag.core.errors import KnowledgeRagError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import Request
+
+
+class Refused(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
+    """A request that is not served.
+
+    Args:
+        status: 400..599.
+        message: what is wrong, for a person.
+        headers: that go with it.
+    """
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+class Json(JSONResponse):
+    """A response of JSON in ASCII: half a character in a model's text travels, and breaks nothing."""
+
+    def render(self, content: Any) -> bytes:  # noqa: ANN401 - whatever JSON can hold
+        """Write it."""
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 async def read_object(request: Request, most: int = MAX_BODY_BYTES) -> dict[str, Any]:
