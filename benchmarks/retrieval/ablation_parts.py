@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from knowledge_rag.core.metadata import CONTEXT_LENGTH
+from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.evaluation.floor import SHIPPED_FLOORS
 from knowledge_rag.local.embeddings import DIMENSIONS
 from knowledge_rag.local.keywords import (
@@ -23,9 +24,7 @@ from knowledge_rag.local.keywords import (
 )
 from knowledge_rag.local.search import (
     KEYWORD_WEIGHT,
-    RRF_CONSTANT,
     VECTOR_WEIGHT,
-    SearchMethod,
     keyword_coverage,
     rank,
     word_scores,
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
 
 DEPTH: Final = 5
 """Results looked at of each question."""
+RRF_CONSTANT: Final = 60
+"""Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 
 USUAL_K1: Final = 1.2
 """What BM25 is usually set to."""
@@ -111,7 +112,7 @@ def parts_of(snapshot: Snapshot, embedder: Embedder | None = None) -> list[Part]
         added = _by(_sum(_bm25(weighed, _words), own))
         parts.append(Part("prefix's own vector", "weighted sum", "local", added))
     paired = _by(_sum(_product(snapshot), own))
-    floor = SHIPPED_FLOORS[SearchMethod().search_type]
+    floor = SHIPPED_FLOORS[SearchType.HYBRID]
     return [
         *parts,
         Part("pairs of words", parts[-1].name, "local", paired),

@@ -16,9 +16,9 @@ _UNFIT: Final = re.compile(
 
 
 def web_address(text: str) -> str | None:
-    """Give an http or https address without blanks around it, ``None`` if it is none.
+    """Return an http or https address without blanks around it, ``None`` if it is none.
 
-    One with a user or a password in it is none: it is made to look like another host.
+    One with a user or a password in it is refused: it is made to look like another host.
     """
     address = text.strip(" \t\r\n")
     if not 1 <= len(address) <= MAX_ADDRESS or _UNFIT.search(address):

@@ -151,13 +151,7 @@ class DateOrder(StrEnum):
 
 
 class FoundDate(NamedTuple):
-    """One date in a text.
-
-    Args:
-        day: the date.
-        start: offset of the expression that it is from.
-        end: offset behind it; the two ends of a range have the same expression.
-    """
+    """One date, and the expression that it is from; the two ends of a range have the same one."""
 
     day: date
     start: int
@@ -165,15 +159,12 @@ class FoundDate(NamedTuple):
 
 
 def find_dates(text: str, order: DateOrder | None = None) -> list[FoundDate]:
-    """Find the dates of a text, in their order.
+    """Find the dates of a text, from MIN_YEAR to MAX_YEAR, in their order and in linear time.
 
     Args:
-        text: of any length; time grows with it and with nothing else.
+        text: of any length.
         order: of day and month between slashes. Without it, ``03/05/2026`` is no date. Whatever it
             is, ``25/12/2026`` and ``03/03/2026`` can be read in one way only and are dates.
-
-    Returns:
-        Dates from MIN_YEAR to MAX_YEAR that the calendar has.
     """
     if not YEARS.search(text):
         return []
@@ -224,7 +215,7 @@ def _day(year: int, month: int, day: int) -> date | None:
 
 
 def _slashed(match: re.Match[str], order: DateOrder | None) -> list[date]:
-    """Give the only reading, or else the one that the order names."""
+    """Return the only reading, or else the one that the order names."""
     first, second, year = int(match["first"]), int(match["second"]), int(match["year"])
     by_order = {DateOrder.MDY: _day(year, first, second), DateOrder.DMY: _day(year, second, first)}
     readings = {day for day in by_order.values() if day}
@@ -272,7 +263,7 @@ def _is_counted(text: str, start: int, side: re.Match[str]) -> bool:
 
 
 def _days(written: str, *, last_only: bool) -> list[int]:
-    """Give the days of a list, of a range its two ends; "12 - 5 March" is no range but the 5th."""
+    """Return the days of a list, of a range its two ends; "12 - 5 March" is no range but the 5th."""
     numbers = list(_DIGITS.finditer(written))
     if last_only:
         numbers = numbers[-1:]
@@ -299,12 +290,7 @@ _FENCE: Final = re.compile(
 
 
 class DocumentDates:
-    """The dates of one document, by line.
-
-    Args:
-        text: the document's, whose lines the chunks count.
-        order: of day and month between slashes, ``None`` for no guess.
-    """
+    """The dates of one document, by line."""
 
     def __init__(self, text: str, order: DateOrder | None = None) -> None:
         code = _fenced(text)
@@ -319,22 +305,13 @@ class DocumentDates:
         self._days = [day for _, day in found]
 
     def between(self, start_line: int, end_line: int) -> tuple[str, ...]:
-        """Give the dates of some lines, 1-based and inclusive: ISO, sorted, each once.
-
-        Only the latest MAX_DATES.
-        """
+        """Return the latest MAX_DATES of some lines, 1-based and inclusive: ISO, sorted, each once."""
         first, last = bisect_left(self._lines, start_line), bisect_right(self._lines, end_line)
         return tuple(sorted(set(self._days[first:last]))[-MAX_DATES:])
 
 
 def dated(chunks: Sequence[Chunk], text: str, order: DateOrder | None = None) -> list[Chunk]:
-    """Give a document's chunks with the dates that their lines name.
-
-    Args:
-        chunks: of the document.
-        text: the document's.
-        order: of day and month between slashes, ``None`` for no guess.
-    """
+    """Return a document's chunks with the dates that their lines name."""
     dates = DocumentDates(text, order)
     return [_with_dates(it, dates.between(it.start_line, it.end_line)) for it in chunks]
 
@@ -354,7 +331,7 @@ def _bytes(chunk: Chunk) -> int:
 
 
 def _fenced(text: str) -> list[tuple[int, int]]:
-    """Give the offsets of fenced code, in order; a fence that is never closed reaches to the end."""
+    """Return the offsets of fenced code, in order; a fence that is never closed reaches to the end."""
     code: list[tuple[int, int]] = []
     opened: tuple[int, str] | None = None
     for fence in _FENCE.finditer(text):

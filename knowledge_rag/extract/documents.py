@@ -37,13 +37,7 @@ EXTRACTION: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a PDF that holds text.
-
-    Args:
-        number: 1-based.
-        start_line: of its text in the document's, 1-based.
-        text: without blank lines around.
-    """
+    """A page of a PDF that holds text: its number and first line, both 1-based."""
 
     number: int
     start_line: int
@@ -55,7 +49,7 @@ class Extracted:
     r"""A document with the text that its lines are counted in.
 
     Args:
-        document: what its chunks carry.
+        document: of the chunks.
         text: of a page or a PDF: lines ended by ``\n``, blank ones empty.
         pages: of a PDF that hold text, in their order; ``()`` for everything else.
         notes: sentences about what was left out, without the document's name.
@@ -73,12 +67,12 @@ def is_extracted(source_file: str) -> bool:
 
 
 def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extracted:
-    """Read one file of the corpus.
+    """Read one file of the corpus; its ending says of what kind it is.
 
     Args:
-        source_file: its path relative to the corpus root, ``/``-separated; its ending tells the kind.
+        source_file: its path relative to the corpus root, ``/``-separated.
         data: its bytes.
-        beside: what the file beside it holds, see :mod:`knowledge_rag.extract.sidecar`.
+        beside: its metadata file, see :mod:`knowledge_rag.extract.sidecar`.
 
     Raises:
         UnreadableDocument: no text can be had from it; says why.
@@ -110,9 +104,9 @@ def cut(extracted: Extracted, settings: ChunkingSettings | None = None) -> list[
 
 
 def fingerprint(source_file: str, beside: bytes | None) -> str:
-    """Give what besides a file's own bytes its chunks follow from; ``""`` for text alone.
+    """Return what besides a file's own bytes its chunks follow from; ``""`` for text alone.
 
-    Of the file beside it only what is taken over counts, not when a page was fetched.
+    Of the metadata file only fields that are read count, not when a page was fetched.
     """
     parts = [f"extract-{EXTRACTION}"] if is_extracted(source_file) else []
     if beside is not None:
@@ -136,7 +130,7 @@ def _text(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
 
 
 def _fetched_text(document: Document, data: bytes, text: str, sidecar: Sidecar) -> Extracted:
-    """Give a text that came from the web: where it is from and what it is, others say."""
+    """Return a text that came from the web: it can't say where it is from and what it is."""
     said = {name: sidecar.fields[name] for name in _NOT_ITS_OWN if name in sidecar.fields}
     kept = {k: v for k, v in document.front_matter.items() if k not in _NOT_ITS_OWN} | said
     forged = [name for name in _NOT_ITS_OWN if document.front_matter.get(name) != kept.get(name)]

@@ -109,14 +109,7 @@ MAX_BYTES: Final = 10 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    r"""What a web page says.
-
-    Args:
-        title: of its head, else ``""``.
-        address: that it gives itself (its canonical link), an http or https one; else ``""``.
-        text: Markdown, lines ended by ``\n``, blank ones empty.
-        notes: sentences about what was left out.
-    """
+    """A web page: its title, its canonical http or https address, Markdown lines, and notes."""
 
     title: str
     address: str

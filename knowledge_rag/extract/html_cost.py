@@ -188,7 +188,7 @@ class _Tally:
             self._drop(frame)  # else its end does not reach through a block
 
     def _drop(self, frame: _Frame) -> None:
-        """Take away the innermost frame; formatting goes on behind it."""
+        """Remove the innermost frame; formatting goes on behind it."""
         self.frames.pop()
         self._foreign -= frame.name in _FOREIGN
         self.open -= len(frame.stack) + 1
@@ -213,7 +213,7 @@ class _Tally:
                 self._pop(frame, at)
 
     def _reach(self, frame: _Frame, names: Container[str], through: Container[str]) -> int:
-        """Give where the innermost of some elements stands, -1 if one of ``through`` is before it."""
+        """Return where the innermost of some elements stands, -1 if one of ``through`` is before it."""
         at = len(frame.stack) - 1
         while at >= 0 and frame.stack[at] not in names:
             if frame.stack[at] in through:

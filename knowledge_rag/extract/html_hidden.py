@@ -25,11 +25,7 @@ _COMPUTED: Final = re.compile(r"\b(?:calc|min|max|clamp)\(")
 
 
 def in_pixels(value: str) -> float | None:
-    """Give a value that is one number, ``None`` for anything else.
-
-    Args:
-        value: in lower case, computed (``calc(1px - 2px)``) or not.
-    """
+    """Return a lower-case value that is one number, computed or not; ``None`` for anything else."""
     given = value.strip()
     found = _NUMBER.fullmatch(given)
     if found is not None:
@@ -53,7 +49,6 @@ def numbers(value: str) -> list[float]:
 
 
 def _balanced(text: str) -> str:
-    """Give a computed number without the function around it."""
     inner = text[text.find("calc(") :].strip() if "calc(" in text else text.strip()
     ends = len(inner) - len(inner.rstrip(")"))
     excess = min(ends, max(0, inner.count(")") - inner.count("(")))
@@ -65,11 +60,7 @@ def _pixels(number: str, unit: str | None) -> float:
 
 
 class _Sum:
-    """Computes what is in the brackets of ``calc``.
-
-    Args:
-        text: with its brackets.
-    """
+    """Computes what is in the brackets of ``calc``."""
 
     def __init__(self, text: str) -> None:
         self._parts: list[float | str] = []
@@ -84,7 +75,6 @@ class _Sum:
         self._parts.reverse()
 
     def result(self) -> float | None:
-        """Give the number, ``None`` where it can't be computed."""
         if not 0 < len(self._parts) <= _MAX_PARTS:
             return None
         try:
@@ -184,13 +174,12 @@ def _character(found: re.Match[str]) -> str:
 
 
 def _calls(value: str) -> Iterator[tuple[str, list[float]]]:
-    """Give functions with the numbers that they are given, in pixels."""
+    """Yield functions with the numbers that they are given, in pixels."""
     for name, inside in _CALL.findall(value):
         yield name, numbers(inside)
 
 
 def _is_below(value: str, bound: float, *, least: bool = False) -> bool:
-    """Whether a value is a number under a bound, or the bound itself where that is enough."""
     number = in_pixels(value)
     return number is not None and (number < bound or (least and number == bound))
 

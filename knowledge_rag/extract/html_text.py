@@ -44,11 +44,7 @@ _LOOKED_AT: Final = 20
 
 
 class Selection:
-    """Tells the parts of a page that are text from those that are not, and counts hidden text.
-
-    Args:
-        root: the element whose text is wanted.
-    """
+    """Decides which elements are text of the page below ``root``, and counts hidden text."""
 
     def __init__(self, root: LexborNode) -> None:
         self._whole = root.tag in ("main", "article")
@@ -123,7 +119,7 @@ def _has_text(node: LexborNode) -> bool:
 
 
 def _texts(node: LexborNode) -> Iterator[LexborNode]:
-    """Give an element's text nodes, leaving out scripts and styles."""
+    """Yield an element's text nodes, leaving out scripts and styles."""
     stack = [node.child]
     while stack:
         part = stack.pop()
@@ -226,7 +222,7 @@ class Inline:
         self._code_start = 0
 
     def meet(self, node: LexborNode, selection: Selection) -> bool | None:
-        """Take a node that a walk comes to, if it belongs to running text.
+        """Read a node that a walk comes to, if it belongs to running text.
 
         Returns:
             Whether what is below it is to be visited; ``None`` for an element that ends the line.
@@ -247,7 +243,6 @@ class Inline:
         self._parts.append(_SPACE.sub(" ", text.replace(GLUE, "\ufffd")))
 
     def _enter(self, tag: str) -> None:
-        """Begin an element of running text."""
         if tag == "br":
             self._parts.append("\n")
         elif tag == "q":
@@ -433,12 +428,7 @@ class _LayoutFound(Exception):  # noqa: N818 - no error: it ends a walk early
 
 
 class Table(NamedTuple):
-    """A table of data.
-
-    Args:
-        caption: ``""`` where there is none.
-        rows: of cells, blank rows left out.
-    """
+    """A table of data, blank rows left out."""
 
     caption: str
     rows: list[list[str]]
@@ -496,11 +486,7 @@ _MAX_NUMBER: Final = 999_999
 
 
 def render(root: LexborNode) -> tuple[str, list[int]]:
-    r"""Give the text below an element, and how many characters each hidden element in it holds.
-
-    Returns:
-        Markdown lines ended by ``\n``, ``""`` where there is no text; and the hidden ones' lengths.
-    """
+    """Return the lines below an element, and the number of characters of each hidden element."""
     selection = Selection(root)
     renderer = _Renderer(selection)
     walk(root, renderer.enter, renderer.leave)
@@ -509,8 +495,6 @@ def render(root: LexborNode) -> tuple[str, list[int]]:
 
 
 class _Renderer:
-    """Turns elements into lines, as a walk comes by them."""
-
     def __init__(self, selection: Selection) -> None:
         self.lines = Lines()
         self._selection = selection
@@ -539,7 +523,7 @@ class _Renderer:
         self.lines.paragraph(self._inline.take())
 
     def _enter_block(self, node: LexborNode, tag: str) -> bool:
-        """Begin a block; whether what is below it is to be visited."""
+        """Begin a block; return whether what is below it is to be visited."""
         if tag in _HEADINGS:
             self.lines.heading(_HEADINGS[tag], read_inline(node, self._selection))
             return False
@@ -560,7 +544,7 @@ class _Renderer:
         return True
 
     def _table(self, node: LexborNode) -> bool:
-        """Add a table of data; whether it is one."""
+        """Add a table of data; return whether it is one."""
         table = read_table(node, self._selection)
         if table is None:
             return False
@@ -580,11 +564,7 @@ class _Renderer:
 
 
 class _List:
-    """A list that is open.
-
-    Args:
-        number: of its next item; ``None`` for bullets.
-    """
+    """An open list; ``number`` is its next item's, ``None`` for bullets."""
 
     def __init__(self, number: int | None) -> None:
         self._number = number
@@ -614,7 +594,6 @@ def _language(node: LexborNode) -> str:
 
 
 def _verbatim(node: LexborNode, selection: Selection) -> str:
-    """Give the text of preformatted lines, breaks and all."""
     parts: list[str] = []
 
     def enter(part: LexborNode) -> bool:

@@ -58,14 +58,7 @@ _SHOWN_PAGES: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    r"""What a PDF says.
-
-    Args:
-        title: of its properties, ``""`` where there is none.
-        pages: text of every page, lines ended by ``\n``, without blank lines around; ``""`` for a
-            page without text.
-        notes: sentences about pages that gave nothing.
-    """
+    """A PDF's title, and text of every page: ``""`` for one without, no blank lines around."""
 
     title: str
     pages: tuple[str, ...]
@@ -121,7 +114,7 @@ def _opened(name: str, data: bytes) -> pypdfium2.PdfDocument:
 
 
 def _pages(name: str, document: pypdfium2.PdfDocument, count: int) -> tuple[list[str], list[int]]:
-    """Give the text of every page, and the numbers of those that can't be read."""
+    """Return the text of every page, and the numbers of those that can't be read."""
     pages: list[str] = []
     damaged: list[int] = []
     total = 0
@@ -182,12 +175,7 @@ _PIECE_BYTES: Final = 1 << 16
 
 
 def read_pdf_confined(name: str, data: bytes, seconds: float = MAX_SECONDS) -> PdfText:
-    """Read the text of a PDF's pages, as :func:`knowledge_rag.extract.pdf.read_pdf` does.
-
-    Args:
-        name: of the document, for errors.
-        data: the file.
-        seconds: wall time that it may take.
+    """Read a PDF as :func:`read_pdf` does, with limits on its memory and time.
 
     Raises:
         UnreadableDocument: as there; or it takes more memory or time than it may.
@@ -225,7 +213,6 @@ class _Reader:
                 )
 
     def stop(self) -> None:
-        """End the process."""
         process, self._process = self._process, None
         if process and self._owner == os.getpid():
             process.kill()
@@ -269,12 +256,7 @@ def _exchange(process: subprocess.Popen[bytes], data: bytes, deadline: float) ->
 
 
 def _received(pipe: IO[bytes], size: int, deadline: float) -> bytes:
-    """Read bytes before a deadline.
-
-    Raises:
-        TimeoutError: they did not come in time.
-        EOFError: they never will.
-    """
+    """Read bytes before a deadline; raise TimeoutError if they are late, EOFError if they end."""
     parts: list[bytes] = []
     with DefaultSelector() as selector:
         selector.register(pipe, EVENT_READ)
@@ -309,7 +291,6 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 
 def _confine() -> None:
-    """Limit this process's memory, where the system can."""
     with suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415 - Unix only
 

@@ -45,12 +45,9 @@ _TYPED: Final = ("stringValue", "numberValue", "booleanValue", "stringListValue"
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """What was said of a document.
+    """Fields for a document, as front matter has them, and notes on what was left out.
 
-    Args:
-        fields: as front matter has them.
-        notes: sentences about what was left out, without the document's name.
-        fetched: whether the document came from the web, so that what it says of itself is a stranger's word.
+    A document that was fetched from the web can't be trusted on what it says of itself.
     """
 
     fields: FrontMatter = field(default_factory=dict)
@@ -59,11 +56,7 @@ class Sidecar:
 
 
 def read_sidecar(data: bytes) -> Sidecar:
-    """Read the file beside a document; never raises, whatever is in it.
-
-    Args:
-        data: its bytes; one more than MAX_BYTES is enough to tell that it is too large.
-    """
+    """Read a metadata file, up to one byte more than MAX_BYTES; never raises."""
     if len(data) > MAX_BYTES:
         return Sidecar(notes=(f"{SUFFIX} is larger than {MAX_BYTES} bytes and was not read",))
     try:
@@ -77,12 +70,7 @@ def read_sidecar(data: bytes) -> Sidecar:
 
 
 def check_fields(given: dict[str, object], where: str) -> Sidecar:
-    """Keep of fields those whose values can be used, and say what is wrong with the others.
-
-    Args:
-        given: fields with values of any type; only FIELDS are looked at.
-        where: they stand, for the sentences.
-    """
+    """Keep the FIELDS whose values can be used, and say what is wrong with the others."""
     fields: FrontMatter = {}
     notes = []
     for name, value in given.items():
@@ -105,7 +93,7 @@ _WANTED: Final = {
 
 
 def _plain(value: object) -> object:
-    """Take a typed value out of its wrapping."""
+    """Unwrap a typed value."""
     typed = value.get("value") if isinstance(value, dict) else None
     if not isinstance(typed, dict):
         return value
@@ -124,7 +112,6 @@ def _usable(name: str, value: object) -> str | list[str] | None:
 
 
 def _line(value: object, longest: int = _MAX_VALUE) -> str | None:
-    """Give a value as one line of text."""
     if isinstance(value, bool):
         value = str(value).lower()
     if not isinstance(value, str | int | float):

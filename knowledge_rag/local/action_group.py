@@ -47,11 +47,7 @@ _lock: Final = threading.Lock()
 
 
 class _Split(io.TextIOBase):
-    """Stands in for standard output while any thread's is collected.
-
-    Args:
-        usual: where everyone else's goes.
-    """
+    """Stands in for standard output while any thread's is collected."""
 
     def __init__(self, usual: TextIO) -> None:
         self.usual = usual
@@ -112,14 +108,7 @@ _TYPES: Final = {"max_results": "integer"}
 
 @dataclass(frozen=True, slots=True)
 class LambdaAnswer:
-    """What the function answered.
-
-    Args:
-        status_code: 200, or the 4xx of a request that can't be served.
-        body: ``results``, ``status`` and what goes with them; or ``error``.
-        envelope: the whole answer, as the agent would get it.
-        log: what the function wrote to its log, one JSON object a line.
-    """
+    """The function's answer: its body, the whole envelope as an agent gets it, and its log lines."""
 
     status_code: int
     body: dict[str, Any]
@@ -150,23 +139,13 @@ def agent_event(arguments: Mapping[str, object], *, session_id: str = "local") -
 
 
 class ActionGroup:
-    """Asks the function; made by :func:`local_action_group`.
-
-    Args:
-        handler: the function.
-    """
+    """Asks the function; made by :func:`local_action_group`."""
 
     def __init__(self, handler: Callable[[object, object], dict[str, Any]]) -> None:
         self._handler = handler
 
     def retrieve(self, query: str, **arguments: object) -> LambdaAnswer:
-        """Ask one question the way an agent does.
-
-        Args:
-            query: the question.
-            arguments: ``max_results``, ``document_type``, ``service``, ``source_file``; ``None``
-                leaves one out.
-        """
+        """Ask one question the way an agent does; an argument that is ``None`` is left out."""
         return self.invoke(agent_event({"query": query, **arguments}))
 
     def invoke(self, event: dict[str, Any]) -> LambdaAnswer:
@@ -293,11 +272,7 @@ class FunctionProcess:
         return None if process is None else process.pid
 
     def invoke(self, event: dict[str, Any], endpoint_url: str) -> dict[str, Any]:
-        """Send an event and give the function's answer.
-
-        Args:
-            event: of any shape that the function serves.
-            endpoint_url: where the function's own client finds the knowledge base.
+        """Send an event and return the function's answer.
 
         Raises:
             FunctionFailed: there is no answer; the next call starts the function anew.
@@ -349,12 +324,7 @@ class FunctionProcess:
 
 
 def run(endpoint_url: str, deadline_seconds: str = "") -> None:
-    """Be the function: answer a line with a line until there are no more.
-
-    Args:
-        endpoint_url: where its client finds the knowledge base.
-        deadline_seconds: when it gives a query up; by default as in AWS.
-    """
+    """Be the function: answer a line with a line until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to hear
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what else is printed belongs to no answer

@@ -33,13 +33,7 @@ OUTSIDE: Final = "a link that leads out of the folder, or nowhere"
 
 @dataclass(frozen=True, slots=True)
 class CorpusFile:
-    """One document file.
-
-    Args:
-        source_file: its path below the corpus root, ``/``-separated.
-        path: where it lies.
-        beside: the file that says more of it, if there is one.
-    """
+    """One document file, its path below the corpus root, and its metadata file if there is one."""
 
     source_file: str
     path: Path
@@ -54,12 +48,7 @@ class CorpusFile:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Files and folders that look like documents and are not ingested, all for one reason.
-
-    Args:
-        reason: ``HIDDEN`` or ``OUTSIDE``.
-        paths: below the corpus root, ``/``-separated, sorted; at least one.
-    """
+    """Files and folders that look like documents and are not ingested, all for one reason."""
 
     reason: str
     paths: tuple[str, ...]
@@ -74,12 +63,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What a folder holds.
-
-    Args:
-        documents: sorted by path, at least one.
-        left_out: what is not ingested, by reason.
-    """
+    """A folder's documents, sorted by path, and what is left out, by reason."""
 
     documents: list[CorpusFile]
     left_out: tuple[LeftOut, ...]
@@ -120,7 +104,7 @@ def read_bytes(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     """Read a document.
 
     Raises:
-        UnreadableDocument: it can't be opened, or is too large; or no citation could name it.
+        UnreadableDocument: it can't be opened, is too large, or its name can't be cited.
     """
     try:
         check_source_file(file.source_file)
@@ -135,11 +119,7 @@ def read_bytes(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> bytes:
 
 
 def read_beside(file: CorpusFile) -> bytes | None:
-    """Read what is said of a document beside it: a little more than is allowed of it at most.
-
-    Returns:
-        ``None`` where there is no such file; nothing of one that can't be read, which is told later.
-    """
+    """Read a document's metadata file; ``None`` if there is none, ``b""`` if it can't be read."""
     if file.beside is None:
         return None
     try:
@@ -152,8 +132,7 @@ def read_extracted(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> Extract
     """Read a document of any kind, and the text that its lines are counted in.
 
     Raises:
-        UnreadableDocument: it can't be opened, is too large, or holds no text; or no citation could
-            name it.
+        UnreadableDocument: as in :func:`read_bytes`, or it holds no text.
     """
     return extract(file.source_file, read_bytes(file, max_bytes), read_beside(file))
 
@@ -162,7 +141,7 @@ def read_regular(path: Path, max_bytes: int) -> bytes:
     """Read the beginning of a regular file; never wait for the other end of a pipe.
 
     Raises:
-        OSError: it can't be opened, or is something else than a file.
+        OSError: it can't be opened, or is no regular file.
     """
     refused = OSError(errno.EINVAL, "not a regular file", str(path))
     if not path.is_dir() and path.exists() and not path.is_file():
@@ -179,8 +158,6 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 class _Walk:
-    """A way through a folder, and what lies on it."""
-
     def __init__(self, root: Path) -> None:
         self._root = root
         self.documents: list[CorpusFile] = []
@@ -250,10 +227,6 @@ class CorpusFiles:
     found to hold. So absolute paths, ``..``, hidden files, folders and links that leave the folder
     are no documents here, whoever wrote the citation.
 
-    Args:
-        root: the folder; it is listed once.
-        max_file_bytes: larger files are unreadable, as they are to ingest.
-
     Raises:
         UnusableCorpus: the folder is missing, is no folder, can't be listed, or holds no document.
     """
@@ -284,7 +257,6 @@ class CorpusFiles:
 
 
 def _now(source_file: str, data: bytes) -> FileNow:
-    """Give a file with the text that its citations count lines in: of a page or a PDF, extracted."""
     if not is_extracted(source_file):
         return FileNow.of(source_file, data)
     sha256 = hashlib.sha256(data).hexdigest()

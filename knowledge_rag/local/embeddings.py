@@ -64,10 +64,7 @@ _BLANK_LINE: Final = "\n\n"
 
 
 def context_of(text: str) -> str:
-    """Give what stands before the first blank line of a stored text: its context prefix.
-
-    A text that has no prefix gives its first paragraph, and none if it has but one.
-    """
+    """Return a stored text's context prefix, which ends at the first blank line; ``""`` if none."""
     context, found, _ = text.partition(_BLANK_LINE)
     return context if found else ""
 
@@ -129,14 +126,7 @@ class MiniLm:
         return "all-MiniLM-L6-v2-" + hashlib.sha256(parts.encode()).hexdigest()[:16]
 
     def embed(self, text: str) -> Vector:
-        """Embed one text.
-
-        Args:
-            text: of any length; what exceeds ``MAX_TOKENS`` does not count. Lone surrogates,
-                which no tokenizer can read, count as ``?``.
-
-        Returns:
-            Shape (384,), float32, unit length.
+        """Embed one text; see ``Embedder``. Beyond ``MAX_TOKENS`` it is cut.
 
         Raises:
             ModelUnavailable: the model can't be had; the message says what is missing.
@@ -149,19 +139,11 @@ class MiniLm:
         return vector
 
     def knows(self, word: str) -> bool:
-        """Return whether a lower-case word is one of some 20,000 that the model has learnt whole.
-
-        Raises:
-            ModelUnavailable: the model can't be had; the message says what is missing.
-        """
+        """Return whether a lower-case word is one of some 20,000 that the model has learnt whole."""
         return self.load().tokenizer.token_to_id(word) is not None
 
     def load(self) -> _Loaded:
-        """Load the model now rather than at its first use (about half a second).
-
-        Raises:
-            ModelUnavailable: the model can't be had; the message says what is missing.
-        """
+        """Load the model now rather than at its first use (about half a second)."""
         with self._lock:
             if self._loaded is None:
                 self._loaded = _load(self._settings, self._threads)

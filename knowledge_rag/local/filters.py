@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 MAX_KEY: Final = 100
 MIN_MEMBERS: Final = 2
@@ -35,24 +35,11 @@ class InvalidFilter(ValueError):  # noqa: N818 - becomes the service's Validatio
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One attribute compared with a value.
-
-    Args:
-        operator: one of ``COMPARISONS``.
-        key: the attribute's name, 1..100 characters.
-        value: what to compare with; its type has been checked against the operator. A list's
-            values are a set, see :func:`_marked`.
-    """
+    """One attribute compared with a value of the type that the operator takes; a list's is a set."""
 
     operator: str
     key: str
     value: object
-
-    def matches(self, metadata: Mapping[str, object]) -> bool:
-        """Tell whether a document's metadata pass."""
-        if self.key not in metadata:
-            return self.matches_absent
-        return self.matches_value(metadata[self.key])
 
     @property
     def matches_absent(self) -> bool:
@@ -66,31 +53,17 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Junction:
-    """Filters joined by ``andAll`` (``every`` true) or ``orAll``.
-
-    Args:
-        members: at least two.
-        every: whether all must pass, or any.
-    """
+    """At least two filters joined by ``andAll`` (``every`` true) or ``orAll``."""
 
     members: tuple[Filter, ...]
     every: bool
-
-    def matches(self, metadata: Mapping[str, object]) -> bool:
-        """Tell whether a document's metadata pass."""
-        results = (member.matches(metadata) for member in self.members)
-        return all(results) if self.every else any(results)
 
 
 Filter = Comparison | Junction
 
 
 def parse_filter(wire: object, where: str = "filter") -> Filter:
-    """Read a filter from its JSON form.
-
-    Args:
-        wire: the decoded JSON.
-        where: the path to it, for error messages.
+    """Read a filter from its JSON form; ``where`` is the path to it, for error messages.
 
     Raises:
         InvalidFilter: it is not what the service accepts.
@@ -140,7 +113,6 @@ def _comparison(operator: str, body: object, where: str) -> Comparison:
 
 
 def _folded(key: str, value: object) -> object:
-    """Return a value of an attribute as it is compared."""
     if key not in CASELESS_KEYS:
         return value
     if isinstance(value, list):

@@ -61,8 +61,6 @@ over, so this bounds how many files a burst opens."""
 
 
 class _Turn(Enum):
-    """What the connection waits for its client to do."""
-
     BEGIN = "send the first byte of a request"
     FINISH = "send the rest of a request"
     READ = "read a response"
@@ -80,9 +78,7 @@ class BoundedConnection(H11Protocol):
     def refusal(self, status: HTTPStatus, message: str) -> Response:
         """Return the response to a request that never reaches the application.
 
-        Args:
-            status: 400 if it is not HTTP, 408 if it is late, 503 if there are too many.
-            message: what is wrong, in a sentence.
+        Its status is 400 if it is not HTTP, 408 if it is late, 503 if there are too many.
         """
         return PlainTextResponse(message, status)
 
@@ -170,7 +166,6 @@ class BoundedConnection(H11Protocol):
             self._turn_ends = self.loop.call_later(seconds, self._end, turn)
 
     def _end(self, turn: _Turn) -> None:
-        """Close the connection: the client has missed its deadline."""
         if turn is _Turn.READ:
             self.transport.abort()
         elif turn is _Turn.FINISH:
@@ -198,13 +193,7 @@ def http_server(
     lifespan: Literal["on", "off"],
     connection: type[BoundedConnection] = BoundedConnection,
 ) -> uvicorn.Server:
-    """Return a server that runs an application and writes no log of its own.
-
-    Args:
-        app: what answers; it logs its failures itself.
-        lifespan: whether the application is told of the server's start and end.
-        connection: serves each client.
-    """
+    """Return a server that runs an application and writes no log of its own."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -280,12 +269,7 @@ class ServerThread:
 
 
 def listening_on(host: str, port: int, option: str = "--port") -> socket.socket:
-    """Take a port of an address.
-
-    Args:
-        host: an address of this machine.
-        port: 0 takes a free one.
-        option: of the command line, which sets the port.
+    """Take a port of an address of this machine; 0 takes a free one.
 
     Raises:
         ServerFailed: another process uses it, or the address is not this machine's.

@@ -51,14 +51,7 @@ if TYPE_CHECKING:
 def prepare(
     document: Document, chunks: Sequence[Chunk], fingerprint: str, notes: Sequence[str] = ()
 ) -> PreparedDocument:
-    """Make a document's rows, all but their vectors.
-
-    Args:
-        document: that was read.
-        chunks: of it.
-        fingerprint: of the settings that it was cut by.
-        notes: sentences about what was left out of it, without its name.
-    """
+    """Make a document's rows, all but their vectors; ``notes`` say what was left out of it."""
     return PreparedDocument(
         document.source_file,
         document.sha256,
@@ -70,15 +63,7 @@ def prepare(
 
 
 def joined(lines: Iterable[tuple[int, str]]) -> str:
-    r"""Put a document's text together again out of its chunks; what lies between them is blank.
-
-    Args:
-        lines: first line and content of each chunk, in their order.
-
-    Returns:
-        Of a document whose blank lines are empty and that ends in a ``\n``, as an extracted one's
-        do, the very text.
-    """
+    """Put an extracted document's text together again out of first line and content of its chunks."""
     parts: list[str] = []
     following = 1
     for start_line, content in lines:
@@ -88,12 +73,9 @@ def joined(lines: Iterable[tuple[int, str]]) -> str:
 
 
 class VectorSource:
-    """Gives each stored text its vector: one that is already known, or a new one from the model.
+    """Returns each text's vector: a known one, or a new one from the model.
 
     A vector depends on its text alone, so an ingest of what has changed gives what a new one would.
-
-    Args:
-        embedder: the model.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -187,12 +169,7 @@ class IngestSettings:
         return f"{self.chunking.fingerprint} {versions} {dates}"
 
     def fingerprint_of(self, source_file: str, beside: bytes | None) -> str:
-        """Equal for two runs exactly if they store the same for the same bytes of one document.
-
-        Args:
-            source_file: its path below the corpus root.
-            beside: what the file beside it holds, ``None`` if there is none.
-        """
+        """Equal for two runs exactly if they store the same for the same bytes of one document."""
         return f"{self.fingerprint} {fingerprint(source_file, beside)}".rstrip()
 
 
@@ -202,15 +179,13 @@ class IngestReport:
 
     Args:
         added: new documents.
-        changed: documents whose bytes, or the rules to cut them by, have changed, or of which the
-            knowledge base no longer held what was stored.
+        changed: documents whose bytes or chunking rules have changed, or that were damaged.
         removed: documents that are gone, or can no longer be read.
         unchanged: how many documents were left as they are.
         skipped: files that yielded nothing, each with its reason.
         left_out: files and folders that look like documents and were not looked into, by reason.
         warnings: sentences about documents that were ingested with a blemish.
-        lint: secrets, hidden Unicode and text aimed at a model, of all documents of the folder that
-            can be read, unchanged ones too; they are ingested as they are.
+        lint: findings in all documents that can be read, unchanged ones too.
         chunks: how many chunks the knowledge base now holds.
         embedded: how many of them had to be embedded.
         seconds: wall time of the whole run.
@@ -265,8 +240,6 @@ def _no_progress(_done: int, _total: int, _phase: str) -> None:
 
 
 class _Run:
-    """One ingest under way."""
-
     def __init__(
         self,
         connection: sqlite3.Connection,
@@ -320,7 +293,6 @@ class _Run:
         return self._in_batches and self._pending >= max(BATCH_CHUNKS, BATCH_SHARE * self._chunks)
 
     def _store(self, left: int) -> None:
-        """Embed and write what was read; at the end, delete what is gone."""
         fresh = {document.source_file for document in self._fresh}
         stale = [
             known
@@ -348,7 +320,7 @@ class _Run:
         self._chunks = self._tables.count_chunks()
 
     def _keep_what_is_done(self, left: int) -> None:
-        """Commit the documents that are embedded; whoever stops an ingest loses at most one document's work."""
+        """Commit the documents that are embedded, so that stopping loses at most one document's work."""
         if self._is_writing or not self._in_batches:
             return  # half a batch is written, or vectors of another model are: nothing of it counts
         self._fresh = [it for it in self._fresh if all(chunk.vector for chunk in it.chunks)]
@@ -398,10 +370,7 @@ class _Run:
         self._pending += len(chunks)
 
     def _keep(self, source_file: str, known: KnownDocument, data: bytes) -> None:
-        """Leave a document as it is, and look through it again.
-
-        Rules of lint change too, and a secret is no older news for having been there.
-        """
+        """Leave a document as it is, and lint it again: lint's rules may have changed."""
         self._kept[source_file] = known
         if is_extracted(source_file):  # what was extracted is at hand, and to extract takes time
             text = joined(self._tables.lines_of(known))

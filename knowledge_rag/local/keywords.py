@@ -63,14 +63,11 @@ def query_terms(text: str) -> Counter[str]:
 
 
 def stored_terms(context: str, lines: str) -> dict[str, float]:
-    """Weigh the terms of one chunk, words and pairs.
+    """Weigh the terms of one chunk, words and pairs, by how often they occur, > 0.
 
     Args:
         context: its context prefix, ``""`` where it has none.
         lines: its verbatim lines.
-
-    Returns:
-        Each term with its weighted count, > 0.
     """
     weights: dict[str, float] = dict(Counter(_terms(lines)))
     for term in _terms(context):
@@ -109,7 +106,7 @@ def _terms(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=65_536)
 def _run_terms(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Give the words of ``KubePodCrashLooping`` or ``rds-failover``, and the whole as one term.
+    """Return the words of ``KubePodCrashLooping`` or ``rds-failover``, and the whole as one term.
 
     The whole is written without its joints, so every spelling of an identifier meets.
     """
@@ -198,11 +195,7 @@ class KeywordIndex:
         return self._unknown_idf
 
     def score(self, terms: Mapping[str, int]) -> Scores:
-        """Give BM25 of each chunk, shape (chunks,), >= 0.
-
-        Args:
-            terms: the question's terms and how often each occurs in it.
-        """
+        """Return BM25 of each chunk, shape (chunks,), >= 0, for terms and how often each occurs."""
         scores = np.zeros(self._chunks, dtype=np.float32)
         for _, term, count in self._heaviest(terms):
             found = self._vocabulary.get(term)
@@ -218,7 +211,7 @@ class KeywordIndex:
         return scores
 
     def most(self, terms: Mapping[str, int]) -> float:
-        """Give the most that any text could score for a question, > 0 unless it has no terms.
+        """Return the most that any text could score for a question, > 0 unless it has no terms.
 
         Terms that occur nowhere count, so a score's share of it says how much of the question is covered.
         """

@@ -25,7 +25,7 @@ from knowledge_rag.local.embeddings import DIMENSIONS
 from knowledge_rag.local.errors import Damage, UnusableKnowledgeBase
 from knowledge_rag.local.filters import Comparison
 from knowledge_rag.local.keywords import ENTRY, KeywordIndex, query_terms, words_of
-from knowledge_rag.local.search import Fusion, Question, SearchMethod, rank
+from knowledge_rag.local.search import Question, rank
 from knowledge_rag.local.spelling import Spelling, corrected, from_json
 from knowledge_rag.local.store import (
     CHUNKS,
@@ -59,8 +59,7 @@ _ABSENT: Final = 0
 class MetadataColumns:
     """The metadata of all chunks, each attribute as codes into its distinct values.
 
-    Args:
-        rows: the metadata of each chunk.
+    A filter then costs one look at each distinct value, not at each chunk.
     """
 
     def __init__(self, rows: Sequence[Mapping[str, object]]) -> None:
@@ -145,7 +144,7 @@ class Snapshot:
         return len(self.texts)
 
     def metadata(self, row: int) -> dict[str, MetadataValue]:
-        """Give one chunk's metadata.
+        """Return one chunk's metadata.
 
         Raises:
             Damage: it is no JSON object that names its file and chunk.
@@ -228,13 +227,7 @@ def _keywords(words: Sequence[str], terms: Sequence[bytes]) -> KeywordIndex:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One found chunk, as it is stored.
-
-    Args:
-        text: context prefix, then the verbatim lines.
-        metadata: as made by ``core.metadata.to_metadata``.
-        score: 0..1, comparable within a search type only.
-    """
+    """One found chunk as stored: context prefix and lines; scores are 0..1 within a search type."""
 
     text: str
     metadata: Mapping[str, MetadataValue]
@@ -244,19 +237,13 @@ class Hit:
 class KnowledgeBase:
     """Searches one knowledge-base file; safe to use from several threads.
 
-    Args:
-        path: the file.
-        embedder: the model that its vectors are from.
-        fusion: how hybrid searches join vectors and keywords.
-
     Raises:
         UnusableKnowledgeBase: the file is missing, something else, or made with another model.
     """
 
-    def __init__(self, path: Path, embedder: Embedder, *, fusion: Fusion = Fusion.WEIGHTED) -> None:
+    def __init__(self, path: Path, embedder: Embedder) -> None:
         self._path = path
         self._embedder = embedder
-        self._fusion = fusion
         self._lock = threading.Lock()
         self._connection = open_for_reading(path)
         try:
@@ -316,9 +303,6 @@ class KnowledgeBase:
     def corrected(self, query: str) -> Corrected:
         """Correct typing mistakes in a query by the words of the documents; see ``spelling``.
 
-        Args:
-            query: any text.
-
         Raises:
             ModelUnavailable: the model, which knows usual words, can't be had.
         """
@@ -350,7 +334,7 @@ class KnowledgeBase:
 
         Returns:
             Hits, best first. Something is always nearest: whether it is near enough to be
-            evidence is for the caller's floor to say.
+            evidence is for the caller's score threshold to say.
         """
         snapshot = self._current()
         with explained(self._path):
@@ -366,12 +350,11 @@ class KnowledgeBase:
     ) -> list[Hit]:
         mask = None if wanted is None else snapshot.columns.mask(wanted)
         question = Question(self._embedder.embed(query), query_terms(query))
-        method = SearchMethod(search_type, self._fusion)
-        found = rank(snapshot, question, limit=limit, method=method, mask=mask)
+        found = rank(snapshot, question, limit=limit, search_type=search_type, mask=mask)
         return [Hit(snapshot.texts[row], snapshot.metadata(row), score) for row, score in found]
 
     def _current(self) -> Snapshot:
-        """Give the file's present state; the last known one while an ingest commits."""
+        """Return the file's present state; the last known one while an ingest commits."""
         with self._lock:
             try:
                 self._follow()
@@ -425,12 +408,7 @@ WHERE source_file = ? ORDER BY start_line, end_line
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document.
-
-    Args:
-        source_file: path relative to the corpus root.
-        title: as it was found in it.
-    """
+    """One document: its path relative to the corpus root and its title."""
 
     source_file: str
     title: str
@@ -440,7 +418,7 @@ class Passages(Protocol):
     """What was kept of each document; the method blocks."""
 
     def passages(self, source_file: str) -> Sequence[RetrievalResult]:
-        """Give a document's lines, proven, in their order; none if there is no such document.
+        """Return a document's lines, proven, in their order; none if there is no such document.
 
         Raises:
             KnowledgeRagError: it can't be read, or holds what no ingest stores.
@@ -461,10 +439,9 @@ class Documents(Passages, Protocol):
 
 
 class KnowledgeBaseDocuments:
-    """Those of a knowledge base's file, whatever ingests make of it meanwhile.
+    """Reads the documents of a knowledge base's file, also while an ingest writes it.
 
-    Args:
-        path: the file.
+    It holds every line that is text, outside the front matter; lines between two passages are blank.
     """
 
     def __init__(self, path: Path) -> None:

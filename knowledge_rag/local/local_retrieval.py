@@ -56,9 +56,6 @@ def answered(
         invoke: calls the function; returns the answer's body.
         unexplained: filters that nobody typed: a query that has one and finds nothing is not asked
             again without its filters.
-
-    Returns:
-        The body of the answer.
     """
     asked = _corrected(knowledge_base, event)
     body = invoke({**event, "query": asked.text} if asked.meant else dict(event))
@@ -121,9 +118,8 @@ class LocalFunction:
 
     Args:
         function: the function.
-        knowledge_base: the one that it asks, to correct typing mistakes by; ``None`` leaves queries
-            as they are.
-        unexplained: see :func:`~knowledge_rag.local.local_retrieval.answered`.
+        knowledge_base: to correct typing mistakes by; ``None`` leaves queries as they are.
+        unexplained: see :func:`answered`.
     """
 
     name = "local"
@@ -181,8 +177,7 @@ def local_retrieval(
         search_type: what the function asks for.
         policy: of sources; by default what the user's ``SOURCE_POLICY`` says.
         budget: of each query, and so of the function behind it; 30 s by default.
-        unexplained: filters that nobody typed; a query with one of them that finds nothing says no
-            more than that.
+        unexplained: see :func:`answered`.
 
     Raises:
         InvalidSettings: on entering, when the policy is wrong or does not go with the search.

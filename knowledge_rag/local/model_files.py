@@ -39,12 +39,7 @@ _INSTALL_TIMEOUT_SECONDS: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """The two files that the model consists of, and their proven bytes.
-
-    Args:
-        weights: bytes of ``model.safetensors``.
-        tokenizer: bytes of ``tokenizer.json``.
-    """
+    """The proven bytes of ``model.safetensors`` and ``tokenizer.json``."""
 
     weights: bytes
     tokenizer: bytes
@@ -64,11 +59,7 @@ def load_model_files(settings: LocalSettings) -> ModelFiles:
 
 
 def cached_graph(files: ModelFiles, settings: LocalSettings) -> Path | bytes:
-    """Give the model's ONNX graph, built once and kept in the cache folder.
-
-    Returns:
-        The cached file, or the graph itself where the cache folder can't be written.
-    """
+    """Return the cached file of the model's ONNX graph, or its bytes if it can't be cached."""
     path = _graph_path(settings)
     return path if path.is_file() else rebuilt_graph(files, settings)
 
@@ -149,7 +140,6 @@ def _read_proven(path: Path, sha256: str) -> bytes:
 
 
 def _write_atomically(path: Path, data: bytes) -> None:
-    """Write so that no reader, and no crash, ever sees half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:

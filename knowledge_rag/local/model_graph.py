@@ -31,13 +31,10 @@ _IR_VERSION: Final = 10
 
 
 def build_graph(safetensors: bytes) -> bytes:
-    """Give the serialised ONNX model.
+    """Return the serialised ONNX model, from the published weights file.
 
     Inputs are ``ids`` and ``mask``, both int32 of shape (batch, tokens), the mask 1 on real tokens
     and 0 on padding. Output is ``embeddings``, float32 of shape (batch, 384), unit length.
-
-    Args:
-        safetensors: the weights file, already checked to be the published one.
     """
     serialised: bytes = _Builder(load(safetensors)).model().SerializeToString()
     return serialised
@@ -52,7 +49,6 @@ class _Builder:
         self._constants: list[Any] = []
 
     def model(self) -> Any:  # noqa: ANN401 - onnx has no types
-        """Assemble the whole model."""
         hidden = self._embed()
         for layer in range(LAYERS):
             hidden = self._layer(hidden, f"encoder.layer.{layer}.")

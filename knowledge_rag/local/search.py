@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -31,42 +30,11 @@ BY_SCORE_ALONE: Final = 3
 FOLLOWING_SHARE: Final = 0.9
 """Behind them, a chunk that is not the best of its document is ranked as if it scored so much of what
 it does: five parts of one page are less likely to hold the answer than parts of several."""
-RRF_CONSTANT: Final = 60
-"""Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
-
-
-class Fusion(StrEnum):
-    """How a hybrid search joins vectors and keywords."""
-
-    WEIGHTED = "weighted"
-    """The weighted sum of cosine and keyword coverage, times the question's support: comparable
-    between questions. Behind the first places, the best chunk of each document goes before the
-    others of it."""
-    RRF = "rrf"
-    """Reciprocal ranks: what OpenSearch-like services do; says nothing about how good a hit is."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchMethod:
-    """How to search.
-
-    Args:
-        search_type: vectors only, or with keywords.
-        fusion: how a hybrid search joins the two.
-    """
-
-    search_type: SearchType = SearchType.HYBRID
-    fusion: Fusion = Fusion.WEIGHTED
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query, ready to be searched for.
-
-    Args:
-        vector: its embedding, shape (384,).
-        terms: its keyword terms with their counts.
-    """
+    """A query's embedding, shape (384,), and its keyword terms with their counts."""
 
     vector: Vector
     terms: Mapping[str, int]
@@ -74,18 +42,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class WordScores:
-    """What the words of a question score in each chunk, pairs aside.
-
-    Args:
-        words: with how often the question has each.
-        once: BM25 of the known ones, each counted once; shape (chunks,), >= 0.
-    """
+    """A question's words and their counts, and BM25 of the known ones, each once, shape (chunks,)."""
 
     words: Mapping[str, int]
     once: Scores
-
-
-_DEFAULT_METHOD: Final = SearchMethod()
 
 
 def rank(
@@ -93,26 +53,24 @@ def rank(
     question: Question,
     *,
     limit: int,
-    method: SearchMethod = _DEFAULT_METHOD,
+    search_type: SearchType = SearchType.HYBRID,
     mask: Mask | None = None,
 ) -> list[tuple[int, float]]:
     """Find the best chunks.
 
     Args:
-        snapshot: what to search.
-        question: what to search for.
+        snapshot: to search.
+        question: to search for.
         limit: at most so many, >= 1.
-        method: how to search; hybrid, weighted, by default.
+        search_type: vectors only, or with keywords.
         mask: true for the chunks that may be found; ``None`` for all.
 
     Returns:
-        Row and score, best first; what is equally good in the order of file and line, so the same
+        Row and score, best first; equal ones in the order of file and line, so the same
         state and question always give the same list. Scores are 0..1 and never rise.
     """
-    if method.search_type is SearchType.HYBRID and method.fusion is Fusion.RRF:
-        return _best(_reciprocal_ranks(snapshot, question, mask), limit, mask)
     words = word_scores(snapshot, question)
-    if method.search_type is SearchType.HYBRID:
+    if search_type is SearchType.HYBRID:
         scores = _hybrid_scores(snapshot, question, words)
         found = _best_of_each_first(scores, snapshot.documents, limit, mask)
     else:
@@ -123,7 +81,7 @@ def rank(
 
 
 def cosines(snapshot: Snapshot, question: Question) -> Scores:
-    """Give the cosine of each chunk, negative ones as 0.
+    """Return the cosine of each chunk, negative ones as 0.
 
     By one thread and a row at a time. BLAS's product takes all processors, and where something else
     runs on one of them it waits: 28 ms instead of 0.8 for 10,000 chunks. It also rounds a row by where
@@ -142,10 +100,7 @@ def word_scores(snapshot: Snapshot, question: Question) -> WordScores:
 
 
 def counted_scores(snapshot: Snapshot, scored: WordScores) -> Scores:
-    """Give BM25 with each word as often as it is said; only what is said again is added.
-
-    It may be ``scored.once`` itself.
-    """
+    """Return BM25 with each word as often as it is said; it may be ``scored.once`` itself."""
     if len(scored.words) > MAX_QUERY_TERMS:  # not the same words then
         return snapshot.keywords.score(scored.words)
     said_again = {word: count - 1 for word, count in scored.words.items() if count > 1}
@@ -153,15 +108,11 @@ def counted_scores(snapshot: Snapshot, scored: WordScores) -> Scores:
 
 
 def keyword_support(snapshot: Snapshot, scored: WordScores, mask: Mask | None = None) -> float:
-    """Say whether the knowledge base speaks of what a question's words name.
+    """Return whether the documents have the words of a question, 0..1; 0 without any.
 
     A question about a product next door is near in meaning to much that is stored; its words tell
     it apart. One factor for the whole question lowers what a search scores and leaves its order as
     it is. Each word counts once: a question that names one thing three times names one thing.
-
-    Returns:
-        1 where some chunk that may be found has enough of the words; else in proportion, down to 0
-        where none has any, or the question has no words but stop words.
     """
     index = snapshot.keywords
     weight = index.weight(dict.fromkeys(scored.words, 1))
@@ -171,7 +122,7 @@ def keyword_support(snapshot: Snapshot, scored: WordScores, mask: Mask | None = 
 
 
 def keyword_coverage(snapshot: Snapshot, question: Question, scored: WordScores) -> Scores:
-    """Give BM25 as a share, 0..1, of the most that any text could score for the question's words.
+    """Return BM25 as a share, 0..1, of the most that any text could score for the question's words.
 
     Its pairs come on top: few texts repeat them, so to demand them would make every share small.
     """
@@ -187,24 +138,10 @@ def keyword_coverage(snapshot: Snapshot, question: Question, scored: WordScores)
 
 
 def _hybrid_scores(snapshot: Snapshot, question: Question, scored: WordScores) -> Scores:
-    """Give the weighted sum of cosine and keyword coverage, 0..1."""
     scores = cosines(snapshot, question)
     scores *= np.float32(VECTOR_WEIGHT)
     scores += np.float32(KEYWORD_WEIGHT) * keyword_coverage(snapshot, question, scored)
     return scores
-
-
-def _reciprocal_ranks(snapshot: Snapshot, question: Question, mask: Mask | None) -> Scores:
-    total = np.zeros(len(snapshot), dtype=np.float32)
-    coverage = keyword_coverage(snapshot, question, word_scores(snapshot, question))
-    for scores in (cosines(snapshot, question), coverage):
-        allowed = scores if mask is None else np.where(mask, scores, -1.0)
-        order = np.argsort(-allowed, kind="stable")
-        ranks = np.empty(len(order), dtype=np.float32)
-        ranks[order] = np.arange(1, len(order) + 1)
-        # two lists, first in both: 1
-        total += np.where(allowed > 0, (RRF_CONSTANT + 1) / 2 / (RRF_CONSTANT + ranks), 0.0)
-    return total
 
 
 def _best(scores: Scores, limit: int, mask: Mask | None) -> list[tuple[int, float]]:
@@ -236,7 +173,7 @@ def _best_of_each_first(
 def _candidates(
     scores: Scores, limit: int, mask: Mask | None, share: float = 1.0
 ) -> tuple[Numbers, Scores]:
-    """Give the rows that may be found and score the last place's share or more, ties included."""
+    """Return the rows that may be found and score the last place's share or more, ties included."""
     rows: Numbers = np.arange(len(scores)) if mask is None else np.flatnonzero(mask)
     if mask is not None:
         scores = scores[rows]

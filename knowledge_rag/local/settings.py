@@ -25,8 +25,8 @@ class LocalSettings:
     """Folders of the local knowledge base.
 
     Args:
-        cache_dir: what can be made again lives here (the model's graph).
-        data_dir: the default knowledge base lives here.
+        cache_dir: for what can be made again (the model's graph).
+        data_dir: of the default knowledge base.
         model_dir: a folder with ``model.safetensors`` and ``tokenizer.json``; ``None`` takes them
             from the installed model package.
         knowledge_base: the file that commands use when no ``--kb`` is given; ``None`` for
@@ -66,11 +66,7 @@ _LONGER: Final = 4
 
 
 def timed_out(seconds: float) -> str:
-    """Return the notice of a local query that took too long.
-
-    Args:
-        seconds: what it was allowed to take.
-    """
+    """Return the notice of a local query that took longer than it was allowed to."""
     told = f"timed out after {seconds:g} s: this machine is busy, or the knowledge base is large"
     if seconds >= LONGEST_TIMEOUT_SECONDS:
         return told

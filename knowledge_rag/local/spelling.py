@@ -51,13 +51,7 @@ _TYPED: Final = re.compile(r"(?<!\S)\(?([a-z]{4,32})(?=[),.;:!?]*(?!\S))")
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A question, its typing mistakes corrected.
-
-    Args:
-        text: what to search for.
-        meant: the words that stand in for others, neighbours joined.
-        typed: what was typed in place of each.
-    """
+    """A question, its typing mistakes corrected; ``meant`` stand in for ``typed``, neighbours joined."""
 
     text: str
     meant: tuple[str, ...] = ()
@@ -65,11 +59,7 @@ class Corrected:
 
 
 class Spelling:
-    """The words of the documents, for finding the one that was meant.
-
-    Args:
-        words: each with the number of chunks that it stands in.
-    """
+    """The words of the documents, each with the number of chunks that it stands in."""
 
     def __init__(self, words: Mapping[str, int]) -> None:
         self._words = words
@@ -78,11 +68,7 @@ class Spelling:
             self._by_length[len(word)].append(word)
 
     def meant_by(self, typed: str) -> str | None:
-        """Return the word that was meant; ``None`` if that isn't clear, or it was this one.
-
-        Args:
-            typed: lower-case letters, at least one.
-        """
+        """Return the word that was meant; ``None`` if that isn't clear, or it was this one."""
         if typed in self._words:
             return None
         near = list(self._near(typed))
@@ -111,11 +97,7 @@ class Spelling:
 
 
 def words_in(texts: Iterable[str]) -> dict[str, int]:
-    """Count the chunks that each word stands in; in lower case, 4 letters or more.
-
-    Args:
-        texts: the chunks, their context prefixes included.
-    """
+    """Count the chunks that each word stands in; in lower case, 4 letters or more."""
     counted: Counter[str] = Counter()
     for text in texts:
         counted.update({word.lower() for word in set(_WORD.findall(text))})
@@ -128,11 +110,7 @@ def to_json(words: Mapping[str, int]) -> str:
 
 
 def from_json(stored: str) -> dict[str, int]:
-    """Read the stored form; the empty text holds no words.
-
-    Raises:
-        Damage: it is another text.
-    """
+    """Read the stored form; the empty text holds no words, any other text raises ``Damage``."""
     try:
         words = json.loads(stored or "{}")
     except (ValueError, RecursionError) as error:
@@ -149,8 +127,8 @@ def corrected(
 
     Args:
         text: as it was typed.
-        is_known: tells whether a word needs no correction.
-        spelling: gives the words of the documents; called only if a word is not known.
+        is_known: whether a word needs no correction.
+        spelling: returns the words of the documents; called only if a word is not known.
     """
     if len(text) > MOST_CHARACTERS:
         return Corrected(text)

@@ -110,13 +110,13 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
-    """Hold the knowledge base for one ingest, exclusively among writers; make it if need be.
+    """Lock the knowledge base for one ingest, exclusively among writers; make it if need be.
 
     Readers go on with the previous state meanwhile. :func:`commit_batch` and leaving normally commit; an
     exception, or the process's death at any point, leaves the state of the last commit.
 
     Raises:
-        KnowledgeBaseBusy: another ingest holds it; raised at once.
+        KnowledgeBaseBusy: another ingest has locked it; raised at once.
         UnusableKnowledgeBase: the file is something else; it is left untouched.
         IngestFailed: it can't be written.
     """
@@ -143,7 +143,7 @@ def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def commit_batch(connection: sqlite3.Connection) -> None:
-    """Commit what an ingest has written so far, and go on holding the knowledge base.
+    """Commit what an ingest has written so far, and go on.
 
     Raises:
         KnowledgeBaseBusy: another ingest wrote it in between; what was committed stays.
@@ -185,7 +185,7 @@ def _connect(path: Path, mode: str, *, wait_ms: int) -> sqlite3.Connection:
 
 
 def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
-    """Give whether the file holds a knowledge base yet; refuse what is something else."""
+    """Return whether the file holds a knowledge base yet; refuse what is something else."""
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -294,12 +294,7 @@ ORDER BY source_file, start_line, end_line
 
 
 def seal_document(fields: Sequence[str], chunks: Iterable[Row]) -> bytes:
-    """Seal one document.
-
-    Args:
-        fields: its source file, sha256, fingerprint, title and warnings, as stored.
-        chunks: rows of ``CHUNKS``; the first column, a row id, does not count.
-    """
+    """Seal one document: its fields as stored, and its rows of ``CHUNKS`` without their row ids."""
     digest = hashlib.sha256(repr(tuple(fields)).encode())
     for _, start, end, chunk_id, metadata, text, vector, terms in chunks:
         head = f"{start} {end} {len(metadata)} {len(text)} {len(vector)} {len(terms)}\0"
@@ -308,13 +303,7 @@ def seal_document(fields: Sequence[str], chunks: Iterable[Row]) -> bytes:
 
 
 class Whole(NamedTuple):
-    """What belongs to no single document.
-
-    Args:
-        model: fingerprint of the embedding model.
-        terms: of the keyword index, by id.
-        words: as ``spelling.to_json`` writes them; ``""`` where there are none yet.
-    """
+    """The model's fingerprint, the keyword terms by id, and the words that spelling uses."""
 
     model: str
     terms: list[str]
@@ -399,17 +388,7 @@ def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], terms: Sequence[str
 
 @dataclass(slots=True)
 class PreparedChunk:
-    """One row to be.
-
-    Args:
-        start_line: first line, 1-based.
-        end_line: last line, inclusive.
-        chunk_id: content-addressed id.
-        text: context prefix, then the verbatim lines.
-        metadata: JSON object.
-        terms: weight of each keyword term.
-        vector: 384 little-endian float32; empty until embedded.
-    """
+    """A chunk's row to be; ``vector`` is 384 little-endian float32, empty until embedded."""
 
     start_line: int
     end_line: int
@@ -422,16 +401,7 @@ class PreparedChunk:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """One document with its chunks.
-
-    Args:
-        source_file: path below the corpus root.
-        sha256: of its bytes, 64 hex digits.
-        fingerprint: of the settings that it was cut by.
-        title: as shown.
-        warnings: sentences about blemishes.
-        chunks: in the order of their lines.
-    """
+    """A document's row to be, its chunks in the order of their lines."""
 
     source_file: str
     sha256: str
@@ -443,15 +413,7 @@ class PreparedDocument:
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A document that the knowledge base holds.
-
-    Args:
-        row: its id.
-        sha256: of its bytes, 64 hex digits.
-        fingerprint: of the settings that it was cut by.
-        warnings: sentences about blemishes.
-        sound: whether all of it is as it was stored; if not, nothing of it may be kept.
-    """
+    """A stored document; of one that is not sound, not as it was stored, nothing may be kept."""
 
     row: int
     sha256: str
@@ -461,17 +423,13 @@ class KnownDocument:
 
 
 class Tables:
-    """The tables behind one connection.
-
-    Args:
-        connection: inside a transaction.
-    """
+    """The tables behind one connection, which is inside a transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def model(self) -> str | None:
-        """Give the fingerprint of the model that the vectors are from; ``None`` in a new file.
+        """Return the fingerprint of the model that the vectors are from; ``None`` in a new file.
 
         Raises:
             Damage: what belongs to no single document is not as it was stored.
@@ -602,7 +560,7 @@ def text_key(text: str) -> bytes:
 
 
 def _row(chunk: PreparedChunk, term_ids: Mapping[str, int]) -> Row:
-    """Give a chunk as ``CHUNKS`` will read it, all but its document's id."""
+    """Return a chunk as ``CHUNKS`` will read it, all but its document's id."""
     entries = [(term_ids[term], weight) for term, weight in chunk.terms.items()]
     return (
         None,

@@ -162,12 +162,7 @@ ACTIVE_CONTENT: Final[tuple[Rule, ...]] = (
 
 
 def find_active_content(_text: str, folded: Folded) -> Iterator[Hit]:
-    """Find scripts, and addresses and elements that run one, outside of code.
-
-    Args:
-        _text: the document's.
-        folded: the same, folded.
-    """
+    """Find scripts, and addresses and elements that run one, outside of code."""
     for rule, found in matches(folded.text, ACTIVE_CONTENT, folded.words):
         if not folded.in_code(found.start()):
             yield Hit(*found.span(), rule.message)

@@ -81,16 +81,16 @@ def lint_text(
 ) -> tuple[Finding, ...]:
     """Look for secrets, hidden Unicode and text aimed at a model; the text stays as it is.
 
-    A fault of lint's own costs nobody a document: it becomes a finding of its own kind.
+    A fault of lint's own costs nobody a document: it becomes a finding of its own kind. Beyond
+    MAX_CHARACTERS nothing is looked at, which the last finding says.
 
     Args:
         source_file: the document, relative to the corpus root.
         text: as its lines are counted, see :mod:`knowledge_rag.core.lines`.
-        detectors: what finds each kind.
+        detectors: of each kind.
 
     Returns:
-        The findings in the order of their places. Beyond MAX_CHARACTERS nothing is looked at, which
-        the last one says.
+        The findings in the order of their places.
     """
     try:
         found = _lint(source_file, text[:MAX_CHARACTERS], detectors)
@@ -171,12 +171,7 @@ LINT_VERSION: Final = 1
 
 
 def cautioned(chunks: Sequence[Chunk], findings: Sequence[Finding]) -> list[Chunk]:
-    """Return a document's chunks, each with the kinds that lint found in its lines.
-
-    Args:
-        chunks: of the document, in the order of their lines.
-        findings: of the same document.
-    """
+    """Return a document's chunks, each with the kinds that lint found in its lines."""
     starts = [chunk.start_line for chunk in chunks]
     ends = [chunk.end_line for chunk in chunks]
     kinds: list[set[Kind]] = [set() for _ in chunks]

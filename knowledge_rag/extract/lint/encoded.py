@@ -70,12 +70,7 @@ _ORDERS: Final[tuple[Rule, ...]] = wording(
 
 
 def find_encoded(text: str, folded: Folded) -> Iterator[Hit]:
-    """Find base64, hex, escapes of URLs, of programs and of HTML that decode to what lint finds.
-
-    Args:
-        text: the document's.
-        folded: the same, folded.
-    """
+    """Find base64, hex, escapes of URLs, of programs and of HTML that decode to what lint finds."""
     for rule, found in matches(folded.text, _ORDERS, folded.words):
         yield Hit(*found.span(), rule.message)
     for start, end in chain(_blobs(folded.data), _escaped(text, folded)):
@@ -84,7 +79,7 @@ def find_encoded(text: str, folded: Folded) -> Iterator[Hit]:
 
 
 def _blobs(data: bytes) -> Iterator[tuple[int, int]]:
-    """Find runs of letters and digits, which base64 and hex of plain English are."""
+    """Yield runs of letters and digits, which base64 and hex of plain English are."""
     runs = data.translate(_ALPHABET)
     at = runs.find(_RUN)
     while at >= 0:
@@ -95,7 +90,7 @@ def _blobs(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _escaped(text: str, folded: Folded) -> Iterator[tuple[int, int]]:
-    """Find stretches between blanks, quotes or brackets that hold an escape."""
+    """Yield stretches between blanks, quotes or brackets that hold an escape."""
     for escape in _SIGNS:
         free = 0
         for _, sign in matches(text, (escape,), folded.words):

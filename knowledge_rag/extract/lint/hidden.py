@@ -58,13 +58,7 @@ _LINE_REACH: Final = 400
 
 
 def find_hidden(text: str, data: bytes, foreign: str) -> Iterator[Hit]:
-    """Find controls, direction overrides, zero-width characters, fillers, tags and the like.
-
-    Args:
-        text: the document's.
-        data: the same in Latin-1, with "?" for other characters.
-        foreign: its characters beyond ASCII.
-    """
+    """Find controls, direction overrides, zero-width characters, fillers, tags and the like."""
     yield from _controls(text, data)
     if not _SUSPECT.search(foreign):
         return
@@ -147,7 +141,6 @@ def _before(text: str, found: re.Match[str]) -> str:
 
 
 def _around(text: str, found: re.Match[str]) -> str:
-    """Give what stands around a match, within its line."""
     before = text[max(0, found.start() - _LINE_REACH) : found.start()].rpartition("\n")[2]
     after = text[found.end() : found.end() + _LINE_REACH].partition("\n")[0]
     return before + after
@@ -169,11 +162,10 @@ _LEAST_LATIN: Final = 2
 
 
 def find_look_alikes(text: str, foreign: str) -> Iterator[Hit]:
-    """Find mixed words in which every letter of the other script could pass for a Latin one.
+    """Find words of Latin letters and Cyrillic or Greek ones that all look like Latin.
 
-    Args:
-        text: the document's.
-        foreign: its characters beyond ASCII.
+    ``pаypal`` with a Cyrillic а reads like another word, is found by no search and, in a command, runs
+    something else.
     """
     if not _LOOK_ALIKE.search(foreign):
         return
@@ -195,7 +187,7 @@ def _is_disguised(word: str) -> bool:
 
 
 def _is_inflected(text: str, found: re.Match[str]) -> bool:
-    """Tell an English word with the ending of a Russian or Greek sentence around it."""
+    """Whether it is an English word with the ending of a Russian or Greek sentence around it."""
     if not _SUFFIX.fullmatch(found[0]):
         return False
     around = text[max(0, found.start() - 80) : found.start()] + text[found.end() : found.end() + 80]
@@ -248,12 +240,7 @@ _WHITE: Final = frozenset(("white", "#fff", "#ffffff", "rgb(255,255,255)", "rgb(
 
 
 def find_hidden_text(text: str, folded: Folded) -> Iterator[Hit]:
-    """Find comments that name a model and tell it something, and HTML elements that hide a sentence.
-
-    Args:
-        text: the document's.
-        folded: the same, folded.
-    """
+    """Find comments that name a model and tell it something, and HTML elements that hide a sentence."""
     comments = (found.span() for _, found in matches(folded.text, _MARKDOWN_COMMENT, folded.words))
     for start, end in chain(_html_comments(folded.text), comments):
         comment = folded.text[start : min(end, start + _LONGEST)]

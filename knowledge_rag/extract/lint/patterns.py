@@ -40,7 +40,7 @@ class Rule:
     Args:
         anchor: a literal.
         pattern: matches from the anchor on, or from up to ``before`` characters ahead of it.
-        message: what a match means.
+        message: the meaning of a match.
         before: how far ahead of the anchor a match may start.
         words: one of these must be in the text; any text will do if there are none.
     """
@@ -65,13 +65,7 @@ _FENCE: Final = re.compile(
 
 
 class Folded:
-    """A text made ready for search.
-
-    Args:
-        text: the document's; :attr:`text` is it in lower case, character by character, :attr:`data`
-            in Latin-1, a byte for each character, with "?" for those of other alphabets,
-            :attr:`words` are those of its words that a rule asks for, and :attr:`foreign` its characters beyond ASCII.
-    """
+    """A text made ready for search: in lower case, and in Latin-1 with "?" for other alphabets."""
 
     def __init__(self, text: str) -> None:
         # the one letter whose lower case is two characters would shift all that follows
@@ -113,13 +107,9 @@ def _foreign(text: str) -> str:
 def rules(
     message: str, anchors: Mapping[str, str], pattern: str, *, before: int = 0
 ) -> tuple[Rule, ...]:
-    """Make a rule for each of several anchors that share a pattern.
+    """Make a rule for each of several anchors that share a pattern; see :class:`Rule`.
 
-    Args:
-        message: what a match means.
-        anchors: each with the words of which a text needs one, parted by blanks; ``""`` for none.
-        pattern: see :class:`Rule`.
-        before: see :class:`Rule`.
+    ``anchors`` come with the words of which a text needs one, parted by blanks; ``""`` for none.
     """
     compiled = re.compile(pattern)
     return tuple(
@@ -131,12 +121,9 @@ def rules(
 def matches(
     text: str, table: Iterable[Rule], words: Words = frozenset()
 ) -> Iterator[tuple[Rule, re.Match[str]]]:
-    """Find every match of every rule; matches of one rule never overlap.
+    """Yield every match of every rule; matches of one rule never overlap.
 
-    Args:
-        text: to search.
-        table: the rules.
-        words: of the text; rules that need one are passed over if it has none of theirs.
+    Rules that need a word are skipped if the text has none of theirs.
     """
     for rule in table:
         if rule.words and rule.words.isdisjoint(words):
@@ -179,14 +166,10 @@ _WITHIN_A_SENTENCE: Final = r"(?:[^.?!]|[.?!](?=\S)){1,160}?"
 def wording(
     message: str, anchors: Mapping[str, str], pattern: str, *, before: int = 0
 ) -> tuple[Rule, ...]:
-    """Make the rules of a wording.
+    """Make the rules of a wording; see :func:`rules`.
 
-    Args:
-        message: what a match means.
-        anchors: literals, each with the words of which a text needs one.
-        pattern: in lower case. A blank is a gap, ``~`` a part of a sentence, START the start of a
-            line, of a sentence or of what is quoted; MODEL, ANSWER and DOCUMENT are words for these.
-        before: how far ahead of an anchor a match may start, characters.
+    In the pattern, in lower case, a blank is a gap, ``~`` a part of a sentence, START the start of a
+    line, of a sentence or of what is quoted; MODEL, ANSWER and DOCUMENT are words for these.
     """
     for name, words in _WORDS.items():
         pattern = pattern.replace(name, words)
@@ -208,9 +191,9 @@ class Finding:
         source_file: the document, relative to the corpus root.
         line: 1-based, in lines that ``\n`` ends.
         column: 1-based, in characters of the line.
-        kind: what it is.
+        kind: of the finding.
         message: what is wrong, in one sentence; holds nothing of the document but code points.
-        excerpt: what stands there, safe to print: secrets masked, hidden characters escaped.
+        excerpt: safe to print: secrets masked, hidden characters escaped.
         count: how many findings this one stands for: 1, but for the last of a kind in a document
             that has too many to list.
         end_line: the last line that it reaches to, at least ``line``; that of the document for one
@@ -244,13 +227,7 @@ class Finding:
 
 
 class Hit(NamedTuple):
-    """A finding while the text is still at hand.
-
-    Args:
-        start: index of its first character in the text.
-        end: index after its last; larger than ``start``.
-        message: see :class:`Finding`.
-    """
+    """A finding while the text is still at hand, from ``start`` up to ``end``."""
 
     start: int
     end: int
@@ -268,14 +245,7 @@ def mask(secret: str) -> str:
 
 
 def excerpt(text: str, start: int, end: int, secrets: Sequence[Hit]) -> str:
-    """Show a stretch of a text on one line, with stars where a secret lies in it.
-
-    Args:
-        text: the document's.
-        start: index of the first character to show.
-        end: index after the last; at most ``MAX_EXCERPT`` characters are shown.
-        secrets: those of the document.
-    """
+    """Show a stretch of a text on one line, cut at ``MAX_EXCERPT``, with stars for secrets."""
     stop = min(end, start + MAX_EXCERPT)
     parts, at = [], start
     for secret in secrets:

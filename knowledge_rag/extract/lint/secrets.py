@@ -127,12 +127,7 @@ _JWT: Final = Rule(
 
 
 def known_secrets(text: str, words: Words) -> Iterator[Hit]:
-    """Find secrets by their form.
-
-    Args:
-        text: the document's.
-        words: of it.
-    """
+    """Find secrets by their form."""
     for rule, found in matches(text, _AWS_KEY_ID):
         if not stands_for_a_secret(found[0][4:]):
             yield Hit(*found.span(), rule.message)
@@ -159,7 +154,7 @@ def _is_random(token: str) -> bool:
 
 
 def _is_header(part: str) -> bool:
-    """Tell whether the first part of what looks like a JSON web token names an algorithm."""
+    """Whether the first part of what looks like a JSON web token names an algorithm."""
     try:
         decoded = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except binascii.Error:
@@ -230,12 +225,7 @@ _LEAST_OF_A_PASSWORD: Final = 6
 
 
 def given_away(text: str, folded: Folded) -> Iterator[Hit]:
-    """Find secrets by their place.
-
-    Args:
-        text: the document's.
-        folded: the same, folded.
-    """
+    """Find secrets by their place."""
     for rule, found in matches(folded.text, _ASSIGNMENTS, folded.words):
         start, end = found.span(found.lastgroup or 0)
         value = text[start:end]
@@ -282,12 +272,7 @@ def _is_mixed(value: str) -> bool:
 
 
 def find_secrets(text: str, folded: Folded) -> list[Hit]:
-    """Find the secrets of a text, in order; of two that overlap the one that is known by form.
-
-    Args:
-        text: the document's.
-        folded: the same, folded.
-    """
+    """Find the secrets of a text, in order; of two that overlap the one that is known by form."""
     kept: list[Hit] = []
     taken = bytearray()
     for hit in [*known_secrets(text, folded.words), *given_away(text, folded)]:

@@ -51,14 +51,7 @@ _NOT_HERE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """One ``searchResult`` block.
-
-    Args:
-        source: as the request names it.
-        title: likewise.
-        texts: its content, one text an item; a location's ``start`` and ``end`` count these.
-        cited: whether citations are wanted.
-    """
+    """One ``searchResult`` block; ``texts`` are the items that a location's start and end count."""
 
     source: str
     title: str
@@ -68,15 +61,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class ConverseRequest:
-    """A request that has been found valid.
-
-    Args:
-        text: the last user message's, its blocks joined by line breaks.
-        results: all search results of the request, in their order: what ``searchResultIndex``
-            counts, from 0.
-        max_tokens: of the answer.
-        stop_sequences: texts before which the answer ends.
-    """
+    """A valid request: the last user message's text, and all search results in their order."""
 
     text: str
     results: tuple[SearchResult, ...]
@@ -171,7 +156,7 @@ def _kind(block: dict[str, Any]) -> str:
 
 
 def _check_tools(messages: list[dict[str, Any]]) -> None:
-    """A tool's results follow the message that asked for them, and answer each of its requests."""
+    """Check that tools' results follow the message that asked for them and answer all its requests."""
     asked: list[str] = []
     for number, message in enumerate(messages):
         given = [block["toolResult"]["toolUseId"] for block in _all(message, "toolResult")]
@@ -188,7 +173,7 @@ def _all(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def _search_results(messages: list[dict[str, Any]]) -> Iterator[SearchResult]:
-    """Give them in the order in which they are numbered: over messages and tools' results."""
+    """Yield search results in the order of ``searchResultIndex``: over messages and tools' results."""
     users = (message for message in messages if message["role"] == "user")
     for block in (block for message in users for block in message["content"]):
         for found in _results_in(block):
@@ -213,7 +198,7 @@ def _whole(index: int, result: SearchResult) -> Citation:
 
 
 def _path(result: SearchResult) -> str:
-    """Give the headings that a result begins with, else its title, as a document's metadata do."""
+    """Return the headings that a result begins with, else its title, as a document's metadata do."""
     headings: list[str] = []
     for line in "\n".join(result.texts).split("\n"):
         found = _HEADING.fullmatch(line)
@@ -234,30 +219,18 @@ _PIECE: Final = 40
 
 
 class Models:
-    """The models of one server.
-
-    Args:
-        scripted: further models, by ``modelId``.
-    """
+    """The models of one server, by ``modelId``."""
 
     def __init__(self, scripted: Mapping[str, ScriptedModel] | None = None) -> None:
         self._models = {MODEL_ID: HONEST_MODEL, **(scripted or {})}
 
     def converse(self, model_id: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
-        """Answer a request, and say how many seconds are to pass before the answer is sent.
-
-        Raises:
-            ServiceError: it can't be served.
-        """
+        """Answer a request; return the response and the seconds to wait before it is sent."""
         model, request = self._checked(model_id, body)
         return model.reshape(_reply(model, request)), model.seconds
 
     def stream(self, model_id: str, body: Mapping[str, Any]) -> Generator[Piece]:
-        """Answer a request by the pieces of an event stream.
-
-        Raises:
-            ServiceError: it can't be served.
-        """
+        """Answer a request by the pieces of an event stream."""
         model, request = self._checked(model_id, body)
         reply = model.reshape(_reply(model, request))
         return model.transmit(encode(event) for event in model.alter(_events(reply)))
@@ -292,7 +265,6 @@ def _reply(model: ScriptedModel, request: ConverseRequest) -> dict[str, Any]:
 
 
 def _bounded(text: str, request: ConverseRequest) -> tuple[str, str]:
-    """End an answer where the request wants it to end, and say why it does."""
     stops = [text.find(stop) for stop in request.stop_sequences]
     reason = "end_turn"
     if first := [stop for stop in stops if stop >= 0]:
@@ -305,7 +277,6 @@ def _bounded(text: str, request: ConverseRequest) -> tuple[str, str]:
 
 
 def _blocks(text: str, request: ConverseRequest, ledger: Ledger) -> list[dict[str, Any]]:
-    """Cut an answer at its references: what stands before one is what it is cited for."""
     blocks: list[dict[str, Any]] = []
     start = 0
     for found in _BRACKET.finditer(text) if request.cited else ():
@@ -348,7 +319,7 @@ def _citation(entry: Evidence, request: ConverseRequest) -> dict[str, Any]:
 
 
 def _item(result: SearchResult, line: int) -> int:
-    """Give the item, from 0, that a line, from 1, of a search result stands in."""
+    """Return the item, from 0, that holds a line, from 1, of a search result."""
     for item, text in enumerate(result.texts):
         line -= text.count("\n") + 1
         if line <= 0:

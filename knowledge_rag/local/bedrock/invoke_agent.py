@@ -53,13 +53,13 @@ _NOT_HERE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class InvokeRequest:
-    """A request that has been found valid.
+    """A valid request.
 
     Args:
-        agent_id: 1..10 letters and digits.
-        alias_id: likewise.
+        agent_id: 1..10 letters and digits, as ``alias_id``.
+        alias_id: of the agent.
         session_id: 2..100 characters.
-        text: what is asked, ``""`` when a returned control's results come back instead.
+        text: the question, ``""`` when a returned control's results come back instead.
         traced: whether trace events are wanted.
         streamed: whether the answer may come in several chunks.
         ends: whether the session ends with this turn.
@@ -118,11 +118,7 @@ def parse_invoke_request(
 
 
 def check(values: Mapping[str, Any], operation: OperationModel) -> None:
-    """Hold a request to the service's model.
-
-    Raises:
-        ServiceError: ValidationException that names the broken constraints.
-    """
+    """Check a request against the service's model; raise a ValidationException that names the problems."""
     opaque = frozenset({"RetrievalFilter"})
     found = list(islice(problems(values, operation.input_shape, "", opaque), _NAMED_PROBLEMS))
     if found:
@@ -144,13 +140,7 @@ _JSON: Final = "application/json"
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """Writes the trace events of one turn.
-
-    Args:
-        request: whose turn it is.
-        now: the clock.
-        trace_id: of the turn, at most 13 characters; with a step's number it has at most 16.
-    """
+    """Writes the trace events of one turn; ``trace_id`` has at most 13 characters."""
 
     request: InvokeRequest
     now: Callable[[], datetime]
@@ -264,7 +254,7 @@ class Agents:
     """The agents of one server, with their sessions and the function that they call.
 
     Args:
-        knowledge_base: what an agent that has a knowledge base of its own looks things up in.
+        knowledge_base: where an agent with a knowledge base of its own looks things up.
         scripted: further agents, by ``agentId``.
     """
 
@@ -328,8 +318,6 @@ class Agents:
 
 @dataclass(slots=True)
 class _Turn:
-    """One turn of an agent, from its text to its events."""
-
     agent: ScriptedAgent
     request: InvokeRequest
     session: _Session
@@ -340,7 +328,6 @@ class _Turn:
     steps: int = 0
 
     def events(self) -> Iterator[Event]:
-        """Play it; the traces come as things happen, and only to those who want them."""
         if self.agent.evidence is Evidence.CALLER and not self.request.results:
             yield self._returned_control()
             return
@@ -375,7 +362,7 @@ class _Turn:
     def _asked(
         self, query: str, prompt_attributes: Mapping[str, str]
     ) -> Generator[Event, None, dict[str, str]]:
-        """Ask the function, and give the turn's attributes as it has left them."""
+        """Ask the function; return the turn's attributes as it has left them."""
         event = self._event(query, prompt_attributes)
         yield self.traces.tool_input(self.steps, _properties(event))
         answer = self.ask(event)
@@ -399,7 +386,7 @@ class _Turn:
         }
 
     def _looked_up(self, query: str) -> Iterator[Event]:
-        """Look up in the agent's own knowledge base; the trace has also what is below the floor."""
+        """Look up in the agent's own knowledge base; the trace has also hits below the score threshold."""
         yield self.traces.lookup_input(self.steps, KNOWLEDGE_BASE_ID, query)
         found = retrieve(
             self.knowledge_base, KNOWLEDGE_BASE_ID, {"retrievalQuery": {"text": query}}
@@ -419,7 +406,7 @@ class _Turn:
         return return_control(self.session.invocation_id, _properties(self._event(query, {})))
 
     def _given(self) -> Iterator[Event]:
-        """Take what the caller's own call of the operation gave."""
+        """Read the results of the operation that the caller carried out."""
         for member in self.request.results:
             bodies = (member.get("apiResult") or {}).get("responseBody") or {}
             text = (bodies.get("application/json") or {}).get("body") or ""
@@ -445,7 +432,7 @@ def _guarded(events: Iterator[Event]) -> Iterator[Event]:
 
 
 def _outcome(text: str) -> RetrievalOutcome:
-    """Read what the function answered; a request that it refused is a search that was not made."""
+    """Read the function's answer; a request that it refused counts as a search that was not made."""
     try:
         return read_outcome(read_json(text))
     except RequestRefused:
@@ -462,7 +449,6 @@ def _properties(event: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _parts(text: str, characters: int) -> Iterator[bytes]:
-    """Cut an answer into chunks: one, unless it is streamed or too long for one."""
     if not characters:
         data = text.encode(errors="replace")
         yield from (data[n : n + MAX_CHUNK_BYTES] for n in range(0, len(data), MAX_CHUNK_BYTES))

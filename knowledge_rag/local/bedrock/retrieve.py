@@ -43,13 +43,7 @@ _NOT_HERE: Final = {
 
 
 class ServiceError(Exception):
-    """An error of the service's vocabulary.
-
-    Args:
-        code: e.g. ``ValidationException``.
-        status: its HTTP status.
-        message: what the caller reads.
-    """
+    """An error in the service's words: its code, e.g. ``ValidationException``, and HTTP status."""
 
     def __init__(self, code: str, status: int, message: str) -> None:
         super().__init__(message)
@@ -59,14 +53,7 @@ class ServiceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RetrieveRequest:
-    """A request that has been found valid.
-
-    Args:
-        query: 1..20,000 characters, not blank.
-        limit: 1..100.
-        search_type: hybrid unless overridden.
-        wanted: the metadata filter, if any.
-    """
+    """A valid request: a query of 1..20,000 characters, not blank, for 1..100 results."""
 
     query: str
     limit: int = DEFAULT_RESULTS
@@ -78,11 +65,6 @@ def retrieve(
     knowledge_base: KnowledgeBase, knowledge_base_id: str, body: dict[str, Any]
 ) -> dict[str, object]:
     """Carry out one request.
-
-    Args:
-        knowledge_base: what to search.
-        knowledge_base_id: from the request's path.
-        body: the decoded JSON object.
 
     Raises:
         ServiceError: ValidationException or ResourceNotFoundException.
@@ -101,7 +83,7 @@ def parse_request(knowledge_base_id: str, body: dict[str, Any]) -> RetrieveReque
     """Check a request as the service does.
 
     Raises:
-        ServiceError: ValidationException (the broken constraints of the model at once) or
+        ServiceError: ValidationException (all broken constraints of the model at once) or
             ResourceNotFoundException.
     """
     shape = operation_model().input_shape

@@ -67,7 +67,7 @@ class Evidence(Enum):
 
 
 def planned(text: str) -> Sequence[str]:
-    """Give the queries for a request.
+    """Return the queries for a request.
 
     They are the items listed last, under a line that ends with ``queries:``; else the lines that
     end with a question mark or have one of the three forms that the agent's prompt names; else all
@@ -87,11 +87,11 @@ class ScriptedAgent:
 
     Args:
         write: writes its answer.
-        plan: gives the queries for a text, in order.
+        plan: returns the queries for a text, in order.
         evidence: where they are asked.
-        alter: what becomes of the events.
-        transmit: what becomes of their bytes.
-        refusal: what it answers instead of a stream.
+        alter: changes the events.
+        transmit: changes their bytes.
+        refusal: its answer instead of a stream.
     """
 
     write: AnswerWriter = extracted
@@ -122,11 +122,11 @@ class ScriptedModel:
 
     Args:
         write: writes its answer.
-        reshape: what becomes of the response.
-        alter: what becomes of its events, where it is streamed.
-        transmit: what becomes of their bytes.
-        refusal: what it answers instead.
-        seconds: that pass before its response, where it is not streamed.
+        reshape: changes the response.
+        alter: changes its events, where it is streamed.
+        transmit: changes their bytes.
+        refusal: its answer instead.
+        seconds: to wait before its response, where it is not streamed.
     """
 
     write: AnswerWriter = extracted

@@ -70,10 +70,10 @@ def create_app(
     """Make the application.
 
     Args:
-        knowledge_base: the one that it serves, under ``KNOWLEDGE_BASE_ID``.
-        hosts: ``Host`` header values that it answers to, and whose pages may ask it.
-        agents: those that it plays; the caller closes them.
-        models: those that it plays.
+        knowledge_base: served under ``KNOWLEDGE_BASE_ID``.
+        hosts: ``Host`` header values that are answered, and whose pages may ask.
+        agents: by ``agentId``; the caller closes them.
+        models: by ``modelId``.
     """
     allowed = frozenset(host.lower() for host in hosts)
     operations = _Operations(knowledge_base, agents, models)
@@ -100,8 +100,6 @@ def create_app(
 
 
 class _Operations:
-    """The operations by their paths."""
-
     def __init__(self, knowledge_base: KnowledgeBase, agents: Agents, models: Models) -> None:
         self._knowledge_base = knowledge_base
         self._agents = agents
@@ -167,13 +165,12 @@ _ROUTES: Final[Sequence[tuple[re.Pattern[str], Callable[..., Awaitable[Answer]]]
 
 
 def _own_address(request: Request) -> str:
-    """Give this server's address, as the client has reached it."""
     host, port = request.scope["server"]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _refuse_strangers(request: Request, hosts: frozenset[str]) -> None:
-    """Answer no web page: it can send requests here, though nobody asked it to."""
+    """Refuse web pages of other sites: they can send requests here unasked."""
     if not _is_named(request.headers.get("host", ""), hosts):
         raise ServiceError("AccessDeniedException", 403, "This Host is not answered")
     origin = request.headers.get("origin")
@@ -239,8 +236,6 @@ _REFUSALS: Final = {
 
 
 class _ServiceConnection(BoundedConnection):
-    """Serves one client of the wire API, and refuses requests in the service's form."""
-
     def refusal(self, status: HTTPStatus, message: str) -> Response:
         """Return the service's error."""
         return failure(ServiceError(*_REFUSALS[status], message))
@@ -253,10 +248,10 @@ class LocalBedrock:
     ...     client = boto3.client("bedrock-agent-runtime", endpoint_url=bedrock.endpoint_url)
 
     Args:
-        knowledge_base: what it serves; the caller closes it.
+        knowledge_base: served; the caller closes it.
         port: 0 takes a free one.
-        agents: that it plays beside the honest one, by ``agentId``.
-        models: that it plays beside the honest one, by ``modelId``.
+        agents: further ones, by ``agentId``.
+        models: further ones, by ``modelId``.
 
     Raises:
         ServerFailed: on entering, when the port is taken or the server does not start.
@@ -311,7 +306,7 @@ def serve(
     """Serve in the foreground until the process is told to stop (Ctrl-C, SIGTERM).
 
     Args:
-        knowledge_base: what to serve.
+        knowledge_base: served.
         host: the interface to listen on; loopback, because nothing here asks who is calling.
         port: 0 takes a free one.
         hosts: ``Host`` header values that are answered.

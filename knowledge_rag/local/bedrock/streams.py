@@ -41,14 +41,7 @@ _MAX_VALUE: Final = 32_767
 
 
 class Event(NamedTuple):
-    """One message of a stream.
-
-    Args:
-        kind: the member of the operation's stream that it is, e.g. ``chunk`` or
-            ``throttlingException``.
-        payload: its JSON.
-        failed: whether it is an exception, after which nothing comes.
-    """
+    """One message of a stream: its member of the operation's output, its JSON, whether it is an error."""
 
     kind: str
     payload: Mapping[str, Any]
@@ -56,11 +49,7 @@ class Event(NamedTuple):
 
 
 def encode(event: Event) -> bytes:
-    """Give an event's message.
-
-    Raises:
-        ValueError: its payload is longer than MAX_PAYLOAD_BYTES.
-    """
+    """Return an event's message."""
     message_type = "exception" if event.failed else "event"
     headers = {
         f":{message_type}-type": event.kind,
@@ -71,14 +60,10 @@ def encode(event: Event) -> bytes:
 
 
 def message(headers: Mapping[str, str], payload: bytes) -> bytes:
-    """Give one message.
-
-    Args:
-        headers: names of 1..255 bytes and values of 0..32,767, as UTF-8.
-        payload: at most MAX_PAYLOAD_BYTES.
+    """Return one message; names have 1..255 bytes and values up to 32,767, as UTF-8.
 
     Raises:
-        ValueError: something is longer than the format can say or its readers take.
+        ValueError: something is longer than the format or its readers take.
     """
     head = b"".join(_header(name, value) for name, value in headers.items())
     if len(head) > MAX_HEADERS_BYTES or len(payload) > MAX_PAYLOAD_BYTES:

@@ -47,12 +47,12 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 def problems(
     value: object, shape: Shape, where: str = "", opaque: frozenset[str] = frozenset()
 ) -> Iterator[str]:
-    """Give one sentence for each constraint of the model that a value breaks.
+    """Yield one sentence for each constraint of the model that a value breaks.
 
     Args:
         value: decoded JSON.
-        shape: what it should be.
-        where: the path to it.
+        shape: of the service's model.
+        where: the path to the value.
         opaque: names of shapes that are checked elsewhere.
     """
     if shape.name in opaque or getattr(shape, "is_document_type", False):

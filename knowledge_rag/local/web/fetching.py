@@ -49,12 +49,7 @@ _LOW: Final = 0xFFFFFFFF
 
 
 async def address_of(host: str, port: int, *, private: bool) -> str:
-    """Give the address to connect to for a host.
-
-    Args:
-        host: a name or an address.
-        port: of the server.
-        private: whether machines of this network and this machine itself may be asked.
+    """Return the address to connect to for a host.
 
     Raises:
         NotFetched: there is no such host, or one of its addresses may not be asked.
@@ -98,7 +93,7 @@ def _is_allowed(address: Address, *, private: bool) -> bool:
 
 
 def _meant(address: Address) -> Iterator[Address]:
-    """Give the machines that an address may lead to: of IPv4, where one is written in it."""
+    """Yield the machines that an address may lead to: of IPv4, where one is written in it."""
     if not isinstance(address, IPv6Address):
         yield address
     elif address in _TRANSLATED_HERE:
@@ -117,7 +112,7 @@ def _is_compatible(address: IPv6Address) -> bool:
 
 
 def _translated_here(octets: bytes) -> Iterator[Address]:
-    """Give the IPv4 address at the end, or each there may be where a shorter prefix puts it (RFC 6052)."""
+    """Yield the IPv4 address at the end, or each there may be where a shorter prefix puts it (RFC 6052)."""
     yield IPv4Address(octets[12:])
     if any(octets[6:12]):
         yield IPv4Address(octets[6:8] + octets[9:11])
@@ -152,14 +147,7 @@ class FetchLimits:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What a server answered.
-
-    Args:
-        address: that answered, behind all redirects.
-        status: of HTTP.
-        headers: by name in lower case.
-        body: unpacked; empty unless the status is 200.
-    """
+    """A server's answer, behind all redirects; the body is unpacked, empty unless the status is 200."""
 
     address: str
     status: int
@@ -242,7 +230,7 @@ async def _ask(address: str, limits: FetchLimits, headers: Mapping[str, str]) ->
 
 @lru_cache(maxsize=1)
 def _trusted() -> SSLContext:
-    """Give whose certificates count; ``SSL_CERT_FILE`` names an organisation's own."""
+    """Return whose certificates count; ``SSL_CERT_FILE`` names an organisation's own."""
     return httpx.create_ssl_context()
 
 

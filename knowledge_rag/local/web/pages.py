@@ -31,12 +31,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class WebSettings:
-    """How pages are fetched.
-
-    Args:
-        limits: of each page.
-        delay: seconds between two requests to a host, at least; a site may ask for more.
-    """
+    """How pages are fetched; ``delay`` is the least number of seconds between requests to a host."""
 
     limits: FetchLimits = field(default_factory=FetchLimits)
     delay: float = 1.0
@@ -44,14 +39,7 @@ class WebSettings:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What fetching takes from outside: the time, waiting, and an ear for warnings.
-
-    Args:
-        clock: seconds that only go forward.
-        sleep: waits so many seconds.
-        today: gives the time, UTC.
-        warn: called with sentences about what of earlier runs can't be used.
-    """
+    """Time, waiting, and where warnings about earlier runs go."""
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -71,14 +59,7 @@ class PageState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageOutcome:
-    """What became of one address.
-
-    Args:
-        address: as it stands in the list.
-        state: of it.
-        file: below the corpus, ``""`` if there is none.
-        reason: why it was not fetched, ``""`` if it was.
-    """
+    """What became of one address of the list: its file below the corpus, or why it has none."""
 
     address: str
     state: PageState
@@ -97,11 +78,7 @@ class PageOutcome:
 
 
 def read_addresses(name: str, data: bytes) -> list[str]:
-    """Read a list of addresses: one a line; blank lines and those that begin with ``#`` say nothing.
-
-    Args:
-        name: of the list, for the error message.
-        data: what it holds.
+    """Read a list of addresses: one a line, without blank lines and those that begin with ``#``.
 
     Raises:
         InvalidRequest: it is too long, no text, or holds nothing.
@@ -127,17 +104,17 @@ def fetch_pages(
     progress: Progress | None = None,
     surroundings: Surroundings | None = None,
 ) -> tuple[PageOutcome, ...]:
-    """Bring pages up to date below a corpus; what can't be fetched is told, the others go on.
+    """Bring pages up to date below a corpus; what can't be fetched is reported, the others go on.
 
     Args:
         root: the corpus's folder; made if it is missing.
         addresses: of pages, as a person wrote them.
-        settings: how.
+        settings: how to fetch.
         progress: called with how much is done, of how much, and the phase.
         surroundings: where time comes from, and warnings go.
 
     Returns:
-        One for each address, in their order.
+        One outcome for each address, in their order.
 
     Raises:
         OSError: a page can't be written.
@@ -147,8 +124,6 @@ def fetch_pages(
 
 
 class _Run:
-    """One list of addresses under way."""
-
     def __init__(self, root: Path, settings: WebSettings, surroundings: Surroundings) -> None:
         self._saved = SavedPages(root)
         for warning in self._saved.warnings:
@@ -200,7 +175,6 @@ class _Run:
         await self._pause(address)
 
     async def _pause(self, address: str) -> None:
-        """Wait until the host may be asked again."""
         host = urlsplit(address).netloc
         delay = max(self._settings.delay, self._robots.delay(address))
         asked = self._asked.get(host)

@@ -57,13 +57,7 @@ _PLAIN_HOST: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*")
 
 
 def file_of(address: str, ending: str, hashed: int = _HASHED) -> str:
-    """Give the path of a page's file below the corpus, ``/``-separated.
-
-    Args:
-        address: http or https, without a fragment.
-        ending: of its kind, one of :data:`ENDINGS`.
-        hashed: digits of the hash, where the address alone can't be a path.
-    """
+    """Return the path of a page's file below the corpus, ``/``-separated."""
     parts = urlsplit(address)
     segments = parts.path.removeprefix("/").split("/")
     if _is_plain(parts, segments, ending):
@@ -123,15 +117,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is remembered of a page.
-
-    Args:
-        file: it was saved as, below the corpus.
-        sha256: of the file's bytes.
-        fetched_at: when, ISO 8601.
-        etag: that the server gave, ``""`` if none.
-        last_modified: likewise.
-    """
+    """A saved page: its file below the corpus, that file's sha256, and the server's version of it."""
 
     file: str
     sha256: str
@@ -141,11 +127,7 @@ class Note:
 
 
 class SavedPages:
-    """The pages below one corpus.
-
-    Args:
-        root: the corpus's folder.
-    """
+    """The pages below one corpus."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -163,12 +145,7 @@ class SavedPages:
         return note if hashlib.sha256(data).hexdigest() == note.sha256 else None
 
     def save(self, address: str, answer: Fetched, now: str) -> tuple[str, bool]:
-        """Save a page and what is known of it.
-
-        Args:
-            address: as it was asked for; decides the file.
-            answer: with status 200.
-            now: ISO 8601.
+        """Save a page under the address that was asked for, and note what is known of it.
 
         Returns:
             The file's path below the corpus, and whether it is new or another than before.
@@ -210,7 +187,7 @@ class SavedPages:
             raise NotFetched(f"{link} is a symbolic link, and no page is saved behind one")
 
     def _link_above(self, file: str) -> str:
-        """Give the first folder above a file that is elsewhere; ``""`` if all are where they seem."""
+        """Return the first folder above a file that is a link; ``""`` if there is none."""
         folders = file.split("/")[:-1]
         above = ("/".join(folders[:depth]) for depth in range(1, len(folders) + 1))
         return next((folder for folder in above if (self._root / folder).is_symlink()), "")
@@ -232,13 +209,7 @@ class SavedPages:
 
 
 def as_served(body: bytes, ending: str, charset: str) -> bytes:
-    """Give a page so that it says its encoding itself, where only its server did.
-
-    Args:
-        body: as it was sent.
-        ending: of its kind.
-        charset: that the server named, ``""`` if none.
-    """
+    """Return a page so that it says its encoding itself, where only its server did."""
     codec = codec_named(charset) if charset else None
     if ending == ".pdf" or codec is None or body.startswith((_BOM, b"\xff\xfe", b"\xfe\xff")):
         return body
@@ -264,12 +235,12 @@ def _kind(answer: Fetched) -> tuple[str, str]:
 
 
 def _sendable(value: str) -> str:
-    """Give what a server said of a version, if it can be sent back to it."""
+    """Return what a server said of a version, if it can be sent back to it."""
     return value if len(value) <= _MAX_NOTE and value.isascii() and value.isprintable() else ""
 
 
 def _read_notes(path: Path) -> tuple[dict[str, Note], tuple[str, ...]]:
-    """Give what is remembered, and sentences about what in it was not written here."""
+    """Return the notes, and sentences about entries that were not written here."""
     try:
         given = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -287,7 +258,7 @@ def _read_notes(path: Path) -> tuple[dict[str, Note], tuple[str, ...]]:
 
 
 def _as_note(address: str, said: object) -> Note | None:
-    """Take an entry over if it names the file that its address leads to, and no other."""
+    """Return an entry if it names the file that its address leads to, and no other."""
     if not isinstance(said, dict) or web_address(address) != address:
         return None
     try:
@@ -301,7 +272,6 @@ def _as_note(address: str, said: object) -> Note | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write a file that is there whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
     try:

@@ -7,7 +7,6 @@ from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.filters import parse_filter
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.search import Fusion
 from tests.support.local import write_files
 
 
@@ -29,12 +28,6 @@ def test_a_filter_narrows_and_may_leave_nothing(knowledge_base):
     }
     nothing = parse_filter({"equals": {"key": "service", "value": "kafka"}})
     assert knowledge_base.search("failover", wanted=nothing) == []
-
-
-def test_reciprocal_ranks_can_be_had_instead(corpus, kb_path, hashes):
-    ingest(corpus, kb_path, embedder=hashes)
-    with KnowledgeBase(kb_path, hashes, fusion=Fusion.RRF) as opened:
-        assert "rds" in sources(opened.search("RDS failover"))[0]
 
 
 def test_the_state_in_memory_knows_which_chunks_are_of_one_document(knowledge_base):

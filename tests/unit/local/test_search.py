@@ -14,9 +14,7 @@ from knowledge_rag.local.knowledge_base import Snapshot
 from knowledge_rag.local.search import (
     BY_SCORE_ALONE,
     FOLLOWING_SHARE,
-    Fusion,
     Question,
-    SearchMethod,
     cosines,
     counted_scores,
     keyword_support,
@@ -24,11 +22,6 @@ from knowledge_rag.local.search import (
     word_scores,
 )
 
-METHODS = [
-    SearchMethod(SearchType.SEMANTIC),
-    SearchMethod(SearchType.HYBRID, Fusion.WEIGHTED),
-    SearchMethod(SearchType.HYBRID, Fusion.RRF),
-]
 COSINES = st.lists(st.sampled_from([-0.5, 0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=30)
 
 
@@ -59,29 +52,28 @@ def question(**terms):
     return Question(vector, terms)
 
 
-@given(COSINES, st.integers(1, 40), st.sampled_from(METHODS))
+@given(COSINES, st.integers(1, 40), st.sampled_from(SearchType))
 def test_the_best_come_first_and_ties_in_file_order(cosines, limit, method):
-    found = rank(snapshot(cosines), question(), limit=limit, method=method)
+    found = rank(snapshot(cosines), question(), limit=limit, search_type=method)
     rows = [row for row, _ in found]
     scores = [score for _, score in found]
     assert len(rows) == min(limit, len(cosines)) == len(set(rows))
     assert all(0.0 <= score <= 1.0 for score in scores)
     assert scores == sorted(scores, reverse=True)
-    if method.fusion is Fusion.WEIGHTED:  # RRF gives each rank once, so it has no ties
-        assert rows == sorted(range(len(cosines)), key=lambda r: (-max(cosines[r], 0), r))[:limit]
+    assert rows == sorted(range(len(cosines)), key=lambda r: (-max(cosines[r], 0), r))[:limit]
 
 
 @given(
     COSINES.flatmap(
         lambda c: st.tuples(st.just(c), st.lists(st.booleans(), min_size=len(c), max_size=len(c)))
     ),
-    st.sampled_from(METHODS),
+    st.sampled_from(SearchType),
 )
 def test_a_mask_leaves_the_order_of_what_passes_as_it_is(case, method):
     cosines, passing = case
     mask = np.array(passing)
-    everything = rank(snapshot(cosines), question(), limit=len(cosines), method=method)
-    masked = rank(snapshot(cosines), question(), limit=len(cosines), method=method, mask=mask)
+    everything = rank(snapshot(cosines), question(), limit=len(cosines), search_type=method)
+    masked = rank(snapshot(cosines), question(), limit=len(cosines), search_type=method, mask=mask)
     assert [row for row, _ in masked] == [row for row, _ in everything if passing[row]]
 
 
@@ -105,8 +97,7 @@ FILLER = [("filler",)]
 
 
 def semantic(chunks, asked, mask=None):
-    method = SearchMethod(SearchType.SEMANTIC)
-    return rank(chunks, asked, limit=len(chunks), method=method, mask=mask)
+    return rank(chunks, asked, limit=len(chunks), search_type=SearchType.SEMANTIC, mask=mask)
 
 
 def test_semantic_scores_of_a_supported_question_are_cosines():
@@ -280,5 +271,5 @@ def test_words_that_no_chunk_knows_lower_the_hybrid_score():
 
 
 def test_an_empty_knowledge_base_gives_nothing():
-    for method in METHODS:
-        assert rank(snapshot([]), question(a=1), limit=5, method=method) == []
+    for method in SearchType:
+        assert rank(snapshot([]), question(a=1), limit=5, search_type=method) == []

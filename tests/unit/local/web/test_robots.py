@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.local.web.robots_rules import Rule, Rules, read_rules
+from knowledge_rag.local.web.robots import Rule, Rules, read_rules
 
 AGENT = "knowledge-rag"
 
