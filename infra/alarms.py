@@ -15,8 +15,13 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import FIVE_MINUTES, Severity, Source, retrieval_alarms
-from knowledge_rag.core.ingestion_alarms import ingestion_alarms
+from knowledge_rag.core.alarms import (
+    FIVE_MINUTES,
+    Severity,
+    Source,
+    ingestion_alarms,
+    retrieval_alarms,
+)
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from knowledge_rag.core.extras import how_to_install
+from knowledge_rag.core.errors import how_to_install
 
 
 def main() -> None:

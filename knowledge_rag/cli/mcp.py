@@ -29,8 +29,7 @@ from knowledge_rag.cli.options import (
     port_option,
 )
 from knowledge_rag.cli.terminal import err, out, print_json
-from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.core.extras import how_to_install
+from knowledge_rag.core.errors import InvalidRequest, how_to_install
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.errors import NotInstalled
 

@@ -25,8 +25,7 @@ from knowledge_rag.cli.backend import (
 from knowledge_rag.cli.exits import ExitCode, until_stopped
 from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, TimeoutOption, port_option
 from knowledge_rag.cli.terminal import err, out, print_json, tell
-from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.core.extras import how_to_install
+from knowledge_rag.core.errors import InvalidRequest, how_to_install
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.errors import NotInstalled
 

@@ -21,7 +21,7 @@ from knowledge_rag.console.events import is_web_address
 from knowledge_rag.console.json_http import Refused
 from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_HIDDEN, MAX_RANGES
 from knowledge_rag.core.citations import MAX_LINE, Citation
-from knowledge_rag.core.front_matter import front_matter_end
+from knowledge_rag.core.documents import front_matter_end
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import SOURCE_URL, TITLE
 from knowledge_rag.core.neutral import neutralise

@@ -1,30 +1,42 @@
-"""From a document's text to chunks of verbatim lines: deterministic, exact, fast.
+r"""From a document's text to chunks of verbatim lines: deterministic, exact, fast.
 
 A chunk is a section (a heading and what stands below it up to the next heading), because that is
 what a runbook's author cut the matter into. A heading with nothing below it goes with its first
 sub-section; a section over the cap is split between blocks. No line is changed, skipped or
 repeated: every non-blank line outside the front matter lies in exactly one chunk.
+
+A *position* is the index in ``source = "\n" + text`` of the ``\n`` before a line, which is that
+line's offset in ``text``; so the blocks that are found at positions are offsets in ``text``.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.chunks import Chunk
-from knowledge_rag.core.context import PREFIX_TOKENS
+from knowledge_rag.core import grammar
+from knowledge_rag.core.chunks import PREFIX_TOKENS, Chunk
+from knowledge_rag.core.documents import front_matter_end
 from knowledge_rag.core.errors import InvalidSettings
-from knowledge_rag.core.front_matter import front_matter_end
-from knowledge_rag.core.lines import BLANKS
-from knowledge_rag.core.markdown import find_headings
-from knowledge_rag.core.packing import Packer
+from knowledge_rag.core.lines import BLANKS, split_lines
+from knowledge_rag.core.markdown import fence_end, find_headings, html_end, item_end, line_end
+from knowledge_rag.core.tokens import (
+    PER_MARK,
+    PER_PLAIN,
+    classify,
+    cost,
+    fits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from knowledge_rag.core.chunks import Document
     from knowledge_rag.core.markdown import Heading
+
 
 ALGORITHM: Final = 3
 """Raised by every change that gives other chunks, prefixes or metadata for the same bytes."""
@@ -145,3 +157,254 @@ def _chunks(document: Document, text: str, pieces: list[_Piece]) -> list[Chunk]:
         chunks.append(Chunk(document, line, below - blank.count("\n"), path, content, oversized))
         line = below
     return chunks
+
+
+_WINDOW = 8_000
+"""Characters within which a run of lines reaches the cap; keeps the search for it local."""
+
+Span = tuple[int, int, float]
+"""A stretch of lines: offset of its first line, offset of the line behind its last one (blank
+lines may be among the last), estimated tokens."""
+
+
+class Packer:
+    """Cuts sections of one text into spans that do not exceed the cap.
+
+    Args:
+        text: the document.
+        cap: estimated tokens that a span may have; only a single line can exceed it.
+        markdown: whether its blocks are Markdown's, or just runs of non-blank lines.
+
+    Attributes:
+        sure: characters that fit the cap whatever they are.
+    """
+
+    def __init__(self, text: str, cap: float, *, markdown: bool) -> None:
+        self._text = text
+        self._cap = cap
+        self.sure = int(cap / PER_MARK)
+        self._unlikely = int(cap / PER_PLAIN)
+        self._markdown = markdown
+
+    def fits(self, start: int, end: int) -> bool:
+        """Whether a stretch costs no more than the cap."""
+        return end - start <= self.sure or fits(self._text, start, end, self._cap)
+
+    def cut(self, start: int, lead_end: int, end: int) -> list[Span]:
+        """Cut a section; fences, tables, list items and paragraphs stay whole where they fit.
+
+        Args:
+            start: offset of its first line.
+            lead_end: offset behind its heading lines, which stay with what follows if that fits.
+            end: offset behind it.
+        """
+        # a longer one fits only if it is mostly indents, and then splitting gives it back whole
+        if end - start <= self._unlikely and fits(self._text, start, end, self._cap):
+            return [(start, end, 0.0)]
+        return _LongSection(self._text, start, end, self._cap, markdown=self._markdown).split(
+            lead_end
+        )
+
+
+class _LongSection:
+    """A section that may have to be split; offsets inside count from its start.
+
+    Args:
+        text: the document.
+        start: offset of the section's first line.
+        end: offset behind it.
+        cap: estimated tokens that a span may have.
+        markdown: whether its blocks are Markdown's.
+    """
+
+    def __init__(self, text: str, start: int, end: int, cap: float, *, markdown: bool) -> None:
+        self._start = start
+        self._source = "\n" + text[start:end]
+        self._classes = classify(text, start, end)
+        self._cap = cap
+        self._markdown = markdown
+
+    def split(self, lead_end: int) -> list[Span]:
+        """Split it into spans of the text; ``lead_end`` is the offset behind its heading lines."""
+        classes, cap = self._classes, self._cap
+        lead_end -= self._start
+        units: list[Span] = []
+        start = 0
+        for end in self._bounds(lead_end):
+            tokens = cost(classes, start, end)
+            if tokens <= cap:
+                units.append((start, end, tokens))
+            else:
+                units += self._parts(start, max(start, lead_end), end)
+            start = end
+        return self._pack(units)
+
+    def _bounds(self, lead_end: int) -> list[int]:
+        """Give where a cut parts no fence, table, list item or HTML block, and the end."""
+        seams = grammar.SEAM if self._markdown else grammar.PLAIN_SEAM
+        end = len(self._source) - 1
+        bounds = cuts(seams, self._source, lead_end, end)
+        if bounds and not self._source[lead_end + 1 : bounds[0]].strip(BLANKS):
+            del bounds[0]  # what follows a heading directly is no place to cut
+        bounds.append(end)
+        return bounds
+
+    def _parts(self, start: int, lead_end: int, end: int) -> Iterator[Span]:
+        """Take apart what alone exceeds the cap: heading, blocks, their parts, their lines."""
+        lead = cost(self._classes, start, lead_end)
+        if lead_end > start:
+            yield from self._runs(start, lead_end, lead, self._cap)
+        room = self._cap - lead if lead <= self._cap else self._cap
+        blocks = markdown_blocks if self._markdown else plain_blocks
+        for first, behind, is_item in blocks(self._source, lead_end, end):
+            yield from self._fitting(first, behind, room, is_item=is_item)
+            room = self._cap
+
+    def _fitting(self, start: int, end: int, room: float, *, is_item: bool) -> Iterator[Span]:
+        """Give a block whole if it fits the cap, else its parts; the first of them within ``room``."""
+        tokens = cost(self._classes, start, end)
+        if is_item and tokens > self._cap:
+            for part, behind in item_parts(self._source, start, end):
+                yield from self._fitting(part, behind, room, is_item=False)
+                room = self._cap
+        else:
+            yield from self._runs(start, end, tokens, room)
+
+    def _runs(self, start: int, end: int, remaining: float, room: float) -> Iterator[Span]:
+        """Cut a stretch that costs ``remaining`` into runs of lines, the first within ``room``."""
+        if remaining > self._cap:
+            ends = self._line_ends(start, end)
+            while start < end and remaining > self._cap:
+                behind = self._reach(ends, start, room)
+                tokens = cost(self._classes, start, behind)
+                yield start, behind, tokens
+                start = past_blank(self._source, behind)
+                remaining -= tokens
+                if remaining < 2 * self._cap:  # costs are only nearly additive: count the rest anew
+                    remaining = cost(self._classes, start, end)
+                room = self._cap
+        if start < end:
+            yield start, end, remaining
+
+    def _line_ends(self, start: int, end: int) -> list[int]:
+        lines = split_lines(self._source[start + 1 : end + 1])
+        return list(accumulate([len(line) + 1 for line in lines], initial=start))
+
+    def _reach(self, ends: list[int], start: int, room: float) -> int:
+        """Give the last of ``ends`` up to which the lines from ``start`` cost at most ``room``."""
+        second = bisect_right(ends, start) + 1
+        last = bisect_left(ends, start + _WINDOW)
+        fit = bisect_right(
+            ends,
+            room,
+            second,
+            min(last + 1, len(ends)),
+            key=lambda end: cost(self._classes, start, end),
+        )
+        return ends[fit - 1]
+
+    def _pack(self, units: list[Span]) -> list[Span]:
+        """Join units up to the cap; what ends in a colon stays with what follows, if both fit."""
+        spans: list[Span] = []
+        cap = self._cap
+        first, total, before = 0, 0.0, 0.0
+        for index, (_, _, tokens) in enumerate(units):
+            if total + tokens > cap and index > first:
+                alone = index - 1 == first or before + tokens > cap
+                behind = index if alone or not self._introduces(units[index - 1]) else index - 1
+                spans.append(self._joined(units, first, behind, total))
+                first, total = behind, before if behind < index else 0.0
+            total += tokens
+            before = tokens
+        if units:
+            spans.append(self._joined(units, first, len(units), total))
+        return spans
+
+    def _introduces(self, unit: Span) -> bool:
+        start, end, _ = unit
+        return self._source[max(start, end - 8) + 1 : end + 1].rstrip(BLANKS).endswith(":")
+
+    def _joined(self, units: list[Span], first: int, behind: int, tokens: float) -> Span:
+        return self._start + units[first][0], self._start + units[behind - 1][1], tokens
+
+
+Block = tuple[int, int, bool]
+"""Lines that belong together: offset of the first one, which is not blank; offset of the line
+behind the last one (blank lines may be among the last); whether it is a list item, which has parts
+of its own."""
+
+
+def markdown_blocks(source: str, position: int, end: int) -> Iterator[Block]:
+    """Give the blocks between two positions: paragraphs, fences, tables, single list items ..."""
+    while (position := past_blank(source, position)) < end:
+        opening = grammar.BLOCK_START.match(source, position)
+        behind = min(end, _block_end(source, position, opening))
+        yield position, behind, opening is not None and opening.lastgroup == "item"
+        position = behind
+
+
+def plain_blocks(source: str, position: int, end: int) -> Iterator[Block]:
+    """Give the runs of non-blank lines between two positions."""
+    while (position := past_blank(source, position)) < end:
+        behind = min(end, _next_blank(source, position))
+        yield position, behind, False
+        position = behind
+
+
+def cuts(pattern: re.Pattern[str], source: str, position: int, end: int) -> list[int]:
+    """Give the positions that a pattern like grammar.SEAM finds for a cut, in their order."""
+    # one character more, so that a blank run's end shows that another line follows
+    found = [
+        match.end() if kind == "blank" else match.start()
+        for match in pattern.finditer(source, position, end + 1)
+        if (kind := match.lastgroup) in grammar.CUTS
+    ]
+    unique = dict.fromkeys(found)
+    unique.pop(end, None)
+    return list(unique)
+
+
+def item_parts(source: str, position: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cut a list item before its inner items and behind its blank lines; fences stay whole."""
+    return pairwise([position, *cuts(grammar.ITEM_PART, source, position + 1, end), end])
+
+
+def past_blank(source: str, position: int) -> int:
+    """Give the position of the first line from ``position`` on that is not blank, or the end."""
+    if source[position + 1 : position + 2] not in "\n \t\r":
+        return position
+    blank = grammar.BLANK_LINES.match(source, position)
+    return blank.end() if blank else position
+
+
+def _next_blank(source: str, position: int) -> int:
+    blank = grammar.BLANK_LINE.search(source, position + 1)
+    return blank.start() if blank else len(source)
+
+
+def _block_end(source: str, position: int, opening: re.Match[str] | None) -> int:
+    if opening is None:
+        return _paragraph_end(source, position)
+    kind = opening.lastgroup
+    if kind == "fence":
+        return fence_end(source, opening)
+    if kind in _RUNS:
+        return _run_end(_RUNS[kind], source, position)
+    ends = {"html": html_end, "item": item_end}.get(kind or "", line_end)
+    return ends(source, position)
+
+
+_RUNS: Final = {"quote": grammar.NOT_QUOTE, "code": grammar.NOT_CODE}
+"""Blocks that go on while their lines look alike: what the first other line looks like."""
+
+
+def _run_end(other: re.Pattern[str], source: str, position: int) -> int:
+    found = other.search(source, position + 1)
+    return found.start() if found else len(source)
+
+
+def _paragraph_end(source: str, position: int) -> int:
+    second = line_end(source, position)
+    if grammar.TABLE_DELIMITER.match(source, second):
+        return _run_end(grammar.TABLE_BREAK, source, second)
+    return _run_end(grammar.PARAGRAPH_BREAK, source, position)

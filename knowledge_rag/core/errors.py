@@ -90,3 +90,12 @@ class RetrievalFailed(KnowledgeRagError):  # noqa: N818
         self.code = code
         self.request_id = request_id
         self.permanent = permanent
+
+
+def how_to_install(extra: str) -> str:
+    """Say how an extra is installed: never by name alone, which is another's on the public index.
+
+    Args:
+        extra: of pyproject.toml, such as ``console``.
+    """
+    return f"pip install '.[{extra}]' in a checkout, or 'knowledge_rag-VERSION-py3-none-any.whl[{extra}]'"

@@ -17,9 +17,8 @@ from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.caution import CAUTIONS
-from knowledge_rag.core.chunks import chunk_id
+from knowledge_rag.core.chunks import chunk_id, context_prefix
 from knowledge_rag.core.citations import MAX_LINE, Citation
-from knowledge_rag.core.context import context_prefix
 from knowledge_rag.core.errors import InvalidCitation
 from knowledge_rag.core.outcome import DropReason, RetrievalResult
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from knowledge_rag.core.citations import Citation
+
 
 MetadataValue = str | int | float | bool | list[str]
 """What one metadata attribute may hold: the types that a Bedrock knowledge base keeps."""
@@ -120,3 +121,15 @@ class RetrievalOutcome:
         if self.notice is not None:
             wire["notice"] = self.notice
         return wire
+
+
+TOOL_NAMES: Final = ("retrieve_knowledge", "retrieveKnowledge")
+"""What a gateway's target may call the tool; the gateway puts ``<target>___`` before it."""
+
+TARGET_SEPARATOR: Final = "___"
+
+MAX_TOOL_RESULTS: Final = 5
+"""Most results for an agent or a gateway: what a model is asked to read at once."""
+
+MAX_FILTER_CHARACTERS: Final = 200
+"""Longer than any document type or service name; a longer filter is a mistake."""

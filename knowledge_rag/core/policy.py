@@ -24,8 +24,7 @@ from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import as_failure
 from knowledge_rag.core.metadata import DATES, DOCUMENT_TYPE, SOURCE_URL
 from knowledge_rag.core.policy_settings import PRIMARY_RESULTS, SECONDARY_RESULTS, SourcePolicy
-from knowledge_rag.core.retrieval import Retrieval, retrieve_request
-from knowledge_rag.core.selection import Selection
+from knowledge_rag.core.retrieval import Retrieval, Selection, retrieve_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.documents import parse_front_matter
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.core.front_matter import parse_front_matter
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import SOURCE_URL
 from knowledge_rag.evaluation.coverage_rules import MAX_BYTES

@@ -10,8 +10,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.core.extras import how_to_install
+from knowledge_rag.core.errors import InvalidRequest, how_to_install
 from knowledge_rag.evaluation.evaluation_report import RELEVANCE_ABOVE
 from knowledge_rag.local.errors import NotInstalled
 from knowledge_rag.orchestrator.wording import counted

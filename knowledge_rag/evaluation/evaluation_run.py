@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from knowledge_rag.core.extras import how_to_install
+from knowledge_rag.core.errors import how_to_install
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.local.errors import NotInstalled

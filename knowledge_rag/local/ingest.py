@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunking import ChunkingSettings
-from knowledge_rag.core.context import context_prefix
+from knowledge_rag.core.chunks import context_prefix
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import decode
 from knowledge_rag.core.metadata import to_metadata

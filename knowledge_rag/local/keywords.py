@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from knowledge_rag.core.context import split_words
+from knowledge_rag.core.chunks import split_words
 from knowledge_rag.core.stemming import stem
 from knowledge_rag.local.errors import Damage
 

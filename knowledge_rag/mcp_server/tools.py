@@ -13,9 +13,8 @@ from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.metadata import CAUTION
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.core.outcome import Status
+from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, TOOL_NAMES, Status
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, fit
-from knowledge_rag.core.tool import MAX_TOOL_RESULTS, TOOL_NAMES
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.review import review

@@ -11,9 +11,8 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.core import grammar
-from knowledge_rag.core.blocks import markdown_blocks
-from knowledge_rag.core.lists import content_offset
-from knowledge_rag.core.markdown import line_end
+from knowledge_rag.core.chunking import markdown_blocks
+from knowledge_rag.core.markdown import content_offset, line_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

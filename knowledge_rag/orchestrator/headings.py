@@ -9,7 +9,7 @@ import re
 from enum import StrEnum
 from typing import Final
 
-from knowledge_rag.core.context import split_words
+from knowledge_rag.core.chunks import split_words
 
 
 class Kind(StrEnum):

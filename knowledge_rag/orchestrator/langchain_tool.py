@@ -21,10 +21,9 @@ from knowledge_rag.core.citations import MAX_PATH, check_source_file
 from knowledge_rag.core.errors import InvalidCitation
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.core.outcome import RetrievalOutcome
+from knowledge_rag.core.outcome import MAX_FILTER_CHARACTERS, TOOL_NAMES, RetrievalOutcome
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, MAX_SERVICE_RESULTS, Query
-from knowledge_rag.core.tool import MAX_FILTER_CHARACTERS, TOOL_NAMES
 from knowledge_rag.orchestrator.held import HeldToItsWord
 from knowledge_rag.orchestrator.outcome_text import to_text
 from knowledge_rag.orchestrator.queries import RESULTS

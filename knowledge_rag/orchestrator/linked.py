@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.context import split_words
+from knowledge_rag.core.chunks import split_words
 from knowledge_rag.core.metadata import SOURCE_URL
 from knowledge_rag.orchestrator.headings import tells_only_kind
 from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit

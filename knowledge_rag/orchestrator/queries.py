@@ -12,8 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.context import split_words
+from knowledge_rag.core.chunks import DocumentType, split_words
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
 from knowledge_rag.orchestrator.linked import words_of_link

@@ -24,18 +24,18 @@ from knowledge_rag.core import telemetry
 from knowledge_rag.core.citations import MAX_PATH, check_source_file
 from knowledge_rag.core.errors import InvalidCitation, InvalidRequest
 from knowledge_rag.core.metadata import SOURCE_FILE
+from knowledge_rag.core.outcome import (
+    MAX_FILTER_CHARACTERS,
+    MAX_TOOL_RESULTS,
+    TARGET_SEPARATOR,
+    TOOL_NAMES,
+)
 from knowledge_rag.core.retrieval import (
     FILTER_KEYS,
     MAX_QUERY_CHARACTERS,
     MAX_SERVICE_RESULTS,
     Query,
     fit,
-)
-from knowledge_rag.core.tool import (
-    MAX_FILTER_CHARACTERS,
-    MAX_TOOL_RESULTS,
-    TARGET_SEPARATOR,
-    TOOL_NAMES,
 )
 
 if TYPE_CHECKING:

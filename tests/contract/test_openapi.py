@@ -13,9 +13,8 @@ from openapi_spec_validator import OpenAPIV30SpecValidator
 from knowledge_rag.core.citations import MAX_LINE, MAX_PATH, check_source_file
 from knowledge_rag.core.errors import InvalidCitation
 from knowledge_rag.core.metadata import SHOWN_FIELDS
-from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, Reason, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, MAX_SERVICE_RESULTS
-from knowledge_rag.core.tool import MAX_TOOL_RESULTS
 from knowledge_rag.evaluation.faults.items import FILE, item, retrieved
 from knowledge_rag.evaluation.faults.scripts import answering, http, sending
 from lambdas.retrieve_knowledge.events import (

@@ -7,8 +7,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
-from knowledge_rag.core.documents import read_document
-from knowledge_rag.core.front_matter import parse_front_matter
+from knowledge_rag.core.documents import parse_front_matter, read_document
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import stored_text
 from knowledge_rag.local.model_files import load_model_files

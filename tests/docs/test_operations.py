@@ -9,8 +9,7 @@ import pytest
 
 from infra.retrieval import MEMORY_MB
 from infra.settings import SETTINGS
-from knowledge_rag.core.alarms import retrieval_alarms
-from knowledge_rag.core.ingestion_alarms import ingestion_alarms
+from knowledge_rag.core.alarms import ingestion_alarms, retrieval_alarms
 from tests.docs.site import PAGES, Page
 from tests.support.local import PROJECT
 from tools.reference import monitoring

@@ -8,8 +8,7 @@ from moto import mock_aws
 
 from infra.alarms import alarm_topic
 from infra.settings import load_settings
-from knowledge_rag.core.alarms import Severity, Thresholds, retrieval_alarms
-from knowledge_rag.core.ingestion_alarms import ingestion_alarms
+from knowledge_rag.core.alarms import Severity, Thresholds, ingestion_alarms, retrieval_alarms
 from tests.infra.iam import render
 from tests.support.cloudwatch import alarms_of
 from tests.support.monitoring import monitored, resources

@@ -7,8 +7,7 @@ import pytest
 from infra.agent import ACTION_GROUP
 from infra.sources import INSTRUCTION, PROJECT
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.core.tool import MAX_TOOL_RESULTS
+from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, Reason, Status
 from lambdas.retrieve_knowledge.settings import DEFAULT_QUERIES_PER_TURN
 
 PROMPT = (PROJECT / INSTRUCTION).read_text()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from infra.tool_schema import MAX_INSTRUCTIONS_CHARACTERS, instructions_of, tools_of
-from knowledge_rag.core.tool import TOOL_NAMES
+from knowledge_rag.core.outcome import TOOL_NAMES
 from lambdas.retrieve_knowledge.events import ARGUMENTS
 
 DOCUMENT = json.loads(

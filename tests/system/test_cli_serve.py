@@ -15,7 +15,7 @@ import boto3
 import httpx
 import pytest
 
-from knowledge_rag.core.extras import how_to_install
+from knowledge_rag.core.errors import how_to_install
 from knowledge_rag.orchestrator.advisors.calls import DEADLINE_SECONDS
 from tests.support.cli import SECONDS, assert_one_line, assert_verbatim, lines_of
 from tests.support.local import RUNBOOKS, write_files

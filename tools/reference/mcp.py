@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.tool import TOOL_NAMES
+from knowledge_rag.core.outcome import TOOL_NAMES
 from knowledge_rag.mcp_server.resources import templates
 from knowledge_rag.mcp_server.server import prompts
 from knowledge_rag.mcp_server.tools import tools

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from infra.alarms import HANDBOOK, Emitters
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import Metric, Source, Thresholds, retrieval_alarms
-from knowledge_rag.core.ingestion_alarms import ingestion_alarms
+from knowledge_rag.core.alarms import Metric, Source, Thresholds, ingestion_alarms, retrieval_alarms
 from tests.support.local import PROJECT
 from tools.reference.code_docs import argument_docs, attribute_docs
 from tools.reference.markdown import cell, code, codes, page, table

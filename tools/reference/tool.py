@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.core.outcome import MAX_TOOL_RESULTS
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS
-from knowledge_rag.core.tool import MAX_TOOL_RESULTS
 from lambdas.retrieve_knowledge import events
 from tests.support.local import PROJECT
 from tools.reference.markdown import code, page, table, text

@@ -19,8 +19,7 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidCitation, KnowledgeRagError, UnreadableResponse
-from knowledge_rag.core.outcome import RetrievalResult, Status
-from knowledge_rag.core.tool import TOOL_NAMES
+from knowledge_rag.core.outcome import TOOL_NAMES, RetrievalResult, Status
 from knowledge_rag.deployment.aws import CONNECT_SECONDS
 from knowledge_rag.deployment.bounded import all_within
 from knowledge_rag.deployment.errors import CallFailed, Trouble, call_failed

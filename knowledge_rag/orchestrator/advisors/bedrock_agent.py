@@ -19,8 +19,7 @@ from knowledge_rag.core.clients import create_client
 from knowledge_rag.core.deadline import Deadline, current_deadline
 from knowledge_rag.core.errors import InvalidSettings, RetrievalFailed
 from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
-from knowledge_rag.core.outcome import Reason
-from knowledge_rag.core.tool import TOOL_NAMES
+from knowledge_rag.core.outcome import TOOL_NAMES, Reason
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.agent_events import Framing, TurnReader
 from knowledge_rag.orchestrator.advisors.calls import (

@@ -13,9 +13,8 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.deadline import current_deadline
 from knowledge_rag.core.errors import RetrievalFailed, UnreadableResponse
 from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
-from knowledge_rag.core.outcome import Reason
+from knowledge_rag.core.outcome import TOOL_NAMES, Reason
 from knowledge_rag.core.response import read_json
-from knowledge_rag.core.tool import TOOL_NAMES
 from knowledge_rag.guardrails.converse_answer import converse_answer
 from knowledge_rag.guardrails.json_shapes import member, text
 from knowledge_rag.guardrails.search_results import source_of, to_search_result

@@ -13,7 +13,7 @@ from botocore.auth import SigV4Auth
 from botocore.exceptions import BotoCoreError
 
 from knowledge_rag.core.background import Background
-from knowledge_rag.core.credentials import TimelyCredentials
+from knowledge_rag.core.clients import TimelyCredentials
 from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings, RetrievalFailed
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.orchestrator.backends.lazily import Lazily

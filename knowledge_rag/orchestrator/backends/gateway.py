@@ -17,10 +17,9 @@ from knowledge_rag.core.bedrock import leave_time_to_parse
 from knowledge_rag.core.clients import create_transport
 from knowledge_rag.core.connect import Endpoint, is_loopback
 from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings, RetrievalFailed
-from knowledge_rag.core.outcome import Reason
+from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, Reason
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS
-from knowledge_rag.core.tool import MAX_TOOL_RESULTS
 from knowledge_rag.orchestrator.backends import mcp_messages as mcp
 from knowledge_rag.orchestrator.backends.arguments import to_arguments
 from knowledge_rag.orchestrator.backends.lazily import Lazily

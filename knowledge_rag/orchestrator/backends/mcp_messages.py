@@ -11,9 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import RetrievalFailed, UnreadableResponse
-from knowledge_rag.core.outcome import Reason
+from knowledge_rag.core.outcome import TARGET_SEPARATOR, TOOL_NAMES, Reason
 from knowledge_rag.core.response import read_json
-from knowledge_rag.core.tool import TARGET_SEPARATOR, TOOL_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,8 +5,13 @@ from pathlib import Path
 import pytest
 
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import Severity, Source, Thresholds, retrieval_alarms
-from knowledge_rag.core.ingestion_alarms import ingestion_alarms
+from knowledge_rag.core.alarms import (
+    Severity,
+    Source,
+    Thresholds,
+    ingestion_alarms,
+    retrieval_alarms,
+)
 from knowledge_rag.evaluation.metric_math import NO_DATA, evaluate
 
 ROOT = Path(__file__).parents[3]

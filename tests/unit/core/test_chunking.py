@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
-from knowledge_rag.core.context import context_prefix
-from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.chunks import context_prefix
+from knowledge_rag.core.documents import parse_front_matter, read_document
 from knowledge_rag.core.errors import InvalidSettings
-from knowledge_rag.core.front_matter import parse_front_matter
 from knowledge_rag.core.tokens import token_cost
 from tests.support.exactness import assert_exact
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.chunking import chunk_text
-from knowledge_rag.core.chunks import chunk_id
-from knowledge_rag.core.context import context_prefix
+from knowledge_rag.core.chunks import chunk_id, context_prefix
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.metadata import (
     MAX_METADATA_BYTES,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from knowledge_rag.core.chunking import chunk_text
-from knowledge_rag.core.context import context_prefix
+from knowledge_rag.core.chunks import context_prefix
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.metadata import stored_text
 from knowledge_rag.local.embeddings import CONTEXT_SHARE, context_of, placed

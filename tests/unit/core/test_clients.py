@@ -5,7 +5,7 @@ import pytest
 from botocore.credentials import Credentials, RefreshableCredentials
 from botocore.exceptions import CredentialRetrievalError
 
-from knowledge_rag.core.credentials import EXPIRED_CODE, MUST_RENEW_SECONDS, TimelyCredentials
+from knowledge_rag.core.clients import EXPIRED_CODE, MUST_RENEW_SECONDS, TimelyCredentials
 from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.outcome import Reason
