@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.console.app import ConsoleSettings
     from knowledge_rag.console.documents import Documents
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.local.knowledge_base import KnowledgeBase

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core import clients
-from knowledge_rag.core.clients import AwsClient
-from knowledge_rag.core.deadline import current_deadline
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
+from knowledge_rag.core.net import clients
+from knowledge_rag.core.net.clients import AwsClient
+from knowledge_rag.core.net.deadline import current_deadline
 from knowledge_rag.core.outcome import Reason
 
 if TYPE_CHECKING:
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.deadline import Deadline
 
 SERVICE_NAME: Final = "bedrock-agent-runtime"
 

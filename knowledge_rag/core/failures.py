@@ -24,8 +24,8 @@ from botocore.exceptions import (
     SSLError,
 )
 
-from knowledge_rag.core.deadline import ResponseTooLarge
 from knowledge_rag.core.errors import RetrievalFailed
+from knowledge_rag.core.net.deadline import ResponseTooLarge
 from knowledge_rag.core.outcome import Reason
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import date
 
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.core.policy_settings import SourcePriority
     from knowledge_rag.core.retrieval import Found, Query, SearchSettings

@@ -29,7 +29,7 @@ from knowledge_rag.core.outcome import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.policy import Arrangement
     from knowledge_rag.core.policy_settings import SourcePriority
 

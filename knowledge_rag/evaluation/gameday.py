@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from knowledge_rag.core.deadline import RETRIEVAL_BUDGET_SECONDS
+from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
 from knowledge_rag.evaluation.faults.crew import NotPlayed, play_all
 from knowledge_rag.evaluation.faults.promises import Broken

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.deadline import RETRIEVAL_BUDGET_SECONDS
+from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.faults.targets import Target
 from knowledge_rag.evaluation.gameday_alarms import QUERIES_A_MINUTE

@@ -329,7 +329,7 @@ def run(endpoint_url: str, deadline_seconds: str = "") -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what else is printed belongs to no answer
 
-    from knowledge_rag.core.deadline import Deadline  # noqa: PLC0415 - only the child needs them
+    from knowledge_rag.core.net.deadline import Deadline  # noqa: PLC0415 - only the child needs them
     from knowledge_rag.local.action_group import local_action_group  # noqa: PLC0415
 
     deadline = float(deadline_seconds) if deadline_seconds else None

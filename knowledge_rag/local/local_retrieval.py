@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.knowledge_base import KnowledgeBase
 
     Invoke = Callable[[dict[str, Any]], dict[str, Any]]
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.policy_settings import SourcePolicy
     from knowledge_rag.core.retrieval import Query

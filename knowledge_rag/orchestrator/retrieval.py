@@ -8,12 +8,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from knowledge_rag.core.deadline import (
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.net.deadline import (
     DEFAULT_DEADLINE_SECONDS,
     RETRIEVAL_BUDGET_SECONDS,
     Deadline,
 )
-from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
 

@@ -8,8 +8,8 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.background import Background
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import DeadlineExceeded
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.orchestrator.held import HeldToItsWord

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS, Deadline
 from knowledge_rag.core.errors import (
     DeadlineExceeded,
     InvalidRequest,
@@ -21,6 +20,7 @@ from knowledge_rag.core.errors import (
     RetrievalFailed,
 )
 from knowledge_rag.core.failures import as_failure
+from knowledge_rag.core.net.deadline import DEFAULT_DEADLINE_SECONDS, Deadline
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.policy_settings import SourcePolicy
 from knowledge_rag.core.retrieval import degraded

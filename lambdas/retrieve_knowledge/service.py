@@ -15,7 +15,7 @@ from lambdas.retrieve_knowledge.settings import load_settings
 
 if TYPE_CHECKING:
     from knowledge_rag.core.bedrock import BedrockClient
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.deadline import Deadline
     from lambdas.retrieve_knowledge.settings import Settings
 
 

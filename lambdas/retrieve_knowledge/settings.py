@@ -36,8 +36,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.net.deadline import DEFAULT_DEADLINE_SECONDS
 from knowledge_rag.core.policy_settings import (
     SourcePolicy,
     SourcePriority,

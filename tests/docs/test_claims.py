@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from knowledge_rag.core.alarms import ingestion_alarms, retrieval_alarms
-from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS, RETRIEVAL_BUDGET_SECONDS
+from knowledge_rag.core.net.deadline import DEFAULT_DEADLINE_SECONDS, RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
 from tests.adversarial import trial
 from tests.docs.site import PAGES, Page

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.speed.server import FAULT_MARK, FAULTS, bench_server, results_for
-from knowledge_rag.core.transport import MAX_IDLE_CONNECTIONS
+from knowledge_rag.core.net.transport import MAX_IDLE_CONNECTIONS
 from lambdas.retrieve_knowledge.handler import lambda_handler
 from lambdas.retrieve_knowledge.service import service
 

@@ -69,7 +69,7 @@ def test_what_it_imports_from_elsewhere_ships_or_is_the_runtime_s(module, files)
 
 def test_each_function_ships_what_the_other_does_not():
     only_chunk = "knowledge_rag/core/markdown.py"
-    only_retrieve = "knowledge_rag/core/transport.py"
+    only_retrieve = "knowledge_rag/core/net/transport.py"
     assert [
         [(bundle(name, BUNDLES).path / source).is_file() for source in (only_chunk, only_retrieve)]
         for name in (CHUNK, RETRIEVE)

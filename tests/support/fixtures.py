@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 from botocore.loaders import create_loader
 
-from knowledge_rag.core.deadline import Deadline
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.evaluation.faults.server import RawServer
 from lambdas.retrieve_knowledge import service
 from lambdas.retrieve_knowledge.handler import WARM_UP_SECONDS, lambda_handler

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, cast
 from botocore.awsrequest import AWSRequest
 
 from knowledge_rag.core.bedrock import SERVICE_NAME
-from knowledge_rag.core.connect import Connector
-from knowledge_rag.core.deadline import Deadline, DeadlineSocket
-from knowledge_rag.core.transport import Transport
+from knowledge_rag.core.net.connect import Connector
+from knowledge_rag.core.net.deadline import Deadline, DeadlineSocket
+from knowledge_rag.core.net.transport import Transport
 from knowledge_rag.evaluation.faults.items import item, retrieved
 from knowledge_rag.evaluation.faults.scripts import http
 from lambdas.retrieve_knowledge.service import service
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from _typeshed import ReadableBuffer
 
-    from knowledge_rag.core.connect import Endpoint
+    from knowledge_rag.core.net.connect import Endpoint
 
 STATUSES = ("200 OK", "400 Bad", "403 No", "404 None", "429 Slow", "500 Oops", "503 Busy")
 UNDIALLED = "http://127.0.0.1:9"

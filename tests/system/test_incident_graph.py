@@ -12,7 +12,7 @@ from contextlib import closing
 
 import pytest
 
-from knowledge_rag.core.deadline import RETRIEVAL_BUDGET_SECONDS
+from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.retrieval import SearchSettings
 from knowledge_rag.evaluation.faults.scripts import silent
 from knowledge_rag.evaluation.faults.server import serving

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_rag.core.deadline import Deadline
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.policy_settings import PRIMARY_RESULTS, SourcePolicy, SourcePriority
 from knowledge_rag.core.retrieval import Query, Retriever, SearchSettings
 from knowledge_rag.local.action_group import local_action_group

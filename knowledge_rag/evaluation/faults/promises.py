@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.deadline import RETRIEVAL_BUDGET_SECONDS
+from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.evaluation.faults.events import QUERY, QUERY_MARK
 from knowledge_rag.evaluation.faults.model import PERMANENT, UNPROVEN

@@ -15,10 +15,10 @@ from botocore.parsers import ResponseParserError
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.bedrock import SERVICE_NAME, check_error, leave_time_to_parse
-from knowledge_rag.core.clients import create_client
-from knowledge_rag.core.deadline import Deadline, current_deadline
 from knowledge_rag.core.errors import InvalidSettings, RetrievalFailed
 from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
+from knowledge_rag.core.net.clients import create_client
+from knowledge_rag.core.net.deadline import Deadline, current_deadline
 from knowledge_rag.core.outcome import TOOL_NAMES, Reason
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.agent_events import Framing, TurnReader

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed, as_model_failure
 from knowledge_rag.orchestrator.backends.bounded import PREPARATION_SECONDS
 from knowledge_rag.orchestrator.backends.lazily import Lazily
@@ -19,7 +19,7 @@ from knowledge_rag.orchestrator.backends.lazily import Lazily
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from knowledge_rag.core.clients import AwsClient
+    from knowledge_rag.core.net.clients import AwsClient
 
 DEADLINE_SECONDS: Final = 30.0
 """How long an advisor may take. An agent's turn with three queries mostly ends within 10 to 20 s [?];

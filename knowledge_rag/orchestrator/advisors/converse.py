@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.clients import create_client
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.net.clients import create_client
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.calls import (

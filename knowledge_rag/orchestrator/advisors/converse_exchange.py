@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.bedrock import check_error, leave_time_to_parse
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.deadline import current_deadline
 from knowledge_rag.core.errors import RetrievalFailed, UnreadableResponse
 from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
+from knowledge_rag.core.net.deadline import current_deadline
 from knowledge_rag.core.outcome import TOOL_NAMES, Reason
 from knowledge_rag.core.response import read_json
 from knowledge_rag.guardrails.converse_answer import converse_answer

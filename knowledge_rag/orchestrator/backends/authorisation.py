@@ -13,8 +13,8 @@ from botocore.auth import SigV4Auth
 from botocore.exceptions import BotoCoreError
 
 from knowledge_rag.core.background import Background
-from knowledge_rag.core.clients import TimelyCredentials
 from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings, RetrievalFailed
+from knowledge_rag.core.net.clients import TimelyCredentials
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.orchestrator.backends.lazily import Lazily
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials, ReadOnlyCredentials
 
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.deadline import Deadline
 
 GATEWAY_SERVICE: Final = "bedrock-agentcore"
 """What a signature for an AgentCore gateway is made for."""

@@ -10,7 +10,7 @@ from knowledge_rag.orchestrator.backends.lazily import Lazily
 
 if TYPE_CHECKING:
     from knowledge_rag.core.bedrock import BedrockClient
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query, SearchSettings
 

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import (
     InvalidSettings,
     RequestRefused,
@@ -18,6 +17,7 @@ from knowledge_rag.core.errors import (
     UnreadableResponse,
 )
 from knowledge_rag.core.failures import FORESEEN, as_failure
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.orchestrator.retrieval import Budget

@@ -8,17 +8,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.bedrock import check_error, leave_time_to_parse
-from knowledge_rag.core.clients import create_client
 from knowledge_rag.core.errors import InvalidSettings, RetrievalFailed, UnreadableResponse
 from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
+from knowledge_rag.core.net.clients import create_client
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.response import read_json, read_outcome
 from knowledge_rag.orchestrator.backends.arguments import current_ids, to_arguments
 from knowledge_rag.orchestrator.backends.lazily import Lazily
 
 if TYPE_CHECKING:
-    from knowledge_rag.core.clients import AwsClient
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.clients import AwsClient
+    from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
 

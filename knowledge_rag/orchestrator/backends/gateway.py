@@ -14,9 +14,9 @@ from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
 from knowledge_rag.core.bedrock import leave_time_to_parse
-from knowledge_rag.core.clients import create_transport
-from knowledge_rag.core.connect import Endpoint, is_loopback
 from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings, RetrievalFailed
+from knowledge_rag.core.net.clients import create_transport
+from knowledge_rag.core.net.connect import Endpoint, is_loopback
 from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, Reason
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from botocore.awsrequest import AWSResponse
 
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.deadline import Deadline
+    from knowledge_rag.core.net.transport import Transport
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
-    from knowledge_rag.core.transport import Transport
     from knowledge_rag.orchestrator.backends.authorisation import Authorisation
 
 CLIENT_NAME: Final = "knowledge-rag"

@@ -11,7 +11,7 @@ from knowledge_rag.core.errors import DeadlineExceeded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.deadline import Deadline
 
 _Made = TypeVar("_Made")
 

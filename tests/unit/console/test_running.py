@@ -13,8 +13,8 @@ from knowledge_rag.console import server as server_module
 from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.questions import Asker
 from knowledge_rag.console.server import FunctionInItsProcess, running
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import RetrievalFailed
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.local import http_server

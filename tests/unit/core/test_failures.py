@@ -14,9 +14,9 @@ from botocore.exceptions import (
 )
 from botocore.session import get_session
 
-from knowledge_rag.core.deadline import ResponseTooLarge
 from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.failures import _CODES, FORESEEN, as_failure
+from knowledge_rag.core.net.deadline import ResponseTooLarge
 from knowledge_rag.core.outcome import Reason
 
 URL = "https://kb.example"

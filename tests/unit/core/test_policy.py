@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.deadline import Deadline, current_deadline
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
+from knowledge_rag.core.net.deadline import Deadline, current_deadline
 from knowledge_rag.core.outcome import DropReason, Reason, RetrievalResult, Status
 from knowledge_rag.core.policy import (
     MAX_QUESTION_CHARACTERS,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.core.deadline import Deadline, current_deadline
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
+from knowledge_rag.core.net.deadline import Deadline, current_deadline
 from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import (
     MAX_SERVICE_RESULTS,

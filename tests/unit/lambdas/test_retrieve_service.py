@@ -3,8 +3,8 @@ import threading
 
 import pytest
 
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.evaluation.faults.scripts import answering, http
 from knowledge_rag.evaluation.faults.server import serving
 from lambdas.retrieve_knowledge.service import reset, service

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import DeadlineExceeded
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.local.action_group import ActionGroup, FunctionProcess

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.net.deadline import DEFAULT_DEADLINE_SECONDS
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.evaluation.faults.scripts import (
     REQUEST_ID,

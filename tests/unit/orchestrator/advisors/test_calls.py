@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from knowledge_rag.core.deadline import Deadline
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.orchestrator.advisors.calls import MAX_THREADS, ModelCalls
 from knowledge_rag.orchestrator.advisors.failures import ModelFailed

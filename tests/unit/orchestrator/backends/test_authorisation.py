@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from botocore.credentials import RefreshableCredentials
 
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import (
     DeadlineExceeded,
     InvalidSettings,
     RetrievalFailed,
 )
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4

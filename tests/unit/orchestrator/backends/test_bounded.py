@@ -8,7 +8,6 @@ from contextlib import closing
 
 import pytest
 
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import (
     DeadlineExceeded,
     InvalidSettings,
@@ -16,6 +15,7 @@ from knowledge_rag.core.errors import (
     RetrievalFailed,
     UnreadableResponse,
 )
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator.backends.arguments import current_ids, on_behalf_of

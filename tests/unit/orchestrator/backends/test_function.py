@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import InvalidSettings, RequestRefused, RetrievalFailed
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.evaluation.faults.scripts import REQUEST_ID, answering, http

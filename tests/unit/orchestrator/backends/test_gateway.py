@@ -11,8 +11,6 @@ import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from knowledge_rag.core.clients import create_transport
-from knowledge_rag.core.deadline import Deadline, current_deadline
 from knowledge_rag.core.errors import (
     DeadlineExceeded,
     InvalidSettings,
@@ -20,6 +18,8 @@ from knowledge_rag.core.errors import (
     RetrievalFailed,
     UnreadableResponse,
 )
+from knowledge_rag.core.net.clients import create_transport
+from knowledge_rag.core.net.deadline import Deadline, current_deadline
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4

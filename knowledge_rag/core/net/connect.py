@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from knowledge_rag.core.deadline import DeadlineSocket
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.net.deadline import DeadlineSocket
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
-    from knowledge_rag.core.deadline import Deadline
-    from knowledge_rag.core.dns import Address, Resolver
+    from knowledge_rag.core.net.deadline import Deadline
+    from knowledge_rag.core.net.dns import Address, Resolver
 
 MAX_ADDRESSES: Final = 3
 """Addresses of one name that are tried; each gets its share of what time is left."""

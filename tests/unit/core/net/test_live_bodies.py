@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from knowledge_rag.core.connect import Connector
-from knowledge_rag.core.deadline import MAX_RESPONSE_BYTES, Deadline
-from knowledge_rag.core.dns import Resolver
-from knowledge_rag.core.transport import LiveBody, Transport
+from knowledge_rag.core.net.connect import Connector
+from knowledge_rag.core.net.deadline import MAX_RESPONSE_BYTES, Deadline
+from knowledge_rag.core.net.dns import Resolver
+from knowledge_rag.core.net.transport import LiveBody, Transport
 from knowledge_rag.evaluation.faults.scripts import answering, sending
 from knowledge_rag.evaluation.faults.scripts import http as response
 from knowledge_rag.evaluation.faults.server import serving

@@ -5,8 +5,9 @@ import time
 
 import pytest
 
-from knowledge_rag.core import deadline as deadline_module
-from knowledge_rag.core.deadline import (
+from knowledge_rag.core.errors import DeadlineExceeded
+from knowledge_rag.core.net import deadline as deadline_module
+from knowledge_rag.core.net.deadline import (
     DEFAULT_DEADLINE_SECONDS,
     MAX_RESPONSE_BYTES,
     RETRIEVAL_BUDGET_SECONDS,
@@ -15,7 +16,6 @@ from knowledge_rag.core.deadline import (
     ResponseTooLarge,
     current_deadline,
 )
-from knowledge_rag.core.errors import DeadlineExceeded
 
 
 @pytest.fixture

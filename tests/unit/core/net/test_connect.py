@@ -6,16 +6,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from knowledge_rag.core.connect import (
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.net.connect import (
     Connector,
     Endpoint,
     Proxy,
     proxy_from_environment,
     tls_context,
 )
-from knowledge_rag.core.deadline import Deadline
-from knowledge_rag.core.dns import Resolver
-from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.net.deadline import Deadline
+from knowledge_rag.core.net.dns import Resolver
 from knowledge_rag.evaluation.faults.certificates import self_signed
 from knowledge_rag.evaluation.faults.ports import refused_port, unanswered_port
 from knowledge_rag.evaluation.faults.scripts import silent

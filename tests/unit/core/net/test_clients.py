@@ -5,9 +5,9 @@ import pytest
 from botocore.credentials import Credentials, RefreshableCredentials
 from botocore.exceptions import CredentialRetrievalError
 
-from knowledge_rag.core.clients import EXPIRED_CODE, MUST_RENEW_SECONDS, TimelyCredentials
-from knowledge_rag.core.deadline import Deadline
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
+from knowledge_rag.core.net.clients import EXPIRED_CODE, MUST_RENEW_SECONDS, TimelyCredentials
+from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason
 
 MINUTE = 60

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from botocore.awsrequest import AWSResponse
 
-from knowledge_rag.core.connect import Endpoint
-from knowledge_rag.core.deadline import (
+from knowledge_rag.core.net.connect import Endpoint
+from knowledge_rag.core.net.deadline import (
     MAX_RESPONSE_BYTES,
     ResponseTooLarge,
     current_deadline,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from botocore.awsrequest import AWSPreparedRequest
 
-    from knowledge_rag.core.connect import Connector
-    from knowledge_rag.core.deadline import Deadline, DeadlineSocket
+    from knowledge_rag.core.net.connect import Connector
+    from knowledge_rag.core.net.deadline import Deadline, DeadlineSocket
 
 MAX_IDLE_SECONDS: Final = 20.0
 """A connection unused for longer may be dead without a sign (a NAT forgets after minutes)."""

@@ -21,12 +21,12 @@ from botocore.exceptions import BotoCoreError
 from botocore.httpsession import get_cert_path
 
 from knowledge_rag.core.background import Background
-from knowledge_rag.core.connect import Connector, proxy_from_environment, tls_context
-from knowledge_rag.core.deadline import DEFAULT_DEADLINE_SECONDS, current_deadline
-from knowledge_rag.core.dns import Resolver
 from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings, RetrievalFailed
+from knowledge_rag.core.net.connect import Connector, proxy_from_environment, tls_context
+from knowledge_rag.core.net.deadline import DEFAULT_DEADLINE_SECONDS, current_deadline
+from knowledge_rag.core.net.dns import Resolver
+from knowledge_rag.core.net.transport import Transport
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.core.transport import Transport
 
 if TYPE_CHECKING:
     import ssl
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from botocore.credentials import ReadOnlyCredentials
 
-    from knowledge_rag.core.connect import Endpoint
+    from knowledge_rag.core.net.connect import Endpoint
 
 
 MUST_RENEW_SECONDS: Final = 10 * 60

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from knowledge_rag.core.deadline import Deadline
-from knowledge_rag.core.dns import FRESH_SECONDS, STUCK_AFTER_SECONDS, Resolver
 from knowledge_rag.core.errors import DeadlineExceeded
+from knowledge_rag.core.net.deadline import Deadline
+from knowledge_rag.core.net.dns import FRESH_SECONDS, STUCK_AFTER_SECONDS, Resolver
 
 ONE = ((socket.AF_INET, socket.SOCK_STREAM, 6, ("192.0.2.1", 443)),)
 TWO = ((socket.AF_INET, socket.SOCK_STREAM, 6, ("192.0.2.2", 443)),)

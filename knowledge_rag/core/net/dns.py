@@ -18,7 +18,7 @@ from knowledge_rag.core.errors import DeadlineExceeded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from knowledge_rag.core.deadline import Deadline
+    from knowledge_rag.core.net.deadline import Deadline
 
 FRESH_SECONDS: Final = 30.0
 """An answer this young is used without asking again; AWS endpoints publish 60 s."""

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from knowledge_rag.core.connect import Connector, Proxy, tls_context
-from knowledge_rag.core.deadline import MAX_RESPONSE_BYTES, Deadline, ResponseTooLarge
-from knowledge_rag.core.dns import Resolver
-from knowledge_rag.core.transport import (
+from knowledge_rag.core.net.connect import Connector, Proxy, tls_context
+from knowledge_rag.core.net.deadline import MAX_RESPONSE_BYTES, Deadline, ResponseTooLarge
+from knowledge_rag.core.net.dns import Resolver
+from knowledge_rag.core.net.transport import (
     MAX_IDLE_CONNECTIONS,
     MAX_IDLE_SECONDS,
     Transport,
