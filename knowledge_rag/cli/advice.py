@@ -96,16 +96,7 @@ def consulted(
     kb: Path | None = None,
     notify: Notify | None = None,
 ) -> Consultation:
-    """Consult a knowledge base, here or deployed, and whoever is to write.
-
-    Args:
-        question: as it was typed, if one was.
-        incident: what is known.
-        backend: which knowledge base.
-        choice: who writes.
-        kb: file of one on this machine.
-        notify: is told of each stage.
-    """
+    """Search a knowledge base, here or deployed, and return the advice."""
     queries = queries_of(question, incident)
     if not backend.is_local:
         with deployed(backend) as found:
@@ -141,14 +132,7 @@ def _read(path: Path) -> object:
 
 @dataclass(frozen=True, slots=True)
 class AdvisorChoice:
-    """Who writes the guidance, as the user chose it.
-
-    Args:
-        name: ``extractive``, ``converse`` or ``agent``.
-        model_id: for ``converse``.
-        agent: for ``agent``: id and alias, with a slash between them.
-        region: wins over what the environment and the AWS configuration say.
-    """
+    """Which advisor writes: ``extractive``, ``converse`` with a model, or ``agent`` with ``id/alias``."""
 
     name: str
     model_id: str | None = None
@@ -157,11 +141,7 @@ class AdvisorChoice:
 
 
 def chosen_advisor(choice: AdvisorChoice, deployed_agent: str = "") -> Advisor:
-    """Make an advisor; where a model fails, the one without a model takes its place.
-
-    Args:
-        choice: whom.
-        deployed_agent: that writes for ``agent`` if none is named.
+    """Return the advisor; where a model fails, the extractive one takes its place.
 
     Raises:
         InvalidRequest: an option is missing or for another advisor, or no region is set.
@@ -211,11 +191,7 @@ _REFRESHES_PER_SECOND: Final = 8
 
 
 class LiveAnswer:
-    """Shows the progress of a consultation for as long as the block runs.
-
-    Args:
-        console: where; by default standard error. Nothing is shown where that is no terminal.
-    """
+    """Shows the progress of a consultation for as long as the block runs."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or err()

@@ -135,7 +135,7 @@ def _wrong_usage(error: typer.TyperException) -> int:
 
 
 def _command_named(words: Sequence[str]) -> str:
-    """Name the command that was typed, which an option without its value does not tell."""
+    """Return the command that was typed; an error about an option lacks it."""
     command: object = get_command(app)
     named = ["knowledge-rag"]
     for word in words:

@@ -45,21 +45,7 @@ GatewayOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class BackendOptions:
-    """Which knowledge base is asked, and how.
-
-    Args:
-        function: name or ARN of a deployed retrieval function, if that is asked.
-        knowledge_base: id of a Bedrock knowledge base, if that is asked.
-        search: search type, ``None`` for the default.
-        region: of what is deployed, ``None`` for the usual one.
-        stack: name of a deployment, if that is asked.
-        gateway: address of a gateway, if that is asked.
-        timeout: what a query of a knowledge base here may take, in seconds; ``None`` for the
-            default.
-
-    Raises:
-        InvalidRequest: these don't go together, or the timeout is out of range.
-    """
+    """Which knowledge base is asked, and how."""
 
     function: str | None = None
     knowledge_base: str | None = None
@@ -92,7 +78,7 @@ class BackendOptions:
 
     @property
     def name(self) -> str:
-        """Give ``local``, ``stack``, ``function``, ``gateway`` or ``retrieve``."""
+        """Return ``local``, ``stack``, ``function``, ``gateway`` or ``retrieve``."""
         option = next(self._named(), "--local").removeprefix("--")
         return "retrieve" if option == "knowledge-base" else option
 
@@ -103,7 +89,7 @@ class BackendOptions:
 
     @property
     def method(self) -> str:
-        """Give the search type; ``""`` where the function's own setting decides."""
+        """Return the search type; ``""`` where the function's own setting decides."""
         return (self.search or Search.HYBRID).value if self.name in ("local", "retrieve") else ""
 
     @property
@@ -112,29 +98,14 @@ class BackendOptions:
         return budget_of(self.timeout)
 
     def check_alone(self, **local_options: object) -> None:
-        """Refuse options that only a knowledge base on this machine has.
-
-        Args:
-            local_options: what was given, by the option's name without dashes.
-
-        Raises:
-            InvalidRequest: one of them was given, and something deployed is asked.
-        """
+        """Refuse options that only a knowledge base on this machine has."""
         for option, given in local_options.items():
             if given is not None and not self.is_local:
                 told = next(self._named())
                 raise InvalidRequest(f"--{option} is for a knowledge base here, {told} for another")
 
     def check_region(self, *others: str, asks_aws: bool = False) -> None:
-        """Refuse a region where nothing in AWS is asked.
-
-        Args:
-            others: further options that a region goes with.
-            asks_aws: whether one of those was given.
-
-        Raises:
-            InvalidRequest: it was given, and nothing is.
-        """
+        """Refuse --region where nothing in AWS is asked."""
         if self.is_local and self.region is not None and not asks_aws:
             wanted = " or ".join(("--stack and the like", *others))
             raise InvalidRequest(f"--region goes with {wanted}")
@@ -142,14 +113,7 @@ class BackendOptions:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What is deployed, and how to ask it.
-
-    Args:
-        retrieval: asks it.
-        about: what it is, for people.
-        documents: those that it was made from, where they can be read.
-        agent: of the same deployment: id and alias, with a slash between them; or ``""``.
-    """
+    """What is deployed, and how to ask it."""
 
     retrieval: BoundedRetrieval
     about: str
@@ -160,9 +124,6 @@ class Backend:
 @contextmanager
 def deployed(options: BackendOptions) -> Iterator[Backend]:
     """Ask what is deployed for as long as the block runs.
-
-    Args:
-        options: that is not local.
 
     Raises:
         InvalidRequest: no region is set, or there is no such deployment.

@@ -108,19 +108,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What is to be checked, and how.
-
-    Args:
-        rules: files, folders and patterns.
-        docs: folder of the runbooks.
-        mapping: file that says which alert has which runbook.
-        wanted: what has to be found, and how much of it; without the baseline.
-        baseline: file of known gaps.
-        writes: whether the baseline is written instead of read.
-
-    Raises:
-        InvalidRequest: these don't go together, or the baseline has nowhere to go.
-    """
+    """What is to be checked, and how."""
 
     rules: tuple[str, ...]
     docs: Path
@@ -141,15 +129,7 @@ class _Work:
 
 
 def _checked(work: _Work) -> Coverage:
-    """Check every alert of the files that can be read, and tell at once which can't.
-
-    Raises:
-        NoAlerts: there is no alert to check.
-        InvalidRequest: another file is wrong, or the baseline would lack the gaps of a file, or take
-            the place of something else.
-        UnreadableDocument: another file can't be read.
-        UnusableCorpus: there are no documents.
-    """
+    """Check every alert of the files that can be read, and tell at once which can't."""
     from knowledge_rag.evaluation.coverage_report import check_replaceable, read_baseline, summarise
     from knowledge_rag.evaluation.coverage_runbooks import Runbooks, read_map
     from knowledge_rag.evaluation.coverage_yaml import check_installed
@@ -171,11 +151,7 @@ def _checked(work: _Work) -> Coverage:
 
 
 def _write_baseline(baseline: Path, done: Coverage) -> None:
-    """Write the gaps of a run as known ones.
-
-    Raises:
-        OSError: the file can't be written.
-    """
+    """Write the gaps of a run as known ones."""
     from knowledge_rag.evaluation.coverage_report import write_baseline
     from knowledge_rag.orchestrator.wording import counted
 
@@ -224,7 +200,7 @@ def _check(
 
 
 def _tell_oddities(rules: RuleFiles, documents: Documents, mapping: dict[str, str]) -> None:
-    """Say what was left out, and what of the map nothing needs."""
+    """Report what was left out, and entries of the map that name no alert."""
     for skipped in documents.skipped:
         tell("skipped", str(skipped))
     if rules.skipped:

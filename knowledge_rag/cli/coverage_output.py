@@ -25,13 +25,7 @@ UNREADABLE: Final = "rules-unreadable"
 
 
 def write(form: str, done: Coverage, *, explain: bool = False) -> None:
-    """Print the outcome.
-
-    Args:
-        form: ``text``, ``json`` or ``sarif``.
-        done: the outcome.
-        explain: whether text shows what was asked and found, as JSON always does.
-    """
+    """Print the outcome."""
     if form == "json":
         print_json(done.to_dict())
     elif form == "sarif":
@@ -45,7 +39,7 @@ def write(form: str, done: Coverage, *, explain: bool = False) -> None:
 
 
 def as_sarif(done: Coverage) -> dict[str, Any]:
-    """Give the new findings as SARIF, at the names of their alerts, and the files not checked."""
+    """Return the new findings as SARIF, at the names of their alerts, and the files not checked."""
     optional = Gap.NO_STEPS if done.wanted.steps is not StepsCheck.REQUIRE else None
     rules = [
         SarifRule(gap.value, gap.description, "warning" if gap is optional else "error")
@@ -115,7 +109,7 @@ def _line(  # one finding's own parts
 
 
 def _on_one_line(text: str) -> str:
-    """Give a stranger's text so that it can't look like a line of ours."""
+    """Return a stranger's text so that it can't look like a line of ours."""
     return neutralise(" ".join(text.split()))
 
 

@@ -205,12 +205,7 @@ def _compare(a: Path, b: Path, *, json: bool) -> None:
 def check_outputs(
     results: Path | None, plot: Path | None, datasets: Sequence[Path], settings: LocalSettings
 ) -> None:
-    """Refuse now what would fail after minutes of asking, or take the place of what is asked.
-
-    Raises:
-        InvalidRequest: a file can't be written there, or is a dataset, or both are one.
-        NotInstalled: what measures or draws is missing.
-    """
+    """Refuse outputs that could not be written after minutes of asking, or that would replace a dataset."""
     from knowledge_rag.evaluation.evaluation_plot import check_plot
     from knowledge_rag.evaluation.evaluation_run import check_installed
 
@@ -231,12 +226,7 @@ def check_outputs(
 def read_rows(
     datasets: Sequence[Path], limit: int | None, seed: int, *, with_alert: bool
 ) -> tuple[Row, ...]:
-    """Read the questions, or a sample of them.
-
-    Raises:
-        InvalidRequest: a row is no labelled question, or none names the alert that is wanted.
-        UnreadableDocument: a file can't be read.
-    """
+    """Read the questions, or a sample of them."""
     from knowledge_rag.evaluation.datasets import load_datasets, sample
 
     rows = sample(load_datasets(datasets), limit, seed)
@@ -253,12 +243,7 @@ def read_documents(rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[
 def read_labelled(
     rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[Path]
 ) -> CitationCheck:
-    """Find the documents, say where the labels don't fit them, and give what has read them for that.
-
-    Raises:
-        InvalidRequest: no folder is named, and none lies beside the datasets.
-        UnusableCorpus: there are no documents in it.
-    """
+    """Find the documents, warn where the labels don't fit them, and return what has read them."""
     from knowledge_rag.evaluation.datasets import docs_beside
     from knowledge_rag.evaluation.evaluation_corpus import Documents, doubts_about_labels
 
@@ -281,17 +266,7 @@ def run(
     max_results: int,
     with_alert: bool,
 ) -> Evaluation:
-    """Ask every question and sum up what came back.
-
-    Args:
-        rows: the questions.
-        reader: of the documents that they are about; citations are held against it.
-        backend: whom to ask.
-        settings: where the knowledge base is cached.
-        kb: the knowledge base on this machine, if it is not the cached one.
-        max_results: asked for with each question.
-        with_alert: whether to ask with the alert's name.
-    """
+    """Ask every question and sum up what came back."""
     from knowledge_rag.evaluation.datasets import fingerprint
     from knowledge_rag.evaluation.evaluation_report import Setup, summarise
     from knowledge_rag.evaluation.evaluation_run import ask_all, judge
@@ -316,11 +291,7 @@ def run(
 
 
 def write(done: Evaluation, results: Path | None, plot: Path | None) -> None:
-    """Write the files that were asked for.
-
-    Raises:
-        OSError: one can't be written.
-    """
+    """Write the files that were asked for."""
     from knowledge_rag.evaluation.comparison import write_results
     from knowledge_rag.evaluation.evaluation_plot import write_plot
 
@@ -333,19 +304,7 @@ def write(done: Evaluation, results: Path | None, plot: Path | None) -> None:
 def run_cases(
     files: Sequence[Path], docs: Path | None, kb: Path | None, backend: BackendOptions
 ) -> AnswersReport:
-    """Ask every case of some files as ``knowledge-rag ask`` does, and score the answers.
-
-    Args:
-        files: of cases.
-        docs: the documents that their labels name; by default ``docs/`` beside the files.
-        kb: the knowledge base on this machine, if it is not the cached one.
-        backend: whom to ask.
-
-    Raises:
-        InvalidRequest: a row is no case, or no folder of documents is named or lies beside the files.
-        UnreadableDocument: a file can't be read.
-        UnusableCorpus: there are no documents in the folder.
-    """
+    """Ask every case of some files as ``knowledge-rag ask`` does, and score the answers."""
     from knowledge_rag.evaluation.answers_cases import LabelledLines, doubts_about_cases, read_cases
     from knowledge_rag.evaluation.answers_report import run_cases
     from knowledge_rag.evaluation.datasets import docs_beside
@@ -375,21 +334,7 @@ def run_alerts(
     limit: int | None,
     seed: int,
 ) -> AlertsReport:
-    """Ask every labelled alert of some datasets, and rate the answers.
-
-    Args:
-        files: datasets; rows that name no alert are left out.
-        docs: the documents that their labels name; by default ``docs/`` beside the files.
-        kb: the knowledge base on this machine, if it is not the cached one.
-        backend: how to search; local.
-        limit: ask so many alerts only.
-        seed: of that choice.
-
-    Raises:
-        InvalidRequest: no row names an alert, a row is wrong, or something deployed is to be asked.
-        UnreadableDocument: a file can't be read.
-        UnusableCorpus: there are no documents in the folder.
-    """
+    """Ask every labelled alert of some datasets, and rate the answers."""
     from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.evaluation.answers_alerts import Local, run_alerts
     from knowledge_rag.evaluation.datasets import load_datasets, sample

@@ -25,13 +25,7 @@ _DEGRADED = "The knowledge base could not be searched"
 
 
 def show_outcome(console: Console, body: Mapping[str, Any], knowledge_base: Path) -> None:
-    """Show the body of a 200 answer for a person.
-
-    Args:
-        console: where to.
-        body: of the answer.
-        knowledge_base: what was searched.
-    """
+    """Show the body of a 200 answer for a person."""
     for number, result in enumerate(body["results"], start=1):
         _show_result(console, number, result)
     if body["status"] == Status.NO_MATCH:
@@ -43,12 +37,12 @@ def show_outcome(console: Console, body: Mapping[str, Any], knowledge_base: Path
 
 
 def exit_code_of(body: Mapping[str, Any]) -> ExitCode:
-    """Give the exit code that a 200 answer deserves."""
+    """Return the exit code that a 200 answer deserves."""
     return exit_code_for_status(Status(body["status"]))
 
 
 def exit_code_for_status(status: Status) -> ExitCode:
-    """Give the exit code that says how a search ended."""
+    """Return the exit code that says how a search ended."""
     return {
         Status.OK: ExitCode.OK,
         Status.NO_MATCH: ExitCode.FINDINGS,
@@ -91,11 +85,6 @@ def show_explanation(
     """Show the ``explanation`` of an answer for a person.
 
     Of the results that are not shown, only those are listed that would be without the policy.
-
-    Args:
-        console: where to.
-        explanation: of the answer.
-        one_document: whether one was asked for, whose lines no policy rearranges.
     """
     if "order" not in explanation:
         order = "document's lines" if one_document else "knowledge base"

@@ -42,12 +42,12 @@ class ExitCode(IntEnum):
 
 
 def exit_code_for(error: KnowledgeRagError) -> ExitCode:
-    """Tell a caller's mistake from a failure of the surroundings."""
+    """Return BAD_INPUT for mistakes of the caller, FAILED for everything else."""
     return ExitCode.BAD_INPUT if isinstance(error, _BAD_INPUT) else ExitCode.FAILED
 
 
 def exit_cleanly_when_killed() -> None:
-    """Make SIGTERM, and a terminal that closes, an exception: nothing half made is left behind."""
+    """Exit by an exception on SIGTERM and a closed terminal, so that clean-up runs."""
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # not every system has both
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
@@ -60,7 +60,7 @@ def _exit(number: int, _frame: FrameType | None) -> NoReturn:
 
 @contextmanager
 def until_stopped() -> Iterator[None]:
-    """Make Ctrl-C and SIGTERM, whenever they come, the ordinary end of the block."""
+    """End the block normally on Ctrl-C and SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -91,7 +91,7 @@ def ingest(
 
 
 def show_report(console: Console, report: IngestReport, path: Path) -> None:
-    """Tell a person what an ingest did."""
+    """Print what an ingest did."""
     documents = len(report.added) + len(report.changed) + report.unchanged
     changes = (
         f"{len(report.added)} new, {len(report.changed)} changed, {report.unchanged} unchanged, "
@@ -105,7 +105,7 @@ def show_report(console: Console, report: IngestReport, path: Path) -> None:
 
 
 def as_json(report: IngestReport, path: Path) -> dict[str, Any]:
-    """Give a report's JSON form."""
+    """Return a report's JSON form."""
     return {
         "kb": str(path),
         "added": list(report.added),
@@ -140,11 +140,7 @@ PrivateOption = Annotated[
 def fetched(
     folder: Path, urls: str | None, delay: float, *, private: bool
 ) -> tuple[PageOutcome, ...]:
-    """Fetch the pages of a list, if there is one, with a progress bar.
-
-    Raises:
-        UnusableCorpus: the folder is missing, or is no folder.
-    """
+    """Fetch the pages of a list, if there is one, with a progress bar."""
     from knowledge_rag.local.web.fetching import FetchLimits
     from knowledge_rag.local.web.pages import Surroundings, WebSettings, fetch_pages, read_addresses
 
@@ -164,7 +160,7 @@ def fetched(
 
 
 def show_pages(pages: Sequence[PageOutcome]) -> None:
-    """Tell a person what became of the pages."""
+    """Print what became of the pages."""
     if pages:
         states = [page.state.value for page in pages]
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
@@ -172,7 +168,7 @@ def show_pages(pages: Sequence[PageOutcome]) -> None:
 
 
 def tell_failures(pages: Sequence[PageOutcome]) -> bool:
-    """Name what could not be fetched, on standard error; whether there was anything."""
+    """Report pages that could not be fetched; return whether there were any."""
     failed = [page for page in pages if page.is_failure]
     for page in failed:
         tell(page.state.value, f"{page.address}: {page.reason}")

@@ -36,7 +36,7 @@ def read_input(path: str) -> bytes:
 
 
 def input_name(path: str) -> str:
-    """Give what a file is called where people read it."""
+    """Return the name of a file for messages."""
     return "standard input" if path == STDIN else path
 
 
@@ -44,10 +44,7 @@ TOKEN_VARIABLE: Final = "KNOWLEDGE_RAG_GATEWAY_TOKEN"  # noqa: S105 - the name o
 
 
 def gateway_token(path: Path | None) -> str:
-    """Give the token; ``""`` where none is set.
-
-    Args:
-        path: file that holds nothing else; ``None`` for the environment variable.
+    """Return the token; ``""`` where none is set.
 
     Raises:
         UnreadableDocument: the file can't be read, or holds no token.

@@ -23,25 +23,13 @@ class Search(StrEnum):
 
 
 def port_option(of: str, default: str) -> Any:  # noqa: ANN401 - as typer has it
-    """Give the option for a port on loopback.
-
-    Args:
-        of: what listens there.
-        default: what is taken without it.
-    """
+    """Return the option for a port on loopback."""
     told = f"Port of {of}; 0 takes a free one.  [default: {default}]"
     return typer.Option(metavar="N", min=0, max=65535, help=told)
 
 
 def budget_of(timeout: float | None) -> Budget:
-    """Return the budget of each query of a knowledge base on this machine.
-
-    Args:
-        timeout: in seconds, as ``--timeout`` gave it; ``None`` for the default.
-
-    Raises:
-        InvalidRequest: nobody can wait that long.
-    """
+    """Return the budget of each query of a knowledge base on this machine."""
     from knowledge_rag.core.errors import InvalidSettings
     from knowledge_rag.orchestrator.retrieval import MAX_BUDGET_SECONDS, MIN_BUDGET_SECONDS, Budget
 
@@ -91,15 +79,7 @@ ProfileOption = Annotated[
 
 
 def chosen_form(form: str, *, json: bool) -> str:
-    """Give the form; ``--json`` is short for ``--format json``.
-
-    Args:
-        form: of ``--format``; ``text`` is its default.
-        json: whether ``--json`` was given.
-
-    Raises:
-        InvalidRequest: both were, and say different things.
-    """
+    """Return the form; ``--json`` is short for ``--format json``."""
     if json and form not in ("text", "json"):
         raise InvalidRequest(f"--json and --format {form}: choose one")
     return "json" if json else form

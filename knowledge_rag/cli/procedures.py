@@ -75,13 +75,7 @@ class _Last(StrEnum):
 
 
 def procedure_lines(section: Section, steps: Sequence[Step], width: int | None) -> list[Line]:
-    """Return a procedure line by line: heading, steps, what governs them, and what is not shown in its place.
-
-    Args:
-        section: the procedure.
-        steps: all of its steps that are given, in order; at least one.
-        width: columns of a line; ``None`` to wrap nothing.
-    """
+    """Return a procedure line by line: heading, steps, what governs them, and what is not shown in its place."""
     return _Procedure(section, steps, width).lines()
 
 
@@ -227,7 +221,7 @@ class _Procedure:
         )
 
     def _leave_out(self, before: int | None) -> None:
-        """Put what is not shown above a line, or all that is left."""
+        """Add what is not shown above a line, or all that is left."""
         while self._not_shown and (before is None or self._line(self._not_shown[0]) < before):
             it = self._not_shown.pop(0)
             style = "yellow" if it.is_missed else ""
@@ -239,7 +233,7 @@ class _Procedure:
         return it.start if here else math.inf
 
     def _above(self, step: Step, known: Sequence[Guard]) -> None:
-        """Put the headings that are new, and what governs the step and doesn't govern the one before."""
+        """Add new headings, and guards of the step that the one before it lacks."""
         for guard in step.guards:
             if guard.after or guard in known or guard == _table_head(step):
                 continue

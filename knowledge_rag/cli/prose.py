@@ -230,16 +230,7 @@ def labelled(
     rest: str,
     markdown: bool = True,
 ) -> Iterator[Line]:
-    """Yield a row of a table cell by cell, each with the head of its column.
-
-    Args:
-        head: of the table.
-        row: its cells; empty ones are left out.
-        width: columns of a line; ``None`` to wrap nothing.
-        first: what stands left of the first line.
-        rest: what stands left of the others.
-        markdown: whether emphasis, links and escapes are Markdown.
-    """
+    """Yield a row of a table cell by cell, each with the head of its column."""
     margin = first
     for name, cell in zip(head, row, strict=True):
         if cell.strip():

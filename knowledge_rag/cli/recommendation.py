@@ -63,22 +63,13 @@ def show_recommendation(console: Console, recommendation: Recommendation) -> Non
 
     Words are wrapped to the width of the terminal, at most MAX_WIDTH columns. Where the console is none, they are
     wrapped only if COLUMNS is set. Commands are never wrapped.
-
-    Args:
-        console: where to.
-        recommendation: for an incident or a question.
     """
     for line in lines_of(recommendation, _width(console)):
         _print(console, line)
 
 
 def lines_of(recommendation: Recommendation, width: int | None) -> Iterator[Line]:
-    """Yield what :func:`show_recommendation` prints.
-
-    Args:
-        recommendation: for an incident or a question.
-        width: columns of a line; ``None`` to wrap nothing.
-    """
+    """Yield what :func:`show_recommendation` prints."""
     page = _Page(recommendation, width)
     yield from page.summary()
     yield from page.guidance()
@@ -120,12 +111,7 @@ def _width(console: Console) -> int | None:
 
 
 class _Page:
-    """One recommendation as lines.
-
-    Args:
-        recommendation: for an incident or a question.
-        width: columns of a line; ``None`` to wrap nothing.
-    """
+    """One recommendation as lines."""
 
     def __init__(self, recommendation: Recommendation, width: int | None) -> None:
         self._given = recommendation

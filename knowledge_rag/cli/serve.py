@@ -211,7 +211,7 @@ def _serve_deployed(backend: BackendOptions, options: ConsoleOptions, *, json: b
 def _tell_of_both(
     found: KnowledgeBase, endpoint_url: str, console_url: str | None, *, json: bool
 ) -> None:
-    """Say where it is served, and how to connect."""
+    """Print the addresses, and how to connect."""
     from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
 
     environment = {
@@ -234,7 +234,7 @@ def _tell_of_both(
 
 
 def _names() -> dict[str, Any]:
-    """Give the names that the wire API knows."""
+    """Return the names that the wire API knows."""
     from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
     from knowledge_rag.local.bedrock.scripted import AGENT_ID, ALIAS_ID, MODEL_ID
 
@@ -262,7 +262,7 @@ def is_installed() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleOptions:
-    """What was asked for; each ``None`` where it was not.
+    """Options of the console; ``None`` where not given.
 
     Args:
         port: of the console.
@@ -281,11 +281,7 @@ class ConsoleOptions:
     region: str | None = None
 
     def check_wanted(self) -> None:
-        """Refuse options of a console that is not to be.
-
-        Raises:
-            InvalidRequest: one of them was given.
-        """
+        """Refuse console options together with --no-console."""
         given = (self.port, self.corpus, self.repository_url, self.model_id, self.agent)
         if any(one is not None for one in given):
             raise InvalidRequest(
@@ -293,11 +289,7 @@ class ConsoleOptions:
             )
 
     def settings(self, about: str) -> ConsoleSettings:
-        """Give the console's settings.
-
-        Raises:
-            InvalidSettings: no address can be made of the repository's template.
-        """
+        """Return the console's settings."""
         from knowledge_rag.console.addresses import RepositoryLinks
         from knowledge_rag.console.app import ConsoleSettings
         from knowledge_rag.local.settings import LocalSettings
@@ -307,15 +299,7 @@ class ConsoleOptions:
         return ConsoleSettings(about, repository, reports)
 
     def advisors(self, deployed_agent: str = "") -> dict[str, Advisor]:
-        """Make those who can write; who was asked for comes first, and so writes by default.
-
-        Args:
-            deployed_agent: that may write if none is named, after who was asked for.
-
-        Raises:
-            InvalidRequest: no region is set.
-            InvalidSettings: no model or agent can have such a name.
-        """
+        """Return the advisors by name; the default first."""
         from knowledge_rag.cli.advice import AdvisorChoice, chosen_advisor
 
         choices = [AdvisorChoice("extractive")]
@@ -328,11 +312,7 @@ class ConsoleOptions:
         return {one.name: chosen_advisor(one, deployed_agent) for one in choices}
 
     def files(self, kb_path: Path) -> Corpus | None:
-        """Give the folder that was ingested, if it is known: as named, or the sample's.
-
-        Raises:
-            UnusableCorpus: it is no folder with documents.
-        """
+        """Return the folder that was ingested, if it is known: as named, or the sample's."""
         from knowledge_rag.cli.knowledge_bases import SAMPLE_CORPUS, SAMPLE_FILE
         from knowledge_rag.core.resources import shipped
         from knowledge_rag.local.corpus import CorpusFiles
@@ -353,7 +333,7 @@ class _Neutral(logging.Formatter):
 
 
 def log_to_standard_error() -> None:
-    """Tell what goes wrong while it serves."""
+    """Log warnings to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Neutral("%(levelname)s %(name)s: %(message)s"))
     handler.setLevel(logging.WARNING)

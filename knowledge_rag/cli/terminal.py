@@ -46,12 +46,12 @@ class _Plain(Console):
 
 
 def out() -> Console:
-    """Give the console for results."""
+    """Return the console for results."""
     return _Plain(sys.stdout)
 
 
 def err() -> Console:
-    """Give the console for everything that is no result."""
+    """Return the console for everything that is no result."""
     return _Plain(sys.stderr)
 
 
@@ -87,7 +87,7 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
 
 
 def prepare_streams() -> None:
-    """Make both streams writable with any text.
+    """Make both streams accept any text.
 
     What the encoding of the other end lacks is written as an escape, and a stream that was closed
     before this program started swallows what it is given.
@@ -130,12 +130,7 @@ def print_report(report: dict[str, Any] | Table | Group, *, passed: bool = True)
 
 
 def make_room_for_names(table: Table, width: int) -> None:
-    """Let the headings of figures break between words before the names beside them break anywhere.
-
-    Args:
-        table: with one column of names; any other is left as it is.
-        width: of the terminal, in columns.
-    """
+    """Let the headings of figures break between words before the names beside them break anywhere."""
     names = [column for column in table.columns if column.justify == "left"]
     if len(names) != 1:
         return

@@ -87,12 +87,6 @@ def run(
 ) -> Verification:
     """Verify an answer.
 
-    Args:
-        answer: path of its file, ``-`` for standard input; ``None`` for the one in the evidence.
-        evidence: paths of the files of its evidence, in the order of retrieval.
-        corpus: folder of the documents as they are now, if they are to be looked at.
-        mark: whether to mark what is taken out.
-
     Raises:
         UnreadableDocument: a file is no text.
         InvalidRequest: a file is missing or can't be read, holds no evidence, or no answer; a blank
@@ -191,7 +185,7 @@ _LOSSES: Final = {
 
 
 def as_json(done: Verification) -> dict[str, Any]:
-    """Give the review, what is known of the evidence, and the state of the documents."""
+    """Return the review, what is known of the evidence, and the state of the documents."""
     return {
         "verified": not done.review.errors,
         **review_json(done.review),
@@ -206,7 +200,7 @@ def as_json(done: Verification) -> dict[str, Any]:
 
 
 def as_sarif(done: Verification) -> dict[str, Any]:
-    """Give the findings as SARIF, at their places in the answer."""
+    """Return the findings as SARIF, at their places in the answer."""
     positions = TextPositions(done.review.answer)
     rules = [SarifRule(rule.value, rule.description, rule.level.value) for rule in Rule]
     results = [
@@ -217,7 +211,7 @@ def as_sarif(done: Verification) -> dict[str, Any]:
 
 
 def losses(done: Verification) -> Iterator[str]:
-    """Say which evidence counts for nothing, or it would look as if retrieval had not returned it."""
+    """Yield which passages can't be cited and why, for each file of evidence."""
     for name, one in zip(done.sources, done.evidence, strict=True):
         lost = {reason: count for reason, count in one.dropped.items() if reason in _LOSSES}
         total = len(one.passages) + sum(one.dropped.values())

@@ -21,13 +21,13 @@ _HOST: Final = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 
 
 def document_url(source_file: str, start_line: int = 0, end_line: int = 0) -> str:
-    """Give the path of a document's page, with the lines in its fragment where they are given."""
+    """Return the path of a document's page, with the lines in its fragment where they are given."""
     lines = f"#L{start_line}-L{end_line}" if start_line else ""
     return DOCUMENTS + quote(source_file) + lines
 
 
 def citation_url(citation: Citation) -> str:
-    """Give the path of the page that shows what a citation cites."""
+    """Return the path of the page that shows what a citation cites."""
     return document_url(citation.source_file, citation.start_line, citation.end_line)
 
 
@@ -68,7 +68,7 @@ class RepositoryLinks:
             raise InvalidSettings(f"repository URL {self.template!r}: no http(s) address of a host")
 
     def url(self, source_file: str, start_line: int, end_line: int) -> str:
-        """Give the address of lines of a document."""
+        """Return the address of lines of a document."""
         return self.template.format(path=quote(source_file), start=start_line, end=end_line)
 
 

@@ -56,7 +56,7 @@ class Answer:
     by_model: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "question": self.question,
             "askedAt": self.asked_at,
@@ -81,7 +81,7 @@ class Answers:
         self._bytes = 0
 
     def keep(self, answer: Answer) -> str:
-        """Keep an answer; give its id. The oldest ones go where there are too many."""
+        """Keep an answer; return its id. The oldest ones go where there are too many."""
         key = secrets.token_urlsafe(_ID_BYTES)
         size = len(json.dumps([answer.to_dict(), answer.parts]))
         with self._lock:
@@ -93,13 +93,13 @@ class Answers:
         return key
 
     def sources(self, source_file: str) -> list[Mapping[str, Any]]:
-        """Give the cards of a document in the answers that are kept, those of the last answer first."""
+        """Return the cards of a document in the answers that are kept, those of the last answer first."""
         with self._lock:
             kept = [answer for answer, _ in reversed(self._kept.values())]
         return [one for answer in kept for one in answer.sources if one["source"] == source_file]
 
     def get(self, key: str) -> Answer | None:
-        """Give an answer; ``None`` if there is none of that id, or it is too long ago."""
+        """Return an answer; ``None`` if there is none of that id, or it is too long ago."""
         with self._lock:
             found = self._kept.get(key)
         return found[0] if found else None
@@ -121,11 +121,7 @@ class Reports:
         self._lock = threading.Lock()
 
     def add(self, report: Mapping[str, Any]) -> Path:
-        """Write a report as a line of JSON; give where it stands.
-
-        Raises:
-            Refused: the file is full or can't be written.
-        """
+        """Append a report as a line of JSON and return the path of the file."""
         line = json.dumps(report, allow_nan=False).encode() + b"\n"
         if self._path is None:
             raise Refused(_INSUFFICIENT_STORAGE, "this console keeps no reports")

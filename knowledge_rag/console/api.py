@@ -19,7 +19,6 @@ from knowledge_rag.console.limits import (
     MAX_SHORT_BODY_BYTES,
     PING_SECONDS,
 )
-from knowledge_rag.console.metrics import CLICKED, VISITED
 from knowledge_rag.console.questions import read_question
 
 if TYPE_CHECKING:
@@ -31,21 +30,13 @@ if TYPE_CHECKING:
     from knowledge_rag.console.answers import Answer, Reports
     from knowledge_rag.console.questions import Asker
 
-_EVENTS: Final = {"citation_click": CLICKED, "source_visit": VISITED}
 _MAX_KEY: Final = 64
 _MAX_NUMBER: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """Answers what the page asks.
-
-    Args:
-        asker: answers questions; has the documents, the answers and the metrics.
-        reports: where reports of wrong citations go.
-        about: what is asked, in a few words.
-        repository: where documents can be changed; ``None`` if that isn't known.
-    """
+    """Handlers of the paths below ``/api/``."""
 
     asker: Asker
     reports: Reports
@@ -53,7 +44,7 @@ class Api:
     repository: RepositoryLinks | None
 
     async def console(self, request: Request) -> Response:
-        """Tell what this console is like."""
+        """Return the version, the advisors and what is asked."""
         del request
         return Json(
             {
@@ -71,7 +62,7 @@ class Api:
         return EventSourceResponse(events, ping=PING_SECONDS, sep="\n")
 
     async def document(self, request: Request) -> Response:
-        """Give a document, by the exact name that it was ingested under."""
+        """Return a document, by the exact name that it was ingested under."""
         ranges = read_ranges(request.query_params.getlist("lines"))
         source, known = (request.query_params.get(name, "") for name in ("source", "known"))
         shown = await asyncio.to_thread(self._view, source, ranges)
@@ -86,12 +77,12 @@ class Api:
         return view(document, ranges, documents, self.repository, cards)
 
     async def metrics(self, request: Request) -> Response:
-        """Tell what happened since the server started."""
+        """Return the metrics since the server started."""
         del request
         return Json(self.asker.metrics.to_dict(self.asker.running))
 
     async def answer(self, request: Request) -> Response:
-        """Give an answer of late, for the page, or to take away where its id ends in a suffix."""
+        """Return an answer of late, for the page, or to take away where its id ends in a suffix."""
         key, _, suffix = request.path_params["name"].partition(".")
         answer = self._answer(key)
         if suffix == "":
@@ -102,19 +93,6 @@ class Api:
             kind = "text/markdown; charset=utf-8"
             return Response(to_markdown(answer), media_type=kind, headers=_saved_as(answer, suffix))
         raise Refused(404, "an answer can be had as .md and .json")
-
-    async def event(self, request: Request) -> Response:
-        """Count a click on a citation, or a visit of a source."""
-        body = await read_object(request, MAX_SHORT_BODY_BYTES)
-        only(body, "kind", "answerId", "number")
-        kind = _EVENTS.get(text_in(body, "kind", _MAX_KEY))
-        if kind is None:
-            raise Refused(400, f"kind must be one of {', '.join(_EVENTS)}")
-        key, number = text_in(body, "answerId", _MAX_KEY), whole_in(body, "number", _MAX_NUMBER)
-        answer = self.asker.answers.get(key)
-        source = _source(answer, number) if answer else None
-        self.asker.metrics.clicked(source["source"] if source else "", kind)
-        return Response(status_code=204)
 
     async def report(self, request: Request) -> Response:
         """Keep a report of a wrong citation, and say where."""
@@ -133,7 +111,6 @@ class Api:
             "comment": text_in(body, "comment", MAX_COMMENT_CHARACTERS),
         }
         path = await asyncio.to_thread(self.reports.add, report)
-        self.asker.metrics.reported()
         return Json({"path": str(path)}, 201)
 
     def _answer(self, key: str) -> Answer:
@@ -148,6 +125,6 @@ def _source(answer: Answer, number: int) -> Mapping[str, Any] | None:
 
 
 def _saved_as(answer: Answer, suffix: str) -> dict[str, str]:
-    """Name the file that a browser saves; nothing of the question is in it."""
+    """Return the header that names a saved file; nothing of the question is in it."""
     when = "".join(character for character in answer.asked_at[:19] if character.isdigit())
     return {"Content-Disposition": f'attachment; filename="answer-{when}.{suffix}"'}

@@ -46,7 +46,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
-    """What a console is like.
+    """Settings of a console.
 
     Args:
         about: what it asks, in a few words, e.g. the knowledge base's file.
@@ -73,7 +73,7 @@ def create_console(
     *,
     prepare: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> Starlette:
-    """Make the application.
+    """Create the console application.
 
     Args:
         retrieval: the way to the knowledge base.
@@ -119,7 +119,6 @@ def _routes(api: Api, pages: Pages) -> Iterator[Route]:
     }
     writing: dict[str, Handler] = {
         "/api/ask": api.ask,
-        "/api/events": api.event,
         "/api/reports": api.report,
     }
     for methods, handlers in (("GET", reading), ("POST", writing)):

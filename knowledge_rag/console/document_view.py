@@ -55,11 +55,7 @@ Range = tuple[int, int]
 
 
 def read_ranges(values: Sequence[str]) -> tuple[Range, ...]:
-    """Read ranges of lines, such as ``5-10``, ``L5-L10`` and ``7``.
-
-    Raises:
-        Refused: one is none, or there are too many.
-    """
+    """Read ranges of lines, such as ``5-10``, ``L5-L10`` and ``7``."""
     if len(values) > MAX_RANGES:
         raise Refused(400, f"{len(values)} ranges of lines, allowed: {MAX_RANGES}")
     return tuple(map(_range, values))
@@ -80,18 +76,7 @@ def view(
     repository: RepositoryLinks | None,
     cards: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Give the JSON form of a document.
-
-    Args:
-        document: as it was ingested.
-        ranges: that are cited.
-        documents: where it is from.
-        repository: where it can be changed; ``None`` if that isn't known.
-        cards: what the answers that are kept rest on, of this document, the last answer's first.
-
-    Raises:
-        Refused: it is too large to be shown.
-    """
+    """Return the JSON form of a document."""
     now = documents.current()
     corpus = CachedCorpus(now) if now is not None else None
     lines = [line or "" for line in document.lines]
@@ -124,7 +109,7 @@ def without_known(shown: dict[str, Any], version: str) -> dict[str, Any]:
 
 
 def _version(document: IngestedDocument) -> str:
-    """Give what two readings share exactly if they show the same lines of the same pages."""
+    """Return what two readings share exactly if they show the same lines of the same pages."""
     shown = json.dumps([document.lines, document.pages])
     return hashlib.sha256(shown.encode()).hexdigest()
 
@@ -132,7 +117,7 @@ def _version(document: IngestedDocument) -> str:
 def _whole(
     document: IngestedDocument, corpus: Corpus | None, repository: RepositoryLinks | None
 ) -> dict[str, Any]:
-    """Say what is known of the file as it is now, and where it can be changed."""
+    """Return what is known of the file as it is now, and where it can be changed."""
     known: dict[str, Any] = {}
     if corpus is not None:
         now = corpus.now(document.source_file)
@@ -150,7 +135,7 @@ def _ranges(
     stale: Sequence[Stale | None],
     repository: RepositoryLinks | None,
 ) -> list[dict[str, Any]]:
-    """Give each range as far as the document has it; of lines that it does not have, only that."""
+    """Return each range as far as the document has it; of lines that it does not have, only that."""
     told = []
     for asked, became in zip(ranges, stale, strict=True):
         first, last = _clamped(document, asked) or asked
@@ -166,7 +151,7 @@ def _ranges(
 
 
 def _clamped(document: IngestedDocument, asked: Range) -> Range | None:
-    """Give the lines of a range that the document has; ``None`` if it has none of them."""
+    """Return the lines of a range that the document has; ``None`` if it has none of them."""
     first, last = asked
     return (first, min(last, len(document.lines))) if first <= len(document.lines) else None
 
@@ -177,7 +162,7 @@ def _stale(
     corpus: Corpus | None,
     cards: Sequence[Mapping[str, Any]],
 ) -> list[Stale | None]:
-    """Say what became of each range: what an answer rests on comes before what was ingested.
+    """Return what became of each range; lines that an answer cites come before ingested ones.
 
     Lines that the document does not have can only be an answer's, from another version.
     """
@@ -192,7 +177,7 @@ def _stale(
 
 
 def stale_in(document: IngestedDocument, retrieved: CitedLines | None) -> Stale | None:
-    """Say what became of retrieved lines in a document that may be another version by now."""
+    """Return what became of retrieved lines in a document that may be another version by now."""
     if retrieved is None:
         return None
     text = "\n".join(line or "" for line in document.lines)
@@ -200,7 +185,7 @@ def stale_in(document: IngestedDocument, retrieved: CitedLines | None) -> Stale 
 
 
 def _cited(document: IngestedDocument, first: int, last: int) -> CitedLines | None:
-    """Give lines as they were ingested; ``None`` where one of them was not kept."""
+    """Return lines as they were ingested; ``None`` where one of them was not kept."""
     lines = document.lines[first - 1 : last]
     content = "\n".join(line for line in lines if line is not None)
     if None in lines:
@@ -209,7 +194,7 @@ def _cited(document: IngestedDocument, first: int, last: int) -> CitedLines | No
 
 
 def _sections(text: str) -> list[dict[str, Any]]:
-    """Give the outline: of each heading its line, level and text."""
+    """Return the outline: of each heading its line, level and text."""
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
     return [
         {"line": bisect_right(starts, offset), "level": level, "title": title}

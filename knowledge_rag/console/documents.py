@@ -53,7 +53,7 @@ class Documents(Protocol):
     """Where documents are kept; the methods block, and are called by several threads at once."""
 
     def read(self, source_file: str) -> IngestedDocument | None:
-        """Give the document of exactly this name; ``None`` if there is none.
+        """Return the document of exactly this name; ``None`` if there is none.
 
         Raises:
             KnowledgeRagError: it can't be told.
@@ -61,7 +61,7 @@ class Documents(Protocol):
         ...
 
     def current(self) -> Corpus | None:
-        """Give the documents as they are now; ``None`` if nobody knows where they are."""
+        """Return the documents as they are now; ``None`` if nobody knows where they are."""
         ...
 
 
@@ -82,11 +82,11 @@ class KeptDocuments:
         self._corpus = corpus
 
     def current(self) -> Corpus | None:
-        """Give the documents as they are now; see ``Documents``."""
+        """Return the documents as they are now; see ``Documents``."""
         return self._corpus
 
     def read(self, source_file: str) -> IngestedDocument | None:
-        """Give a document; see ``Documents``."""
+        """Return a document; see ``Documents``."""
         passages = self._passages.passages(source_file)
         if not passages:
             return None
@@ -100,7 +100,7 @@ class KeptDocuments:
     def _file(
         self, source_file: str, sha256: str, kept: Sequence[str | None]
     ) -> tuple[str, ...] | None:
-        """Give the file's lines if it still is what was ingested, and holds what was kept of it."""
+        """Return the file's lines if it still is what was ingested, and holds what was kept of it."""
         now = self._corpus.now(source_file) if self._corpus else None
         if now is None or now.text is None or now.sha256 != sha256:
             return None
@@ -128,7 +128,7 @@ def _pages(passages: Sequence[RetrievalResult]) -> Iterator[tuple[int, int]]:
 
 
 def _filled(kept: Sequence[str | None], sha256: str) -> tuple[str, ...] | None:
-    """Give the lines with empty ones between them, if the hash says that this is the document."""
+    """Return the lines with empty ones between them, if the hash says that this is the document."""
     lines = tuple(line or "" for line in kept)
     text = "\n".join(lines)
     for candidate in (text + "\n", text, _BOM + text + "\n", _BOM + text):
@@ -146,17 +146,13 @@ _METADATA = {
 
 
 class AnswerPassages:
-    """Passages of documents, where the only thing known of those is what was retrieved.
-
-    Args:
-        answers: those that are kept.
-    """
+    """Passages of documents, where the only thing known of those is what was retrieved."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
 
     def passages(self, source_file: str) -> list[RetrievalResult]:
-        """Give what was retrieved of a document, of its last version; see ``kept_documents.Passages``."""
+        """Return what was retrieved of a document, of its last version; see ``kept_documents.Passages``."""
         cards = self._answers.sources(source_file)
         last = [one for one in cards if one.get("documentSha256") == cards[0].get("documentSha256")]
         found = {_lines(one): _result(one) for one in last}
@@ -164,13 +160,7 @@ class AnswerPassages:
 
 
 def retrieved_lines(cards: Sequence[Mapping[str, Any]], first: int, last: int) -> CitedLines | None:
-    """Give lines of a document as the last answer that rests on them has them.
-
-    Args:
-        cards: of the document, the last answer's first.
-        first: first line.
-        last: last line, inclusive.
-    """
+    """Return lines of a document as the last answer that rests on them has them."""
     for card in cards:
         start, end = _lines(card)
         if start <= first <= last <= end:
@@ -196,9 +186,6 @@ class CachedCorpus:
 
     Each file is read once. Web pages and PDFs take long to read, so a text that its own file does not
     hold any more is not looked for in them.
-
-    Args:
-        corpus: the other one.
     """
 
     def __init__(self, corpus: Corpus) -> None:
@@ -206,12 +193,12 @@ class CachedCorpus:
         self._read: dict[str, FileNow | None] = {}
 
     def files(self) -> Iterable[str]:
-        """Give the documents in which a text is looked for: MAX_SEARCHED_FILES at most."""
+        """Return the documents in which a text is looked for: MAX_SEARCHED_FILES at most."""
         texts = (name for name in self._corpus.files() if not is_extracted(name))
         return islice(texts, MAX_SEARCHED_FILES)
 
     def now(self, source_file: str) -> FileNow | None:
-        """Give a document; see ``Corpus``."""
+        """Return a document; see ``Corpus``."""
         if source_file not in self._read:
             self._read[source_file] = self._corpus.now(source_file)
         return self._read[source_file]
@@ -222,13 +209,9 @@ Stale = dict[str, Any]
 
 
 def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
-    """Say of each citation what became of it in its own file, as far as that is told at once.
+    """Return what became of each citation in its own file, without reading what takes long.
 
     A web page or a PDF takes long to read: of those the view of the document tells.
-
-    Args:
-        cited: the lines, with what proves them.
-        corpus: the documents as they are now; ``None`` if that isn't known.
 
     Returns:
         In their order; ``None`` where the lines are the same, or nobody knows.
@@ -245,14 +228,14 @@ def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> lis
 
 
 def stale_anywhere(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
-    """Say the same, and look in all other files for what its own does not hold any more."""
+    """Return the same, and look in all other files for lines that are gone from their own."""
     if corpus is None:
         return [None] * len(cited)
     return [stale_json(one) for one in compare_all(cited, corpus)]
 
 
 def stale_json(one: Staleness) -> Stale | None:
-    """Give the JSON form of what became of cited lines; ``None`` where they are the same."""
+    """Return the JSON form of what became of cited lines; ``None`` where they are the same."""
     if one.state is State.SAME:
         return None
     return to_dict(one) | {"message": describe(one)}

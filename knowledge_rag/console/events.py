@@ -36,13 +36,7 @@ _KNOWN = {
 def cards(
     evidence: Sequence[Mapping[str, Any]], fetched_at: str, corpus: Corpus | None
 ) -> list[dict[str, Any]]:
-    """Give the cards for evidence.
-
-    Args:
-        evidence: as ``orchestrator.telling.sources_of`` gives it.
-        fetched_at: when it was retrieved, ISO 8601.
-        corpus: the documents as they are now; ``None`` if that isn't known. Reads files: blocks.
-    """
+    """Return the cards for evidence."""
     citations = [Citation(**one["citation"]) for one in evidence]
     cited = [
         CitedLines(citation, one["content"], one.get("document_sha256"))
@@ -91,7 +85,7 @@ def is_web_address(url: object) -> bool:
 
 
 def utc_now() -> str:
-    """Give the present moment, ISO 8601, to the second."""
+    """Return the present moment, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -103,13 +97,7 @@ Event = tuple[str, dict[str, Any]]
 
 @dataclass(slots=True)
 class AnswerEvents:
-    """Retells one consultation; methods block, and are called one after the other.
-
-    Args:
-        corpus: the documents as they are now; ``None`` if that isn't known.
-        now: of the evidence's retrieval, ISO 8601.
-        named: what a pasted payload is called; ``""`` for a question in words.
-    """
+    """Turns one consultation into console events; methods block, and are called one after the other."""
 
     corpus: Corpus | None
     now: str
@@ -130,15 +118,11 @@ class AnswerEvents:
     _untold: str = ""
 
     def tell(self, told: Iterable[Mapping[str, Any]]) -> list[Event]:
-        """Retell what has come since the last time.
-
-        Args:
-            told: in order, as ``orchestrator.telling`` has it.
-        """
+        """Return the console events for what the consultation reported since the last call."""
         return list(self._retold(told))
 
     def end(self, consultation: Consultation) -> list[Event]:
-        """Tell what is to be known of the whole, but for where it is kept.
+        """Return the last events of an answer: the rest of its text, and warnings.
 
         Returns:
             What is left of the text, and ``warnings``, where there are any.
@@ -193,7 +177,7 @@ class AnswerEvents:
                 self.cited.add(where)
 
     def _chunks(self, *, whole: bool = False) -> Iterator[Event]:
-        """Give the blocks that are new; the first one brings the text of them all."""
+        """Return the blocks that are new; the first one brings the text of them all."""
         if not (self._renderer.is_due() or (whole and self._untold)):
             return
         for block in self._renderer.render():
@@ -215,7 +199,7 @@ class AnswerEvents:
 
 
 def removed_of(consultation: Consultation) -> list[dict[str, Any]]:
-    """Give the references that were taken out of an answer, and why."""
+    """Return the references that were taken out of an answer, and why."""
     verified = consultation.verified
     if verified is None:
         return []
@@ -237,5 +221,5 @@ def _found(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def html_of(blocks: Mapping[int, str]) -> Sequence[str]:
-    """Give an answer's rendered blocks in their order, without those that came to nothing."""
+    """Return an answer's rendered blocks in their order, without those that came to nothing."""
     return [blocks[number] for number in sorted(blocks) if blocks[number]]

@@ -169,11 +169,7 @@ DEMOTED: Final = 2
 
 
 def rewritten(parts: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Write an answer anew, line by line.
-
-    Args:
-        parts: of the verified answer, as the orchestrator tells them.
-    """
+    """Return the answer as Markdown lines in which only its citations read as citations."""
     references: list[Reference] = []
     marked = ""
     for part in parts:
@@ -189,12 +185,12 @@ def rewritten(parts: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def words(text: str) -> str:
-    """Write one line of text as words: what any reader of Markdown shows is the text."""
+    """Escape one line of text, so that every Markdown reader shows it as it is."""
     return _started(_joined(_said(" ".join(plain(text).split("\n")))))
 
 
 def citation_words(citation: Citation) -> str:
-    """Write a citation as it reads; no name of a file can be more than a part of it."""
+    """Return a citation as text; a file name in it is escaped."""
     name = re.sub(r"[\[\]]", r"\\\g<0>", _escaped(citation.source_file))
     return f"[Source: {name}, lines {citation.start_line}-{citation.end_line}]"
 
@@ -271,7 +267,7 @@ class _Writer:
         return "\n".join(_started(line.strip(" \t")) for line in made.split("\n"))
 
     def _pieces(self, nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
-        """Give what stands in a line, each piece with its markup."""
+        """Return what stands in a line, each piece with its markup."""
         for node in nodes:
             match node.type:
                 case "text":
@@ -294,7 +290,7 @@ class _Writer:
                     yield from self._pieces(node.children)
 
     def _as_written(self, text: str) -> str:
-        """Put in, where none can be, the references as they were written."""
+        """Restore references as they were written, where none can be shown."""
         for number in places_in(text):
             self.placed.add(number)
             text = text.replace(place_of(number), plain(self._references[number].text))
@@ -307,7 +303,7 @@ def _cited_words(reference: Reference) -> str:
 
 
 def _said(text: str) -> Iterator[str]:
-    """Give a text as pieces: words, and the brackets in it as code."""
+    """Return a text as pieces: words, and the brackets in it as code."""
     behind = 0
     for found in _BRACKETS.finditer(text):
         yield _escaped(text[behind : found.start()])
@@ -327,7 +323,7 @@ def _coded(text: str) -> str:
 
 
 def _joined(pieces: Iterable[str]) -> str:
-    """Put pieces together; none becomes more than it is by what stands next to it."""
+    """Join pieces so that neighbours form no new markup."""
     made, last = "", ""
     for piece in filter(None, pieces):
         if last.startswith("`") and piece.startswith("`"):

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 class Refused(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
-    """A request that is not served.
-
-    Args:
-        status: 400..599.
-        message: what is wrong, for a person.
-        headers: that go with it.
-    """
+    """A request that is not served."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -35,7 +29,7 @@ class Json(JSONResponse):
     """A response of JSON in ASCII: half a character in a model's text travels, and breaks nothing."""
 
     def render(self, content: Any) -> bytes:  # noqa: ANN401 - whatever JSON can hold
-        """Write it."""
+        """Return the JSON, in ASCII."""
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
@@ -74,11 +68,7 @@ def _object(data: bytes) -> dict[str, Any]:
 
 
 def text_in(body: dict[str, Any], name: str, most: int, *, required: bool = False) -> str:
-    """Give a text of the body, stripped; ``""`` where it is absent or null.
-
-    Raises:
-        Refused: it is no text, too long, or missing though required.
-    """
+    """Return a text of the body, stripped; ``""`` where it is absent or null."""
     value = body.get(name)
     if value is None:
         value = ""
@@ -92,11 +82,7 @@ def text_in(body: dict[str, Any], name: str, most: int, *, required: bool = Fals
 
 
 def whole_in(body: dict[str, Any], name: str, most: int) -> int:
-    """Give a whole number of the body, 0 where it is absent.
-
-    Raises:
-        Refused: it is none, or not within 0..``most``.
-    """
+    """Return a whole number of the body, 0 where it is absent."""
     value = body.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise Refused(400, f"{name} must be a whole number up to {most}")
@@ -104,7 +90,7 @@ def whole_in(body: dict[str, Any], name: str, most: int) -> int:
 
 
 def only(body: dict[str, Any], *names: str) -> None:
-    """Refuse what has other members than these: a misspelt filter must not be ignored."""
+    """Refuse other members than these: a misspelt filter must not be ignored."""
     if unknown := sorted(set(body) - set(names)):
         raise Refused(400, f"unknown member {unknown[0][:80]!r}; known are {', '.join(names)}")
 

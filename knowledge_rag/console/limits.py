@@ -48,4 +48,4 @@ MAX_REPORTS_BYTES: Final = 4 * 1024 * 1024
 """Of the file of reports: a person reads it, and a page that goes astray must not fill the disk."""
 
 MAX_COUNTED_SOURCES: Final = 500
-"""Documents whose citations are counted one by one; the others count together."""
+"""Documents whose citations are counted; further ones are not."""

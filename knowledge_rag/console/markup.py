@@ -66,32 +66,32 @@ _HEADINGS: Final = {"h1": "h3", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
 
 
 def plain(text: str) -> str:
-    """Take out of a text what is ours, and make visible what hides or turns the order of words."""
+    """Remove our marks from a text, and make hidden and direction-changing characters visible."""
     return neutralise(_MARKS.sub("\ufffd", text))
 
 
 def place_of(number: int) -> str:
-    """Give what stands for a reference in Markdown: a bracket, as the reference itself was one."""
+    """Return what stands for a reference in Markdown: a bracket, as the reference itself was one."""
     return f"[{OPEN}{number}{CLOSE}]"
 
 
 def mark_of(number: int) -> str:
-    """Give what stands for a reference in HTML."""
+    """Return what stands for a reference in HTML."""
     return f"{OPEN}{number}{CLOSE}"
 
 
 def places_in(source: str) -> list[int]:
-    """Give the numbers of the references in a piece of Markdown."""
+    """Return the numbers of the references in a piece of Markdown."""
     return [int(number) for number in _PLACE.findall(source)]
 
 
 def without_places(source: str) -> str:
-    """Give a piece of Markdown without its references."""
+    """Return a piece of Markdown without its references."""
     return _PLACE.sub("", source)
 
 
 def parser() -> MarkdownIt:
-    """Make the Markdown parser of answers."""
+    """Return the Markdown parser of answers."""
     made = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Html)
     made.enable(["table", "strikethrough"])
     made.disable(["html_block", "html_inline", "image", "entity", "reference"])
@@ -199,7 +199,7 @@ def prepare(tokens: Sequence[Token]) -> None:
 
 
 def _name_hosts(tokens: Sequence[Token]) -> None:
-    """Give the end of each link its address, and take the title, which nobody reads, off its start."""
+    """Return the end of each link its address, and take the title, which nobody reads, off its start."""
     href = ""
     for token in tokens:
         if token.type == "link_open":

@@ -22,11 +22,7 @@ PAGE: Final = "index.html"
 
 
 class Pages:
-    """Serves them.
-
-    Args:
-        assets: the files, by their paths.
-    """
+    """Serves them."""
 
     def __init__(self, assets: Mapping[str, Asset]) -> None:
         self._assets = assets
@@ -65,13 +61,7 @@ _DEPTH: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One file.
-
-    Args:
-        data: its bytes.
-        media_type: what it is.
-        etag: of these bytes, quoted.
-    """
+    """One file."""
 
     data: bytes
     media_type: str
@@ -88,9 +78,6 @@ class Asset:
 
 def read_assets(folder: Traversable | None = None) -> dict[str, Asset]:
     """Read the page's files.
-
-    Args:
-        folder: where they are; by default in this package.
 
     Returns:
         By their paths below the folder, ``/``-separated.

@@ -93,15 +93,7 @@ class Question:
 
 
 def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
-    """Read a question from the body of a request.
-
-    Args:
-        body: ``question`` and, as wanted, ``document_type``, ``service`` and ``advisor``.
-        advisors: names of those who can write; the first one does by default.
-
-    Raises:
-        Refused: it is no question, or names what there is not.
-    """
+    """Read a question from the body of a request."""
     only(body, "question", "advisor", *_FILTERS)
     pasted = Incident.pasted_in(text_in(body, "question", MAX_BODY_BYTES))
     if pasted is None:
@@ -133,12 +125,7 @@ def _named(incident: Incident) -> str:
 
 
 class NarrowedRetrieval:
-    """Adds filters to every query.
-
-    Args:
-        retrieval: the other way.
-        filters: that hold for every query.
-    """
+    """Adds filters to every query."""
 
     def __init__(self, retrieval: Retrieval, filters: Mapping[str, str]) -> None:
         self.floors = getattr(retrieval, "floors", None)
@@ -170,17 +157,7 @@ _Told = asyncio.Queue[Mapping[str, Any] | None]
 
 @dataclass(slots=True)
 class Asker:
-    """Answers questions, some at a time.
-
-    Args:
-        retrieval: the way to the knowledge base.
-        advisors: who can write, by name.
-        documents: where documents are kept.
-        answers: where answers are kept.
-        metrics: where it is counted.
-        seconds: that one answer may take.
-        corrected: corrects the typing mistakes in a question.
-    """
+    """Answers questions, some at a time."""
 
     retrieval: Retrieval
     advisors: Mapping[str, Advisor]
@@ -255,17 +232,14 @@ class Asker:
     ) -> AsyncGenerator[Event]:
         named = question.text if question.pasted else ""
         story = AnswerEvents(self.documents.current(), utc_now(), named)
-        loop = asyncio.get_running_loop()
-        started, first_text, how = loop.time(), None, "left"
+        deadline, how = asyncio.get_running_loop().time() + self.seconds, "left"
         try:
-            while events := await _next(told, started + self.seconds):
+            while events := await _next(told, deadline):
                 for event in await asyncio.to_thread(story.tell, events):
-                    if first_text is None and event[0] == "chunk":
-                        first_text = loop.time() - started
                     yield event
             last = await asyncio.to_thread(self._end, question, story, task.result())
             cited = [source for source, _, _ in story.cited]
-            self.metrics.answered(task.result(), cited, first_text, loop.time() - started)
+            self.metrics.answered(task.result(), cited)
             how = ""
             for event in last:
                 yield event

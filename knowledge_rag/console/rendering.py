@@ -85,12 +85,7 @@ _CLEANER: Final = nh3.Cleaner(
 
 
 def sanitised(html: str, references: Sequence[Reference]) -> str:
-    """Clean HTML, then put in the references that its marks stand for.
-
-    Args:
-        html: as rendered, with marks.
-        references: of the answer; a mark's number is an index in them.
-    """
+    """Clean HTML, then put in the references that its marks stand for."""
     return _REFERENCE.sub(lambda mark: _linked(references[int(mark[1])]), _CLEANER.clean(html))
 
 
@@ -99,7 +94,7 @@ def _linked(reference: Reference) -> str:
 
 
 def _link(cited: Mapping[str, object]) -> str:
-    """Write one citation as a link to its lines."""
+    """Return one citation as a link to its lines."""
     number, citation = cited["number"], cited["citation"]
     assert isinstance(number, int)  # noqa: S101 - tells the type checker what the orchestrator gives
     assert isinstance(citation, dict)  # noqa: S101 - likewise
@@ -118,18 +113,14 @@ _LIST_MARK: Final = re.compile(
 
 
 class Contents:
-    """The lines behind an answer's references.
-
-    Args:
-        sources: the cards of its evidence.
-    """
+    """The lines behind an answer's references."""
 
     def __init__(self, sources: Iterable[Mapping[str, Any]] = ()) -> None:
         self._sources = {one["number"]: one for one in sources}
         self._made: dict[tuple[int, int, int], _Passage] = {}
 
     def of(self, references: Iterable[Reference]) -> Iterator[_Passage]:
-        """Give what references cite, as far as the evidence has it."""
+        """Return what references cite, as far as the evidence has it."""
         for reference in references:
             for one in reference.citations:
                 yield from self._cited(one)
@@ -170,11 +161,7 @@ class _Passage:
         self._begun.add(len(self._lines))
 
     def holds(self, run: Sequence[str]) -> bool:
-        """Whether lines are an item or paragraphs in it, whole: half a sentence may mean the contrary.
-
-        Args:
-            run: the lines, the first one without its list mark.
-        """
+        """Whether lines are an item or paragraphs in it, whole: half a sentence may mean the contrary."""
         rest = list(run[1:])
         return any(
             self._lines[at + 1 : at + len(run)] == rest and at + len(run) in self._begun
@@ -199,14 +186,7 @@ class _Item:
 def mark_cited_items(
     tokens: Sequence[Token], source: str, references: Sequence[Reference], contents: Contents
 ) -> None:
-    """Give each inner item whose lines a citation of the items around it holds the class for it.
-
-    Args:
-        tokens: of one block.
-        source: its Markdown, with places for the references.
-        references: of the answer, by the numbers of their places.
-        contents: what they cite.
-    """
+    """Mark each inner item whose lines a citation of an item around it contains."""
     inner = [item for item in _items(tokens) if any(one.cited for one in item.around)]
     if not inner:  # as of most blocks, each of which is rendered many times while it is written
         return
@@ -238,7 +218,7 @@ def _items(tokens: Iterable[Token]) -> list[_Item]:
 
 
 def _runs(item: _Item, lines: Sequence[str], first: int) -> Iterator[list[str]]:
-    """Give an item's own lines, those between two items in it as one run; blank ones left out."""
+    """Return an item's own lines, those between two items in it as one run; blank ones left out."""
     run: list[str] = []
     for at in item.lines:
         if any(at in inner for inner in item.inner):
@@ -290,19 +270,11 @@ class AnswerRenderer:
         self._shown: list[str] = []
 
     def know(self, sources: Iterable[Mapping[str, Any]]) -> None:
-        """Take the evidence that the answer refers to.
-
-        Args:
-            sources: its cards.
-        """
+        """Set the source cards that the answer refers to."""
         self._contents = Contents(sources)
 
     def feed(self, parts: Iterable[Mapping[str, Any]]) -> None:
-        """Take the next parts of the verified answer, as the orchestrator tells them.
-
-        Args:
-            parts: ``{"text"}``, and ``{"text", "citations"}`` of a reference.
-        """
+        """Add parts of the verified answer: ``{"text"}``, and ``{"text", "citations"}`` for a reference."""
         for part in parts:
             cited = tuple(part.get("citations") or ())
             if cited:
@@ -319,7 +291,7 @@ class AnswerRenderer:
         )
 
     def render(self) -> list[Block]:
-        """Give the blocks that have changed since the last time, and close those that are over."""
+        """Return the blocks that have changed since the last time, and close those that are over."""
         blocks = list(_blocks(self._open, _parser()))
         html = [self._html(block) for block in blocks]
         changed = [
@@ -389,5 +361,5 @@ def _parser() -> MarkdownIt:
 
 @cache
 def _outliner() -> MarkdownIt:
-    """Make a parser that finds blocks and leaves what is in them."""
+    """Return a parser that finds blocks only."""
     return parser().disable("inline")

@@ -54,12 +54,7 @@ _OWN: Final = frozenset({"same-origin", "none"})
 
 
 class Guard:
-    """Lets through what may ask, and adds the headers that bind a browser.
-
-    Args:
-        app: what is guarded.
-        hosts: names that it answers to, without the port.
-    """
+    """Lets through what may ask, and adds the headers that bind a browser."""
 
     def __init__(self, app: ASGIApp, hosts: Sequence[str] = LOOPBACK_HOSTS) -> None:
         self._app = app

@@ -99,15 +99,7 @@ class _JsonConnection(BoundedConnection):
 
 
 class ConsoleServer:
-    """The console on a port of the loopback interface, for as long as the block runs.
-
-    Args:
-        app: as :func:`knowledge_rag.console.app.create_console` makes it.
-        port: 0 takes a free one.
-
-    Raises:
-        ServerFailed: on entering, when the port is taken or the server does not start.
-    """
+    """The console on a port of the loopback interface, for as long as the block runs."""
 
     def __init__(self, app: ASGIApp, port: int = DEFAULT_PORT) -> None:
         server = http_server(app, lifespan="on", connection=_JsonConnection)
@@ -161,18 +153,7 @@ def local_console(
     settings: ConsoleSettings,
     port: int | None = None,
 ) -> Iterator[str]:
-    """Serve the console of a local knowledge base; gives its address.
-
-    Args:
-        function: asks a server of the wire API, which may start a little later; closed at the end.
-        documents: of its knowledge base.
-        advisors: who can write, by name.
-        settings: what the console is like.
-        port: as :func:`running` takes it.
-
-    Raises:
-        ServerFailed: on entering, when the port is taken.
-    """
+    """Serve the console of a local knowledge base; gives its address."""
     budget = settings.budget
     way = BoundedRetrieval(
         function, budget, timeout_notice=timed_out(budget.seconds), floors=ADVICE_FLOORS

@@ -27,7 +27,7 @@ _STS_REGION: Final = "us-east-1"
 
 
 class Aws:
-    """Calls services as whoever the environment, or the profile, says.
+    """Calls services with the credentials of the environment or the profile.
 
     Clients are made on first use, one a service; calls may come from several threads.
 
@@ -57,11 +57,7 @@ class Aws:
         self._lock = threading.Lock()  # making clients of one session is not thread-safe
 
     def required_region(self) -> str:
-        """Give the region.
-
-        Raises:
-            InvalidRequest: nothing sets one.
-        """
+        """Return the region."""
         if not self.region:
             raise InvalidRequest("no region is set: name one by --region or AWS_REGION")
         return self.region
@@ -104,7 +100,7 @@ class Aws:
         return answer
 
     def client(self, service: str, read_seconds: int = READ_SECONDS) -> Any:  # noqa: ANN401 - boto3's clients are made at run time
-        """Give the client of a service."""
+        """Return the client of a service."""
         key = f"{service}/{read_seconds}"
         with self._lock:
             if key not in self._clients:
@@ -134,11 +130,7 @@ class Aws:
         return named
 
     def credentials(self) -> Any:  # noqa: ANN401 - likewise
-        """Give what requests are signed with, frozen; ``None`` where there is nothing.
-
-        Raises:
-            CallFailed: there is a source of credentials, and it failed.
-        """
+        """Return what requests are signed with, frozen; ``None`` where there is nothing."""
         try:
             found = self._session.get_credentials()
             return found.get_frozen_credentials() if found else None
@@ -147,7 +139,7 @@ class Aws:
 
 
 def action_of(client: Any, operation: str) -> str:  # noqa: ANN401 - likewise
-    """Name the IAM action of an operation: mostly both go by one name."""
+    """Return the IAM action of an operation; most share its name."""
     model = client.meta.service_model
     action = f"{model.signing_name}:{client.meta.method_to_api_mapping[operation]}"
     return _OTHER_NAMES.get(action, action)
@@ -155,12 +147,6 @@ def action_of(client: Any, operation: str) -> str:  # noqa: ANN401 - likewise
 
 def read_object(aws: Aws, bucket: str, key: str, most: int | None = None) -> bytes | None:
     """Read an object.
-
-    Args:
-        aws: account and region.
-        bucket: its name.
-        key: of the object.
-        most: bytes that are read at most; ``None`` for all.
 
     Returns:
         ``None`` where there is no such object.

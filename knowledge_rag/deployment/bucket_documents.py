@@ -28,13 +28,7 @@ MAX_PAGES: Final = 20
 
 
 class BucketDocuments:
-    """Those of a corpus bucket; needs ``s3:ListBucket`` and ``s3:GetObject`` on it.
-
-    Args:
-        aws: account and region.
-        bucket: its name.
-        page: objects of one listing, 1..1,000.
-    """
+    """Those of a corpus bucket; needs ``s3:ListBucket`` and ``s3:GetObject`` on it."""
 
     def __init__(self, aws: Aws, bucket: str, *, page: int = 1_000) -> None:
         self._aws = aws
@@ -42,28 +36,16 @@ class BucketDocuments:
         self._page = page
 
     def after(self, source_file: str, limit: int) -> list[Document]:
-        """List documents; see ``Documents``. Their titles would cost a request each: none is given.
-
-        Raises:
-            CallFailed: the bucket can't be listed.
-        """
+        """List documents; see ``Documents``. Their titles would cost a request each: none is given."""
         return [Document(name, "") for name in islice(self._names(source_file), limit)]
 
     def named_like(self, part: str, limit: int) -> list[str]:
-        """Find documents among the first 20,000 objects; see ``Documents``.
-
-        Raises:
-            CallFailed: the bucket can't be listed.
-        """
+        """Find documents among the first 20,000 objects; see ``Documents``."""
         wanted = part.lower()
         return list(islice((name for name in self._names("") if wanted in name.lower()), limit))
 
     def passages(self, source_file: str) -> list[RetrievalResult]:
-        """Give a document's lines; see ``Documents``.
-
-        Raises:
-            CallFailed: the object can't be read.
-        """
+        """Return a document's lines; see ``Documents``."""
         data = self._bytes(source_file, MAX_FILE_BYTES) if _is_document(source_file) else None
         if data is None or len(data) > MAX_FILE_BYTES:
             return []
@@ -76,7 +58,7 @@ class BucketDocuments:
         return [result for result in proven if isinstance(result, RetrievalResult)]
 
     def _bytes(self, key: str, max_bytes: int) -> bytes | None:
-        """Give an object, or a little more than is wanted of it; ``None`` if there is none."""
+        """Return an object, or a little more than is wanted of it; ``None`` if there is none."""
         return read_object(self._aws, self._bucket, key, max_bytes + 1)
 
     def _names(self, after: str) -> Iterator[str]:

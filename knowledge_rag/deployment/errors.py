@@ -93,12 +93,7 @@ _NEEDED: Final = re.compile(r"not authorized to perform: ([a-z0-9-]+:[A-Za-z]+)"
 
 
 def call_failed(error: Exception, action: str) -> CallFailed:
-    """Give the failure that an exception of botocore's stands for.
-
-    Args:
-        error: a ``ClientError`` or ``BotoCoreError``.
-        action: what the call needs, where the service does not name it.
-    """
+    """Return the failure that an exception of botocore's stands for."""
     if isinstance(error, botocore.ClientError):
         code = str(error.response.get("Error", {}).get("Code", "Unknown"))
         detail = str(error.response.get("Error", {}).get("Message", ""))

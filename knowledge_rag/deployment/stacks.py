@@ -35,14 +35,7 @@ _USABLE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StackState:
-    """One stack.
-
-    Args:
-        name: whole, ``<deployment>-data``.
-        status: CloudFormation's.
-        reason: why it is in that state, where it is told.
-        outputs: by key.
-    """
+    """One stack."""
 
     name: str
     status: str
@@ -61,11 +54,7 @@ class StackState:
 
 
 def check_name(name: str) -> str:
-    """Give a deployment's name back if there can be one.
-
-    Raises:
-        InvalidRequest: the setting ``name`` takes no such value.
-    """
+    """Return a deployment's name back if there can be one."""
     if not 3 <= len(name) <= 20 or not _NAME.fullmatch(name):
         raise InvalidRequest(
             f"{name[:40]!r}: a deployment's name has 3 to 20 lower-case letters, digits and"
@@ -75,7 +64,7 @@ def check_name(name: str) -> str:
 
 
 def find_stack(aws: Aws, name: str) -> StackState | None:
-    """Look a stack up; ``None`` where there is none, or it was deleted.
+    """Return a stack; ``None`` where there is none, or it was deleted.
 
     Raises:
         CallFailed: CloudFormation can't be asked.
@@ -96,7 +85,7 @@ def find_stack(aws: Aws, name: str) -> StackState | None:
 
 
 def outputs_of(stacks: Iterable[StackState | None]) -> dict[str, str]:
-    """Put the outputs of the stacks that are there together."""
+    """Return the outputs of all stacks that exist."""
     return {key: value for stack in stacks if stack for key, value in stack.outputs.items()}
 
 
@@ -118,11 +107,7 @@ class Deployed:
 
 
 def find_deployed(aws: Aws, name: str) -> Deployed:
-    """Look a deployment up.
-
-    Args:
-        aws: account and region.
-        name: of the deployment.
+    """Return a deployment.
 
     Raises:
         InvalidRequest: there is none with a retrieval function.

@@ -33,7 +33,7 @@ _SHOWN_CHARACTERS: Final = 60
 
 
 def unguessable_id() -> str:
-    """Give the id of a search: 96 random bits."""
+    """Return the id of a search: 96 random bits."""
     return f"ev-{secrets.token_hex(_ID_BYTES)}"
 
 
@@ -44,13 +44,7 @@ class _Search:
 
 
 class EvidenceStore:
-    """Remembers the latest searches; for one event loop, without locks.
-
-    Args:
-        max_searches: of all sessions.
-        max_session_searches: of each session.
-        new_id: gives ids that can't be guessed.
-    """
+    """Remembers the latest searches; for one event loop, without locks."""
 
     def __init__(
         self,
@@ -66,10 +60,7 @@ class EvidenceStore:
         self._forgetful: OrderedDict[str, None] = OrderedDict()
 
     def begin(self, session: str | None) -> str:
-        """Take a place for a search, in the order of asking: numbers in an answer count by it.
-
-        Args:
-            session: who asks; ``None`` where the protocol has no sessions.
+        """Reserve a place for a search, in the order of asking: numbers in an answer count by it.
 
         Returns:
             The search's id.
@@ -91,7 +82,7 @@ class EvidenceStore:
             del self._searches[evidence_id]
 
     def named(self, evidence_ids: Sequence[str]) -> tuple[RetrievalOutcome, ...]:
-        """Give what some searches gave, each once, in the order of their names.
+        """Return what some searches gave, each once, in the order of their names.
 
         Raises:
             InvalidRequest: one is unknown, or forgotten by now.
@@ -109,7 +100,7 @@ class EvidenceStore:
         return tuple(found)
 
     def of_session(self, session: str) -> tuple[RetrievalOutcome, ...]:
-        """Give what all searches of a session gave, in the order of asking.
+        """Return what all searches of a session gave, in the order of asking.
 
         Raises:
             InvalidRequest: some are forgotten, so that numbers would refer to other sources.

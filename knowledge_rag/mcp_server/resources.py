@@ -61,18 +61,18 @@ class Link:
         return cls(citation.source_file, citation.start_line, citation.end_line)
 
     def __str__(self) -> str:
-        """Give the address."""
+        """Return the address."""
         lines = f"?lines={self.start_line}-{self.end_line}" if self.start_line else ""
         return f"{SCHEME}:///{quote(self.source_file, safe='/')}{lines}"
 
 
 def mime_type(source_file: str) -> str:
-    """Give the media type of a document's text, by its name: a page's is Markdown, extracted."""
+    """Return the media type of a document's text, by its name: a page's is Markdown, extracted."""
     return "text/plain" if source_file.lower().endswith((".txt", ".pdf")) else "text/markdown"
 
 
 def parse_link(address: str) -> Link:
-    """Read an address; whether there is such a document is for the knowledge base to say.
+    """Parse an address; the document need not exist.
 
     Raises:
         InvalidRequest: it is no address of a document or of lines.
@@ -126,15 +126,7 @@ def templates() -> list[types.ResourceTemplate]:
 
 
 def listed(documents: Documents, cursor: str | None) -> types.ListResourcesResult:
-    """List a page of the documents.
-
-    Args:
-        documents: where they are kept.
-        cursor: as the page before gave it; ``None`` for the first.
-
-    Raises:
-        InvalidRequest: no page gave that cursor.
-    """
+    """List a page of the documents."""
     found = documents.after(_name_in(cursor), PAGE + 1)
     resources = [
         types.Resource(
@@ -157,11 +149,7 @@ def completed(documents: Documents, part: str) -> types.Completion:
 
 
 def read(documents: Documents, address: str) -> types.ReadResourceResult:
-    """Give a document, or lines of it, exactly as they were ingested.
-
-    Args:
-        documents: where they are kept.
-        address: of the document or its lines.
+    """Return a document, or lines of it, exactly as they were ingested.
 
     Returns:
         One text for each passage, or the part of it that was asked for.

@@ -19,11 +19,7 @@ Schema = dict[str, Any]
 
 
 def retrieval_schemas() -> tuple[Schema, Schema]:
-    """Give what ``retrieve_knowledge`` takes and gives: the function's, and the search's id.
-
-    Raises:
-        KnowledgeRagError: the installation is incomplete.
-    """
+    """Return what ``retrieve_knowledge`` takes and gives: the function's, and the search's id."""
     operation = json.loads(shipped(OPENAPI).read_bytes())["paths"]["/retrieve"]["post"]
     taken: Schema = operation["requestBody"]["content"]["application/json"]["schema"]
     given: Schema = operation["responses"]["200"]["content"]["application/json"]["schema"]

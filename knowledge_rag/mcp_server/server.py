@@ -65,7 +65,7 @@ def create_server(
     one_client: bool = False,
     evidence: EvidenceStore | None = None,
 ) -> Server[Any]:
-    """Make the server.
+    """Create the MCP server.
 
     Args:
         retrieval: whom ``retrieve_knowledge`` asks.
@@ -200,7 +200,7 @@ def _wrong(message: str, **data: str) -> MCPError:
 
 
 def _session_of(context: ServerRequestContext[Any, Any]) -> str | None:
-    """Name the session that a request belongs to, where the protocol has sessions.
+    """Return the session that a request belongs to, where the protocol has sessions.
 
     By a digest, since whoever knows the id is let into the session, and names go to logs. The header
     counts only where the SDK has looked it up: versions without sessions pass it on unread, so that
@@ -240,11 +240,7 @@ def prompts() -> list[types.Prompt]:
 
 
 def filled_prompt(name: str, arguments: dict[str, str] | None) -> types.GetPromptResult:
-    """Give the agent's instructions, then the question.
-
-    Raises:
-        InvalidRequest: there is no such prompt, or no question of a query's length.
-    """
+    """Return the agent's instructions, then the question."""
     if name != PROMPT:
         raise InvalidRequest(f"no prompt {name[:40]!a}; there is {PROMPT}")
     question = (arguments or {}).get(_PROMPT_QUESTION, "")

@@ -71,7 +71,7 @@ async def _stop_when_told(scope: anyio.CancelScope) -> None:
 
 
 def http_app(server: Server[Any], port: int) -> Starlette:
-    """Make the application that serves clients of this machine.
+    """Return the application that serves clients on this machine.
 
     A request has to name this very port as its host, and a page of no other origin may send one: a
     page whose name was made to lead here (DNS rebinding) is refused. There are no CORS headers.
@@ -144,7 +144,7 @@ class StandardInput:
         threading.Thread(target=self._read, name="standard-input", daemon=True).start()
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        """Give each line, without its end, until the input is closed."""
+        """Return each line, without its end, until the input is closed."""
         while (line := await self._lines.get()) is not None:
             self._room.release()
             yield line
@@ -181,11 +181,7 @@ class StandardInput:
 
 
 def taken_standard_input() -> int:
-    """Take descriptor 0 for oneself and leave the null device in its place.
-
-    Raises:
-        OSError: it is closed.
-    """
+    """Return a copy of descriptor 0, and leave the null device in its place."""
     mine = os.dup(_DESCRIPTOR)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, _DESCRIPTOR)

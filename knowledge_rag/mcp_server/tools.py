@@ -49,11 +49,7 @@ _READS: Final = types.ToolAnnotations(
 
 
 def tools() -> list[types.Tool]:
-    """Describe both tools.
-
-    Raises:
-        KnowledgeRagError: the installation is incomplete.
-    """
+    """Describe both tools."""
     taken, given = retrieval_schemas()
     return [
         types.Tool(
@@ -88,14 +84,7 @@ def tools() -> list[types.Tool]:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Carries the tools out.
-
-    Args:
-        retrieval: whom to ask.
-        evidence: where what it gave is remembered.
-        links: whether results come with links to their lines.
-        reviewing: how many answers are verified at once.
-    """
+    """Carries the tools out."""
 
     retrieval: Retrieval
     evidence: EvidenceStore
@@ -105,15 +94,7 @@ class Tools:
     async def retrieve_knowledge(
         self, arguments: Mapping[str, object], session: str | None
     ) -> types.CallToolResult:
-        """Search.
-
-        Args:
-            arguments: as they came.
-            session: who asks; ``None`` where the protocol has no sessions.
-
-        Raises:
-            InvalidRequest: they can't be served; said as the function says it.
-        """
+        """Search."""
         query = to_query(arguments, MAX_TOOL_RESULTS, most_of_document=MAX_SERVICE_RESULTS)
         evidence_id = self.evidence.begin(session)
         try:
@@ -138,11 +119,7 @@ class Tools:
     async def verify_citations(
         self, arguments: Mapping[str, object], session: str | None
     ) -> types.CallToolResult:
-        """Hold an answer against the evidence of its session, or of the searches that it names.
-
-        Raises:
-            InvalidRequest: an argument is missing, unknown, too long, or names no evidence.
-        """
+        """Check an answer against the evidence of its session, or of the searches that it names."""
         answer, evidence_ids = read_arguments(arguments)
         outcomes = self._searched(evidence_ids, session)
         body = await anyio.to_thread.run_sync(
@@ -183,11 +160,7 @@ MAX_REFERENCES: Final = 2_000
 
 
 def verify_answer(answer: str, outcomes: Sequence[RetrievalOutcome]) -> dict[str, Any]:
-    """Review an answer against searches, as JSON.
-
-    Raises:
-        InvalidRequest: it has more than MAX_REFERENCES references.
-    """
+    """Review an answer against searches, as JSON."""
     ledger = Ledger.of(*(outcome.results for outcome in outcomes))
     failed = [outcome.reason for outcome in outcomes if outcome.reason is not None]
     reviewed = review(answer, ledger, failed=failed)
@@ -205,11 +178,7 @@ def verify_answer(answer: str, outcomes: Sequence[RetrievalOutcome]) -> dict[str
 
 
 def read_arguments(arguments: Mapping[str, object]) -> tuple[str, list[str] | None]:
-    """Give the answer, and the searches that it is to be held against, if any are named.
-
-    Raises:
-        InvalidRequest: an argument is missing, unknown, too long or of another type.
-    """
+    """Return the answer, and the searches that it is to be held against, if any are named."""
     known = VERIFICATION_INPUT["properties"]
     if unknown := [name for name in arguments if name not in known]:
         names = ", ".join(ascii(str(name)[:40]) for name in unknown[:3])
@@ -265,13 +234,7 @@ MAX_TOLD: Final = 20
 def retrieval_in_words(
     outcome: RetrievalOutcome, evidence_id: str, *, one_document: bool = False
 ) -> list[str]:
-    """Return what a search gave: how it ended, then each passage under its reference.
-
-    Args:
-        outcome: of the search.
-        evidence_id: that names it.
-        one_document: whether one document was asked for, so that the passages are in line order.
-    """
+    """Return what a search gave: how it ended, then each passage under its reference."""
     order = "in the order of their lines" if one_document else "best first"
     parts = [_ending(outcome, order), outcome.notice]
     if outcome.status is Status.OK:

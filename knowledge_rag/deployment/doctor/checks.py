@@ -40,11 +40,7 @@ _REPAIRS: Final = {
 
 
 def check_credentials(aws: Aws) -> Finding:
-    """Ask AWS who is calling, which takes no permission.
-
-    Raises:
-        CallFailed: for another reason than the credentials.
-    """
+    """Check the credentials by asking AWS who is calling, which takes no permission."""
     try:
         caller = aws.call("sts", "get_caller_identity")
     except CallFailed as error:
@@ -56,12 +52,7 @@ def check_credentials(aws: Aws) -> Finding:
 
 
 def check_region(aws: Aws, *, reached: bool) -> Finding:
-    """Tell which region everything else is asked in.
-
-    Args:
-        aws: that is asked.
-        reached: whether AWS has answered there.
-    """
+    """Check the region; ``reached`` says whether AWS has answered there."""
     if not aws.region:
         action = "Name one by --region or AWS_REGION, or run `aws configure`."
         return Finding(REGION, Status.PROBLEM, "no region is set", action, asked=False)
@@ -90,7 +81,7 @@ _NEEDED_FOR: Final = {
 
 
 def service_check(name: str) -> Callable[[PlannedDeployment], tuple[Finding, ...]]:
-    """Make the check of one service."""
+    """Return the check of one service."""
     service, operation = SERVICES[name]
 
     def check(planned: PlannedDeployment) -> tuple[Finding, ...]:
@@ -136,12 +127,12 @@ _OPTIONAL: Final = " Only an agent needs it (entrypoint=agent or both)."
 
 
 def check_embedding_model(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look the embedding model up."""
+    """Check that the embedding model may be used."""
     return (_model(planned.aws, EMBEDDING_MODEL, planned.embedding_model),)
 
 
 def check_agent_model(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look the agent's model or inference profile up; without a wish for an agent it is optional."""
+    """Check the agent's model or inference profile; optional unless an agent is wanted."""
     model = planned.agent_model
     if _PROFILE.match(model):
         finding = _inference_profile(planned.aws, model)
@@ -241,7 +232,11 @@ AGENTS_CLASSIC: Final = "Agents Classic"
 
 
 def check_agents_classic(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look for an agent."""
+    """Check whether this account may still make agents.
+
+    Bedrock Agents Classic is closed to new customers since 2026-07-30, and no operation tells who is one:
+    an account with an agent is a customer.
+    """
     found = planned.aws.call("bedrock-agent", "list_agents", maxResults=100)["agentSummaries"]
     if found:
         count = f"{len(found)} agent{'s' if len(found) > 1 else ''}"
@@ -281,7 +276,7 @@ ENOUGH_OCU: Final = 2
 
 
 def check_retrieve(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look up how many queries a second the account may make."""
+    """Check how many queries a second the account may make."""
     try:
         answer = planned.aws.call(
             "service-quotas", "get_service_quota", ServiceCode="bedrock", QuotaCode=_RETRIEVE_CODE
@@ -306,7 +301,7 @@ def _untold(why: str) -> Finding:
 
 
 def check_concurrency(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look up how many invocations at a time the account has, and could reserve."""
+    """Check how many concurrent invocations the account has, and could reserve."""
     limit = planned.aws.call("lambda", "get_account_settings")["AccountLimit"]
     total, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
     spare = max(0, free - KEPT_UNRESERVED)
@@ -321,7 +316,7 @@ def check_concurrency(planned: PlannedDeployment) -> tuple[Finding, ...]:
 
 
 def check_capacity(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look up the account's own bounds on OpenSearch Serverless."""
+    """Check the account's own limits on OpenSearch Serverless."""
     answer = planned.aws.call("opensearchserverless", "get_account_settings")
     limits = answer["accountSettingsDetail"].get("capacityLimits", {})
     indexing = limits.get("maxIndexingCapacityInOCU")
@@ -351,7 +346,7 @@ _VERSION_SECONDS: Final = 8
 
 
 def check_bootstrap(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look for the bootstrap stack's version."""
+    """Check the version of CDK's bootstrap stack."""
     region = planned.aws.region
     command = f"`npx {PINNED_CLI} bootstrap aws://ACCOUNT/{region}`"
     try:
@@ -369,7 +364,7 @@ def check_bootstrap(planned: PlannedDeployment) -> tuple[Finding, ...]:
 
 
 def check_node(_: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look for Node.js on this machine."""
+    """Check Node.js on this machine."""
     version = _installed_version("node")
     action = f"Install Node.js {_OLDEST_NODE} or newer."
     if version is None:
@@ -385,7 +380,7 @@ def check_node(_: PlannedDeployment) -> tuple[Finding, ...]:
 
 
 def check_cli(_: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look for the CDK command line on this machine.
+    """Check the CDK command line on this machine.
 
     An installed one comes first in what people type, so its version counts; otherwise ``npx`` fetches
     the pinned one when it is first used, which is not tried here.
@@ -434,7 +429,7 @@ _NEVER_MADE: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
 
 
 def check_stacks(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look at both stacks."""
+    """Check the states of both stacks."""
     names = [f"{planned.name}-{part}" for part in (DATA, SERVICE)]
     found = [find_stack(planned.aws, name) for name in names]
     stacks = [stack for stack in found if stack]
@@ -475,7 +470,7 @@ _MAX_PAGES: Final = 20
 
 
 def check_collections(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look for collections that no stack owns."""
+    """Check for collections that no stack owns."""
     names = _named(planned, _pages(planned.aws, "opensearchserverless", "list_collections"))
     stack = find_stack(planned.aws, f"{planned.name}-{DATA}")
     own = stack.outputs.get("CollectionName", "") if stack else ""
@@ -492,7 +487,7 @@ def check_collections(planned: PlannedDeployment) -> tuple[Finding, ...]:
 
 
 def check_groups(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look for collection groups that no stack owns, and what their minimum costs."""
+    """Check for collection groups that no stack owns, and what their minimum costs."""
     groups = list(_pages(planned.aws, "opensearchserverless", "list_collection_groups"))
     names = _named(planned, groups)
     if names and find_stack(planned.aws, f"{planned.name}-{DATA}"):
@@ -504,7 +499,7 @@ def check_groups(planned: PlannedDeployment) -> tuple[Finding, ...]:
 
 
 def check_vector_buckets(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look for vector buckets that no stack owns; they cost their storage only."""
+    """Check for vector buckets that no stack owns; they cost their storage only."""
     buckets = _pages(planned.aws, "s3vectors", "list_vector_buckets", prefix=f"{planned.name}-")
     names = [each["vectorBucketName"] for each in buckets]
     if names and find_stack(planned.aws, f"{planned.name}-{DATA}"):
@@ -517,7 +512,7 @@ def check_vector_buckets(planned: PlannedDeployment) -> tuple[Finding, ...]:
 
 
 def check_knowledge_bases(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Look for knowledge bases that no stack owns."""
+    """Check for knowledge bases that no stack owns."""
     names = _named(planned, _pages(planned.aws, "bedrock-agent", "list_knowledge_bases"))
     if names and find_stack(planned.aws, f"{planned.name}-{DATA}"):
         return (Finding(KNOWLEDGE_BASES, Status.OK, "none that the data stack does not own"),)
@@ -554,7 +549,7 @@ def _pages(
     operation: str,
     **parameters: Any,  # noqa: ANN401 - whatever the operation takes
 ) -> Iterator[dict[str, Any]]:
-    """Give the items of a listing, page after page."""
+    """Return the items of a listing, page after page."""
     token: dict[str, Any] = {}
     for _ in range(_MAX_PAGES):
         answer = aws.call(service, operation, **parameters, **token)

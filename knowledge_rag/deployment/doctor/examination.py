@@ -54,11 +54,7 @@ ORDER: Final = (checks.CREDENTIALS, checks.REGION, *THERE, *HERE)
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All findings of one examination.
-
-    Args:
-        findings: in the order of :data:`ORDER`.
-    """
+    """All findings of one examination."""
 
     findings: tuple[Finding, ...]
 
@@ -75,18 +71,13 @@ class Diagnosis:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         counts = {s.value: sum(f.status is s for f in self.findings) for s in Status}
         return {"findings": [finding.to_dict() for finding in self.findings], "counts": counts}
 
 
 def examine(planned: PlannedDeployment, progress: Callable[[int, int, str], None]) -> Diagnosis:
-    """Run every check; none of them can stop another.
-
-    Args:
-        planned: what is examined.
-        progress: called with how many checks are done, of how many, and the latest one.
-    """
+    """Run every check; none of them can stop another."""
     total = 2 + len(THERE) + len(HERE)
     found = list(_identity(planned))
     progress(2, total, checks.CREDENTIALS)
@@ -111,7 +102,7 @@ def _identity(planned: PlannedDeployment) -> tuple[Finding, ...]:
 
 
 def _obstacle(found: list[Finding]) -> str:
-    """Say why the account can't be asked anything, ``""`` where it can."""
+    """Return why nothing in the account can be checked, ``""`` where it can."""
     for finding in found:
         if finding.status is Status.PROBLEM:
             return f"not checked: {finding.detail}"

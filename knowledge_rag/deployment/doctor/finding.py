@@ -43,7 +43,7 @@ class Finding:
     skipped: bool = False
 
     def to_dict(self) -> dict[str, str]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "check": self.check,
             "status": self.status.value,
@@ -54,15 +54,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDeployment:
-    """What is examined.
-
-    Args:
-        aws: the account and region.
-        name: of the deployment.
-        embedding_model: that chunks and queries will be embedded with.
-        agent_model: model or inference profile of the agent.
-        agent_wanted: whether someone asked for that agent; it is optional otherwise.
-    """
+    """What is examined."""
 
     aws: Aws
     name: str

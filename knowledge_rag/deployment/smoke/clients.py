@@ -46,12 +46,7 @@ class BadAnswer(KnowledgeRagError):  # noqa: N818 - named for what it is
 
 
 class Client(Protocol):
-    """Asks the function, the agent or the gateway.
-
-    Attributes:
-        name: for the report.
-        seconds: a bound on one question, everything included.
-    """
+    """Asks the function, the agent or the gateway."""
 
     name: str
     seconds: float
@@ -161,12 +156,7 @@ MAX_RESULTS: Final = 5
 
 
 class FunctionClient:
-    """A direct invocation.
-
-    Args:
-        aws: account and region.
-        alias: ARN of the alias.
-    """
+    """A direct invocation."""
 
     name = "function"
     seconds = 2.0 * FUNCTION_READ_SECONDS
@@ -194,11 +184,7 @@ class FunctionClient:
 
 
 def read_body(data: bytes | str, who: str) -> Mapping[str, Any]:
-    """Read the function's body.
-
-    Raises:
-        BadAnswer: it is no JSON object.
-    """
+    """Parse the function's body."""
     try:
         body = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -215,13 +201,7 @@ _AGENT_ACTION: Final = "bedrock:InvokeAgent"
 
 
 class AgentClient:
-    """One session a question.
-
-    Args:
-        aws: account and region.
-        agent_id: of the agent.
-        alias_id: of its alias.
-    """
+    """One session a question."""
 
     name = "agent"
     seconds = 120.0
@@ -272,7 +252,7 @@ def _tool_output(event: Mapping[str, Any]) -> str | None:
 
 
 def _joined(bodies: list[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Make one body of those of a turn's queries: results of all, or the first that was degraded."""
+    """Merge the bodies of one turn's queries: all results, or the first degraded one."""
     for body in bodies:
         if "error" in body:
             return body
@@ -289,16 +269,7 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 class GatewayClient:
-    """A session of the protocol: initialised with the first question, then reused.
-
-    Args:
-        aws: account and region.
-        url: of the gateway.
-        token: of the deployment's issuer; ``""`` signs requests instead.
-
-    Raises:
-        BadAnswer: the address would carry requests without encryption.
-    """
+    """A session of the protocol: initialised with the first question, then reused."""
 
     name = "gateway"
     seconds = 3.0 * GATEWAY_READ_SECONDS

@@ -34,7 +34,7 @@ _RUNNING: Final = ("STARTING", "IN_PROGRESS", "STOPPING")
 
 
 def check_ingestion(aws: Aws, knowledge_base_id: str, data_source_id: str) -> Promise:
-    """Look at the latest ingestion job."""
+    """Check the latest ingestion job."""
     source: dict[str, Any] = {
         "knowledgeBaseId": knowledge_base_id,
         "dataSourceId": data_source_id,
@@ -104,13 +104,7 @@ class Fit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One citation, compared with its file.
-
-    Args:
-        citation: as people read it.
-        fit: how it fits.
-        detail: why it could not be read.
-    """
+    """One citation, compared with its file."""
 
     citation: str
     fit: Fit
@@ -118,12 +112,7 @@ class Checked:
 
 
 class CorpusBucket:
-    """The files that citations name; each is read once.
-
-    Args:
-        aws: account and region.
-        bucket: its name.
-    """
+    """The files that citations name; each is read once."""
 
     def __init__(self, aws: Aws, bucket: str) -> None:
         self._aws = aws
@@ -131,11 +120,7 @@ class CorpusBucket:
         self._read: dict[str, bytes | CallFailed | None] = {}
 
     def holds(self, source_file: str) -> bool:
-        """Return whether the corpus has a file.
-
-        Raises:
-            CallFailed: it can't be told.
-        """
+        """Return whether the corpus has a file."""
         return self._bytes(source_file) is not None
 
     def check(self, result: RetrievalResult) -> Checked:
@@ -240,7 +225,7 @@ def _repair(counts: Counter[Fit]) -> str:
 
 
 def latency_figures(answers: Sequence[Answer]) -> dict[str, float]:
-    """Give the times of answers in milliseconds, as seen from here; ``{}`` for fewer than two.
+    """Return the times of answers in milliseconds, as seen from here; ``{}`` for fewer than two.
 
     The first one may start the function, so it is told apart. What was not searched is left out:
     giving up early must not look fast.
@@ -314,7 +299,7 @@ class Side:
     highest: float | None
 
     def __str__(self) -> str:
-        """Give the form for people."""
+        """Return the form for people."""
         text = f"{self.found} of {self.asked} found something"
         if self.lowest is None or self.highest is None:
             return text
@@ -323,15 +308,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class FloorMeasure:
-    """What the trial's questions say of the floor.
-
-    Args:
-        configured: the floor that the function has; ``None`` for none.
-        known: whether that could be looked up.
-        on_topic: how questions that the corpus answers fared.
-        off_topic: how the others did.
-        proposed: a floor between them, where there is none.
-    """
+    """What the trial's questions say of the floor."""
 
     configured: float | None
     known: bool
@@ -340,12 +317,12 @@ class FloorMeasure:
     proposed: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self)
 
 
 def configured_floor(aws: Aws, alias: str) -> tuple[float | None, bool]:
-    """Look the function's floor up.
+    """Return the function's evidence floor.
 
     Returns:
         The floor, ``None`` for none; and whether it could be looked up.

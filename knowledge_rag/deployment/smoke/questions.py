@@ -42,7 +42,7 @@ class Question:
 
 
 def shipped_questions() -> list[Question]:
-    """Give the questions about the sample corpus, and some that no runbook answers."""
+    """Return the questions about the sample corpus, and some that no runbook answers."""
     text = (resources.files(__package__) / _SHIPPED).read_text(encoding="utf-8")
     return _parse(text, _SHIPPED)
 

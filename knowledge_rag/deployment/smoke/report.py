@@ -29,14 +29,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One promise.
-
-    Args:
-        name: of what was promised.
-        verdict: whether it was kept.
-        detail: what was seen, without a full stop.
-        action: what to do, one sentence; ``""`` where there is nothing to do.
-    """
+    """One promise."""
 
     name: str
     verdict: Verdict
@@ -44,7 +37,7 @@ class Promise:
     action: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "promise": self.name,
             "verdict": self.verdict.value,
@@ -55,14 +48,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial of a deployment.
-
-    Args:
-        deployment: its name.
-        region: where it was looked for.
-        promises: in the order of a request's way.
-        figures: everything that was measured, as JSON has it.
-    """
+    """One trial of a deployment."""
 
     deployment: str
     region: str
@@ -81,7 +67,7 @@ class Trial:
         return any(promise.verdict in doubts for promise in self.promises)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "deployment": self.deployment,
             "region": self.region,

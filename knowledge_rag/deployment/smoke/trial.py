@@ -57,14 +57,6 @@ def try_deployment(
 ) -> Trial:
     """Try a deployment.
 
-    Args:
-        aws: account and region.
-        name: of the deployment.
-        questions: on-topic and off-topic; those of the former that name a document which the corpus
-            does not have are left out.
-        progress: called with how many questions are answered, of how many, and through which client.
-        token: for a gateway that wants one.
-
     Raises:
         InvalidRequest: there is no such deployment here, or no question about its corpus.
         CallFailed: CloudFormation can't be asked.

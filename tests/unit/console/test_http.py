@@ -166,7 +166,7 @@ def test_our_own_page_and_a_program_are_answered(console):
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
 )
 def test_a_body_that_a_form_could_send_is_refused(console, kind):
-    for path in ("/api/ask", "/api/events", "/api/reports"):
+    for path in ("/api/ask", "/api/reports"):
         response = console(
             "POST", path, content=json.dumps(QUESTION), headers={"Content-Type": kind}
         )
@@ -229,7 +229,7 @@ def test_only_known_kinds_of_files_are_read(tmp_path):
     assert sorted(read_assets(tmp_path)) == ["a.js", "inner/e.css"]
 
 
-def test_an_answer_can_be_read_exported_clicked_and_reported(console):
+def test_an_answer_can_be_read_exported_and_reported(console):
     stream = console.asked().text
     done = json.loads(stream.rpartition("data: ")[2])
     key = done["answerId"]
@@ -244,16 +244,12 @@ def test_an_answer_can_be_read_exported_clicked_and_reported(console):
     assert "[Source: runbooks/failover.md, lines 5-5]" in text.text
     assert console("GET", f"/api/answers/{key}.exe").status_code == 404
 
-    clicked = {"kind": "citation_click", "answerId": key, "number": 1}
-    assert console("POST", "/api/events", json=clicked).status_code == 204
     reported = console("POST", "/api/reports", json={"answerId": key, "number": 1, "comment": "no"})
     assert reported.status_code == 201
     report = json.loads(Path(reported.json()["path"]).read_text().split("\n")[-2])
     assert report["citation"]["source_file"] == NAME
     assert report["comment"] == "no"
-    told = console("GET", "/api/metrics").json()
-    assert (told["clicks"], told["reports"]) == (1, 1)
-    assert told["sources"][0]["clicks"] == 1
+    assert console("GET", "/api/metrics").json()["sources"][0]["citations"] == 3
 
 
 def test_half_a_character_of_a_model_travels_and_breaks_nothing():
@@ -272,17 +268,12 @@ def test_half_a_character_of_a_model_travels_and_breaks_nothing():
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
-        ("/api/events", {"kind": "page_view"}, 400),
-        ("/api/events", {"kind": "citation_click", "answerId": None, "number": 3}, 204),
-        ("/api/events", {"kind": "citation_click", "number": "1"}, 400),
-        ("/api/events", {"kind": "citation_click", "number": True}, 400),
-        ("/api/events", {"kind": "citation_click", "source": "runbooks/a.md"}, 400),
         ("/api/reports", {"number": 1}, 400),
         ("/api/reports", {"answerId": "x", "number": 1}, 404),
         ("/api/reports", {"answerId": "x", "number": 1, "path": "/tmp/x"}, 400),
     ],
 )
-def test_clicks_and_reports_are_checked(console, path, body, status):
+def test_reports_are_checked(console, path, body, status):
     assert console("POST", path, json=body).status_code == status
 
 

@@ -10,7 +10,6 @@ import { openReport } from "./report-dialog.js";
 import { SourceList } from "./source-list.js";
 import { citedLines } from "./trusted-html.js";
 import { markDoubts, showStep } from "./unbacked.js";
-import { count } from "./usage.js";
 
 const BY_MODEL = "Written by a model. Only the numbered citations come from the documents.";
 
@@ -32,7 +31,6 @@ export class AnswerView {
     this.banner = new OutcomeBanner({ retry: actions.retry, toStep: (step) => showStep(this.blocks.element, this.#guidance, step) });
     this.sources = new SourceList({
       report: (source, lines) => openReport({ answerId: this.#state?.answerId ?? null, number: source.number, path: source.citation.source_file, lines }),
-      visited: (source) => count("source_visit", this.#state?.answerId, source),
       back: (number) => this.#back(number),
     });
     this.title = h("h1", { id: "asked", tabindex: "-1" });
@@ -136,7 +134,6 @@ export class AnswerView {
     return new CitationPreview(this.blocks.element, {
       find: (number) => this.#state?.sources.find((source) => source.number === number),
       pointed: (number, lines) => this.sources.point(number, lines),
-      visited: (source) => count("source_visit", this.#state?.answerId, source),
       follow: (cite, focus) => this.#follow(cite, focus),
     });
   }
@@ -145,7 +142,6 @@ export class AnswerView {
   #follow(cite, focus) {
     this.#left = cite;
     const number = Number(cite.getAttribute("data-number"));
-    count("citation_click", this.#state?.answerId, this.#state?.sources.find((source) => source.number === number));
     this.sources.reveal(number, citedLines(cite), focus);
   }
 

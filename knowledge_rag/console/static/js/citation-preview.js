@@ -10,7 +10,7 @@ import { citedLines } from "./trusted-html.js";
 
 /**
  * @typedef {import("./answer-state.js").Source} Source
- * @typedef {{find(number: number): Source | undefined, pointed(number: number | null, lines?: [number, number]): void, follow(cite: Element, focus: boolean): void, visited(source: Source): void}} PreviewActions
+ * @typedef {{find(number: number): Source | undefined, pointed(number: number | null, lines?: [number, number]): void, follow(cite: Element, focus: boolean): void}} PreviewActions
  */
 
 const SHOW_MS = 120;
@@ -114,7 +114,7 @@ export class CitationPreview {
       excerpt(source.content, source.citation.start_line, [[start, shown]]),
       shown < end && h("p", { class: "preview-more" }, `${counted(end - shown, "more line")}`),
       asSheet && h("div", { class: "preview-actions" },
-        h("a", { class: "button", href: documentUrl(path, start, end), onclick: () => { this.actions.visited(source); this.hide(); } }, icon("open"), "Open the file"),
+        h("a", { class: "button", href: documentUrl(path, start, end), onclick: () => this.hide() }, icon("open"), "Open the file"),
         h("button", { type: "button", onclick: () => { this.hide(); this.actions.follow(cite, false); } }, "Show the source"),
         h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => this.hide() }, icon("cross"))),
     ].filter(Boolean);

@@ -44,12 +44,9 @@ export class DashboardView {
     const now = JSON.stringify(metrics);
     if (now === this.#shown) return;
     this.#shown = now;
-    const open = new Set([...this.body.querySelectorAll("details[open]")].map((it) => it.getAttribute("data-table")));
     const yet = metrics.asks.total ? "" : " No question has been asked since.";
     this.since.textContent = `Since this console was started, ${when(metrics.since)}.${yet}`;
     this.body.replaceChildren(tiles(metrics), figures(metrics));
-    for (const details of this.body.querySelectorAll("details"))
-      if (open.has(details.getAttribute("data-table"))) details.setAttribute("open", "");
   }
 
   /** @param {Error} error */

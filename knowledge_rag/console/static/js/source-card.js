@@ -9,7 +9,7 @@ import { typeText } from "./wording.js";
 /**
  * @typedef {import("./answer-state.js").Source} Source
  * @typedef {import("./lines.js").Range} Range
- * @typedef {{report(source: Source, lines: Range): void, visited(source: Source): void, back(number: number): void}} CardActions
+ * @typedef {{report(source: Source, lines: Range): void, back(number: number): void}} CardActions
  */
 
 const FEW = 8;
@@ -102,7 +102,7 @@ export class SourceCard {
     const path = this.source.citation.source_file;
     const name = `${path}, ${linesSpoken(start, end)}`;
     return h("div", { class: "card-actions" },
-      h("a", { href: documentUrl(path, start, end), class: "open", "aria-label": `Open ${name}`, onclick: () => this.actions.visited(this.source) }, "Open"),
+      h("a", { href: documentUrl(path, start, end), class: "open", "aria-label": `Open ${name}` }, "Open"),
       this.source.sourceUrl ? h("a", { href: this.source.sourceUrl, target: "_blank", rel: "noopener noreferrer", class: "open" }, "Original page") : null,
       copyButton("Copy reference", () => referenceText(path, start, end), "reference"),
       h("button", { type: "button", class: "quiet report-button", "aria-label": `Report a wrong citation of source ${this.source.number}`, onclick: () => this.actions.report(this.source, [start, end]) },
