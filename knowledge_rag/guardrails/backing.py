@@ -1,7 +1,7 @@
 """Whether the lines that an answer cites back what it says, claim by claim.
 
 A citation is real by construction; whether it is to the point is judged here, without a model. What
-can't be seen this way is said in docs/guardrails.md.
+can't be seen this way is listed in docs/verify.md.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ A word of a question is replaced when all of this holds:
   most frequent one;
 - that word stands in more than one chunk, or it might be a mistake itself.
 
-``docs/retrieval-quality.md`` has what this gains and what it costs.
+``docs/evaluation.md`` has what this gains.
 """
 
 from __future__ import annotations

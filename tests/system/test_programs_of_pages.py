@@ -1,4 +1,4 @@
-"""Programs that pages show run: the README's, ``docs/agents.md``'s, ``docs/recommendation.md``'s."""
+"""Programs on pages run as shown: those of ``docs/agents.md`` and ``docs/recommendation.md``."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def programs(page):
 
 
 PAGE = (PROJECT / "docs" / "agents.md").read_text(encoding="utf-8")
-AGENTS, GATEWAY = programs(PAGE)
-(RETRIEVE,) = programs((PROJECT / "README.md").read_text(encoding="utf-8"))
+AGENTS, GATEWAY, RETRIEVE = programs(PAGE)
 (RECOMMEND,) = programs((PROJECT / "docs" / "recommendation.md").read_text(encoding="utf-8"))
 CITED = "[Source: runbooks/sqs-backlog.md, lines "
 
@@ -59,7 +58,7 @@ def test_the_page_s_programs_do_what_it_says(gateway, cli, tmp_path, monkeypatch
 
 
 @pytest.mark.usefixtures("function")
-def test_any_client_of_the_service_works_as_the_readme_says(monkeypatch):
+def test_any_client_of_the_service_works_as_the_page_says(monkeypatch):
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     names = {}
     exec(RETRIEVE.replace("LOCALKB001", os.environ["KNOWLEDGE_BASE_ID"]), names)

@@ -115,14 +115,3 @@ def test_the_readme_has_the_commands_that_matter():
     commands = [command for command, _ in sessions()]
     assert commands[0] == "make demo"
     assert any(command.startswith("knowledge-rag ingest") for command in commands)
-
-
-def test_every_sub_command_is_in_the_readme_and_every_one_there_exists():
-    run = subprocess.run(
-        [Path(sys.executable).parent / "knowledge-rag", "--help"],
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    existing = set(re.findall(r"^  ([a-z]+)  ", run.stdout, flags=re.MULTILINE))
-    named = set(re.findall(r"`knowledge-rag ([a-z]+)", README))
-    assert existing
-    assert named == existing

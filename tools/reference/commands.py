@@ -21,7 +21,7 @@ _BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]$")
 
 
 def commands_page() -> str:
-    """Give the page: exit codes, what all commands share, then each command."""
+    """Return the page: exit codes, what all commands share, then each command."""
     root = context(NAME, get_command(app), None)
     every = list(commands(root))
     about = "Every command, with each argument and option, its default and its bounds."
@@ -29,14 +29,14 @@ def commands_page() -> str:
 
 
 def commands(at: Context) -> Iterator[Context]:
-    """Give a command and what is below it, each as it would be called."""
+    """Return a command and what is below it, each as it would be called."""
     yield at
     for name, command in getattr(at.command, "commands", {}).items():
         yield from commands(context(name, command, at))
 
 
 def context(name: str, command: Any, parent: Context | None) -> Context:
-    """Give what a command knows when it is called, without calling it."""
+    """Return what a command knows when it is called, without calling it."""
     return Context(command, info_name=name, parent=parent)
 
 
@@ -44,19 +44,19 @@ def _section(at: Context) -> str:
     usage = " ".join([at.command_path, *at.command.collect_usage_pieces(at)])
     parts = [f"## {at.command_path}", _prose(at.command.help), f"```text\n{usage}\n```"]
     if rows := list(_rows(at)):
-        parts.append(table(["argument or option", "what it is", "default, bounds"], rows))
+        parts.append(table(["argument or option", "description", "default, bounds"], rows))
     return "\n\n".join(parts)
 
 
 def _contents(every: list[Context]) -> str:
-    """Give a line of links, one for each command."""
+    """Return a line of links, one for each command."""
     paths = [at.command_path for at in every[1:]]
     links = [f"[{path.removeprefix(NAME)[1:]}](#{path.replace(' ', '-')})" for path in paths]
     return " · ".join(links)
 
 
 def _prose(words: str | None) -> str:
-    """Give a help text by its paragraphs; where its lines end is chance."""
+    """Return a help text by its paragraphs; where its lines end is chance."""
     paragraphs = (words or "").split("\n\n")
     return "\n\n".join(text(" ".join(paragraph.split())) for paragraph in paragraphs)
 

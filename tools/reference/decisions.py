@@ -9,10 +9,10 @@ from tools.reference.markdown import page
 
 
 def decisions_page() -> str:
-    """Give the list, in the order of their numbers."""
+    """Return the list, in the order of their numbers."""
     lines = []
     for path in sorted((PROJECT / "docs" / "decisions").glob("[0-9]*.md")):
         title = path.read_text(encoding="utf-8").partition("\n")[0]
         lines.append(f"- [{re.sub('^# ', '', title)}]({path.name})")
-    about = "Why it is as it is: what was decided, what was rejected, what was measured."
+    about = "Design decisions, with the alternatives that were rejected."
     return page("Decisions", about, "\n".join(lines))

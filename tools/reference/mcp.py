@@ -1,4 +1,4 @@
-"""``docs/reference/mcp.md``: what MCP clients are offered, from the server itself."""
+"""``docs/reference/mcp.md``: tools, resources and prompts, from the server itself."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from mcp.types import Tool
 
 _HINTS: Final = {
-    "read_only_hint": "only reads",
-    "idempotent_hint": "may be called again",
-    "destructive_hint": "destroys",
+    "read_only_hint": "is read-only",
+    "idempotent_hint": "is idempotent",
+    "destructive_hint": "is destructive",
     "open_world_hint": "reaches beyond the knowledge base",
 }
 
 
 def mcp_page() -> str:
-    """Give the page: tools, resources, prompts."""
+    """Return the page: tools, resources, prompts."""
     return page(
-        "What MCP clients are offered",
+        "MCP tools and resources",
         "Tools, resources and prompts of `knowledge-rag mcp`. [How to use it](../mcp.md).",
         *map(_tool, tools()),
         *_resources(),
@@ -40,11 +40,11 @@ def mcp_page() -> str:
 
 def _tool(tool: Tool) -> str:
     given = list(members(tool.output_schema or {}))
-    beside = "It gives:"
+    beside = "The result:"
     if tool.name == TOOL_NAMES[0]:
         function = list(members(_answer_of_the_function()))
         given = [row for row in given if row not in function]
-        beside = "It gives what [the function](tool.md#answer-200) gives, and:"
+        beside = "The result contains what [the function](tool.md#answer-200) returns, and:"
     return "\n\n".join(
         [
             f"## {tool.name}",
@@ -58,7 +58,7 @@ def _tool(tool: Tool) -> str:
 
 def _hints(tool: Tool) -> str:
     hints = tool.annotations.model_dump() if tool.annotations else {}
-    return ", ".join(said for hint, said in _HINTS.items() if hints.get(hint))
+    return " and ".join(said for hint, said in _HINTS.items() if hints.get(hint))
 
 
 def _answer_of_the_function() -> dict[str, Any]:
@@ -79,5 +79,5 @@ def _prompts() -> Iterator[str]:
             [code(it.name), "" if it.required else "optional", cell(it.description or "")]
             for it in prompt.arguments or ()
         ]
-        header = ("argument", "", "what it is")
+        header = ("argument", "", "description")
         yield f"## Prompt: {prompt.name}\n\n{text(prompt.description or '')}.\n\n{table(header, rows)}"

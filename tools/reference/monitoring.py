@@ -1,4 +1,4 @@
-"""``docs/reference/monitoring.md``: metrics and alarms, from what runtime and stack share."""
+"""``docs/reference/monitoring.md``: metrics and alarms, from the constants that runtime and stacks share."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _NAMES: Final = Emitters(
 
 
 def monitoring_page() -> str:
-    """Give the page: metrics by who emits them, alarms with their bounds, settings of bounds."""
+    """Return the page: metrics by who emits them, alarms with their bounds, settings of bounds."""
     return page(
         "Metrics and alarms",
-        "`<name>` is the deployment's, its setting `name`. What to do about an alarm: "
+        "`<name>` is the deployment's setting `name`. What to do about an alarm: "
         "[the handbook](../operations/alarms.md).",
         _metrics(),
         _sources(),
@@ -38,7 +38,7 @@ def monitoring_page() -> str:
 
 
 def metrics() -> dict[str, str]:
-    """Give the metrics of our own: constant -> name."""
+    """Return the metrics of our own: constant -> name."""
     return {
         constant: name
         for constant, name in vars(telemetry).items()
@@ -52,11 +52,11 @@ def _metrics() -> str:
         [code(name), codes(emitters(constant)), cell(docs[constant]), _watched(name)]
         for constant, name in metrics().items()
     ]
-    return f"## Metrics\n\n{table(['metric', 'emitted by', 'what it is', 'alarms'], rows)}"
+    return f"## Metrics\n\n{table(['metric', 'emitted by', 'description', 'alarms'], rows)}"
 
 
 def emitters(constant: str) -> list[str]:
-    """Give the functions whose code names a metric, or Lambda where none does."""
+    """Return the functions whose code names a metric, or Lambda where none does."""
     named = [
         function
         for function in _FUNCTIONS
@@ -75,7 +75,7 @@ def _watched(name: str) -> str:
 
 def _sources() -> str:
     rows = [[code(each), *_place(each)] for each in Source]
-    return f"## Where they are found\n\n{table(['source', 'namespace', 'dimension'], rows)}"
+    return f"## Namespaces\n\n{table(['source', 'namespace', 'dimension'], rows)}"
 
 
 def _place(source: Source) -> list[str]:
@@ -86,11 +86,11 @@ def _place(source: Source) -> list[str]:
 
 def _alarms() -> str:
     heading = (
-        "## Alarms\n\nEach is called `<name>-<alarm>` and fires when its value is over the bound. "
-        f"`<name>-health` is red while one of those that say alarm is. Missing data never fires. "
-        f"Bounds are those of an unchanged deployment; the sections are those of `{HANDBOOK}`."
+        "## Alarms\n\nAn alarm is called `<name>-<alarm>` and fires above its threshold. "
+        f"`<name>-health` is red while an alarm of severity `ALARM` is. Missing data never fires. "
+        f"Thresholds are the defaults. Each alarm links its section in `{HANDBOOK}`."
     )
-    header = ["alarm", "how loud", "value", "bound", "when", "means"]
+    header = ["alarm", "severity", "value", "threshold", "when", "means"]
     return f"{heading}\n\n{table(header, map(_alarm, ALARMS))}"
 
 
@@ -118,6 +118,6 @@ def _value(alarm: Alarm) -> str:
 def _thresholds() -> str:
     docs = argument_docs(Thresholds)
     rows = [[code(name), f"{getattr(Thresholds(), name):g}", cell(docs[name])] for name in docs]
-    return "## Bounds that can be set\n\n[Settings](settings.md) of the deployment.\n\n" + table(
-        ["setting", "default", "what it is"], rows
+    return "## Thresholds you can set\n\n[Settings](settings.md) of the deployment.\n\n" + table(
+        ["setting", "default", "description"], rows
     )

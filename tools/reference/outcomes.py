@@ -1,4 +1,4 @@
-"""``docs/reference/outcomes.md``: how a call can end, from the vocabulary of the code."""
+"""``docs/reference/outcomes.md``: how a call can end, from the code's enums."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _TREES: Final = (
 
 
 def outcomes_page() -> str:
-    """Give the page: statuses, reasons, what is dropped, failures by name."""
+    """Return the page: statuses, reasons, what is dropped, failures by name."""
     return page(
         "Outcomes and failures",
-        "How a retrieval can end, and what the code calls what goes wrong.",
+        "How a retrieval can end, and the names of its failures.",
         f"## Statuses\n\n{table(['`status`', 'means'], _rows(Status, 'Searched, and there are results.'))}",
         _reasons(),
-        "## Results that are not shown\n\nEach is counted in the log, under `dropped`.\n\n"
+        "## Results that are not shown\n\nCounted in the log under `dropped`.\n\n"
         + table(["`dropped`", "means"], _rows(DropReason)),
         *_trees(),
         _exit_codes(),
@@ -46,9 +46,9 @@ def _reasons() -> str:
     ]
     header = ["`reason`", "permanent", "codes of the service", "HTTP statuses", "exceptions"]
     about = (
-        "## Reasons\n\nOf `degraded`. What each means for the person on call: "
+        "## Reasons\n\nReasons of `degraded`. What each means on call: "
         "[game day](../gameday.md#what-each-reason-means-for-the-person-on-call). Permanent "
-        "ones raise an alarm on the first occurrence. A code decides before a status does; other "
+        "ones raise an alarm at once. A code takes precedence over a status; other "
         "statuses from 500 on are `unavailable`, the rest `configuration`."
     )
     return f"{about}\n\n{table(header, rows)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tests.support.local import PROJECT
+from tools.reference.checks import checks_page
 from tools.reference.commands import commands_page
 from tools.reference.decisions import decisions_page
 from tools.reference.mcp import mcp_page
@@ -28,4 +29,5 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "reference/recommendation.md": recommendation_page,
     "reference/monitoring.md": monitoring_page,
     "reference/outcomes.md": outcomes_page,
+    "reference/checks.md": checks_page,
 }

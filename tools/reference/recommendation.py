@@ -1,4 +1,4 @@
-"""``docs/reference/recommendation.md``: what the knowledge agent says, from its schema."""
+"""``docs/reference/recommendation.md``: the recommendation, from its schema."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ SCHEMA: Final = PROJECT / "schemas" / "recommendation.schema.json"
 
 
 def recommendation_page() -> str:
-    """Give the page: the whole, its parts, and what goes with each status."""
+    """Return the page: the whole, its parts, and what goes with each status."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     return page(
         "The recommendation",
         f"What `ask`, the LangGraph node and the console answer, from "
-        f"[its schema](../../schemas/{SCHEMA.name}). [How it comes about](../recommendation.md).",
+        f"[its schema](../../schemas/{SCHEMA.name}). [How it is made](../recommendation.md).",
         text(schema["description"]),
         table(HEADER, members(schema)),
         _by_status(schema["allOf"]),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     Schema = Mapping[str, Any]
 
-HEADER: Final = ("member", "type", "limits", "what it is")
+HEADER: Final = ("member", "type", "limits", "description")
 
 _LIMITS: Final = {
     "minimum": "at least {}",
@@ -31,7 +31,7 @@ _UNDERSTOOD: Final = {
 
 
 def members(schema: Schema, path: str = "") -> Iterator[list[str]]:
-    """Give a row for each member of an object, and of the objects within it."""
+    """Return a row for each member of an object, and of the objects within it."""
     for name, member in schema.get("properties", {}).items():
         here = f"{path}.{name}" if path else name
         required = "" if name in schema.get("required", ()) else "optional"
@@ -56,7 +56,7 @@ def _kind_of(values: list[object]) -> str:
 
 
 def reference(schema: Schema) -> str:
-    """Give the name that a reference to a part of the same schema has."""
+    """Return the name that a reference to a part of the same schema has."""
     return str(schema["$ref"]).rpartition("/")[2]
 
 
@@ -79,7 +79,7 @@ def _number(given: object) -> str:
 
 
 def _pattern(pattern: str) -> str:
-    """Give the choices of a pattern that is nothing but choices, else the pattern."""
+    """Return the choices of a pattern that is nothing but choices, else the pattern."""
     choices = pattern.removeprefix("^(").removesuffix(")$").split("|")
     if all(choice.replace("_", "").isalnum() for choice in choices):
         return codes(choices)

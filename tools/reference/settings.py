@@ -1,4 +1,4 @@
-"""``docs/reference/settings.md``: what can be set, from the code that reads it."""
+"""``docs/reference/settings.md``: all settings, from the code that reads them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _FOLDERS: Final = {
 
 
 def settings_page() -> str:
-    """Give the page: a deployment's settings, the functions' variables, the command line's."""
+    """Return the page: a deployment's settings, the functions' variables, the command line's."""
     return page(
         "Settings",
         "Everything that can be set: of a deployment, of its functions, of the command line.",
         _deployment(),
         _function("retrieve_knowledge", retrieval),
         _function("chunk_documents", chunking),
-        "## `start_ingestion`\n\nNone of its own: what it mirrors and ingests comes with each event.",
+        "## `start_ingestion`\n\nNo variables of its own; each event names what to copy and ingest.",
         _command_line(),
     )
 
@@ -52,7 +52,7 @@ def _deployment() -> str:
             "## Of a deployment",
             (
                 "In `cdk.json`, an object under `knowledge-rag`, or on the command line, "
-                "`-c knowledge-rag:<setting>=<value>`. What each is for, and what goes with what: "
+                "`-c knowledge-rag:<setting>=<value>`. What each does: "
                 "[settings of a deployment](../settings.md)."
             ),
             table(["setting", "dev", "prod", "allowed"], rows),
@@ -61,14 +61,14 @@ def _deployment() -> str:
 
 
 def value(given: object) -> str:
-    """Give a setting's value as it would be written; nothing where it is unset."""
+    """Return a setting's value as it would be written; nothing where it is unset."""
     if given is None or given in ("", ()):
         return ""
     return code(given if isinstance(given, str) else json.dumps(given))
 
 
 def allowed(parse: Callable[[Any], Any]) -> str:
-    """Give what a setting may be, in the words that it is refused with."""
+    """Return what a setting may be, in the words that it is refused with."""
     try:
         parse(object())
     except ValueError as refused:
@@ -117,7 +117,7 @@ def _command_line() -> str:
 
 
 def _of_options() -> Iterator[list[str]]:
-    """Give a row for each variable that stands in for an option."""
+    """Return a row for each variable that stands in for an option."""
     for at in commands(context(NAME, get_command(app), None)):
         for option in at.command.params:
             if option.envvar:

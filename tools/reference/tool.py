@@ -29,7 +29,7 @@ _CALLERS: Final = {
         events.MAX_GATEWAY_RESPONSE_BYTES,
     ),
     events.Caller.DIRECT: (
-        "who invokes the function itself",
+        "a direct caller of the function",
         f"{MAX_SERVICE_RESULTS}",
         events.MAX_DIRECT_RESPONSE_BYTES,
     ),
@@ -37,10 +37,10 @@ _CALLERS: Final = {
 
 
 def tool_page() -> str:
-    """Give the page: what is asked, what is answered, and how much of it each caller gets."""
+    """Return the page: what is asked, what is answered, and how much of it each caller gets."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     operation = schema["paths"][events.API_PATH]["post"]
-    about = "What the function takes and gives, from [its schema](../../schemas/{})."
+    about = "The function's arguments and answer, from [its schema](../../schemas/{})."
     return page(
         "The tool retrieve_knowledge",
         about.format(SCHEMA.name),
@@ -48,7 +48,7 @@ def tool_page() -> str:
         f"An agent calls it by `{events.HTTP_METHOD} {events.API_PATH}`.",
         _part("## Parameters", _body(operation["requestBody"])),
         *(_response(status, each) for status, each in operation["responses"].items()),
-        "What each `reason` means: [outcomes](outcomes.md#reasons).",
+        "The meaning of each `reason`: [outcomes](outcomes.md#reasons).",
         _callers(),
     )
 
@@ -75,10 +75,10 @@ def _callers() -> str:
         [
             "## Limits by caller",
             (
-                "The shape of the event says who calls. Whole numbers outside the range count as the "
-                "nearest bound; where an answer would be too large, its lowest-ranked results are left "
-                f"out. A direct caller may add `session_id`, `incident_id` and `{events.EXPLAIN}`."
+                "The event's shape identifies the caller. `max_results` is clamped. If an answer is "
+                "too large, its lowest-ranked results are left out. A direct caller may add "
+                f"`session_id`, `incident_id` and `{events.EXPLAIN}`."
             ),
-            table(["caller", "that is", "results, most", "bytes of an answer, most"], rows),
+            table(["caller", "that is", "most results", "most bytes in an answer"], rows),
         ]
     )

@@ -1,8 +1,8 @@
 """Does what a claim states stand in the lines it cites? Checked without a model.
 
 Two things decide: every atom must be in the cited lines, and enough of the claim's content words.
-Negation and filled-in placeholders are warnings. What the checks can't see is said in
-docs/guardrails.md.
+Negation and filled-in placeholders are warnings. docs/verify.md lists what the checks
+can't see.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 MIN_COVERAGE: Final = 0.55
-"""Chosen on one half of the mutated guidance, see docs/guardrails.md."""
+"""Chosen on one half of the mutated guidance, see docs/decisions/0011-support-checks.md."""
 
 
 class AtomKind(StrEnum):

@@ -1,4 +1,4 @@
-"""docs/console.md and decision 13 say what is so."""
+"""``docs/console.md`` and decision 13 match the code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_option_that_is_told_exists_and_every_one_of_the_console_is_told()
 def test_every_path_is_told():
     app = create_console(Answering(NOTHING), None, {"extractive": ExtractiveAdvisor()})
     paths = {re.sub(r"\{(\w+)(:path)?\}", "{}", route.path) for route in app.routes}
-    named = re.findall(r"`(?:GET |POST )?(/[\w/{}]*)", DECISION)
+    named = re.findall(r"`(?:GET |POST )?(/[\w/{}]*)", PAGE)
     told = {re.sub(r"\{\w+\}", "{}", path) for path in named}
     assert paths <= told, paths - told
 
@@ -58,10 +58,7 @@ def test_limits_and_names_are_the_real_ones(words):
     assert words in " ".join(PAGE.split())
 
 
-def test_the_decision_quotes_the_policy_and_the_bounds():
+def test_the_decision_quotes_the_policy():
     assert f"`Content-Security-Policy: {POLICY}`" in DECISION
-    assert f"every {limits.PING_SECONDS} s" in DECISION
-    assert f"The last {limits.MAX_ANSWERS}," in DECISION
     assert limits.MAX_ASKS == 8
-    assert "eight questions" in DECISION
     assert "Eight questions" in PAGE
