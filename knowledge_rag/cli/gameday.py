@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knowledge_rag.evaluation.faults.model import Fault
-    from knowledge_rag.evaluation.faults.targets import Target
+    from knowledge_rag.evaluation.faults.scenario import Target
     from knowledge_rag.evaluation.gameday import GameDay
 
 
@@ -63,7 +63,7 @@ def gameday(
 
 def _targets(names: Sequence[str]) -> list[Target]:
     from knowledge_rag.core.errors import InvalidRequest
-    from knowledge_rag.evaluation.faults.targets import Target
+    from knowledge_rag.evaluation.faults.scenario import Target
 
     for name in names:
         if name not in list(Target):
@@ -72,7 +72,7 @@ def _targets(names: Sequence[str]) -> list[Target]:
 
 
 def _show_list(faults: Sequence[Fault], *, json: bool) -> None:
-    from knowledge_rag.evaluation.gameday_table import as_list
+    from knowledge_rag.evaluation.gameday import as_list
 
     if json:
         print_json([{"name": f.name, "group": f.group, "what": f.what} for f in faults])
@@ -81,7 +81,7 @@ def _show_list(faults: Sequence[Fault], *, json: bool) -> None:
 
 
 def _show(days: Sequence[GameDay], *, json: bool, markdown: bool) -> None:
-    from knowledge_rag.evaluation import gameday_table as shown
+    from knowledge_rag.evaluation import gameday as shown
 
     if json:
         print_json(days[0].to_dict() if len(days) == 1 else [day.to_dict() for day in days])

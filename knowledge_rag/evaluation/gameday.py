@@ -1,8 +1,8 @@
 """Game day: every known fault against the real function, in one run.
 
-Each row of the catalogue is played by real sockets to the real handler with unmodified botocore.
-What came of it is held against what is promised, and the metrics that it emitted against the alarms.
-Other clients can be met with the same faults, to see what they make of them.
+Real sockets bring each row of the catalogue to the real handler with unmodified botocore. The outcome
+is checked against what is promised, and the metrics that were emitted against the alarms. Other clients
+can meet the same faults, to compare.
 """
 
 from __future__ import annotations
@@ -11,32 +11,42 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
 
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from knowledge_rag.core import telemetry
 from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
-from knowledge_rag.evaluation.faults.crew import NotPlayed, play_all
-from knowledge_rag.evaluation.faults.promises import Broken
-from knowledge_rag.evaluation.faults.targets import Target
+from knowledge_rag.evaluation.faults.run import Broken
+from knowledge_rag.evaluation.faults.scenario import Target
+from knowledge_rag.evaluation.faults.worker_pool import NotPlayed, run_all
 from knowledge_rag.evaluation.gameday_alarms import QUERIES_A_MINUTE, Fired, fired_by, wanted_for
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
 
     from knowledge_rag.evaluation.faults.model import Fault
-    from knowledge_rag.evaluation.faults.player import Played
+    from knowledge_rag.evaluation.faults.run import Played
 
 Progress = Callable[[int, int, str], None]
-"""Told how many rows are over, of how many, and against whom they are played."""
+"""Called with how many rows are over, of how many, and the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One fault, what came of it, and what it would set off.
+    """One fault, its outcome, and the alarms that it would fire.
 
     Args:
-        fault: that was played.
-        played: what came of it; ``None`` where it could not be played.
+        fault: of the catalogue.
+        played: its outcome; ``None`` where this machine could not run it.
         not_played: why not, else ``""``.
         fired: the alarms.
         broken: promises that were not kept.
@@ -49,7 +59,7 @@ class Row:
     broken: tuple[Broken, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Give it as JSON."""
+        """Return the JSON form."""
         played = self.played.to_dict() if self.played else {"name": self.fault.name}
         return played | {
             "group": self.fault.group.value,
@@ -66,10 +76,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class GameDay:
-    """All rows played to one target.
+    """All faults against one target.
 
     Args:
-        target: to whom.
+        target: whom they happened to.
         rows: in the catalogue's order.
         seconds: that the whole took.
     """
@@ -80,7 +90,7 @@ class GameDay:
 
     @property
     def kept(self) -> bool:
-        """Whether every promise was kept; a row that could not be played keeps none."""
+        """Whether every promise was kept; a fault that could not be run keeps none."""
         return not any(row.broken or row.not_played for row in self.rows)
 
     @property
@@ -89,7 +99,7 @@ class GameDay:
         return max((row.played.seconds for row in self.rows if row.played), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give it as JSON."""
+        """Return the JSON form."""
         return {
             "target": self.target.value,
             "kept": self.kept,
@@ -102,11 +112,11 @@ class GameDay:
 
 
 def chosen(names: Sequence[str], targets: Sequence[Target]) -> tuple[Fault, ...]:
-    """Give the rows to play, in the catalogue's order.
+    """Return the faults to run, in the catalogue's order.
 
     Args:
         names: of rows; none for all.
-        targets: to whom; other clients than the function can only be met on the wire.
+        targets: whom they happen to; other clients than the function can only be met on the wire.
 
     Raises:
         InvalidRequest: there is no row of a name.
@@ -121,30 +131,26 @@ def chosen(names: Sequence[str], targets: Sequence[Target]) -> tuple[Fault, ...]
 
 
 def run_gameday(faults: Sequence[Fault], target: Target, progress: Progress) -> GameDay:
-    """Play rows to one target.
+    """Run faults against one target.
 
     Args:
-        faults: to be played.
-        target: to whom.
-        progress: is told how far it is.
+        faults: rows of the catalogue.
+        target: whom they happen to.
+        progress: called with how many rows are over, of how many, and the target.
     """
-    count, lock = _Count(), threading.Lock()
+    done, lock = 0, threading.Lock()
 
     def over(_name: str) -> None:
+        nonlocal done
         with lock:
-            count.done += 1
-            progress(count.done, len(faults), target.value)
+            done += 1
+            progress(done, len(faults), target.value)
 
     progress(0, len(faults), target.value)
     started = time.monotonic()
-    results = play_all(faults, target, over)
+    results = run_all(faults, target, over)
     rows = tuple(_row(fault, result, target) for fault, result in zip(faults, results, strict=True))
     return GameDay(target, rows, time.monotonic() - started)
-
-
-@dataclass(slots=True)
-class _Count:
-    done: int = 0
 
 
 def _row(fault: Fault, result: Played | NotPlayed, target: Target) -> Row:
@@ -153,20 +159,193 @@ def _row(fault: Fault, result: Played | NotPlayed, target: Target) -> Row:
     if target is not Target.FUNCTION:
         return Row(fault, result)
     fired = fired_by(result)
-    return Row(fault, result, "", fired, (*result.broken, *_silent(result, fault, fired)))
+    return Row(fault, result, "", fired, (*result.broken, *_wrong_alarms(fault, fired)))
 
 
-def _silent(played: Played, fault: Fault, fired: Fired) -> list[Broken]:
-    wanted = wanted_for(fault, played.reason)
-    return [
-        Broken(f"the alarms that fire {when}", _keys(expected), _keys(seen))
-        for when, expected, seen in (
-            ("on the first call", wanted.at_once, fired.at_once),
-            ("if it lasts", wanted.lasting, fired.lasting),
-        )
-        if expected != seen
-    ]
+def _wrong_alarms(fault: Fault, fired: Fired) -> Iterator[Broken]:
+    wanted = wanted_for(fault)
+    for when, expected, seen in (
+        ("on the first call", wanted.at_once, fired.at_once),
+        ("if it lasts", wanted.lasting, fired.lasting),
+    ):
+        if expected != seen:
+            yield Broken(f"the alarms that fire {when}", _keys(expected), _keys(seen))
 
 
 def _keys(keys: frozenset[str]) -> str:
     return ", ".join(sorted(keys)) or "none"
+
+
+_FAILURES: Final = {
+    telemetry.RETRIEVAL_ERRORS: "errors",
+    telemetry.RETRIEVAL_PERMANENT_ERRORS: "permanent",
+    telemetry.RETRIEVAL_TIMEOUTS: "timeouts",
+    telemetry.RETRIEVAL_GUARDRAIL_INTERVENED: "guardrail",
+    telemetry.RETRIEVAL_DROPPED_RESULTS: "dropped",
+    telemetry.RETRIEVAL_ZERO_RESULTS: "zero",
+}
+"""Metrics that are worth a word where they are not 0; count and latency come with every answer."""
+
+_LEGEND: Final = (
+    "metrics: what was counted beside the query itself, of KnowledgeRetrieval...",
+    f"alarms: if the fault lasted, at {QUERIES_A_MINUTE} queries a minute; ! on the very first one",
+)
+_WIDTHS: Final = {"fault": 22, "s": 4}
+_SHARES: Final = {"answer": 28, "metrics": 17, "alarms": 24}
+"""How the rest of the line is shared out: all that is usual fits a line of 100 columns."""
+
+
+def as_table(day: GameDay) -> RenderableType:
+    """Lay out a game day of the function for a terminal."""
+    parts: list[RenderableType] = []
+    for name, rows in groupby(day.rows, key=lambda row: row.fault.group):
+        table = _grid(f"{name}", "fault", "s", "answer", "metrics", "alarms")
+        for row in rows:
+            table.add_row(*_cells(row), style="bold red" if row.broken or row.not_played else None)
+        parts += [table, Text()]
+    return Group(*parts, *map(Text, (*_LEGEND, *problems(day), "", summary(day))))
+
+
+def as_comparison(days: Sequence[GameDay]) -> RenderableType:
+    """Lay out game days of several targets, side by side."""
+    table = _grid("", "fault", *(heading for day in days for heading in ("s", day.target.value)))
+    for rows in _side_by_side(days):
+        cells = [cell for row in rows for cell in (_seconds(row), _outcome(row))]
+        table.add_row(rows[0].fault.name, *cells)
+    told = [line for day in days for line in (*problems(day), summary(day))]
+    return Group(table, Text(), *map(Text, told))
+
+
+def as_markdown(days: Sequence[GameDay]) -> str:
+    """Write game days as a Markdown document's tables, those of several targets side by side."""
+    if len(days) == 1 and days[0].target is Target.FUNCTION:
+        lines = list(_own_markdown(days[0]))
+    else:
+        lines = list(_compared_markdown(days))
+    told = [line for day in days for line in (*problems(day), summary(day))]
+    return "\n".join([*lines, *(f"\n{line}" for line in told)]) + "\n"
+
+
+def as_list(faults: Sequence[Fault]) -> RenderableType:
+    """List faults with their descriptions."""
+    table = _grid("", "fault", "what goes wrong")
+    for fault in faults:
+        table.add_row(fault.name, fault.what)
+    return table
+
+
+def problems(day: GameDay) -> Iterator[str]:
+    """Yield a line for each promise that was not kept, and each fault that could not be run."""
+    for row in day.rows:
+        if row.not_played:
+            yield f"{row.fault.name}: not played: {row.not_played}"
+        for one in row.broken:
+            seen = neutralise(one.seen)
+            yield f"{row.fault.name}: {one.promise}: expected {one.expected}, seen {seen}"
+
+
+def summary(day: GameDay) -> str:
+    """Return the result of a game day in a line."""
+    worst, whole = f"slowest call {day.worst_seconds:.2f} s", f"{day.seconds:.0f} s in all"
+    count = f"{day.target}: {counted(len(day.rows), 'fault')}"
+    if day.target is not Target.FUNCTION:
+        misled = sum(bool(row.played and row.played.misled) for row in day.rows)
+        late = sum(bool(row.played and _is_late(row.played)) for row in day.rows)
+        budget = f"{RETRIEVAL_BUDGET_SECONDS:g} s"
+        return (
+            f"{count}; {late} answered later than {budget}, {misled} misleading; {worst}; {whole}"
+        )
+    broken = sum(bool(row.broken) for row in day.rows)
+    unplayed = sum(bool(row.not_played) for row in day.rows)
+    kept = f"{broken} broke a promise" if broken else "every promise kept"
+    missing = f", {unplayed} not played" if unplayed else ""
+    return f"{count}; {kept}{missing}; {worst}; {whole}"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    if row.played is None:
+        return row.fault.name, "", f"not played: {row.not_played}", "", ""
+    hook = f" ({row.played.hook})" if row.played.hook else ""
+    answer = neutralise(row.played.answer) + hook
+    return row.fault.name, f"{row.played.seconds:.2f}", answer, _metrics(row.played), _alarms(row)
+
+
+def _metrics(played: Played) -> str:
+    record = played.metrics[0] if played.metrics else {}
+    found = [(word, record.get(name, [0])[0]) for name, word in _FAILURES.items()]
+    return ", ".join(word if n == 1 else f"{word} {n:.0f}" for word, n in found if n)
+
+
+def _alarms(row: Row) -> str:
+    at_once = row.fired.at_once
+    keys = sorted(row.fired.lasting, key=lambda key: (key not in at_once, key))
+    return " ".join(f"{key}!" if key in at_once else key for key in keys)
+
+
+def _seconds(row: Row) -> str:
+    return f"{row.played.seconds:.1f}" if row.played else ""
+
+
+def _outcome(row: Row) -> str:
+    if row.played is None:
+        return f"not played: {row.not_played}"
+    answer = neutralise(row.played.answer)
+    return f"{answer}: MISLEADS, {row.played.misled}" if row.played.misled else answer
+
+
+def _is_late(played: Played) -> bool:
+    return played.seconds > RETRIEVAL_BUDGET_SECONDS
+
+
+def _side_by_side(days: Sequence[GameDay]) -> Iterator[tuple[Row, ...]]:
+    return zip(*(day.rows for day in days), strict=True)
+
+
+def _own_markdown(day: GameDay) -> Iterator[str]:
+    for name, rows in groupby(day.rows, key=lambda row: row.fault.group):
+        yield from ("", f"### {name}", "")
+        yield from _header("fault", "what", "s", "answer", "metrics", "alarms")
+        for row in rows:
+            fault, *cells = _cells(row)
+            yield _line(f"`{fault}`", row.fault.what, *cells)
+
+
+def _compared_markdown(days: Sequence[GameDay]) -> Iterator[str]:
+    yield from _header("fault", *(text for day in days for text in ("s", day.target.value)))
+    for rows in _side_by_side(days):
+        cells = [cell for row in rows for cell in (_seconds(row), _marked(row))]
+        yield _line(f"`{rows[0].fault.name}`", *cells)
+
+
+def _marked(row: Row) -> str:
+    return f"**{_outcome(row)}**" if row.played and row.played.misled else _outcome(row)
+
+
+def _header(*names: str) -> tuple[str, str]:
+    return _line(*names), "|---" * len(names) + "|"
+
+
+def _line(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _grid(title: str, *headings: str) -> Table:
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    table.expand = set(_SHARES) <= set(headings)
+    for heading in headings:
+        table.add_column(
+            heading,
+            justify="right" if heading == "s" else "left",
+            width=_WIDTHS.get(heading),
+            ratio=_SHARES.get(heading) if table.expand else None,
+            no_wrap=heading in _WIDTHS,
+            overflow="fold",
+        )
+    return table

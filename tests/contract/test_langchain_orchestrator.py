@@ -17,7 +17,7 @@ from langgraph.prebuilt import ToolNode
 
 from knowledge_rag.core.errors import UnreadableResponse
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
-from knowledge_rag.evaluation.faults.scripts import http
+from knowledge_rag.evaluation.faults.server import http
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.bedrock.server import LocalBedrock

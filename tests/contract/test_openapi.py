@@ -15,8 +15,8 @@ from knowledge_rag.core.errors import InvalidCitation
 from knowledge_rag.core.metadata import SHOWN_FIELDS
 from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, Reason, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, MAX_SERVICE_RESULTS
-from knowledge_rag.evaluation.faults.items import FILE, item, retrieved
-from knowledge_rag.evaluation.faults.scripts import answering, http, sending
+from knowledge_rag.evaluation.faults.payloads import FILE, item, retrieved
+from knowledge_rag.evaluation.faults.server import answering, http, sending
 from lambdas.retrieve_knowledge.events import (
     API_PATH,
     ARGUMENTS,

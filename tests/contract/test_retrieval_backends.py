@@ -11,14 +11,14 @@ import pytest
 
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query, is_whole_document
-from knowledge_rag.evaluation.faults.scripts import (
+from knowledge_rag.evaluation.faults.server import (
     dripping,
     http,
     resetting,
     sending,
+    serving,
     silent,
 )
-from knowledge_rag.evaluation.faults.server import serving
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase

@@ -9,21 +9,20 @@ import pytest
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import DropReason, Reason
-from knowledge_rag.evaluation.faults import promises
+from knowledge_rag.evaluation.faults import run
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
-from knowledge_rag.evaluation.faults.events import (
+from knowledge_rag.evaluation.faults.model import Group, answers, degrades, refuses
+from knowledge_rag.evaluation.faults.payloads import (
     agent,
     agent_function,
     agent_parameters,
     direct,
+    evidence,
     gateway,
+    item,
 )
-from knowledge_rag.evaluation.faults.items import evidence, item
-from knowledge_rag.evaluation.faults.model import Group, answers, degrades, refuses
-from knowledge_rag.evaluation.faults.player import play
-from knowledge_rag.evaluation.faults.promises import broken_by
-from knowledge_rag.evaluation.faults.stage import HEALTHY_ANSWER
-from knowledge_rag.evaluation.faults.targets import Heard, Target
+from knowledge_rag.evaluation.faults.run import broken_by, run_fault
+from knowledge_rag.evaluation.faults.scenario import HEALTHY_ANSWER, Call, Target
 from tests.support.local import PROJECT
 
 EVENTS = PROJECT / "tests" / "events"
@@ -41,7 +40,7 @@ def surroundings(monkeypatch):
 
 def broken(name, surroundings, **change):
     assert surroundings
-    played = play(dataclasses.replace(named(name), **change), Target.FUNCTION)
+    played = run_fault(dataclasses.replace(named(name), **change), Target.FUNCTION)
     return {one.promise for one in played.broken}
 
 
@@ -98,14 +97,14 @@ class TestBrokenPromises:
         assert promise in broken("refused", surroundings, expected=expected)
 
     def test_a_connection_too_many_is_told(self, surroundings):
-        assert broken("closed", surroundings, connections=1) == {"connections made"}
+        assert broken("reset", surroundings, connections=1) == {"connections made"}
 
     def test_another_result_is_told(self, surroundings):
         expected = answers(evidence(item(score=0.51)), *HEALTHY_ANSWER.evidence[1:])
         assert "the proven results and no other" in broken("kept", surroundings, expected=expected)
 
     def test_an_answer_logged_without_the_service_s_id_of_the_request_is_told(self, surroundings):
-        surroundings.setattr(promises, "REQUEST_ID", "another")
+        surroundings.setattr(run, "REQUEST_ID", "another")
         assert "the request id in the log" in broken("kept", surroundings)
 
     def test_a_row_that_leaves_its_successor_sick_is_told(self, surroundings):
@@ -119,19 +118,19 @@ class TestBrokenPromises:
 @pytest.mark.parametrize(
     ("heard", "promise"),
     [
-        (Heard(2.01, {"error": "query is missing"}), "answered in time"),
-        (Heard(0.1, raised="KeyError: 'query'"), "nothing raised"),
-        (Heard(0.1, {"error": "query is missing", "results": []}), "nothing but why"),
-        (Heard(0.1, {"error": float("nan")}), "an answer that is JSON"),
-        (Heard(0.1, {"error": "no"}), "why it is refused"),
+        (Call(2.01, {"error": "query is missing"}), "answered in time"),
+        (Call(0.1, raised="KeyError: 'query'"), "nothing raised"),
+        (Call(0.1, {"error": "query is missing", "results": []}), "nothing but why"),
+        (Call(0.1, {"error": float("nan")}), "an answer that is JSON"),
+        (Call(0.1, {"error": "no"}), "why it is refused"),
         (
-            Heard(
+            Call(
                 0.1, {"error": "query is missing"}, output=f'{{"message": "{direct()["query"]}"}}'
             ),
             "no query text in the log",
         ),
         (
-            Heard(0.1, {"error": "query is missing"}, output='{"message": "rds-7q4z"}'),
+            Call(0.1, {"error": "query is missing"}, output='{"message": "rds-7q4z"}'),
             "no query text in the log",
         ),
     ],
@@ -142,16 +141,9 @@ def test_what_no_call_may_do_is_told(heard, promise):
 
 
 def test_an_answer_in_another_caller_s_form_is_told():
-    heard, fault = Heard(0.1, {"error": "query is missing"}), named("query-missing-agent")
+    heard, fault = Call(0.1, {"error": "query is missing"}), named("query-missing-agent")
     told = {one.promise for one in broken_by(fault, heard, fault.expected)}
     assert "the caller's own form" in told
-
-
-def test_without_namespaces_a_resolver_of_ours_stands_in_and_the_row_says_so(surroundings):
-    assert surroundings
-    played = play(named("dns-failure"), Target.FUNCTION, own_network=False)
-    assert (played.answer, played.broken) == ("degraded: unavailable", ())
-    assert "replaced" in played.hook
 
 
 class TestEvents:

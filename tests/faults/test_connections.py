@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_rag.evaluation.faults.items import item, retrieved
-from knowledge_rag.evaluation.faults.scripts import answering, http
-from knowledge_rag.evaluation.faults.stage import Stage
+from knowledge_rag.evaluation.faults.payloads import item, retrieved
+from knowledge_rag.evaluation.faults.scenario import Scenario
+from knowledge_rag.evaluation.faults.server import answering, http
 from tests.support.cli import eventually
 from tests.support.local import PROJECT
 
@@ -72,7 +72,7 @@ class Function:
 
 @pytest.fixture
 def stage(tmp_path):
-    with Stage(tmp_path) as stage:
+    with Scenario(tmp_path) as stage:
         yield stage
 
 

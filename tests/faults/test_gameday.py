@@ -8,15 +8,20 @@ from rich.console import Console
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.evaluation.faults import crew
+from knowledge_rag.evaluation.faults import worker_pool
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
-from knowledge_rag.evaluation.faults.errors import NotPlayable
-from knowledge_rag.evaluation.faults.player import Played
-from knowledge_rag.evaluation.faults.promises import Broken
-from knowledge_rag.evaluation.faults.targets import Target
-from knowledge_rag.evaluation.gameday import GameDay, Row, chosen
+from knowledge_rag.evaluation.faults.model import NotPlayable
+from knowledge_rag.evaluation.faults.run import Broken, Played
+from knowledge_rag.evaluation.faults.scenario import Target
+from knowledge_rag.evaluation.gameday import (
+    GameDay,
+    Row,
+    as_comparison,
+    as_markdown,
+    as_table,
+    chosen,
+)
 from knowledge_rag.evaluation.gameday_alarms import Fired, fired_by, wanted_for
-from knowledge_rag.evaluation.gameday_table import as_comparison, as_markdown, as_table
 from tests.support.local import PROJECT
 
 COUNT, ERRORS = telemetry.RETRIEVAL_COUNT, telemetry.RETRIEVAL_ERRORS
@@ -95,7 +100,7 @@ def day():
         (
             Row(named("access-denied"), denied, "", fired_by(denied)),
             Row(named("silent"), Played("silent", 2.31, "degraded: timeout"), broken=late),
-            Row(named("silent-tls"), None, "TLS needs the openssl command"),
+            Row(named("drip-body-tls"), None, "TLS needs the openssl command"),
         ),
         12.0,
     )
@@ -115,7 +120,7 @@ def test_a_table_fits_and_tells_what_broke(day, width):
     assert "permanent-errors!" in text
     flat = " ".join(text.split())
     assert "silent: answered in time: expected at most 2.0 s, seen 2.31 s" in flat
-    assert "silent-tls: not played: TLS needs the openssl command" in flat
+    assert "drip-body-tls: not played: TLS needs the openssl command" in flat
     assert "1 broke a promise, 1 not played" in flat
 
 
@@ -138,22 +143,22 @@ def test_targets_stand_side_by_side_and_misleading_answers_stand_out(day):
     assert f"**success, nothing found: MISLEADS, {outage}**" in markdown
 
 
-class TestCrew:
+class TestWorkers:
     """Real processes, met by a client that waits for a minute."""
 
     def test_a_client_that_waits_for_ever_is_ended_and_the_next_row_is_played(self, monkeypatch):
-        monkeypatch.setattr(crew, "WATCHED_SECONDS", 1.0)
-        monkeypatch.setitem(crew._WORKERS, Target.PLAIN_BOTO3, 1)
+        monkeypatch.setattr(worker_pool, "WATCHED_SECONDS", 1.0)
+        monkeypatch.setitem(worker_pool._WORKERS, Target.PLAIN_BOTO3, 1)
         rows = [named("silent"), named("refused")]
-        waiting, refused = crew.play_all(rows, Target.PLAIN_BOTO3, lambda _: None)
+        waiting, refused = worker_pool.run_all(rows, Target.PLAIN_BOTO3, lambda _: None)
         assert waiting.answer == "still waiting after 1 s"
         assert waiting.late
         assert refused.answer == "EndpointConnectionError"
 
     def test_a_process_that_can_t_be_started_is_told(self, monkeypatch):
-        monkeypatch.setattr(crew, "_MODULE", "knowledge_rag.no_such_module")
+        monkeypatch.setattr(worker_pool, "_MODULE", "knowledge_rag.no_such_module")
         with pytest.raises(NotPlayable, match="no_such_module"):
-            crew.play_all([named("refused")], Target.FUNCTION, lambda _: None)
+            worker_pool.run_all([named("refused")], Target.FUNCTION, lambda _: None)
 
 
 class TestDocumentation:

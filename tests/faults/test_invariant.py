@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowledge_rag.evaluation.faults.items import item, retrieved
-from knowledge_rag.evaluation.faults.scripts import http
+from knowledge_rag.evaluation.faults.payloads import item, retrieved
+from knowledge_rag.evaluation.faults.server import http
 from lambdas.retrieve_knowledge.handler import lambda_handler  # noqa: F401 - load it before timing
 from tests.support.fixtures import invoke
 from tests.support.invariant import BUDGET_SECONDS, Asked, assert_invariant

@@ -6,8 +6,8 @@ import json
 import pytest
 from jsonschema import ValidationError
 
-from knowledge_rag.evaluation.faults.items import item, retrieved
-from knowledge_rag.evaluation.faults.scripts import answering, http
+from knowledge_rag.evaluation.faults.payloads import item, retrieved
+from knowledge_rag.evaluation.faults.server import answering, http
 from tests.support.fixtures import Invocation, invoke
 from tests.support.invariant import CANARY, Asked, assert_invariant
 

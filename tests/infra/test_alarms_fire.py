@@ -10,8 +10,8 @@ import pytest
 from moto import mock_aws
 
 from knowledge_rag.core import telemetry
-from knowledge_rag.evaluation.faults.items import item, retrieved
-from knowledge_rag.evaluation.faults.scripts import http, silent
+from knowledge_rag.evaluation.faults.payloads import item, retrieved
+from knowledge_rag.evaluation.faults.server import http, silent
 from lambdas.retrieve_knowledge import service
 from tests.support.cloudwatch import alarms_of, emitted, series
 from tests.support.fixtures import invoke

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from infra.bundle_target import ROOT
-from knowledge_rag.evaluation.faults.ports import refused_port
+from knowledge_rag.evaluation.faults.server import refused_port
 from tests.support.bundles import CHUNK
 
 

@@ -14,10 +14,8 @@ import pytest
 
 from infra.bundle_target import PYTHON_RUNTIME, find_compiler
 from infra.bundling import BUNDLES, bundle
-from knowledge_rag.evaluation.faults.items import FILE, item, retrieved
-from knowledge_rag.evaluation.faults.ports import refused_port
-from knowledge_rag.evaluation.faults.scripts import answering, http
-from knowledge_rag.evaluation.faults.server import RawServer
+from knowledge_rag.evaluation.faults.payloads import FILE, item, retrieved
+from knowledge_rag.evaluation.faults.server import RawServer, answering, http, refused_port
 from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE, invoke_bundle
 from tests.support.fixtures import ENVIRONMENT
 from tests.support.pdfs import text_pdf

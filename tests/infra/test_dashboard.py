@@ -14,9 +14,9 @@ from moto import mock_aws
 from infra import dashboard_charts as charts
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Severity, Thresholds, retrieval_alarms
-from knowledge_rag.evaluation.faults.items import item, retrieved
-from knowledge_rag.evaluation.faults.scripts import answering, http
-from knowledge_rag.evaluation.metric_math import evaluate
+from knowledge_rag.evaluation.faults.payloads import item, retrieved
+from knowledge_rag.evaluation.faults.server import answering, http
+from knowledge_rag.evaluation.gameday_alarms import evaluate
 from lambdas.chunk_documents import handler as chunk_documents
 from lambdas.start_ingestion import handler as start_ingestion
 from lambdas.start_ingestion.jobs import Outcome

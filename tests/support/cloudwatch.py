@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from knowledge_rag.evaluation.metric_math import aggregate, evaluate
+from knowledge_rag.evaluation.gameday_alarms import aggregate, evaluate
 from tests.infra.iam import render
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from knowledge_rag.core.bedrock import SERVICE_NAME
 from knowledge_rag.core.net.connect import Connector
 from knowledge_rag.core.net.deadline import Deadline, DeadlineSocket
 from knowledge_rag.core.net.transport import Transport
-from knowledge_rag.evaluation.faults.items import item, retrieved
-from knowledge_rag.evaluation.faults.scripts import http
+from knowledge_rag.evaluation.faults.payloads import item, retrieved
+from knowledge_rag.evaluation.faults.server import http
 from lambdas.retrieve_knowledge.service import service
 from tests.support.fixtures import invoke
 from tests.support.invariant import CANARY, Asked, assert_invariant

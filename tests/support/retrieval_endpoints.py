@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from knowledge_rag.core.retrieval import SearchSettings, SearchType
-from knowledge_rag.evaluation.faults.scripts import http as response
 from knowledge_rag.evaluation.faults.server import RawServer
+from knowledge_rag.evaluation.faults.server import http as response
 from knowledge_rag.local.action_group import EVIDENCE_FLOOR_HYBRID, REGION, local_action_group
 from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
 from knowledge_rag.local.local_retrieval import LocalFunction

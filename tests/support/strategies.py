@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.payloads import item, retrieved
 from tests.support.invariant import CANARY, Asked
 
 if TYPE_CHECKING:

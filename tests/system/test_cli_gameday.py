@@ -81,9 +81,9 @@ def test_the_list_says_what_goes_wrong(runs):
 
 
 def test_a_row_that_can_t_be_played_is_a_finding(settled):
-    ran = settled("gameday", "--only", "silent-tls", PATH="/nowhere")
+    ran = settled("gameday", "--only", "drip-body-tls", PATH="/nowhere")
     assert ran.code == 1
-    assert "silent-tls: not played: TLS needs the openssl command" in " ".join(ran.out.split())
+    assert "drip-body-tls: not played: TLS needs the openssl command" in " ".join(ran.out.split())
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_wrong_usage_is_one_line(settled, arguments, said):
 
 
 def test_a_terminal_sees_how_far_it_is(settled):
-    assert "0/1" in settled.on_terminal("gameday", "--only", "swallowed")
+    assert "0/1" in settled.on_terminal("gameday", "--only", "silent")
 
 
 def test_ctrl_c_ends_it_at_once_and_leaves_no_process_behind(settled):

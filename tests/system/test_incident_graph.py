@@ -14,8 +14,7 @@ import pytest
 
 from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.retrieval import SearchSettings
-from knowledge_rag.evaluation.faults.scripts import silent
-from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.evaluation.faults.server import serving, silent
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve

@@ -17,8 +17,7 @@ from knowledge_rag.core.outcome import Status
 from knowledge_rag.evaluation.answers_cases import LabelledLines, read_cases
 from knowledge_rag.evaluation.answers_eval import score
 from knowledge_rag.evaluation.evaluation_corpus import Documents
-from knowledge_rag.evaluation.faults.scripts import answering, http
-from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.evaluation.faults.server import answering, http, serving
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval

@@ -6,7 +6,6 @@ import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
 from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -42,18 +41,9 @@ def record_gameday(run: Run) -> Recorded:
     """Record status, reason and alarms of each row that this machine can play."""
     rows = run.command("gameday", "--json").json["rows"]
     recorded = Recorded()
-    either = {fault.name: fault.expected for fault in CATALOGUE if fault.expected.or_timeout}
     for row in rows:
         if row["not_played"]:
             recorded.skipped[row["name"]] = row["not_played"]
-        elif row["name"] in either:  # the deadline may come first, by the machine's speed
-            reason = str(either[row["name"]].reason)
-            kept = row["reason"] in {reason, "timeout"} and not row["broken"]
-            recorded.values[row["name"]] = {
-                "status": row["status"],
-                "reason_or_timeout": reason,
-                "kept": kept,
-            }
         else:
             recorded.values[row["name"]] = {name: row[name] for name in _ROW}
     return recorded

@@ -1,41 +1,27 @@
-"""Every row of FAULTS, and some more, as named values."""
+"""Every fault of the game day, by its name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.evaluation.faults import (
-    rows_bodies,
-    rows_connections,
-    rows_errors,
-    rows_kept,
-    rows_requests,
-    rows_results,
-    rows_slowness,
-    rows_surroundings,
-)
+from knowledge_rag.evaluation.faults.rows_function import REQUESTS, SURROUNDINGS
+from knowledge_rag.evaluation.faults.rows_network import CONNECTIONS, REUSED, SLOWNESS
+from knowledge_rag.evaluation.faults.rows_responses import BODIES, ERRORS, RESULTS
 
 if TYPE_CHECKING:
     from knowledge_rag.evaluation.faults.model import Fault
 
 CATALOGUE: Final[tuple[Fault, ...]] = (
-    *rows_errors.ROWS,
-    *rows_connections.ROWS,
-    *rows_slowness.ROWS,
-    *rows_bodies.ROWS,
-    *rows_results.ROWS,
-    *rows_kept.ROWS,
-    *rows_surroundings.ROWS,
-    *rows_requests.ROWS,
-)
-"""In the order in which a game day is shown."""
+    *ERRORS, *CONNECTIONS, *SLOWNESS, *BODIES, *RESULTS, *REUSED, *SURROUNDINGS, *REQUESTS
+)  # fmt: skip
+"""In the order of the report."""
 
 _BY_NAME: Final = {fault.name: fault for fault in CATALOGUE}
 
 
 def named(name: str) -> Fault:
-    """Give one row.
+    """Return one fault.
 
     Raises:
         InvalidRequest: there is none of that name.

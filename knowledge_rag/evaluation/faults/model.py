@@ -1,46 +1,50 @@
-"""A fault: how it is played, and what is promised when it strikes."""
+"""A fault: how it is set up, and what is promised when it strikes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.core.outcome import DropReason, Reason, Status
-from knowledge_rag.evaluation.faults.events import Context, direct
+from knowledge_rag.evaluation.faults.payloads import Context, direct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from knowledge_rag.evaluation.faults.stage import Stage
+    from knowledge_rag.evaluation.faults.scenario import Scenario
 
-Play = Callable[["Stage"], None]
-"""Sets the stage on which the calls of a fault are made."""
-
+SetUp = Callable[["Scenario"], None]
+"""Prepares the servers and the environment in which the calls of a fault are made."""
 
 PERMANENT: Final = frozenset({Reason.ACCESS_DENIED, Reason.CONFIGURATION})
-"""Reasons that no retry mends. As FAULTS has it, and not taken from the code that is tried."""
+"""Reasons that no retry mends; stated here and not taken from the code under test."""
 
 UNPROVEN: Final = frozenset({DropReason.NOT_TEXT, DropReason.NO_CITATION, DropReason.NOT_PROVEN})
 """Drops that mean that the knowledge base holds what it should not; likewise."""
 
 
+class NotPlayable(KnowledgeRagError):  # noqa: N818 - named for what it is
+    """This machine lacks what a fault needs; the message says what."""
+
+
 class Group(StrEnum):
-    """What kind of thing goes wrong; also the order in which a game day is shown."""
+    """What kind of thing goes wrong, in the order of the report."""
 
     ERRORS = "The service answers an error"
     CONNECTIONS = "No connection, or one that breaks"
     SLOWNESS = "The service is slow"
     BODIES = "A 200 that is no answer"
     RESULTS = "Results that may not be shown as they are"
-    KEPT = "Kept connections"
+    REUSED = "Kept connections"
     SURROUNDINGS = "Settings, credentials and code"
     REQUESTS = "The request"
 
     @property
     def on_the_wire(self) -> bool:
-        """Whether a server plays it, so that any client of the service can be tried."""
+        """Whether a server causes it, so that any client of the service can be tried."""
         return self not in (Group.SURROUNDINGS, Group.REQUESTS)
 
 
@@ -53,11 +57,9 @@ class Expected:
         status: of the retrieval; ``None`` for a refused request.
         reason: when degraded.
         evidence: content, citation and score of each result, in order.
-        dropped: results not shown, by reason; ``None`` where that is not part of the promise.
-        error: part of what a refused request is told.
-        code: the failure's own name in the log, ``""`` where that is not part of the promise.
-        or_timeout: whether ``timeout`` will do as well, for what takes megabytes to find out: on a slow
-            machine the deadline comes first, and says so.
+        dropped: results not shown, by reason; ``None`` if that is not part of the promise.
+        error: part of the message of a refused request.
+        code: the failure's own name in the log, ``""`` if that is not part of the promise.
     """
 
     http: int = 200
@@ -67,13 +69,6 @@ class Expected:
     dropped: Mapping[DropReason, int] | None = None
     error: str = ""
     code: str = ""
-    or_timeout: bool = False
-
-    def given(self, reason: str) -> Expected:
-        """Give what is expected once the answer's reason is known."""
-        if self.or_timeout and reason == Reason.TIMEOUT:
-            return degrades(Reason.TIMEOUT)
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +77,10 @@ class Fault:
 
     Args:
         name: short, unique, easy to type.
-        group: what kind it is.
-        what: the fault in a sentence, as FAULTS has it.
-        play: sets the stage.
+        what: the fault in a few words.
+        set_up: prepares it.
         expected: of every call while the fault lasts.
+        group: what kind it is.
         event: of those calls.
         context: of those calls.
         calls: how many are made.
@@ -94,16 +89,15 @@ class Fault:
         healthy_after: whether the very next call must succeed; false where it takes another
             deployment or other credentials.
         connections: that the server must have seen in the end, ``None`` for any number.
-        own_network: whether it needs a resolver that can be told what to answer.
-        crashes: whether the function itself dies, so that only Lambda can tell.
-        hook: what stands in for the real thing, said wherever the row is shown; ``""`` if nothing.
+        crashes: whether the function itself dies, so that only Lambda can report it.
+        hook: what stands in for the real thing, shown with the row; ``""`` if nothing.
     """
 
     name: str
-    group: Group
     what: str
-    play: Play
+    set_up: SetUp
     expected: Expected
+    group: Group
     event: object = field(default_factory=direct)
     context: Context = field(default_factory=Context)
     calls: int = 1
@@ -111,24 +105,8 @@ class Fault:
     pause_seconds: float = 0.0
     healthy_after: bool = True
     connections: int | None = None
-    own_network: bool = False
     crashes: bool = False
     hook: str = ""
-
-
-class Details(TypedDict, total=False):
-    """What a row may say beyond its name, play and expectation; see :class:`Fault`."""
-
-    event: object
-    context: Context
-    calls: int
-    healthy_before: int
-    pause_seconds: float
-    healthy_after: bool
-    connections: int | None
-    own_network: bool
-    crashes: bool
-    hook: str
 
 
 def degrades(

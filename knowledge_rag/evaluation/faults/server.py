@@ -1,20 +1,31 @@
-"""A real server on loopback that does byte for byte what a fault is, and no more.
+"""A real server on loopback that misbehaves byte by byte, what it does with a connection, and its certificates.
 
 Each connection is handed to a *script*: a function that gets the accepted socket and does with it
-whatever the fault is. Scripts are queued; the last one stays for all later connections.
+whatever the fault is. Scripts are queued; the last one stays for all later connections. Certificates are
+made by the ``openssl`` command, since Python's standard library can't make them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.evaluation.faults.model import NotPlayable
+
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Iterator
+    from pathlib import Path
+
+_OPENSSL_SECONDS: Final = 20
+
 
 Script = Callable[[socket.socket, "RawServer"], None]
 """What to do with one connection; an ``OSError`` ends it, for a client may always go."""
@@ -28,7 +39,7 @@ class RawServer:
 
     Args:
         scripts: one a connection, in this order; the last one for all that follow.
-        tls: answers every connection over TLS with it; see also :func:`scripts.secured`.
+        tls: answers every connection over TLS with it; see also :func:`secured`.
         port: to listen on, 0 for any free one.
 
     Attributes:
@@ -129,3 +140,176 @@ def _some(sock: socket.socket) -> bytes:
     if not data:
         raise ConnectionResetError
     return data
+
+
+REQUEST_ID: Final = "11111111-2222-3333-4444-555555555555"
+"""The service's id of every request."""
+
+
+def http(
+    body: bytes | str | object = b"",
+    status: str = "200 OK",
+    *,
+    content_type: str = "application/json",
+    length: int | None = None,
+    headers: tuple[str, ...] = (),
+) -> bytes:
+    """Return the bytes of a response; a body that is neither bytes nor text goes as JSON.
+
+    Args:
+        body: NaN and Infinity are written as such, as Python's JSON does.
+        status: code and phrase.
+        content_type: as announced.
+        length: to announce another length than the body has.
+        headers: further lines.
+    """
+    if not isinstance(body, bytes | str):
+        body = json.dumps(body)
+    if isinstance(body, str):
+        body = body.encode()
+    head = [
+        f"HTTP/1.1 {status}",
+        f"Content-Type: {content_type}",
+        f"Content-Length: {len(body) if length is None else length}",
+        f"x-amzn-requestid: {REQUEST_ID}",
+        *headers,
+    ]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+def answering(*responses: bytes) -> Script:
+    """Answer each request, on any connection, with the next response, then the last one for ever."""
+    queue = list(responses)
+
+    def script(sock: socket.socket, server: RawServer) -> None:
+        while True:
+            server.read_request(sock)
+            sock.sendall(queue.pop(0) if len(queue) > 1 else queue[0])
+
+    return script
+
+
+def sending(data: bytes) -> Script:
+    """Send ``data`` whatever the request was, then close without having said so."""
+
+    def script(sock: socket.socket, server: RawServer) -> None:
+        server.read_request(sock)
+        sock.sendall(data)
+
+    return script
+
+
+def silent(sock: socket.socket, server: RawServer) -> None:
+    """Read the request and never answer."""
+    server.read_request(sock)
+    server.stopping.wait(PATIENCE_SECONDS)
+
+
+def mute(_sock: socket.socket, server: RawServer) -> None:
+    """Accept, and neither read nor write."""
+    server.stopping.wait(PATIENCE_SECONDS)
+
+
+def dripping(response: bytes, *, at_once: int, seconds: float = 0.3) -> Script:
+    """Send ``at_once`` bytes, then one byte each ``seconds``."""
+
+    def script(sock: socket.socket, server: RawServer) -> None:
+        server.read_request(sock)
+        sock.sendall(response[:at_once])
+        for index in range(at_once, len(response)):
+            if server.stopping.wait(seconds):
+                return
+            sock.sendall(response[index : index + 1])
+
+    return script
+
+
+def paced(response: bytes, *, seconds: float, parts: int = 20) -> Script:
+    """Send ``response`` in equal parts, so that it is complete after ``seconds``."""
+
+    def script(sock: socket.socket, server: RawServer) -> None:
+        server.read_request(sock)
+        step = len(response) // parts + 1
+        for start in range(0, len(response), step):
+            sock.sendall(response[start : start + step])
+            server.stopping.wait(seconds / parts)
+
+    return script
+
+
+def resetting(sock: socket.socket, server: RawServer) -> None:
+    """Reset the connection in place of an answer."""
+    server.read_request(sock)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    sock.close()
+
+
+def secured(script: Script, tls: ssl.SSLContext) -> Script:
+    """Run a script over TLS, on a server whose other connections may be plain."""
+
+    def over_tls(sock: socket.socket, server: RawServer) -> None:
+        with tls.wrap_socket(sock, server_side=True) as wrapped:
+            script(wrapped, server)
+
+    return over_tls
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A self-signed certificate.
+
+    Args:
+        tls: the server's side of it.
+        bundle: path of the PEM file under which a client trusts it.
+    """
+
+    tls: ssl.SSLContext
+    bundle: str
+
+
+def self_signed(folder: Path, host: str = "localhost") -> Certificate:
+    """Make a certificate for ``host`` that is valid for a day.
+
+    Raises:
+        NotPlayable: there is no ``openssl`` command, or it can't do this.
+    """
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        raise NotPlayable("TLS needs the openssl command, to make a certificate with")
+    pem, key = folder / f"{host}.pem", folder / f"{host}.key"
+    command = [
+        openssl, "req", "-x509", "-nodes", "-days", "1",
+        "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+        "-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}",
+        "-keyout", str(key), "-out", str(pem),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, timeout=_OPENSSL_SECONDS, check=False)  # noqa: S603 - a fixed command
+    if done.returncode:
+        problem = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise NotPlayable(f"openssl made no certificate: {problem}")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(pem, key)
+    return Certificate(tls, str(pem))
+
+
+@contextlib.contextmanager
+def unanswered_port() -> Iterator[int]:
+    """Yield a port on which a SYN gets no answer: its backlog is full and nobody accepts."""
+    with socket.socket() as listener, contextlib.ExitStack() as waiting:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            sock = waiting.enter_context(socket.socket())
+            sock.settimeout(0)
+            sock.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def refused_port() -> Iterator[int]:
+    """Yield a port on which nobody listens, and which nobody else gets meanwhile."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]

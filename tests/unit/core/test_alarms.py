@@ -12,7 +12,7 @@ from knowledge_rag.core.alarms import (
     ingestion_alarms,
     retrieval_alarms,
 )
-from knowledge_rag.evaluation.metric_math import NO_DATA, evaluate
+from knowledge_rag.evaluation.gameday_alarms import NO_DATA, evaluate
 
 ROOT = Path(__file__).parents[3]
 EVERY = (*retrieval_alarms(), *ingestion_alarms())

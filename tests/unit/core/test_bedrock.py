@@ -3,9 +3,8 @@ import pytest
 from knowledge_rag.core.bedrock import MAX_ERROR_BODY_BYTES, check_response, create_client
 from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings
 from knowledge_rag.core.net.deadline import Deadline
-from knowledge_rag.evaluation.faults.items import item, retrieved
-from knowledge_rag.evaluation.faults.scripts import answering, http
-from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.evaluation.faults.payloads import item, retrieved
+from knowledge_rag.evaluation.faults.server import answering, http, serving
 
 
 @pytest.mark.usefixtures("aws_environment")

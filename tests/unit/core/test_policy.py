@@ -28,7 +28,7 @@ from knowledge_rag.core.policy import (
 )
 from knowledge_rag.core.policy_settings import SourcePriority, present_day, read_scope
 from knowledge_rag.core.retrieval import Query, Retriever, SearchSettings, SearchType
-from knowledge_rag.evaluation.faults.items import item, retrieved
+from knowledge_rag.evaluation.faults.payloads import item, retrieved
 
 TODAY = date(2026, 11, 21)
 DATED = "When is the next parent-teacher conference?"

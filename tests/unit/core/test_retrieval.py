@@ -23,7 +23,7 @@ from knowledge_rag.core.retrieval import (
     select,
     unproven_count,
 )
-from knowledge_rag.evaluation.faults.items import FILE, item, retrieved
+from knowledge_rag.evaluation.faults.payloads import FILE, item, retrieved
 
 SETTINGS = SearchSettings("TESTKB0001")
 

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from knowledge_rag.evaluation.metric_math import MetricMathError, aggregate, evaluate
+from knowledge_rag.evaluation.gameday_alarms import MetricMathError, aggregate, evaluate
 
 
 @pytest.mark.parametrize(

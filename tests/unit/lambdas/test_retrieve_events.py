@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import DropReason
 from knowledge_rag.core.retrieval import Query, select
-from knowledge_rag.evaluation.faults.items import FILE, item
+from knowledge_rag.evaluation.faults.payloads import FILE, item
 from lambdas.retrieve_knowledge.events import (
     MAX_AGENT_RESPONSE_BYTES,
     MAX_DIRECT_RESPONSE_BYTES,

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from knowledge_rag.core import telemetry
-from knowledge_rag.evaluation.faults.items import item, retrieved
-from knowledge_rag.evaluation.faults.scripts import answering, http
+from knowledge_rag.evaluation.faults.payloads import item, retrieved
+from knowledge_rag.evaluation.faults.server import answering, http
 from lambdas.retrieve_knowledge import handler, service
 from tests.support.fixtures import invoke
 from tests.support.patience import PATIENT_SECONDS, patient_function

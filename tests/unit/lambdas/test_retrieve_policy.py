@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from knowledge_rag.core.policy import SECONDARY_NOTICE
-from knowledge_rag.evaluation.faults.items import item, retrieved
-from knowledge_rag.evaluation.faults.scripts import answering, http
+from knowledge_rag.evaluation.faults.payloads import item, retrieved
+from knowledge_rag.evaluation.faults.server import answering, http
 from knowledge_rag.local.action_group import agent_event
 from lambdas.retrieve_knowledge import service
 from lambdas.retrieve_knowledge.events import MAX_AGENT_RESPONSE_BYTES

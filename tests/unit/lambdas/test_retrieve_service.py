@@ -5,8 +5,7 @@ import pytest
 
 from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings
 from knowledge_rag.core.net.deadline import Deadline
-from knowledge_rag.evaluation.faults.scripts import answering, http
-from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.evaluation.faults.server import answering, http, serving
 from lambdas.retrieve_knowledge.service import reset, service
 from tests.support.fixtures import ENVIRONMENT, invoke
 

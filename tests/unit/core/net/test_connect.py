@@ -16,10 +16,13 @@ from knowledge_rag.core.net.connect import (
 )
 from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.net.dns import Resolver
-from knowledge_rag.evaluation.faults.certificates import self_signed
-from knowledge_rag.evaluation.faults.ports import refused_port, unanswered_port
-from knowledge_rag.evaluation.faults.scripts import silent
-from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.evaluation.faults.server import (
+    refused_port,
+    self_signed,
+    serving,
+    silent,
+    unanswered_port,
+)
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from knowledge_rag.core.net.connect import Connector
 from knowledge_rag.core.net.deadline import MAX_RESPONSE_BYTES, Deadline
 from knowledge_rag.core.net.dns import Resolver
 from knowledge_rag.core.net.transport import LiveBody, Transport
-from knowledge_rag.evaluation.faults.scripts import answering, sending
-from knowledge_rag.evaluation.faults.scripts import http as response
-from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.evaluation.faults.server import answering, sending, serving
+from knowledge_rag.evaluation.faults.server import http as response
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"

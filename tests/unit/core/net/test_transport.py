@@ -15,10 +15,15 @@ from knowledge_rag.core.net.transport import (
     MAX_IDLE_SECONDS,
     Transport,
 )
-from knowledge_rag.evaluation.faults.certificates import self_signed
-from knowledge_rag.evaluation.faults.scripts import answering, resetting, sending, silent
-from knowledge_rag.evaluation.faults.scripts import http as response
-from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.evaluation.faults.server import (
+    answering,
+    resetting,
+    self_signed,
+    sending,
+    serving,
+    silent,
+)
+from knowledge_rag.evaluation.faults.server import http as response
 
 OK = response({"answer": 1})
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

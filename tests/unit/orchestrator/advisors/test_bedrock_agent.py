@@ -12,7 +12,7 @@ import pytest
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.net.deadline import DEFAULT_DEADLINE_SECONDS
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.evaluation.faults.scripts import (
+from knowledge_rag.evaluation.faults.server import (
     REQUEST_ID,
     answering,
     dripping,
@@ -20,9 +20,9 @@ from knowledge_rag.evaluation.faults.scripts import (
     paced,
     resetting,
     sending,
+    serving,
     silent,
 )
-from knowledge_rag.evaluation.faults.server import serving
 from knowledge_rag.local.bedrock.invoke_agent import chunk
 from knowledge_rag.local.bedrock.streams import CONTENT_TYPE
 from knowledge_rag.orchestrator.advisors.bedrock_agent import (

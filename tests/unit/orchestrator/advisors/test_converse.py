@@ -9,8 +9,7 @@ import pytest
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query, degraded
-from knowledge_rag.evaluation.faults.scripts import answering, http, resetting, silent
-from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.evaluation.faults.server import answering, http, resetting, serving, silent
 from knowledge_rag.orchestrator.advisors.converse import (
     CUT_NOTE,
     MAX_ATTEMPTS,

@@ -8,8 +8,7 @@ import pytest
 
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
-from knowledge_rag.evaluation.faults.scripts import answering, http
-from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.evaluation.faults.server import answering, http, serving
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor

@@ -12,8 +12,7 @@ from knowledge_rag.core.errors import InvalidSettings, RequestRefused, Retrieval
 from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.evaluation.faults.scripts import REQUEST_ID, answering, http
-from knowledge_rag.evaluation.faults.server import serving
+from knowledge_rag.evaluation.faults.server import REQUEST_ID, answering, http, serving
 from knowledge_rag.orchestrator.backends.arguments import on_behalf_of
 from knowledge_rag.orchestrator.backends.function import RetrievalFunction
 from tests.support.evidence import passage

@@ -1,4 +1,9 @@
-"""Processes that play rows side by side, each row in one that has the environment to itself."""
+"""Processes that run faults side by side, each fault in one that has the environment to itself.
+
+``python -m knowledge_rag.evaluation.faults.worker_pool TARGET`` is one worker: it reads
+a fault's name a line and answers with a line of JSON, ``{"played": {...}}`` or ``{"not_playable": "why"}``.
+Before that it says ``{}`` once all is loaded, because loading is no part of any fault.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +15,51 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 
-from knowledge_rag.evaluation.faults.errors import NotPlayable
-from knowledge_rag.evaluation.faults.player import Played
-from knowledge_rag.evaluation.faults.promises import Broken
-from knowledge_rag.evaluation.faults.targets import Target
-from knowledge_rag.evaluation.faults.worker import OWN_NETWORK
+from knowledge_rag.evaluation.faults.catalogue import named
+from knowledge_rag.evaluation.faults.model import NotPlayable
+from knowledge_rag.evaluation.faults.run import Broken, Played, run_fault
+from knowledge_rag.evaluation.faults.scenario import Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from knowledge_rag.evaluation.faults.model import Fault
 
+
+def main(target: Target) -> None:
+    """Run the faults that standard input names until it ends."""
+    for package in target.packages:
+        with suppress(ImportError):  # each row says so
+            import_module(package)
+    _say({})
+    for line in sys.stdin:
+        _say(_run(line.strip(), target))
+
+
+def _say(answer: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def _run(name: str, target: Target) -> dict[str, Any]:
+    try:
+        return {"played": run_fault(named(name), target).to_dict()}
+    except NotPlayable as error:
+        return {"not_playable": str(error)}
+    except Exception:  # noqa: BLE001 - the game day goes on, and reports it as a broken promise
+        return {"failed": traceback.format_exc()}
+
+
 WATCHED_SECONDS: Final = 35.0
-"""How long a row may take; a client that still waits then is ended, and the row says so."""
+"""Longest time of a fault; a client that still waits then is ended, and the row says so."""
 
 LOADING_SECONDS: Final = 120.0
 """How long a client's packages may take to load; on a busy machine some take half a minute."""
@@ -37,35 +68,36 @@ _WORKERS: Final = {Target.FUNCTION: 6}
 _WORKERS_OF_OTHERS: Final = 10
 """Rows mostly wait; those of other clients for as long as they are watched."""
 
-_MODULE: Final = "knowledge_rag.evaluation.faults.worker"
+_MODULE: Final = "knowledge_rag.evaluation.faults.worker_pool"
 
 
 @dataclass(frozen=True, slots=True)
 class NotPlayed:
-    """A row that this machine can't play, and why."""
+    """A fault that this machine can't run, and why."""
 
     name: str
     why: str
 
 
-def play_all(
+def run_all(
     faults: Sequence[Fault], target: Target, progress: Callable[[str], None]
 ) -> list[Played | NotPlayed]:
-    """Play rows side by side and give what came of each, in their order.
+    """Run faults side by side and return the outcome of each, in their order.
 
-    A row of ours that was late is played again with nothing beside it, and that counts: a machine
-    that stalls is no fault of the function, and what is late twice is.
+    A fault that the function answered late is run again with nothing beside it, and that counts: a
+    machine that stalls is no fault of the function, and what is late twice is.
 
     Args:
-        faults: to be played.
-        target: to whom.
-        progress: is told a row's name whenever one is over.
+        faults: rows of the catalogue.
+        target: whom they happen to.
+        progress: called with a fault's name whenever one is over.
     """
     results = _side_by_side(faults, target, progress)
     for fault in faults:
-        if target.promises and _is_late(results[fault.name]):
-            with _Worker(target, own_network=fault.own_network) as worker:
-                results[fault.name] = worker.play(fault)
+        result = results[fault.name]
+        if target.promises and isinstance(result, Played) and result.late:
+            with _Worker(target) as worker:
+                results[fault.name] = worker.run(fault)
     return [results[fault.name] for fault in faults]
 
 
@@ -73,51 +105,39 @@ def _side_by_side(
     faults: Sequence[Fault], target: Target, progress: Callable[[str], None]
 ) -> dict[str, Played | NotPlayed]:
     results: dict[str, Played | NotPlayed] = {}
-    longest_first = sorted(faults, key=_seconds, reverse=True)
-    own = deque(fault for fault in longest_first if fault.own_network)
-    rest = deque(fault for fault in longest_first if not fault.own_network)
-    count = min(_WORKERS.get(target, _WORKERS_OF_OTHERS), len(rest))
-    queues = [*([rest] * count), *([own] if own else [])]
+    # the longest first
+    queue = deque(sorted(faults, key=lambda it: it.pause_seconds + it.calls, reverse=True))
     # made here: one that its own thread makes could miss being stopped
-    workers = [_Worker(target, own_network=queue is own) for queue in queues]
+    count = min(_WORKERS.get(target, _WORKERS_OF_OTHERS), len(faults))
+    workers = [_Worker(target) for _ in range(count)]
 
-    def work(worker: _Worker, queue: deque[Fault]) -> None:
+    def work(worker: _Worker) -> None:
         with worker:
             while queue:
                 try:
                     fault = queue.popleft()
                 except IndexError:  # another worker took the last one
                     return
-                results[fault.name] = worker.play(fault)
+                results[fault.name] = worker.run(fault)
                 progress(fault.name)
 
-    with ThreadPoolExecutor(max(len(queues), 1)) as pool:
+    with ThreadPoolExecutor(max(count, 1)) as pool:
         try:
-            for done in [pool.submit(work, *pair) for pair in zip(workers, queues, strict=True)]:
+            for done in [pool.submit(work, worker) for worker in workers]:
                 done.result()
         except BaseException:  # Ctrl-C above all: nobody is to wait for what is still queued
-            for queue in queues:
-                queue.clear()
+            queue.clear()
             for worker in workers:
                 worker.stop()
             raise
     return results
 
 
-def _is_late(result: Played | NotPlayed) -> bool:
-    return isinstance(result, Played) and result.late
-
-
-def _seconds(fault: Fault) -> float:
-    return fault.pause_seconds + fault.calls
-
-
 class _Worker:
     """One process at a time; a new one in place of one that had to be ended."""
 
-    def __init__(self, target: Target, *, own_network: bool) -> None:
-        command = [sys.executable, "-m", _MODULE, target.value]
-        self._command = [*command, OWN_NETWORK] if own_network else command
+    def __init__(self, target: Target) -> None:
+        self._command = [sys.executable, "-m", _MODULE, target.value]
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
         # a process that is killed clears nothing away, so it leaves its files where we do
         self._folder = tempfile.TemporaryDirectory()
@@ -140,7 +160,7 @@ class _Worker:
             if self._process is not None:
                 self._process.kill()
 
-    def play(self, fault: Fault) -> Played | NotPlayed:
+    def run(self, fault: Fault) -> Played | NotPlayed:
         process = self._running()
         started = time.monotonic() + fault.pause_seconds
         answer = self._ask(process, fault.name, WATCHED_SECONDS + fault.pause_seconds)
@@ -161,7 +181,7 @@ class _Worker:
             return self._process
         process = self._start()
         if loaded := self._answer(process, LOADING_SECONDS):
-            raise NotPlayable(f"no process to play faults in: {_last_line(loaded['failed'])}")
+            raise NotPlayable(f"no process to run faults in: {_last_line(loaded['failed'])}")
         return process
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -216,3 +236,7 @@ class _Worker:
 
 def _last_line(text: str) -> str:
     return text.strip().rpartition("\n")[2]
+
+
+if __name__ == "__main__":
+    main(Target(sys.argv[1]))

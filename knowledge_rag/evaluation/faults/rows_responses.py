@@ -1,31 +1,104 @@
-"""Rows: results that may not be shown as they came."""
+"""Rows: the service answers an error, a 200 that is no answer, or results that can't be shown."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.outcome import DropReason, Reason
-from knowledge_rag.evaluation.faults.events import QUERY, agent, direct
-from knowledge_rag.evaluation.faults.items import evidence, item, retrieved, without
 from knowledge_rag.evaluation.faults.model import Fault, Group, answers, degrades
-from knowledge_rag.evaluation.faults.scripts import answering, http
-from knowledge_rag.evaluation.faults.stage import HEALTHY, wire
+from knowledge_rag.evaluation.faults.payloads import (
+    QUERY,
+    agent,
+    direct,
+    evidence,
+    item,
+    retrieved,
+    without,
+)
+from knowledge_rag.evaluation.faults.scenario import HEALTHY, wire
+from knowledge_rag.evaluation.faults.server import answering, http, sending
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from knowledge_rag.evaluation.faults.model import Expected
 
-    from knowledge_rag.evaluation.faults.model import Details, Expected
+
+def _error(name: str, what: str, response: bytes, reason: Reason, code: str = "") -> Fault:
+    expected = degrades(reason, code)
+    return Fault(name, what, wire(sending(response)), expected, Group.ERRORS, connections=2)
+
+
+def _modelled(name: str, status: str, code: str, reason: Reason) -> Fault:
+    body = {"__type": code, "message": "no"}
+    return _error(name, f"{status.split(maxsplit=1)[0]} {code}", http(body, status), reason, code)
+
+
+ERRORS: Final = (
+    _modelled("throttled", "429 Slow", "ThrottlingException", Reason.THROTTLED),
+    _error(
+        "throttled-retry-after",
+        "429 that asks to come back after 5 s",
+        http("{}", "429 Slow", headers=("Retry-After: 5", "x-amz-retry-after: 5000")),
+        Reason.THROTTLED,
+    ),
+    _modelled("quota", "400 Bad", "ServiceQuotaExceededException", Reason.THROTTLED),
+    _modelled("error-500", "500 Oops", "InternalServerException", Reason.UNAVAILABLE),
+    _error(
+        "error-502-html",
+        "502 with a web page",
+        http("<html>", "502 Bad", content_type="text/html"),
+        Reason.UNAVAILABLE,
+        "502",
+    ),
+    _error("error-503-empty", "503 without a body", http(b"", "503 Busy"), Reason.UNAVAILABLE),
+    _modelled("conflict", "409 Conflict", "ConflictException", Reason.UNAVAILABLE),
+    _modelled("dependency", "424 Failed", "DependencyFailedException", Reason.UNAVAILABLE),
+    _modelled("access-denied", "403 No", "AccessDeniedException", Reason.ACCESS_DENIED),
+    _modelled("expired-token", "403 No", "ExpiredTokenException", Reason.ACCESS_DENIED),
+    _modelled("not-found", "404 None", "ResourceNotFoundException", Reason.CONFIGURATION),
+    _modelled("validation", "400 Bad", "ValidationException", Reason.CONFIGURATION),
+    _error(
+        "redirect",
+        "301 to another address",
+        http("", "301 Moved", headers=("Location: http://127.0.0.1:9/",)),
+        Reason.CONFIGURATION,
+        "301",
+    ),
+)
+
+
+def _body(name: str, what: str, data: bytes, reason: Reason = Reason.MALFORMED_RESPONSE) -> Fault:
+    return Fault(name, what, wire(sending(data)), degrades(reason), Group.BODIES, connections=2)
+
+
+BODIES: Final = (
+    _body("truncated", "shorter than announced", HEALTHY[:-40]),
+    _body("empty", "no body", http(b"")),
+    _body("empty-object", "{}", http({})),
+    _body("results-null", "retrievalResults is null", http({"retrievalResults": None})),
+    _body("json-list", "a JSON list", http([])),
+    _body("json-string", "a JSON string", http('"text"')),
+    _body("html", "a web page", http("<html>hi</html>", content_type="text/html")),
+    _body("not-json", "text that is no JSON", http("retrievalResults: none")),
+    _body("not-utf8", "a byte that is no UTF-8", http(b'{"retrievalResults": ["\xff"]}')),
+    _body("announces-9-mb", "9 MB announced", http(b"{", length=9 * 2**20)),
+    _body(
+        "lists-2-mb",
+        "2 MB of lists, dear to parse",
+        http(b'{"retrievalResults":[' + b"[]," * 690_000 + b"[]]}"),
+        Reason.TIMEOUT,
+    ),
+)
 
 _SOUND: Final = item("Tell the incident channel.", start=40, score=0.4)
 _TWO_KB: Final = "x" * 1_900
-_LONG: Final = "line of a long runbook\n" * 350  # 8 KB
+_EIGHT_KB: Final = "line of a long runbook\n" * 350
 
 
-def _row(name: str, what: str, body: object, expected: Expected, **more: Unpack[Details]) -> Fault:
+def _row(name: str, what: str, body: object, expected: Expected, *, event: object = None) -> Fault:
     # The next request on the same connection is healthy: nothing of this one may reach it.
-    play = wire(answering(http(body), HEALTHY))
-    more["connections"] = 1
-    return Fault(name, Group.RESULTS, what, play, expected, **more)
+    row = partial(Fault, name, what, wire(answering(http(body), HEALTHY)), expected)
+    return row(group=Group.RESULTS, event=event or direct(), connections=1)
 
 
 def _dropped(name: str, what: str, reason: DropReason, *unsound: object) -> Fault:
@@ -44,11 +117,12 @@ def _of_type(kind: str, **content: object) -> dict[str, Any]:
 
 
 def _with_text(text: object) -> dict[str, Any]:
-    return item() | {"content": {"type": "TEXT", "text": text}}
+    return _of_type("TEXT", text=text)
 
 
-def _restamped(whole: dict[str, Any], **metadata: object) -> dict[str, Any]:
-    return whole | {"metadata": whole["metadata"] | metadata}
+def _restamped(**metadata: object) -> dict[str, Any]:
+    sound = item()
+    return sound | {"metadata": sound["metadata"] | metadata}
 
 
 def _numbered(count: int, content: str) -> list[dict[str, Any]]:
@@ -60,16 +134,20 @@ def _numbered(count: int, content: str) -> list[dict[str, Any]]:
 def _cut(
     name: str, what: str, event: object, items: list[dict[str, Any]], dropped: dict[DropReason, int]
 ) -> Fault:
-    kept = items[: len(items) - sum(dropped.values())]
-    expected = answers(*map(evidence, kept), dropped=dropped)
+    shown = items[: len(items) - sum(dropped.values())]
+    expected = answers(*map(evidence, shown), dropped=dropped)
     return _row(name, what, retrieved(*items), expected, event=event)
 
 
 _GARBLED_LINES: Final[tuple[object, ...]] = (
     5.5, "5.5", "five", "", " 5", "+5", "٥", True, None, [5], {}, -5, 0, float("inf"), 10**40,
 )  # fmt: skip
+_BAD_FILES: Final = (
+    "", "/etc/passwd", "../a.md", "a/../../b.md", "a\n.md", "a\x1b[2J.md", "a\x00.md",
+    "\u202egpj.md",
+)  # fmt: skip
 
-ROWS: Final = (
+RESULTS: Final = (
     _dropped(
         "item-no-text",
         "null, {}, ROW, IMAGE, AUDIO, VIDEO, text empty or none",
@@ -89,72 +167,47 @@ ROWS: Final = (
         _with_text(7),
         without(item(), "content"),
     ),
-    _shown("score-absent", "no score", item(score=None), _SOUND),
-    _shown("score-null", "the score is null", item() | {"score": None}, _SOUND),
-    _shown("score-nan", "the score is NaN", item(score=float("nan")), _SOUND),
-    _shown("score-infinite", "the score is Infinity", item(score=float("inf")), _SOUND),
-    _shown("score-over-1", "a score of 17.5", item(score=17.5), _SOUND),
-    _shown("score-negative", "a score of -0.25", item(score=-0.25), _SOUND),
-    _shown("score-text", "the score is text", item(score="0.9"), _SOUND),
+    _shown("score-absent", "a score absent, or null", item(score=None), _SOUND | {"score": None}),
+    _shown(
+        "score-not-finite",
+        "a score of NaN, Infinity, or text",
+        item(score=float("nan")),
+        item("Page.", score=float("inf")),
+        _SOUND | {"score": "0.9"},
+    ),
+    _shown(
+        "score-out-of-range",
+        "a score of 17.5 or -0.25",
+        item(score=17.5),
+        _SOUND | {"score": -0.25},
+    ),
     _shown("lines-as-digits", 'start_line "5", end_line "6"', item(start_line="5", end_line="6")),
-    _shown("lines-as-doubles", "start_line 5.0, end_line 6.0", item(start_line=5.0, end_line=6.0)),
     _dropped(
-        "start-line-garbled",
-        "start_line 5.5, five, true, null, 0, -5, Infinity...",
+        "lines-garbled",
+        "start_line 5.5, five, true, null, 0, -5, Infinity..., or after end_line",
         DropReason.NO_CITATION,
         *(item(start_line=value) for value in _GARBLED_LINES),
+        item(start_line=9.0, end_line=5.0),
         without(item(), "start_line"),
         without(item(), "end_line"),
     ),
     _dropped(
-        "start-after-end",
-        "start_line 9, end_line 5",
-        DropReason.NO_CITATION,
-        item(start_line=9.0, end_line=5.0),
-    ),
-    _dropped(
-        "lines-too-few",
-        "two lines cited, three returned",
-        DropReason.NOT_PROVEN,
-        item(end_line=5.0),
-        item(end_line=7.0),
-    ),
-    _dropped(
         "metadata-none",
-        "no metadata, null, a list",
+        "no metadata, null, a list, or none of ours beside a location",
         DropReason.NO_CITATION,
         without(item(), "metadata"),
         item() | {"metadata": None},
         item() | {"metadata": []},
         item() | {"metadata": {}},
+        item() | {"metadata": {"x-amz-bedrock-kb-source-uri": "s3://corpus/x.md"}},
     ),
     _dropped(
         "source-file-bad",
         "source_file missing, absolute, with .., with control characters",
         DropReason.NO_CITATION,
         without(item(), "source_file"),
-        *(
-            item(source_file=name)
-            for name in (
-                "",
-                "/etc/passwd",
-                "../a.md",
-                "a/../../b.md",
-                "a\n.md",
-                "a\x1b[2J.md",
-                "a\x00.md",
-                "\u202egpj.md",
-            )
-        ),
-        _restamped(item(), source_file=5),
-    ),
-    _dropped(
-        "header-unshowable",
-        "a section header with a lone surrogate, or of two lines",
-        DropReason.NO_CITATION,
-        item(section_header="Resol\ud800ution"),
-        item(section_header="Resolution\n## More"),
-        item(section_header=None),
+        *(item(source_file=name) for name in _BAD_FILES),
+        _restamped(source_file=5),
     ),
     _shown(
         "metadata-unshowable",
@@ -174,8 +227,12 @@ ROWS: Final = (
         DropReason.NOT_PROVEN,
         item("Promote \ud800 it."),
     ),
-    _shown("text-control", "NUL and escape codes in the text", item("a\x00b\x1b[2Jc"), _SOUND),
-    _shown("text-bidi", "bidi controls in the text", item("pay \u202eevil\u202c now"), _SOUND),
+    _shown(
+        "text-control",
+        "NUL, escape codes and bidi controls in the text",
+        item("a\x00b\x1b[2Jc"),
+        item("pay \u202eevil\u202c now", start=20),
+    ),
     _dropped(
         "prefix-wrong",
         "context prefix another, missing, or longer than the text",
@@ -199,10 +256,12 @@ ROWS: Final = (
     ),
     _dropped(
         "citation-forged",
-        "true text under another file or other lines",
+        "true text under another file, other lines, or too few or many",
         DropReason.NOT_PROVEN,
-        _restamped(item(), source_file="runbooks/other.md"),
+        _restamped(source_file="runbooks/other.md"),
         item(start_line=6.0, end_line=7.0),
+        item(end_line=5.0),
+        item(end_line=7.0),
         item(chunk_id="0" * 32),
         without(item(), "chunk_id"),
     ),
@@ -234,7 +293,7 @@ ROWS: Final = (
         "over-25-kb",
         "five items of 8 KB, to an agent that takes 25 KB",
         agent({"query": QUERY}),
-        _numbered(5, _LONG),
+        _numbered(5, _EIGHT_KB),
         {DropReason.OVER_SIZE: 3},
     ),
     _cut(
@@ -251,24 +310,10 @@ ROWS: Final = (
         _SOUND | {"location": {"type": "MOON"}},
         without(item("No location.", start=70), "location"),
     ),
-    _dropped(
-        "location-only",
-        "a location but no metadata of ours",
-        DropReason.NO_CITATION,
-        _with_text("Some page.")
-        | {"metadata": {"x-amz-bedrock-kb-source-uri": "s3://corpus/x.md"}},
-        _with_text("Some page.") | {"location": {"type": "WEB"}, "metadata": {"lines": "5-6"}},
-    ),
     _row(
         "guardrail",
         "a guardrail intervened",
         retrieved(item(), guardrailAction="INTERVENED"),
-        degrades(Reason.GUARDRAIL),
-    ),
-    _row(
-        "guardrail-odd",
-        "guardrailAction is a list",
-        retrieved(item(), guardrailAction=["INTERVENED"]),
         degrades(Reason.GUARDRAIL),
     ),
 )

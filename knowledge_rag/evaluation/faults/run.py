@@ -1,0 +1,364 @@
+"""Makes the calls of one fault, and checks what came of them against every promise."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core import telemetry
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
+from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.evaluation.faults.model import PERMANENT, UNPROVEN
+from knowledge_rag.evaluation.faults.payloads import QUERY, QUERY_MARK, Context, direct
+from knowledge_rag.evaluation.faults.scenario import (
+    HEALTHY_ANSWER,
+    Scenario,
+    call_function,
+    other_client,
+)
+from knowledge_rag.evaluation.faults.server import REQUEST_ID
+from knowledge_rag.orchestrator.wording import counted
+from lambdas.retrieve_knowledge import service
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from knowledge_rag.evaluation.faults.model import Expected, Fault
+    from knowledge_rag.evaluation.faults.scenario import Call, Target
+
+AT_ONCE_SECONDS: Final = 1.0
+"""A healthy call after a fault takes some milliseconds; on a busy machine, this at most."""
+
+_ENVELOPE: Final = {"messageVersion", "response", "sessionAttributes", "promptSessionAttributes"}
+_SEEN_CHARACTERS: Final = 160
+_NOTHING_TO_SHOW: Final = (Reason.UNVERIFIABLE_RESULTS, Reason.GUARDRAIL)
+"""Reasons for which there were results, none of which may be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A promise that was not kept.
+
+    Args:
+        promise: in a few words.
+        expected: what was to be seen.
+        seen: what was.
+        timing: whether it is about time, which a busy machine can break too.
+    """
+
+    promise: str
+    expected: str
+    seen: str
+    timing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The outcome of one fault.
+
+    Args:
+        name: of the fault.
+        seconds: that the slowest call took which met the fault.
+        answer: what the caller got: ``timeout``, ``ok, 2 results``, ``400``, an exception's name...
+        status: of the retrieval, ``""`` where there is none.
+        reason: of a degraded one.
+        http: status code, 0 where there was no answer.
+        metrics: one EMF record a call that met the fault, without its envelope.
+        crashed: whether the function died, which Lambda counts.
+        broken: promises that were not kept.
+        misled: how a reader would be misled by the answer, ``""`` if not.
+        hook: what stood in for the real thing.
+    """
+
+    name: str
+    seconds: float
+    answer: str
+    status: str = ""
+    reason: str = ""
+    http: int = 0
+    metrics: tuple[dict[str, Any], ...] = ()
+    crashed: bool = False
+    broken: tuple[Broken, ...] = ()
+    misled: str = ""
+    hook: str = ""
+
+    @property
+    def late(self) -> bool:
+        """Whether it broke a promise about time."""
+        return any(one.timing for one in self.broken)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Played:
+        """Read the JSON form."""
+        broken = tuple(Broken(**one) for one in values["broken"])
+        return cls(**values | {"broken": broken, "metrics": tuple(values["metrics"])})
+
+
+def run_fault(fault: Fault, target: Target) -> Played:
+    """Run one fault in this process, whose environment and service it takes over.
+
+    Args:
+        fault: the row of the catalogue.
+        target: whom it happens to.
+
+    Raises:
+        NotPlayable: this machine lacks what it takes.
+    """
+    service.reset()
+    lasting = not target.promises  # others may retry as they like: what if the fault doesn't pass?
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Scenario(Path(folder), lasting=lasting) as scenario,
+    ):
+        fault.set_up(scenario)
+        scenario.enter()
+        try:
+            return _function(fault, scenario) if target.promises else _other(fault, target)
+        finally:
+            service.reset()
+
+
+def _function(fault: Fault, scenario: Scenario) -> Played:
+    if not scenario.command:
+        with suppress(InvalidSettings):  # as Lambda's init does it, outside any query's budget
+            service.service().client.prepare()
+    broken: list[Broken] = []
+    for _ in range(fault.healthy_before):
+        broken += _healthy(fault, scenario, "a healthy call before")
+    time.sleep(fault.pause_seconds)
+    calls = [call_function(fault, scenario) for _ in range(fault.calls)]
+    for call in calls:
+        broken += broken_by(fault, call, fault.expected)
+    scenario.mend()
+    scenario.enter()
+    if fault.healthy_after:
+        broken += _healthy(fault, scenario, "the next call is healthy")
+    seen = scenario.server.connections if scenario.server else 0
+    if fault.connections not in (None, seen):
+        broken.append(Broken("connections made", str(fault.connections), str(seen)))
+    return _summary(fault, calls, tuple(broken))
+
+
+def _healthy(fault: Fault, scenario: Scenario, promise: str) -> Iterator[Broken]:
+    plain = replace(fault, event=direct(), context=Context(), expected=HEALTHY_ANSWER)
+    call = call_function(plain, scenario)
+    if call.seconds > AT_ONCE_SECONDS:
+        at_once, seen = f"within {AT_ONCE_SECONDS} s", f"after {call.seconds:.2f} s"
+        yield Broken(promise, at_once, seen, timing=True)
+    for broken in broken_by(plain, call, HEALTHY_ANSWER):
+        yield replace(broken, promise=f"{promise}: {broken.promise}")
+
+
+def _summary(fault: Fault, calls: list[Call], broken: tuple[Broken, ...]) -> Played:
+    slowest = max(calls, key=lambda call: call.seconds)
+    if slowest.raised:
+        answer = "the function dies" if fault.crashes else slowest.raised[:60]
+        return Played(fault.name, slowest.seconds, answer, crashed=fault.crashes, broken=broken)
+    answers = [_Answer.of(fault, call) for call in calls]
+    first = answers[0]
+    return Played(
+        fault.name,
+        slowest.seconds,
+        first.in_words,
+        str(first.body.get("status", "")),
+        str(first.body.get("reason", "")),
+        first.http,
+        tuple(
+            {name: value for name, value in record.items() if name != "_aws"}
+            for answer in answers
+            for record in answer.metrics
+        ),
+        broken=broken,
+        hook=fault.hook,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A call's answer and output, parsed; what is not as it should be shows as missing.
+
+    Args:
+        http: status code: the envelope's, or 200 or 400 as the body of a flat answer has it.
+        body: of the answer.
+        logs: lines that are no metrics.
+        metrics: EMF records.
+    """
+
+    http: int
+    body: Mapping[str, Any]
+    logs: tuple[Mapping[str, Any], ...]
+    metrics: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, fault: Fault, call: Call) -> _Answer:
+        http, body = 0, {}
+        if _is_envelope(call.answer):
+            response = call.answer["response"]
+            http = response["httpStatusCode"]
+            body = json.loads(response["responseBody"]["application/json"]["body"])
+        elif isinstance(call.answer, dict):
+            # a flat answer says that it is refused, and why, but has no code
+            body, refused = call.answer, "error" in call.answer
+            http = (fault.expected.http or 400) if refused else 200
+        records = [json.loads(line) for line in call.output.splitlines()]
+        logs = tuple(record for record in records if "_aws" not in record)
+        return cls(http, body, logs, tuple(record for record in records if "_aws" in record))
+
+    @property
+    def in_words(self) -> str:
+        if "error" in self.body:
+            return f"{self.http}: {self.body['error']}"
+        if self.body.get("status") == Status.DEGRADED:
+            return f"degraded: {self.body.get('reason')}"
+        return f"{self.body.get('status')}, {counted(len(self.body.get('results', ())), 'result')}"
+
+
+def broken_by(fault: Fault, call: Call, expected: Expected) -> Iterator[Broken]:
+    """Check one call against what is promised of every call, and of this one.
+
+    Args:
+        fault: the row of the catalogue.
+        call: the call.
+        expected: of this call.
+    """
+    if call.seconds > RETRIEVAL_BUDGET_SECONDS:
+        budget = f"at most {RETRIEVAL_BUDGET_SECONDS} s"
+        yield Broken("answered in time", budget, f"{call.seconds:.2f} s", timing=True)
+    if fault.crashes:
+        if expected.error not in call.raised:
+            yield Broken("a clear cause", expected.error, call.raised)
+        return
+    if call.raised:
+        yield Broken("nothing raised", "an answer", call.raised)
+        return
+    answer = _Answer.of(fault, call)
+    yield from _broken_form(fault, call.answer)
+    yield from _broken_answer(answer, expected)
+    yield from _broken_logs(answer, expected, call.output)
+
+
+def _broken_form(fault: Fault, answer: object) -> Iterator[Broken]:
+    try:
+        json.dumps(answer, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError as error:
+        yield Broken("an answer that is JSON", "JSON in UTF-8", str(error))
+    wants_envelope = isinstance(fault.event, dict) and "messageVersion" in fault.event
+    form = {True: "an agent's envelope", False: "a flat body"}
+    yield from _differ("the caller's own form", form[wants_envelope], form[_is_envelope(answer)])
+
+
+def _broken_answer(answer: _Answer, expected: Expected) -> Iterator[Broken]:
+    body = answer.body
+    yield from _differ("HTTP code", expected.http, answer.http)
+    if expected.status is None:
+        error = str(body.get("error", ""))
+        if expected.error not in error:
+            yield Broken("why it is refused", expected.error, error)
+        yield from _differ("nothing but why", ["error"], sorted(body))
+        return
+    yield from _differ("status", expected.status, body.get("status"))
+    for reason in _differ("reason", expected.reason, body.get("reason")):
+        yield replace(reason, timing=body.get("reason") == Reason.TIMEOUT)
+    shown = [
+        {k: v for k, v in result.items() if k != "metadata"} for result in body.get("results", ())
+    ]
+    yield from _differ("the proven results and no other", list(expected.evidence), shown)
+
+
+def _broken_logs(answer: _Answer, expected: Expected, output: str) -> Iterator[Broken]:
+    if QUERY_MARK.casefold() in output.casefold():
+        yield Broken("no query text in the log", "none", QUERY)
+    if expected.status is None:
+        yield from _differ("log lines", ["WARNING"], [log.get("level") for log in answer.logs])
+        yield from _differ("metric records", 0, len(answer.metrics))
+        return
+    failed = expected.status is Status.DEGRADED
+    lines = [log for log in answer.logs if str(log.get("message", "")).startswith("query ")]
+    levels = [log.get("level") for log in lines]
+    yield from _differ("log lines", ["ERROR" if failed else "INFO"], levels)
+    yield from _differ("metric records", 1, len(answer.metrics))
+    if len(lines) == 1 and len(answer.metrics) == 1:
+        yield from _broken_line(lines[0], expected, failed=failed)
+        yield from _miscounted(answer.metrics[0], expected)
+
+
+def _broken_line(line: Mapping[str, Any], expected: Expected, *, failed: bool) -> Iterator[Broken]:
+    if expected.status is Status.OK:  # an answer of the service's has its id of the request
+        yield from _differ("the request id in the log", REQUEST_ID, line.get("request_id"))
+    if failed and not line.get("code"):
+        yield Broken("a code in the log", "the failure's own name", "none")
+    if expected.code:
+        yield from _differ("the code in the log", expected.code, line.get("code"))
+    if expected.dropped is not None:
+        yield from _differ("dropped and counted", dict(expected.dropped), line.get("dropped"))
+
+
+def _miscounted(record: Mapping[str, Any], expected: Expected) -> Iterator[Broken]:
+    wanted = {
+        telemetry.RETRIEVAL_COUNT: 1,
+        telemetry.RETRIEVAL_ERRORS: expected.status is Status.DEGRADED,
+        telemetry.RETRIEVAL_PERMANENT_ERRORS: expected.reason in PERMANENT,
+        telemetry.RETRIEVAL_TIMEOUTS: expected.reason is Reason.TIMEOUT,
+        telemetry.RETRIEVAL_GUARDRAIL_INTERVENED: expected.reason is Reason.GUARDRAIL,
+    }
+    if expected.dropped is not None:
+        wanted[telemetry.RETRIEVAL_DROPPED_RESULTS] = _unproven(expected)
+    for name, value in wanted.items():
+        yield from _differ(name, [float(value)], record.get(name))
+    timed = telemetry.RETRIEVAL_LATENCY in record
+    yield from _differ("latency of answers only", expected.status is not Status.DEGRADED, timed)
+
+
+def _unproven(expected: Expected) -> int:
+    return sum(n for reason, n in (expected.dropped or {}).items() if reason in UNPROVEN)
+
+
+def _differ(promise: str, expected: object, seen: object) -> Iterator[Broken]:
+    if expected != seen:
+        yield Broken(promise, str(expected)[:_SEEN_CHARACTERS], str(seen)[:_SEEN_CHARACTERS])
+
+
+def _is_envelope(answer: object) -> bool:
+    return isinstance(answer, dict) and answer.keys() == _ENVELOPE
+
+
+def _other(fault: Fault, target: Target) -> Played:
+    client = other_client(target)
+    for _ in range(fault.healthy_before):
+        _ask(client)
+    time.sleep(fault.pause_seconds)
+    calls = [_ask(client) for _ in range(fault.calls)]
+    seconds, texts, raised = max(calls, key=lambda call: call[0])
+    found = counted(len(texts), "passage") if texts else "success, nothing found"
+    misled = "" if raised else _misled(fault.expected, len(texts))  # an exception is honest
+    return Played(fault.name, seconds, raised or found, misled=misled)
+
+
+def _ask(client: Callable[[], tuple[object, ...]]) -> tuple[float, tuple[object, ...], str]:
+    """Ask another client; return its seconds, the texts that it found, the exception's name."""
+    started = time.perf_counter()
+    try:
+        texts, raised = client(), ""
+    except Exception as error:  # noqa: BLE001 - its name is what is shown
+        texts, raised = (), type(error).__name__
+    return time.perf_counter() - started, texts, raised
+
+
+def _misled(expected: Expected, count: int) -> str:
+    """Return how a reader would take another client's answer for something that it is not."""
+    if expected.reason in _NOTHING_TO_SHOW:
+        return f"{count} shown that may not be" if count else ""
+    if expected.status is Status.DEGRADED:
+        return "" if count else "an outage reads as nothing documented"
+    wrong = min(count - len(expected.evidence), _unproven(expected))
+    return f"{wrong} unprovable shown as found" if wrong > 0 else ""
