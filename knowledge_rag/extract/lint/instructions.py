@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from knowledge_rag.extract.lint.patterns import Rule
 
 
+# fmt: off
 _EARLIER: Final = (
     r" (?:(?:all|any|every|each|of|the|these|those|your|my|our|and|or|everything|anything|what|other"
     r"|previous|prior|preceding|above|earlier|following|foregoing|former|past|initial|original|existing"
@@ -25,12 +26,8 @@ _OVERRIDE: Final = (
     *wording(
         "tells a model to set its instructions aside",
         {
-            "ignor": "ignore ignoring",
-            "disregard": "disregard disregarding",
-            "discard": "discard",
-            "forget": "forget",
-            "override": "override",
-            "bypass": "bypass",
+            "ignor": "ignore ignoring", "disregard": "disregard disregarding",
+            "discard": "discard", "forget": "forget", "override": "override", "bypass": "bypass",
             "disable": "disable",
         },
         rf"\b(?:override|bypass){_EARLIER}(?:{_ORDERS})"
@@ -48,12 +45,8 @@ _OVERRIDE: Final = (
     *wording(
         "tells a model to set its instructions aside",
         {
-            "stop follow": "stop",
-            "stop obey": "stop",
-            "not follow": "follow",
-            "not obey": "obey",
-            "n't follow": "follow",
-            "longer follow": "longer",
+            "stop follow": "stop", "stop obey": "stop", "not follow": "follow", "not obey": "obey",
+            "n't follow": "follow", "longer follow": "longer",
         },
         r"\b(?:stop|(?:do|must|should) not|don't|no longer) (?:follow|obey)(?:ing)?"
         r" (?:your|(?:the )?(?:system|developer|user|operator|human)(?:'s)?)"
@@ -70,11 +63,8 @@ _OVERRIDE: Final = (
         "gives a model new instructions",
         {
             "new instruction": "instruction instructions",
-            "new system": "instruction instructions",
-            "new task": "task",
-            "new objective": "objective",
-            "new orders": "orders",
-            "new rules": "rules",
+            "new system": "instruction instructions", "new task": "task",
+            "new objective": "objective", "new orders": "orders", "new rules": "rules",
         },
         r"STARTnew (?:system )?(?:instructions?|task|objective|orders|rules)[:.] "
         r"(?:you|your|from (?:now|this)|ignore|always|never|only|answer|respond|reply|tell|say|print|output)\b",
@@ -93,11 +83,8 @@ _PROMPT: Final = (
     *wording(
         "asks for a model's own instructions",
         {
-            "instruction": "instruction instructions",
-            "your prompt": "prompt",
-            "your guidelines": "guidelines",
-            "your rules": "rules",
-            "system message": "message",
+            "instruction": "instruction instructions", "your prompt": "prompt",
+            "your guidelines": "guidelines", "your rules": "rules", "system message": "message",
             "rules were you": "rules",
         },
         r"(?:\b(?:reveal|print|show|repeat|output|leak|display|dump|what (?:are|were|is))"
@@ -115,10 +102,7 @@ _PROMPT: Final = (
 )
 _SECRECY: Final = wording(
     "keeps something from the reader",
-    {
-        "the user": "user users",
-        "who asked": "asked",
-    },
+    {"the user": "user users", "who asked": "asked"},
     r"\b(?:do not|don't|dont|never|must not|without|avoid) (?:ever )?"
     r"(?:tell|inform|alert|mention|reveal|disclos|lett?|warn|show)(?:e|ing)?"
     r" (?:(?:this|that|it|these|any|of|anything|instructions?|about|to|DOCUMENT) ){0,4}"
@@ -129,14 +113,9 @@ _ADDRESS: Final = (
     *wording(
         "is addressed to a model",
         {
-            "assistant": "assistant assistants",
-            "language model": "model models",
-            "chatbot": "chatbot chatbots",
-            "chatgpt": "chatgpt",
-            "llm": "llm llms",
-            " ai": "ai",
-            "ai:": "ai",
-            "ai,": "ai",
+            "assistant": "assistant assistants", "language model": "model models",
+            "chatbot": "chatbot chatbots", "chatgpt": "chatgpt", "llm": "llm llms", " ai": "ai",
+            "ai:": "ai", "ai,": "ai",
         },
         r"(?:\b(?:if|since|because) you(?: are|'re) (?:an?|the|some) (?:\w{1,12} ){0,2}?MODEL\b"
         r"|\b(?:note|notice|message|instructions?|attention|reminder|hint|warning)"
@@ -168,12 +147,9 @@ _STEERING: Final = (
     *wording(
         "says what a model's answer is to be",
         {
-            "your respon": "response responses",
-            "your answer": "answer answers",
-            "your repl": "reply replies",
-            "your completion": "completion completions",
-            "your next": "response answer reply",
-            "your final": "response answer reply",
+            "your respon": "response responses", "your answer": "answer answers",
+            "your repl": "reply replies", "your completion": "completion completions",
+            "your next": "response answer reply", "your final": "response answer reply",
         },
         r"\b(?:in|into|to|of|from|with|throughout|within|start|begin|end|encode|encrypt|translate"
         r"|format|reverse|repeat|prefix|limit|restrict|randomi[sz]e|capitali[sz]e|substitute|replace"
@@ -186,11 +162,9 @@ _STEERING: Final = (
     *wording(
         "says when a model is to say what",
         {
-            "answer": "answer answering",
-            "respond": "respond responding",
+            "answer": "answer answering", "respond": "respond responding",
             " ask": "ask asks asked asking",
-            "summari": "summarise summarize summarising summarizing",
-            "reply": "reply replying",
+            "summari": "summarise summarize summarising summarizing", "reply": "reply replying",
             "questioned": "questioned",
         },
         r"\b(?:when(?:ever)?|if) (?:(?:you(?: are)?|(?:the |a )?user(?: is)?) )?"
@@ -206,8 +180,7 @@ _STEERING: Final = (
         "says how a model is to retell a document",
         {
             "summari": "summarise summarize summarising summarizing",
-            "paraphras": "paraphrase paraphrasing",
-            "translat": "translate translating",
+            "paraphras": "paraphrase paraphrasing", "translat": "translate translating",
             "quot": "quote quoting",
         },
         r"\b(?:when(?:ever)?|if|before|while) (?:you )?(?:summari[sz]|paraphras|translat|quot)(?:e|ing)"
@@ -225,10 +198,7 @@ _STEERING: Final = (
     *wording(
         "says what a model's answer is to be",
         {
-            "respond": "respond",
-            "reply": "reply",
-            "answer": "answer",
-            "say": "say",
+            "respond": "respond", "reply": "reply", "answer": "answer", "say": "say",
             "print": "print",
         },
         r"(?:\b(?:respond|reply|answer) (?:only|solely|exclusively|simply|always|just) with\b"
@@ -239,12 +209,9 @@ _STEERING: Final = (
     *wording(
         "says what a model's answer is to be",
         {
-            "only ": "say print repeat reply respond answer",
-            "solely ": "solely",
-            "simply ": "simply",
-            "just ": "just",
-            "instead": "say print repeat reply respond answer",
-            "please ": "please",
+            "only ": "say print repeat reply respond answer", "solely ": "solely",
+            "simply ": "simply", "just ": "just",
+            "instead": "say print repeat reply respond answer", "please ": "please",
         },
         r"(?:(?:START|(?<=and\s)|(?<=please\s))(?:only|solely|simply|just) (?:say|respond|answer|reply) (?:that|with)\b"
         r"|(?:only|solely|simply|just|instead|please)(?: (?:just|only|simply|now))?"
@@ -281,24 +248,11 @@ _TASKS: Final = (
     *wording(
         "asks for what only a chatbot is asked for",
         {
-            word: f"{word} {word}s"
-            for word in (
-                "poem",
-                "limerick",
-                "haiku",
-                "sonnet",
-                "lyrics",
-                "joke",
-                "riddle",
-                "essay",
-                "novel",
-            )
-        }
-        | {
-            "sentence": "sentence",
-            "paragraph": "paragraph",
-            "headline": "headline",
-            "story": "story",
+            "poem": "poem poems", "limerick": "limerick limericks", "haiku": "haiku haikus",
+            "sonnet": "sonnet sonnets", "lyrics": "lyrics lyricss", "joke": "joke jokes",
+            "riddle": "riddle riddles", "essay": "essay essays", "novel": "novel novels",
+            "sentence": "sentence", "paragraph": "paragraph", "headline": "headline", "story":
+            "story",
         },
         r"START(?:(?:please|now|then|also|instead|next|(?:can|could|will|would) you) ){0,3}"
         r"(?:write|compose|draft|create|generate|tell|give|make up|invent)"
@@ -325,14 +279,9 @@ _TASKS: Final = (
     *wording(
         "asks for what only a chatbot is asked for",
         {
-            "studies": "studies",
-            "research": "research",
-            "papers": "papers",
-            "articles": "articles",
-            "literature": "literature",
-            "market": "market marketing",
-            "sales": "sales",
-            "competitor": "competitor competitors",
+            "studies": "studies", "research": "research", "papers": "papers",
+            "articles": "articles", "literature": "literature", "market": "market marketing",
+            "sales": "sales", "competitor": "competitor competitors",
         },
         r"START(?:please )?(?:(?:find|summari[sz]e|list|provide|search for|compile|suggest|recommend) (?:[^.?!\n]{0,50} )?"
         r"(?:studies|research|papers|articles|literature) (?:on|about|regarding|into)\b"
@@ -353,14 +302,9 @@ _TASKS: Final = (
     *wording(
         "asks for an answer in a cipher or a play on words",
         {
-            "anagram": "anagram anagrams",
-            "pig latin": "pig",
-            "leetspeak": "leetspeak",
-            "cipher": "cipher",
-            "morse code": "morse",
-            "homophone": "homophone homophones",
-            "acrostic": "acrostic",
-            "palindrome": "palindrome palindromes",
+            "anagram": "anagram anagrams", "pig latin": "pig", "leetspeak": "leetspeak",
+            "cipher": "cipher", "morse code": "morse", "homophone": "homophone homophones",
+            "acrostic": "acrostic", "palindrome": "palindrome palindromes",
         },
         r"START(?:please )?(?:use|add|insert|write|encode|encrypt|express|replace|respond|answer|reply|create|provide"
         r"|make|convert|translate|turn|include|generate|incorporate|rearrange) (?:[^.?!\n]{0,50} )?"
@@ -385,32 +329,17 @@ _TASKS: Final = (
 
 INSTRUCTIONS: Final[tuple[Rule, ...]] = (
     *_OVERRIDE, *_PROMPT, *_SECRECY, *_ADDRESS, *_STEERING, *_TASKS,
-)  # fmt: skip
+)
 
 
 _ROLE: Final = "gives a model another role"
 _TRAITS: Final = {
-    "unrestricted": "unrestricted",
-    "unfiltered": "unfiltered",
-    "uncensored": "uncensored",
-    "jailbr": "jailbreak jailbroken",
-    "evil ": "evil",
-    "hacker": "hacker",
-    "attacker": "attacker",
-    "root shell": "root",
-    "persona ": "persona",
-    "no longer bound": "bound",
-    "free of": "free",
-    "free from": "free",
-    "restrictions": "restrictions",
-    "ethic": "ethic ethics ethical",
-    "content policy": "policy",
-    "chatbot": "chatbot",
-    "assistant": "assistant",
-    "language model": "model",
-    " dan": "dan",
-    "rules don": "rules",
-    "no rules": "rules",
+    "unrestricted": "unrestricted", "unfiltered": "unfiltered", "uncensored": "uncensored",
+    "jailbr": "jailbreak jailbroken", "evil ": "evil", "hacker": "hacker", "attacker": "attacker",
+    "root shell": "root", "persona ": "persona", "no longer bound": "bound", "free of": "free",
+    "free from": "free", "restrictions": "restrictions", "ethic": "ethic ethics ethical",
+    "content policy": "policy", "chatbot": "chatbot", "assistant": "assistant",
+    "language model": "model", " dan": "dan", "rules don": "rules", "no rules": "rules",
 }
 
 ROLE_PLAY: Final[tuple[Rule, ...]] = (
@@ -434,9 +363,7 @@ ROLE_PLAY: Final[tuple[Rule, ...]] = (
     *wording(
         _ROLE,
         {
-            "pretend": "pretend",
-            "from now on": "now",
-            "from this moment": "moment",
+            "pretend": "pretend", "from now on": "now", "from this moment": "moment",
             "you are": "now ai llm model assistant chatbot chatgpt copilot claude gemini gpt",
             "imagine you": "ai llm model assistant chatbot chatgpt copilot claude gemini gpt",
         },
@@ -452,10 +379,7 @@ ROLE_PLAY: Final[tuple[Rule, ...]] = (
     *wording(
         _ROLE,
         {
-            "act as": "act",
-            "pretend": "pretend",
-            "roleplay as": "roleplay",
-            "you are now": "now",
+            "act as": "act", "pretend": "pretend", "roleplay as": "roleplay", "you are now": "now",
             "play the role": "role",
         },
         r"(?:roleplay as\b|\b(?:act as|pretend|you are now|play the role)\b[^?!\n]{1,100}?"
@@ -574,10 +498,8 @@ MARKERS: Final = (
     *rules(
         _MARK,
         {
-            "### instruction": "instruction instructions",
-            "### system": "system",
-            "### assistant": "assistant",
-            "### human": "human",
+            "### instruction": "instruction instructions", "### system": "system",
+            "### assistant": "assistant", "### human": "human",
         },
         r"### (?:system|instructions?|assistant|human)(?: (?:prompt|message|override))?:(?!\w)",
     ),
@@ -595,15 +517,10 @@ MARKERS: Final = (
     *rules(
         _MARK,
         {
-            "system message": "message",
-            "system prompt": "prompt",
-            "system instruction": "instruction instructions",
-            "user input": "input",
-            "of prompt": "prompt",
-            "of context": "context",
-            "of conversation": "conversation",
-            "of input": "input",
-            "stop input": "input",
+            "system message": "message", "system prompt": "prompt",
+            "system instruction": "instruction instructions", "user input": "input",
+            "of prompt": "prompt", "of context": "context", "of conversation": "conversation",
+            "of input": "input", "stop input": "input",
         },
         r"(?<![\w&;])(?:[-=#*\[<]{1,10}[ \t]?(?:begin|start|end|stop|new)(?: of)?(?: the)?"
         r" (?:system (?:message|prompt|instructions?)|(?:user )?(?:input|prompt|context|conversation))\b(?! ?\w)"
