@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from knowledge_rag.local.bedrock.retrieve import ServiceError
-from knowledge_rag.local.bedrock.validation import service_model
+from knowledge_rag.local.bedrock.validation import ServiceError, service_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

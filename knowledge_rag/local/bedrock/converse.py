@@ -21,18 +21,17 @@ from knowledge_rag.core.outcome import RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.core.tokens import token_cost
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.references import Lines, Numbers, parse
-from knowledge_rag.local.bedrock.invoke_agent import check, invalid
 from knowledge_rag.local.bedrock.scripted import HONEST_MODEL, MODEL_ID
 from knowledge_rag.local.bedrock.streams import Event, encode
-from knowledge_rag.local.bedrock.validation import service_model
+from knowledge_rag.local.bedrock.validation import check, invalid, service_model
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
     from knowledge_rag.guardrails.ledger import Evidence
-    from knowledge_rag.local.bedrock.retrieve import ServiceError
     from knowledge_rag.local.bedrock.scripted import ScriptedModel
     from knowledge_rag.local.bedrock.streams import Piece
+    from knowledge_rag.local.bedrock.validation import ServiceError
 
 
 SERVICE: Final = "bedrock-runtime"

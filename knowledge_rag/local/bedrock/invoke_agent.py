@@ -10,7 +10,6 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import KnowledgeRagError, RequestRefused
@@ -23,17 +22,15 @@ from knowledge_rag.local.action_group import (
     FunctionProcess,
     agent_event,
 )
-from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, ServiceError, retrieve
+from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, retrieve
 from knowledge_rag.local.bedrock.scripted import AGENT_ID, ALIAS_ID, HONEST_AGENT, Evidence
 from knowledge_rag.local.bedrock.streams import Event, encode
-from knowledge_rag.local.bedrock.validation import problems, service_model
+from knowledge_rag.local.bedrock.validation import ServiceError, check, invalid, service_model
 from knowledge_rag.local.http_server import described
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-
-    from botocore.model import OperationModel
 
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.local.bedrock.scripted import ScriptedAgent
@@ -44,7 +41,6 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 """More than twice the longest ``inputText``, 25,000,000 characters."""
 
-_NAMED_PROBLEMS: Final = 20
 _NOT_HERE: Final = {
     "files": "this agent has no code interpreter",
     "knowledgeBaseConfigurations": "the agent's knowledge base is behind its action group",
@@ -115,20 +111,6 @@ def parse_invoke_request(
         invocation_id=state.get("invocationId") or "",
         results=results,
     )
-
-
-def check(values: Mapping[str, Any], operation: OperationModel) -> None:
-    """Check a request against the service's model; raise a ValidationException that names the problems."""
-    opaque = frozenset({"RetrievalFilter"})
-    found = list(islice(problems(values, operation.input_shape, "", opaque), _NAMED_PROBLEMS))
-    if found:
-        plural = "" if len(found) == 1 else "s"
-        raise invalid(f"{len(found)} validation error{plural} detected: {'; '.join(found)}")
-
-
-def invalid(message: str) -> ServiceError:
-    """Give the error of a request that can't be served as it stands."""
-    return ServiceError("ValidationException", 400, message)
 
 
 ACTION_GROUP: Final = "retrieve_knowledge"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE
 from knowledge_rag.core.retrieval import SearchType
-from knowledge_rag.local.bedrock.validation import problems, service_model
+from knowledge_rag.local.bedrock.validation import ServiceError, check, invalid, service_model
 from knowledge_rag.local.filters import InvalidFilter, parse_filter
 
 if TYPE_CHECKING:
@@ -29,9 +27,6 @@ CORPUS_BUCKET: Final = "local-knowledge-corpus"
 DEFAULT_RESULTS: Final = 5
 """What the service gives when ``numberOfResults`` is absent."""
 
-_NAMED_PROBLEMS: Final = 20
-"""A body of a megabyte can break a hundred thousand constraints."""
-
 _ID = re.compile(
     r"(?:arn:aws[^:]*:bedrock:[a-z0-9-]{1,20}:[0-9]{12}:knowledge-base/)?([0-9a-zA-Z]{10})"
 )
@@ -42,72 +37,29 @@ _NOT_HERE: Final = {
 }
 
 
-class ServiceError(Exception):
-    """An error in the service's words: its code, e.g. ``ValidationException``, and HTTP status."""
-
-    def __init__(self, code: str, status: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.status = status
-
-
-@dataclass(frozen=True, slots=True)
-class RetrieveRequest:
-    """A valid request: a query of 1..20,000 characters, not blank, for 1..100 results."""
-
-    query: str
-    limit: int = DEFAULT_RESULTS
-    search_type: SearchType = SearchType.HYBRID
-    wanted: Filter | None = None
-
-
 def retrieve(
     knowledge_base: KnowledgeBase, knowledge_base_id: str, body: dict[str, Any]
 ) -> dict[str, object]:
-    """Carry out one request.
-
-    Raises:
-        ServiceError: ValidationException or ResourceNotFoundException.
-    """
-    request = parse_request(knowledge_base_id, body)
-    hits = knowledge_base.search(
-        request.query,
-        limit=request.limit,
-        search_type=request.search_type,
-        wanted=request.wanted,
-    )
-    return {"retrievalResults": [to_wire(hit) for hit in hits]}
-
-
-def parse_request(knowledge_base_id: str, body: dict[str, Any]) -> RetrieveRequest:
-    """Check a request as the service does.
+    """Carry out one request, checked as the service does.
 
     Raises:
         ServiceError: ValidationException (all broken constraints of the model at once) or
             ResourceNotFoundException.
     """
-    shape = operation_model().input_shape
-    opaque = frozenset({"RetrievalFilter"})
-    broken = problems({**body, "knowledgeBaseId": knowledge_base_id}, shape, "", opaque)
-    found = list(islice(broken, _NAMED_PROBLEMS))
-    if found:
-        plural = "" if len(found) == 1 else "s"
-        raise _invalid(f"{len(found)} validation error{plural} detected: {'; '.join(found)}")
+    check({**body, "knowledgeBaseId": knowledge_base_id}, operation_model())
     named = _ID.fullmatch(knowledge_base_id)
     if named is None or named[1] != KNOWLEDGE_BASE_ID:
-        raise ServiceError(
-            "ResourceNotFoundException",
-            404,
-            f"Knowledge Base with id {knowledge_base_id} does not exist",
-        )
+        missing = f"Knowledge Base with id {knowledge_base_id} does not exist"
+        raise ServiceError("ResourceNotFoundException", 404, missing)
     _refuse_unsupported(body)
     search = _vector_search(body)
-    return RetrieveRequest(
-        query=_query(body),
+    hits = knowledge_base.search(
+        _query(body),
         limit=_given(search, "numberOfResults", DEFAULT_RESULTS),
         search_type=SearchType(_given(search, "overrideSearchType", SearchType.HYBRID)),
         wanted=_filter(search.get("filter")),
     )
+    return {"retrievalResults": [to_wire(hit) for hit in hits]}
 
 
 def to_wire(hit: Hit) -> dict[str, object]:
@@ -135,13 +87,13 @@ def operation_model() -> OperationModel:
 
 def _refuse_unsupported(body: dict[str, Any]) -> None:
     if body.get("nextToken") is not None:
-        raise _invalid("nextToken is not valid: all results come in one page")
+        raise invalid("nextToken is not valid: all results come in one page")
     if body.get("guardrailConfiguration") is not None:
-        raise _invalid("guardrailConfiguration needs a guardrail, which is not available locally")
+        raise invalid("guardrailConfiguration needs a guardrail, which is not available locally")
     configuration = body.get("retrievalConfiguration") or {}
     for name in (*configuration, *_vector_search(body)):
         if name in _NOT_HERE:
-            raise _invalid(f"{name} {_NOT_HERE[name]}")
+            raise invalid(f"{name} {_NOT_HERE[name]}")
 
 
 def _vector_search(body: dict[str, Any]) -> dict[str, Any]:
@@ -153,10 +105,10 @@ def _vector_search(body: dict[str, Any]) -> dict[str, Any]:
 def _query(body: dict[str, Any]) -> str:
     query = body["retrievalQuery"]
     if query.get("type") == "IMAGE" or query.get("image") is not None:
-        raise _invalid("retrievalQuery.image: this knowledge base holds text only")
+        raise invalid("retrievalQuery.image: this knowledge base holds text only")
     text: str = query.get("text") or ""
     if not text.strip():
-        raise _invalid("retrievalQuery.text must not be blank")
+        raise invalid("retrievalQuery.text must not be blank")
     return text
 
 
@@ -166,7 +118,7 @@ def _filter(wire: object) -> Filter | None:
     try:
         return parse_filter(wire)
     except InvalidFilter as error:
-        raise _invalid(f"retrievalConfiguration.vectorSearchConfiguration.{error}") from error
+        raise invalid(f"retrievalConfiguration.vectorSearchConfiguration.{error}") from error
 
 
 def _given(search: dict[str, Any], name: str, default: Any) -> Any:  # noqa: ANN401 - checked JSON
@@ -176,7 +128,3 @@ def _given(search: dict[str, Any], name: str, default: Any) -> Any:  # noqa: ANN
 
 def _double(value: object) -> object:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _invalid(message: str) -> ServiceError:
-    return ServiceError("ValidationException", 400, message)

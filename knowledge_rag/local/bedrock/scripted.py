@@ -17,8 +17,8 @@ from knowledge_rag.local.bedrock.streams import unaltered, whole
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 
 if TYPE_CHECKING:
-    from knowledge_rag.local.bedrock.retrieve import ServiceError
     from knowledge_rag.local.bedrock.streams import ByteStep, EventStep
+    from knowledge_rag.local.bedrock.validation import ServiceError
 
 
 AnswerWriter = Callable[[str, Sequence[RetrievalOutcome]], str]

@@ -19,8 +19,9 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.bedrock.converse import Models
 from knowledge_rag.local.bedrock.invoke_agent import MAX_BODY_BYTES as MAX_LONG_BODY_BYTES
 from knowledge_rag.local.bedrock.invoke_agent import Agents
-from knowledge_rag.local.bedrock.retrieve import ServiceError, retrieve
+from knowledge_rag.local.bedrock.retrieve import retrieve
 from knowledge_rag.local.bedrock.streams import CONTENT_TYPE, MAX_TURNS, Streamed
+from knowledge_rag.local.bedrock.validation import ServiceError
 from knowledge_rag.local.http_server import (
     LOOPBACK,
     BoundedConnection,

@@ -10,15 +10,18 @@ import base64
 import binascii
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    Shape = Any
+    from botocore.model import OperationModel
+
+    Shape = Any  # botocore's stubs do not tell which kind of shape has which attributes
 
 
 @lru_cache(maxsize=2)
@@ -27,6 +30,8 @@ def service_model(service: str = "bedrock-agent-runtime") -> ServiceModel:
     return ServiceModel(Loader().load_service_model(service, "service-2"), service)
 
 
+_NAMED_PROBLEMS: Final = 20
+"""A body of a megabyte can break a hundred thousand constraints."""
 _SHOWN_VALUE: Final = 64
 """Longer values are not repeated in an error message."""
 
@@ -42,6 +47,29 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "double": (int, float),
     "boolean": (bool,),
 }
+
+
+class ServiceError(Exception):
+    """An error in the service's words: its code, e.g. ``ValidationException``, and HTTP status."""
+
+    def __init__(self, code: str, status: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
+def invalid(message: str) -> ServiceError:
+    """Return the error of a request that can't be served as it stands."""
+    return ServiceError("ValidationException", 400, message)
+
+
+def check(values: Mapping[str, Any], operation: OperationModel) -> None:
+    """Check a request against the service's model; raise a ValidationException that names problems."""
+    opaque = frozenset({"RetrievalFilter"})
+    found = list(islice(problems(values, operation.input_shape, "", opaque), _NAMED_PROBLEMS))
+    if found:
+        plural = "" if len(found) == 1 else "s"
+        raise invalid(f"{len(found)} validation error{plural} detected: {'; '.join(found)}")
 
 
 def problems(
