@@ -1,12 +1,24 @@
+"""Tests."""
+
 from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
+import threading
 
 import pytest
 
 from knowledge_rag.core.retrieval import SearchType
-from knowledge_rag.local.action_group import agent_event, local_action_group
+from knowledge_rag.local.action_group import (
+    FUNCTION_SECONDS,
+    FunctionFailed,
+    FunctionProcess,
+    agent_event,
+    collected_output,
+    local_action_group,
+)
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from tests.support.patience import patient_function
 
@@ -103,3 +115,99 @@ def test_a_server_that_is_gone_is_an_honest_degraded(knowledge_base):
         [],
     )
     assert "query degraded" in answer.log
+
+
+EVENT = agent_event({"query": "RDS failover"})
+
+
+@pytest.fixture
+def function():
+    function = FunctionProcess()
+    yield function
+    function.close()
+
+
+def status(answer):
+    return json.loads(answer["response"]["responseBody"]["application/json"]["body"])["status"]
+
+
+def test_it_answers_whatever_the_environment_says_and_again_after_one_that_was_late(
+    function, knowledge_base, monkeypatch, capfd
+):
+    monkeypatch.setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")
+    monkeypatch.setenv("KNOWLEDGE_BASE_ID", "PRODUCTION")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    before = dict(os.environ)
+    with LocalBedrock(knowledge_base) as bedrock:
+        assert status(function.invoke(EVENT, bedrock.endpoint_url)) == "ok"
+        first = function.pid
+        assert status(function.invoke(EVENT, bedrock.endpoint_url)) == "ok"
+        assert function.pid == first
+        os.kill(first, signal.SIGINT)  # a Ctrl-C that the whole terminal hears
+        assert status(function.invoke(EVENT, bedrock.endpoint_url)) == "ok"
+        function._seconds = 0.0
+        with pytest.raises(FunctionFailed, match="no answer of the function within 0 s"):
+            function.invoke(EVENT, bedrock.endpoint_url)
+        function._seconds = FUNCTION_SECONDS
+        assert function.pid is None
+        assert status(function.invoke(EVENT, bedrock.endpoint_url)) == "ok"
+        assert function.pid != first
+    # the knowledge base is gone, which is an answer too
+    assert status(function.invoke(EVENT, bedrock.endpoint_url)) == "degraded"
+    assert dict(os.environ) == before
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_end_does_not_wait_for_a_call(function):
+    failures = []
+
+    def call():
+        try:
+            function.invoke(EVENT, "http://127.0.0.1:9")
+        except FunctionFailed as failure:
+            failures.append(failure)
+
+    calling = threading.Thread(target=call)
+    calling.start()
+    while function.pid is None and calling.is_alive():
+        pass  # it is being started
+    function.close()
+    calling.join(10)
+    assert len(failures) == 1
+    with pytest.raises(FunctionFailed, match="the server is stopping"):
+        function.invoke(EVENT, "http://127.0.0.1:9")
+    assert function.pid is None
+
+
+def test_other_threads_keep_standard_output(capsys):
+    usual = sys.stdout
+    inside, written = threading.Event(), threading.Event()
+
+    def work():
+        with collected_output() as log:
+            sys.stdout.write("log\n")
+            inside.set()
+            assert written.wait(10)
+            sys.stdout.write("more\n")
+        collected.append(log.getvalue())
+
+    collected = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert inside.wait(10)
+    sys.stdout.write("user\n")
+    with collected_output() as mine:
+        sys.stdout.write("mine\n")
+    written.set()
+    thread.join(10)
+    assert collected == ["log\nmore\n"]
+    assert mine.getvalue() == "mine\n"
+    assert capsys.readouterr().out == "user\n"
+    assert sys.stdout is usual
+
+
+def test_a_stream_that_was_put_in_its_place_meanwhile_stays(monkeypatch):
+    with collected_output():
+        other = sys.stderr
+        monkeypatch.setattr(sys, "stdout", other)
+    assert sys.stdout is other
