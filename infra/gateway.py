@@ -1,14 +1,18 @@
 """The AgentCore gateway: the retrieval function as a tool of the Model Context Protocol.
 
-The gateway invokes the function as its own role, whose policy names one alias; in one account that is
-all it takes, so the function's policy names nobody. The library's higher-level ``Gateway`` is not used:
-the role that it makes may be assumed for any account's gateway, and it adds a search tool for finding
-one tool among one.
+The gateway invokes the function as its own role, whose policy names one alias; within one account the
+function's own policy need not name it. The library's higher-level ``Gateway`` is not used: the role
+that it makes may be assumed for any account's gateway, and it adds a search tool.
+
+The tool is derived from the action group's OpenAPI schema: one contract for both callers. A gateway's
+schema has types, properties, required names, items and descriptions only (``SchemaDefinition`` of
+bedrock-agentcore-control), so bounds and defaults are in the descriptions. There is no output schema: a
+client would check a refused call's ``{"error": ...}`` against it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aws_cdk import ArnFormat, Aws, Stack
 from aws_cdk import aws_bedrockagentcore as agentcore
@@ -16,14 +20,14 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.settings import GatewayAuthorizer
-from infra.tool_schema import instructions_of, tools_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from aws_cdk import aws_lambda as lambda_
 
     from infra.settings import EntrypointSettings, Settings
     from infra.sources import Sources
-    from infra.tool_schema import Tool, ToolSchema
 
 TARGET: Final = "knowledge"
 """Clients see a tool as ``<target>___<tool>``."""
@@ -120,7 +124,7 @@ def _role(scope: Construct, settings: Settings, retrieve: lambda_.IAlias) -> iam
 def _protocol(sources: Sources) -> agentcore.CfnGateway.GatewayProtocolConfigurationProperty:
     return agentcore.CfnGateway.GatewayProtocolConfigurationProperty(
         mcp=agentcore.CfnGateway.MCPGatewayConfigurationProperty(
-            instructions=instructions_of(sources.document)
+            instructions=sources.document["info"]["description"].strip()
         )
     )
 
@@ -141,7 +145,8 @@ def _authorizer(
 def _target(
     sources: Sources, retrieve: lambda_.IAlias
 ) -> agentcore.CfnGatewayTarget.TargetConfigurationProperty:
-    tools = [_tool(tool) for tool in tools_of(sources.document)]
+    paths = sources.document["paths"].values()
+    tools = [_tool(operation) for path in paths for operation in path.values()]
     return agentcore.CfnGatewayTarget.TargetConfigurationProperty(
         mcp=agentcore.CfnGatewayTarget.McpTargetConfigurationProperty(
             lambda_=agentcore.CfnGatewayTarget.McpLambdaTargetConfigurationProperty(
@@ -152,18 +157,20 @@ def _target(
     )
 
 
-def _tool(tool: Tool) -> agentcore.CfnGatewayTarget.ToolDefinitionProperty:
+def _tool(operation: Mapping[str, Any]) -> agentcore.CfnGatewayTarget.ToolDefinitionProperty:
     return agentcore.CfnGatewayTarget.ToolDefinitionProperty(
-        name=tool.name, description=tool.description, input_schema=_schema(tool.arguments)
+        name=operation["operationId"],
+        description=operation["description"],
+        input_schema=_schema(operation["requestBody"]["content"]["application/json"]["schema"]),
     )
 
 
-def _schema(schema: ToolSchema) -> agentcore.CfnGatewayTarget.SchemaDefinitionProperty:
-    properties = {name: _schema(value) for name, value in schema.properties.items()}
+def _schema(schema: Mapping[str, Any]) -> agentcore.CfnGatewayTarget.SchemaDefinitionProperty:
+    properties = {name: _schema(value) for name, value in schema.get("properties", {}).items()}
     return agentcore.CfnGatewayTarget.SchemaDefinitionProperty(
-        type=schema.type,
-        description=schema.description or None,
+        type=schema["type"],
+        description=schema.get("description"),
         properties=properties or None,
-        required=list(schema.required) or None,
-        items=_schema(schema.items) if schema.items else None,
+        required=schema.get("required"),
+        items=_schema(schema["items"]) if "items" in schema else None,
     )

@@ -1,7 +1,6 @@
 """The project's files that are deployed: the tool's schema, the agent's prompt, the corpus.
 
-They are read and checked before a stack is made, so that what is missing or refused by the service
-is told by its path and not by a traceback of a construct.
+They are read and checked before a stack is made, so that an error names a path.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-from infra.tool_schema import find_problems, instructions_of, tools_of
 
 if TYPE_CHECKING:
     from infra.settings import Settings
@@ -66,13 +63,20 @@ def load_sources(settings: Settings, project: Path = PROJECT) -> Sources:
     problems = [*_corpus_problems(settings.corpus, project)]
     schema = _read(project, SCHEMA, problems)
     instruction = _read(project, INSTRUCTION, problems).strip()
-    if schema:
-        problems += [f"  {SCHEMA} {problem}" for problem in _schema_problems(schema)]
-    if instruction:
-        problems += [f"  {INSTRUCTION} {problem}" for problem in _length_problems(instruction)]
+    compact = ""
+    try:
+        compact = json.dumps(json.loads(schema), ensure_ascii=False, separators=(",", ":"))
+    except ValueError as error:
+        if schema.strip():
+            problems.append(f"  {SCHEMA} is no JSON: {error}")
+    least, most = MIN_INSTRUCTION_CHARACTERS, MAX_INSTRUCTION_CHARACTERS
+    if instruction and not least <= len(instruction) <= most:
+        problems.append(
+            f"  {INSTRUCTION} has {len(instruction)} characters; an agent takes {least} to {most}"
+        )
     if problems:
         raise SourcesError("\n".join(["files are missing or wrong:", *problems]))
-    return Sources(_compact(schema), instruction)
+    return Sources(compact, instruction)
 
 
 def _read(project: Path, path: Path, problems: list[str]) -> str:
@@ -87,31 +91,15 @@ def _read(project: Path, path: Path, problems: list[str]) -> str:
     return text
 
 
-def _schema_problems(schema: str) -> list[str]:
-    problems = find_problems(schema)
-    if problems:
-        return problems
-    document = json.loads(schema)
-    for part in (tools_of, instructions_of):
-        try:
-            part(document)
-        except ValueError as error:
-            problems.append(str(error))
-    return problems
-
-
-def _length_problems(instruction: str) -> list[str]:
-    if MIN_INSTRUCTION_CHARACTERS <= len(instruction) <= MAX_INSTRUCTION_CHARACTERS:
-        return []
-    bounds = f"{MIN_INSTRUCTION_CHARACTERS} to {MAX_INSTRUCTION_CHARACTERS}"
-    return [f"has {len(instruction)} characters; an agent takes {bounds}"]
-
-
 def _corpus_problems(corpus: str, project: Path) -> list[str]:
     folder = project / corpus
     if not folder.is_dir():
         return [f"  corpus: {corpus} is no folder; set corpus to the one with your documents"]
-    seen = [path for path in folder.rglob("*") if not _hidden(path, folder)]
+    seen = [
+        path
+        for path in folder.rglob("*")
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    ]
     if not any(path.is_file() for path in seen):
         return [f"  corpus: {corpus} has no files; there would be nothing to find"]
     return [
@@ -122,24 +110,11 @@ def _corpus_problems(corpus: str, project: Path) -> list[str]:
 
 
 def _document_problem(path: Path, folder: Path) -> str:
-    """Say why a file can't be deployed, ``""`` where it can."""
-    if path.is_symlink() and not _inside(path, folder):
-        return "is a link to nothing, or out of the folder; put the file itself there"
+    """Return the reason why a file can't be deployed, ``""`` where it can."""
+    if path.is_symlink():
+        target = path.resolve()
+        if not target.exists() or not target.is_relative_to(folder.resolve()):
+            return "is a link to nothing, or out of the folder; put the file itself there"
     if path.is_file() and path.stat().st_size > MAX_DOCUMENT_BYTES:
         return f"has over {MAX_DOCUMENT_BYTES // 2**20} MB, the most that a knowledge base takes"
     return ""
-
-
-def _inside(link: Path, folder: Path) -> bool:
-    """Tell whether a link leads to something in the folder; what lies elsewhere is not deployed."""
-    target = link.resolve()
-    return target.exists() and target.is_relative_to(folder.resolve())
-
-
-def _hidden(path: Path, folder: Path) -> bool:
-    """Tell whether a file is none of the documents: it, or a folder on the way, starts with a dot."""
-    return any(part.startswith(".") for part in path.relative_to(folder).parts)
-
-
-def _compact(schema: str) -> str:
-    return json.dumps(json.loads(schema), ensure_ascii=False, separators=(",", ":"))

@@ -4,6 +4,8 @@ import pytest
 
 from infra.gateway import TARGET, Gateway
 from infra.sources import load_sources
+from knowledge_rag.core.outcome import TOOL_NAMES
+from lambdas.retrieve_knowledge.events import ARGUMENTS
 from tests.infra.iam import render as text
 from tests.infra.service import (
     alias_in,
@@ -78,9 +80,15 @@ def test_its_one_target_is_the_alias_with_the_tool_of_the_schema(plain):
     function = target["TargetConfiguration"]["Mcp"]["Lambda"]
     assert text(function["LambdaArn"]).startswith("<Live")
     (tool,) = function["ToolSchema"]["InlinePayload"]
-    assert tool["Name"] == "retrieveKnowledge"
+    assert tool["Name"] in TOOL_NAMES
+    assert "status" in tool["Description"]
+    arguments = tool["InputSchema"]["Properties"]
+    assert tuple(arguments) == ARGUMENTS
     assert tool["InputSchema"]["Required"] == ["query"]
-    assert tool["InputSchema"]["Properties"]["max_results"]["Type"] == "integer"
+    assert arguments["max_results"]["Type"] == "integer"
+    # bounds, which a gateway's schema can't express
+    assert "1 to 5" in arguments["max_results"]["Description"]
+    assert "Not blank" in arguments["query"]["Description"]
 
 
 def test_it_calls_the_function_as_its_own_role(plain):

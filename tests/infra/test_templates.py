@@ -93,7 +93,7 @@ SCHEMA = json.loads(
         (
             "AWS::Bedrock::Agent",
             set_payload(json.dumps(SCHEMA | {"openapi": "3.1.0"})),
-            "3.0.x only",
+            "'3.1.0' does not match",
         ),
         ("AWS::Bedrock::Agent", set_payload(json.dumps(SCHEMA | {"paths": 7})), "7 is not of type"),
         (
