@@ -1,6 +1,6 @@
 """Synthesizes the stacks of one deployment; ``cdk.json`` names this file to the CDK command line.
 
-The settings come from the context (``docs/settings.md``). What is wrong with them, or with the files
+The settings come from the context (``docs/reference/settings.md``). What is wrong with them, or with the files
 that are deployed, is printed a line each, and the exit code is 2.
 """
 

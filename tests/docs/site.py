@@ -143,7 +143,10 @@ _FOLDERS: Final = ("docs", "examples")
 PAGES: Final = tuple(
     Page(path)
     for path in (
-        *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+        *(
+            PROJECT / name
+            for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/README.md")
+        ),
         *(path for folder in _FOLDERS for path in sorted((PROJECT / folder).rglob("*.md"))),
     )
 )

@@ -8,18 +8,15 @@ from functools import lru_cache
 import pytest
 
 from infra.retrieval import MEMORY_MB
-from infra.settings import SETTINGS
 from knowledge_rag.core.alarms import ingestion_alarms, retrieval_alarms
 from tests.docs.site import PAGES, Page
 from tests.support.local import PROJECT
 from tools.reference import monitoring
-from tools.reference.settings import value
 
 DOCS = PROJECT / "docs"
 HANDBOOK = Page(DOCS / "operations" / "alarms.md")
 COSTS = Page(DOCS / "costs.md")
 SECURITY = Page(DOCS / "security.md")
-SETTINGS_PAGE = Page(DOCS / "settings.md")
 TITLE = re.compile(r'(?<![\w=`{])"([A-Z][^"{}]{5,60})"')
 LOG_LINE = re.compile(r"`([a-z]+(?: [a-z]+){2,})`")
 
@@ -72,16 +69,6 @@ def test_an_output_of_a_stack_that_is_named_exists(page):
     code = source("infra")
     named = re.findall(r"(?:the )?outputs? `([A-Z]\w+)`", flat(page))
     assert [name for name in named if f'"{name}"' not in code] == []
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_a_setting_has_the_presets_values_on_its_page(name):
-    _, dev, prod = SETTINGS[name]
-    line = next(it for it in SETTINGS_PAGE.text.splitlines() if it.startswith(f"| `{name}` |"))
-    told = [cell.strip().strip("`") for cell in line.split("|")[2:4]]
-    if told[1] == "same":
-        told[1] = told[0]
-    assert told == [value(dev).strip("`"), value(prod).strip("`")]
 
 
 def test_costs_count_what_is_deployed():

@@ -1,7 +1,6 @@
 """Settings: presets, the command line over the file, and every mistake named at once."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -207,8 +206,3 @@ def test_a_profile_of_another_part_of_the_world_is_refused_where_the_region_is_k
 def test_an_agent_needs_a_model_that_can_be(values, key):
     lines = problems(entrypoint="agent", **values)
     assert [line.split()[0] for line in lines] == [key]
-
-
-def test_every_setting_is_documented():
-    text = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
-    assert [key for key in SETTINGS if f"| `{key}` |" not in text] == []

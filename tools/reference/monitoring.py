@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from infra.alarms import HANDBOOK, Emitters
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import Metric, Source, Thresholds, ingestion_alarms, retrieval_alarms
+from knowledge_rag.core.alarms import Metric, Source, ingestion_alarms, retrieval_alarms
 from tests.support.local import PROJECT
-from tools.reference.code_docs import argument_docs, attribute_docs
+from tools.reference.code_docs import attribute_docs
 from tools.reference.markdown import cell, code, codes, page, table
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ def monitoring_page() -> str:
         _metrics(),
         _sources(),
         _alarms(),
-        _thresholds(),
     )
 
 
@@ -88,7 +87,8 @@ def _alarms() -> str:
     heading = (
         "## Alarms\n\nAn alarm is called `<name>-<alarm>` and fires above its threshold. "
         f"`<name>-health` is red while an alarm of severity `ALARM` is. Missing data never fires. "
-        f"Thresholds are the defaults. Each alarm links its section in `{HANDBOOK}`."
+        f"Thresholds are the defaults. [Settings](settings.md#of-a-deployment) change "
+        f"some. Each alarm links its section in `{HANDBOOK}`."
     )
     header = ["alarm", "severity", "value", "threshold", "when", "means"]
     return f"{heading}\n\n{table(header, map(_alarm, ALARMS))}"
@@ -113,11 +113,3 @@ def _value(alarm: Alarm) -> str:
     if alarm.expression in parts:  # one metric says it all
         return parts[alarm.expression]
     return ", ".join([code(alarm.expression), *(f"`{id_}` {part}" for id_, part in parts.items())])
-
-
-def _thresholds() -> str:
-    docs = argument_docs(Thresholds)
-    rows = [[code(name), f"{getattr(Thresholds(), name):g}", cell(docs[name])] for name in docs]
-    return "## Thresholds you can set\n\n[Settings](settings.md) of the deployment.\n\n" + table(
-        ["setting", "default", "description"], rows
-    )

@@ -29,6 +29,52 @@ _FOLDERS: Final = {
     local.MODEL_DIR_VARIABLE: ("model_dir", "the installed model"),
 }
 
+_ABOUT: Final = {
+    "name": "prefix of every name, and the metrics' `service` dimension; each deployment in an account "
+    "needs its own",
+    "corpus": "folder of documents, relative to the project",
+    "removal_policy": "whether buckets, keys and logs stay when a stack is deleted",
+    "customer_managed_key": "encrypt data under keys of your own ([cost](../costs.md))",
+    "log_retention_days": "days to keep logs",
+    "alarm_email": "address for alarms; confirm it once by the mail that arrives",
+    "vector_store": "`s3-vectors` costs nothing when idle, but has semantic search only and at most "
+    "1 KB of metadata a chunk",
+    "generation": "of OpenSearch Serverless: `nextgen` scales down to `min_search_ocu` when idle, "
+    "`classic` to 2 OCU (1 without standby)",
+    "standby_replicas": "replicas in a second zone; `classic` only, `nextgen` always has them",
+    "min_search_ocu": "capacity that search keeps when idle; `nextgen` only. **At 0, the first query "
+    "after ten idle minutes is `degraded`**: the store takes 10 to 30 seconds to wake",
+    "max_ocu": "limit on the capacity of indexing and of searching, each",
+    "network": "`public`: callers sign with a permitted role. `private`: only Bedrock reaches the "
+    "endpoint ([how](../deploy.md))",
+    "embedding_model": "embeds chunks and queries; a change makes a new index and knowledge base",
+    "embedding_dimension": "what the model offers; 256, 512 or 1024 for Titan v2",
+    "search_type": "keywords and vectors, or vectors only",
+    "evidence_floor": "score threshold; unset means none. It depends on store and search type: "
+    "[measure it](../operations/doctor-and-smoke.md#the-evidence-floor)",
+    "source_policy": "`website-first` [ranks websites before PDFs](../source-policy.md); with `HYBRID` only",
+    "secondary_scope": "what `website-first` searches in addition",
+    "date_order": "how to read `03/04/2026` at ingest; unset, it is no date",
+    "guardrail": "create a Bedrock guardrail for Retrieve and the agent",
+    "reserved_concurrency": "concurrent calls reserved for the retrieval function, and its maximum; 0 "
+    "leaves it to the account. A new account can't reserve any",
+    "entrypoint": "`agent` (Bedrock Agents Classic, closed to new customers since July 2026), `gateway` "
+    "(AgentCore), both, or none",
+    "agent_model": "id of a foundation model or of a system-defined inference profile",
+    "agent_model_regions": "regions that the profile sends requests to, if they differ from the known ones",
+    "gateway_authorizer": "`iam`: callers sign with SigV4; `jwt`: they send a token of your issuer",
+    "jwt_discovery_url": "the issuer's OpenID configuration; with `jwt`",
+    "jwt_audiences": "audiences that a token may name; with `jwt`. With Amazon Cognito, use ID tokens: "
+    "its access tokens have none",
+    "latency_p95_ms": "alarm above this run time of the function, p95, milliseconds",
+    "error_rate_percent": "alarm above this share of degraded queries",
+    "zero_result_warning_percent": "warning above this share of answered queries that found nothing",
+    "zero_result_alarm_percent": "alarm above this share of them",
+    "timeouts": "alarm above this number of queries given up within five minutes",
+    "min_samples": "queries that a period needs before a rate counts",
+}
+"""What each setting does, as Markdown."""
+
 
 def settings_page() -> str:
     """Return the page: a deployment's settings, the functions' variables, the command line's."""
@@ -44,18 +90,18 @@ def settings_page() -> str:
 
 
 def _deployment() -> str:
-    rows = [["`preset`", f"`{Preset.DEV}`", "", " or ".join(f"`{each}`" for each in Preset)]]
+    rows = [["`preset`", f"`{Preset.DEV}`", "", codes(Preset), "the values of all unset settings"]]
     for name, (parse, dev, prod) in SETTINGS.items():
-        rows.append([code(name), value(dev), value(prod), cell(allowed(parse))])
+        rows.append([code(name), value(dev), value(prod), cell(allowed(parse)), _ABOUT[name]])
     return "\n\n".join(
         [
             "## Of a deployment",
             (
-                "In `cdk.json`, an object under `knowledge-rag`, or on the command line, "
-                "`-c knowledge-rag:<setting>=<value>`. What each does: "
-                "[settings of a deployment](../settings.md)."
+                "Set them in `cdk.json`, in the object under `knowledge-rag`, or on the command line "
+                "with `-c knowledge-rag:<setting>=<value>`, which takes precedence. All errors are "
+                "reported together, before anything is synthesized."
             ),
-            table(["setting", "dev", "prod", "allowed"], rows),
+            table(["setting", "dev", "prod", "allowed", "what it does"], rows),
         ]
     )
 

@@ -114,7 +114,7 @@ EMBEDDING_MODEL: Final = "embedding model"
 AGENT_MODEL: Final = "agent model"
 
 DEFAULT_EMBEDDING_MODEL: Final = "amazon.titan-embed-text-v2:0"
-"""``embedding_model`` of both presets, see docs/settings.md."""
+"""``embedding_model`` of both presets, see docs/reference/settings.md."""
 
 DEFAULT_AGENT_MODEL: Final = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 """``agent_model`` of both presets."""
