@@ -77,7 +77,7 @@ def decode_page(name: str, data: bytes) -> str:
 
 
 def codec_named(label: str) -> str | None:
-    """Give Python's name for an encoding that web pages declare; ``None`` for any other."""
+    """Return Python's name for an encoding that web pages declare; ``None`` for any other."""
     label = label.strip().lower()
     if label in _OTHERWISE:
         return _OTHERWISE[label]
@@ -85,7 +85,7 @@ def codec_named(label: str) -> str | None:
 
 
 def declared_codec(data: bytes) -> str | None:
-    """Give the encoding that a page without a byte-order mark is read as; ``None`` if unknown."""
+    """Return the encoding that a page without a byte-order mark is read as; ``None`` if unknown."""
     try:
         return _declared("", data)[0]
     except UnreadableDocument:

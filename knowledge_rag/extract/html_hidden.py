@@ -36,7 +36,7 @@ def in_pixels(value: str) -> float | None:
 
 
 def numbers(value: str) -> list[float]:
-    """Give all numbers in a value, that of ``calc(...)`` where it is computed as a whole."""
+    """Return all numbers in a value, that of ``calc(...)`` where it is computed as a whole."""
     whole = in_pixels(value)
     if whole is not None:
         return [whole]
@@ -150,7 +150,7 @@ def is_hidden(attributes: Mapping[str, str | None]) -> bool:
 
 
 def declarations(style: str) -> Iterator[tuple[str, str]]:
-    """Give names and values in lower case, escapes decoded, without strings and comments."""
+    """Return names and values in lower case, escapes decoded, without strings and comments."""
     for declaration in _TOKEN.sub(_without, style).split(";"):
         name, colon, value = declaration.partition(":")
         if colon:

@@ -96,7 +96,7 @@ def _is_unseen(node: LexborNode, attributes: dict[str, str | None]) -> bool:
 
 
 def main_part(page: LexborHTMLParser) -> LexborNode | None:
-    """Give the element that holds what the page is about: main, a lone article, else all of it."""
+    """Return the element that holds what the page is about: main, a lone article, else all of it."""
     for selector in ("main, [role=main]", "article"):
         named = islice(page.css(selector), _LOOKED_AT)
         found = [node for node in named if _is_shown(node) and _has_text(node)]
@@ -266,7 +266,7 @@ class Inline:
                 self._close_code()
 
     def take(self) -> list[str]:
-        """Give what was collected, a string for each line that the page itself breaks; empty it."""
+        """Return what was collected, a string for each line that the page itself breaks; empty it."""
         if self._code:  # a block within code: what comes behind it is code still
             self._close_code()
             self._code_start = 0
@@ -278,7 +278,7 @@ class Inline:
         return [line for part in lines if (line := _SPACE.sub(" ", part).strip(" "))]
 
     def one_line(self) -> str:
-        """Give what was collected as one line."""
+        """Return what was collected as one line."""
         return " ".join(self.take()).replace(GLUE, " ")
 
     def _close_code(self) -> None:
@@ -293,7 +293,7 @@ class Inline:
 
 
 def read_inline(root: LexborNode, selection: Selection) -> str:
-    """Give all text below an element as one line."""
+    """Return all text below an element as one line."""
     inline = Inline()
 
     def enter(node: LexborNode) -> bool:
@@ -339,7 +339,7 @@ class Lines:
         self._gap = False
 
     def text(self) -> str:
-        r"""Give all lines, each ended by ``\n``."""
+        r"""Return all lines, each ended by ``\n``."""
         return "\n".join([*self._lines, ""]) if self._lines else ""
 
     def indent(self, first: str, others: str) -> None:

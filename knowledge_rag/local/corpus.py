@@ -41,7 +41,7 @@ class CorpusFile:
 
     @classmethod
     def alone(cls, path: Path) -> CorpusFile:
-        """Give a document that is named by itself, and what lies beside it."""
+        """Return a document that is named by itself, and what lies beside it."""
         beside = path.with_name(path.name + sidecar.SUFFIX)
         return cls(path.name, path, beside if beside.is_file() else None)
 
@@ -237,7 +237,7 @@ class CorpusFiles:
         self._max_file_bytes = max_file_bytes
 
     def files(self) -> Iterable[str]:
-        """Give the path of every document, relative to the root, sorted."""
+        """Return the path of every document, relative to the root, sorted."""
         return self._files
 
     def now(self, source_file: str) -> FileNow | None:

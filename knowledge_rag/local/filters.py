@@ -47,7 +47,7 @@ class Comparison:
         return self.operator in ("notEquals", "notIn")
 
     def matches_value(self, found: object) -> bool:
-        """Tell whether one value of the attribute passes."""
+        """Return whether one value of the attribute passes."""
         return COMPARISONS[self.operator](_folded(self.key, found), self.value)
 
 

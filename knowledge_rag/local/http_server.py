@@ -36,7 +36,7 @@ _SHOWN: Final = 300
 
 
 def described(error: Exception) -> str:
-    """Give an exception's type, message and place in one line that steers no terminal."""
+    """Return an exception's type, message and place in one line that steers no terminal."""
     where = error.__traceback__
     while where is not None and where.tb_next is not None:
         where = where.tb_next

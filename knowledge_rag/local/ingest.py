@@ -92,7 +92,7 @@ class VectorSource:
         self._known.update(known)
 
     def vector(self, text: str) -> bytes:
-        """Give 384 little-endian float32."""
+        """Return 384 little-endian float32."""
         key = text_key(text)
         found = self._known.get(key)
         if found is None:

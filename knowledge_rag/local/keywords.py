@@ -81,12 +81,12 @@ def is_pair(term: str) -> bool:
 
 
 def words_of(terms: Mapping[str, int]) -> dict[str, int]:
-    """Give the terms that are words."""
+    """Return the terms that are words."""
     return {term: count for term, count in terms.items() if not is_pair(term)}
 
 
 def pairs_of(terms: Mapping[str, int]) -> dict[str, int]:
-    """Give the terms that are pairs of words."""
+    """Return the terms that are pairs of words."""
     return {term: count for term, count in terms.items() if is_pair(term)}
 
 

@@ -84,7 +84,7 @@ class MetadataColumns:
         self._codes[key][row] = code
 
     def mask(self, wanted: Filter) -> Mask:
-        """Tell for each chunk whether the filter passes; recent answers are kept."""
+        """Return for each chunk whether the filter passes; recent answers are kept."""
         key = hashlib.sha256(repr(wanted).encode(errors="surrogatepass")).digest()
         mask = self._masks.get(key)
         if mask is None:
@@ -434,7 +434,7 @@ class Documents(Passages, Protocol):
         ...
 
     def named_like(self, part: str, limit: int) -> Sequence[str]:
-        """Give the paths that hold a text, whatever its case, sorted."""
+        """Return the paths that hold a text, whatever its case, sorted."""
         ...
 
 
@@ -459,7 +459,7 @@ class KnowledgeBaseDocuments:
             return [name for (name,) in connection.execute(_WITH, (part, limit))]
 
     def passages(self, source_file: str) -> list[RetrievalResult]:
-        """Give a document's lines; see ``Documents``."""
+        """Return a document's lines; see ``Documents``."""
         with self._opened() as connection:
             rows = connection.execute(_PASSAGES, (source_file,)).fetchall()
             return [_proven(text, metadata, source_file) for text, metadata in rows]

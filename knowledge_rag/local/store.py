@@ -446,7 +446,7 @@ class Tables:
         return found.fetchone() is not None
 
     def documents(self) -> dict[str, KnownDocument]:
-        """Give every document, by source file, having checked each against its seal."""
+        """Return every document, by source file, having checked each against its seal."""
         rows = self._connection.execute(DOCUMENTS).fetchall()
         broken = set(unsound(rows, self._connection.execute(CHUNKS)))
         return {
@@ -476,7 +476,7 @@ class Tables:
         return int(count)
 
     def vectors_of(self, documents: Sequence[KnownDocument]) -> Iterator[tuple[bytes, bytes]]:
-        """Give text key and vector of each chunk of some documents."""
+        """Return text key and vector of each chunk of some documents."""
         for document in documents:
             rows = self._connection.execute(
                 "SELECT text, vector FROM vectors JOIN chunks ON chunks.id = chunk "
@@ -486,7 +486,7 @@ class Tables:
             yield from ((text_key(text), vector) for text, vector in rows)
 
     def lines_of(self, document: KnownDocument) -> Iterator[tuple[int, str]]:
-        """Give first line and content of each chunk of a sound document, in their order."""
+        """Return first line and content of each chunk of a sound document, in their order."""
         rows = self._connection.execute(
             "SELECT start_line, text, metadata FROM chunks WHERE document = ? ORDER BY start_line",
             (document.row,),
@@ -555,7 +555,7 @@ class Tables:
 
 
 def text_key(text: str) -> bytes:
-    """Give the sha256 by which an unchanged text finds its vector again."""
+    """Return the sha256 by which an unchanged text finds its vector again."""
     return hashlib.sha256(text.encode()).digest()
 
 

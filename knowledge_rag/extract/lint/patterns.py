@@ -215,14 +215,14 @@ class Finding:
             raise ValueError(f"line, column and count start at 1: {self.line}, {self.column}")
 
     def __str__(self) -> str:
-        """Give the form that editors open: ``path:line:column kind: message``."""
+        """Return the form that editors open: ``path:line:column kind: message``."""
         place = f"{self.source_file}:{self.line}:{self.column}"
         return f"{place} {self.kind}: {self.message}" + (
             f": {self.excerpt}" if self.excerpt else ""
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self)
 
 

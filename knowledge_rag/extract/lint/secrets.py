@@ -46,7 +46,7 @@ _MIN_KINDS: Final = 5
 
 
 def stands_for_a_secret(value: str) -> bool:
-    """Tell whether a value is a template, an example or a filler.
+    """Return whether a value is a template, an example or a filler.
 
     >>> [stands_for_a_secret(v) for v in ("<token>", "$TOKEN", "changeme", "xxxxxx", "k9Vq2mZx")]
     [True, True, True, True, False]

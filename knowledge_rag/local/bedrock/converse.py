@@ -73,7 +73,7 @@ class ConverseRequest:
         return any(result.cited for result in self.results)
 
     def evidence(self) -> RetrievalOutcome:
-        """Give the search results as a retrieval's, each a file of its own named by its index."""
+        """Return the search results as a retrieval's, each a file of its own named by its index."""
         found = tuple(
             RetrievalResult(
                 "\n".join(result.texts), _whole(index, result), None, {SECTION_PATH: _path(result)}
@@ -85,7 +85,7 @@ class ConverseRequest:
 
 
 def name_of(index: int) -> str:
-    """Give the file name that stands for a search result in :meth:`ConverseRequest.evidence`."""
+    """Return the file name that stands for a search result in :meth:`ConverseRequest.evidence`."""
     return f"search-result-{index}"
 
 
@@ -208,7 +208,7 @@ def _path(result: SearchResult) -> str:
 
 
 def model_missing() -> ServiceError:
-    """Give the service's answer to a model that does not exist."""
+    """Return the service's answer to a model that does not exist."""
     return invalid("The provided model identifier is invalid.")
 
 

@@ -129,11 +129,11 @@ class Traces:
     trace_id: str
 
     def rationale(self, step: int, text: str) -> Event:
-        """Tell why the agent does what comes next."""
+        """Report why the agent does what comes next."""
         return self._orchestration({"rationale": {"traceId": self._id(step), "text": text}})
 
     def tool_input(self, step: int, properties: Sequence[Mapping[str, str]]) -> Event:
-        """Tell what the agent asks its action group."""
+        """Report what the agent asks its action group."""
         asked = {
             "actionGroupName": ACTION_GROUP,
             "apiPath": API_PATH,
@@ -144,23 +144,23 @@ class Traces:
         return self._input(step, "ACTION_GROUP", {"actionGroupInvocationInput": asked})
 
     def tool_output(self, step: int, text: str) -> Event:
-        """Tell what the action group answered, exactly as its function wrote the body."""
+        """Report what the action group answered, exactly as its function wrote the body."""
         output = {"actionGroupInvocationOutput": {"text": text}}
         return self._observation(step, "ACTION_GROUP", output)
 
     def lookup_input(self, step: int, knowledge_base_id: str, text: str) -> Event:
-        """Tell what the agent asks a knowledge base of its own."""
+        """Report what the agent asks a knowledge base of its own."""
         asked = {"knowledgeBaseId": knowledge_base_id, "text": text}
         return self._input(step, "KNOWLEDGE_BASE", {"knowledgeBaseLookupInput": asked})
 
     def lookup_output(self, step: int, references: Sequence[Mapping[str, Any]]) -> Event:
-        """Tell what that knowledge base gave."""
+        """Report what that knowledge base gave."""
         found = {"retrievedReferences": [dict(reference) for reference in references]}
         output = {"knowledgeBaseLookupOutput": found}
         return self._observation(step, "KNOWLEDGE_BASE", output)
 
     def final_response(self, step: int, text: str) -> Event:
-        """Tell what the agent says."""
+        """Report what the agent says."""
         return self._observation(step, "FINISH", {"finalResponse": {"text": text}})
 
     def _input(self, step: int, kind: str, what: Mapping[str, Any]) -> Event:
@@ -190,7 +190,7 @@ class Traces:
 
 
 def chunk(data: bytes, attribution: Mapping[str, Any] | None = None) -> Event:
-    """Give a piece of the answer's UTF-8."""
+    """Return a piece of the answer's UTF-8."""
     payload: dict[str, Any] = {"bytes": base64.b64encode(data).decode()}
     if attribution is not None:
         payload["attribution"] = dict(attribution)
@@ -211,7 +211,7 @@ def return_control(invocation_id: str, properties: Sequence[Mapping[str, str]]) 
 
 
 def failure(code: str, message: str, **more: str) -> Event:
-    """Give the exception event of an error, e.g. ``throttlingException`` for ThrottlingException."""
+    """Return the exception event of an error, e.g. ``throttlingException`` for ThrottlingException."""
     return Event(code[:1].lower() + code[1:], {"message": message, **more}, failed=True)
 
 

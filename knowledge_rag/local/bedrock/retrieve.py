@@ -63,7 +63,7 @@ def retrieve(
 
 
 def to_wire(hit: Hit) -> dict[str, object]:
-    """Give a hit as the service gives a result; numbers in metadata become doubles."""
+    """Return a hit as the service gives a result; numbers in metadata become doubles."""
     uri = f"s3://{CORPUS_BUCKET}/{hit.metadata[SOURCE_FILE]}"
     metadata = {name: _double(value) for name, value in hit.metadata.items()}
     return {
@@ -81,7 +81,7 @@ def to_wire(hit: Hit) -> dict[str, object]:
 
 @lru_cache(maxsize=1)
 def operation_model() -> OperationModel:
-    """Give botocore's model of the operation."""
+    """Return botocore's model of the operation."""
     return service_model().operation_model("Retrieve")
 
 

@@ -107,7 +107,7 @@ ByteStep = Callable[[Iterable[bytes]], Generator[Piece]]
 
 
 def unaltered(events: Iterable[Event]) -> Generator[Event]:
-    """Give the events as they come."""
+    """Return the events as they come."""
     yield from events
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=2)
 def service_model(service: str = "bedrock-agent-runtime") -> ServiceModel:
-    """Give botocore's model of a service; no profile or other setting of the user's is looked at."""
+    """Return botocore's model of a service; no profile or other setting of the user's is looked at."""
     return ServiceModel(Loader().load_service_model(service, "service-2"), service)
 
 

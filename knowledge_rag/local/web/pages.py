@@ -72,7 +72,7 @@ class PageOutcome:
         return self.state in (PageState.FAILED, PageState.KEPT)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         shown = {"url": self.address, "state": self.state.value}
         return shown | {k: v for k, v in (("file", self.file), ("reason", self.reason)) if v}
 

@@ -69,7 +69,7 @@ def file_of(address: str, ending: str, hashed: int = _HASHED) -> str:
 
 
 def files_of(address: str) -> frozenset[str]:
-    """Give all files that a page may be saved as, whatever its kind, by earlier versions too."""
+    """Return all files that a page may be saved as, whatever its kind, by earlier versions too."""
     return frozenset(
         file_of(address, ending, hashed)
         for ending in ENDINGS.values()
@@ -134,7 +134,7 @@ class SavedPages:
         self._notes, self.warnings = _read_notes(root / NOTES)
 
     def known(self, address: str) -> Note | None:
-        """Give what is remembered of a page whose file is as it was saved."""
+        """Return what is remembered of a page whose file is as it was saved."""
         note = self._notes.get(address)
         if note is None or self._link_above(note.file):
             return None
