@@ -132,10 +132,8 @@ def _checked(work: _Work) -> Coverage:
     """Check every alert of the files that can be read, and tell at once which can't."""
     from knowledge_rag.evaluation.coverage_report import check_replaceable, read_baseline, summarise
     from knowledge_rag.evaluation.coverage_runbooks import Runbooks, read_map
-    from knowledge_rag.evaluation.coverage_yaml import check_installed
     from knowledge_rag.evaluation.evaluation_corpus import Documents
 
-    check_installed()
     known: Baseline | None = None
     if work.baseline is not None and not work.writes:
         known = read_baseline(work.baseline)

@@ -73,11 +73,7 @@ class _Heading:
 
 
 class Runbook:
-    """A document, parsed once for all places in it.
-
-    Args:
-        text: its lines.
-    """
+    """A document, parsed once for all places in it."""
 
     def __init__(self, text: Sequence[str]) -> None:
         self._text = text

@@ -9,11 +9,6 @@ A *near miss* is an alert that is asked of a knowledge base without its project,
 documents in the same folder of the first level. Nothing there is about it, so every step is wrong.
 Alerts whose name is a heading, a word of one, or a file's name in another project are left out, and so
 are those whose label names another project's document too.
-
-
-Asks labelled alerts, and asks them again of knowledge bases that lack their project.
-
-Whole answers to labelled alerts, laid out for a terminal.
 """
 
 from __future__ import annotations
@@ -22,14 +17,10 @@ import re
 import shutil
 import tempfile
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
-
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
 
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.answers_actions import Runbook
@@ -37,14 +28,12 @@ from knowledge_rag.evaluation.answers_cases import LabelledLines
 from knowledge_rag.evaluation.answers_eval import (
     CITED_SHARE,
     Question,
+    Tally,
     ask_all,
     citations,
     cited_lines,
-    is_exact,
 )
-from knowledge_rag.evaluation.answers_report import goals_table
-from knowledge_rag.evaluation.evaluation_report import Goal
-from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.evaluation.evaluation_report import laid_out, new_table
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.local.store import Tables, ingest_transaction
@@ -54,12 +43,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from rich.console import Group
+    from rich.table import Table
+
     from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.evaluation.answers_actions import Actions
     from knowledge_rag.evaluation.answers_cases import Line
     from knowledge_rag.evaluation.answers_eval import Answer
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.evaluation.evaluation_corpus import CitationCheck, Documents
+    from knowledge_rag.evaluation.evaluation_report import Goal
     from knowledge_rag.local.embeddings import Embedder
     from knowledge_rag.local.ingest import Progress
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
@@ -107,21 +100,11 @@ class Rated:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        figures = {name: _rounded(getattr(self, name)) for name in _OF_AN_ANSWER}
-        return {"id": self.row.id, "dataset": self.row.dataset, **figures}
-
-
-_OF_AN_ANSWER: Final = (
-    "run", "steps", "first", "line_recall", "code_recall", "precision", "confidence", "strength"
-)  # fmt: skip
+        return {"id": self.row.id, "dataset": self.row.dataset, **_figures(self)}
 
 
 class Places:
-    """The places of labelled alerts.
-
-    Args:
-        lines: of the documents.
-    """
+    """The places of labelled alerts."""
 
     def __init__(self, lines: LabelledLines) -> None:
         self._lines = lines
@@ -243,21 +226,12 @@ class NearMiss:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        figures = {name: _rounded(getattr(self, name)) for name in _OF_A_NEAR_MISS}
-        return {"id": self.row.id, **figures}
-
-
-_OF_A_NEAR_MISS: Final = ("run", "project", "steps", "first", "confidence", "strength")
+        return {"id": self.row.id, **_figures(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Near misses, counted.
-
-    Args:
-        asked: how many.
-        given: of them, how many got steps.
-    """
+    """Near misses, counted."""
 
     asked: int
     given: int
@@ -296,18 +270,12 @@ class AlertsReport:
     Args:
         rated: every answer of every run.
         near: every near miss.
-        citations: ranges of lines that the answers cite.
-        exact: how many of them are on disk, byte for byte, what was cited.
-        p50_ms: an answer's time at the median.
-        again: questions that were asked again since a query had failed.
+        tally: of the answers.
     """
 
     rated: tuple[Rated, ...]
     near: tuple[NearMiss, ...]
-    citations: int
-    exact: int
-    p50_ms: float
-    again: int = 0
+    tally: Tally
 
     def completeness(self, run: str) -> Mapping[str, Completeness]:
         """Return the figures of each dataset, and of all under ``all``."""
@@ -362,8 +330,7 @@ class AlertsReport:
     @property
     def goals(self) -> tuple[Goal, ...]:
         """The target: every citation is exact."""
-        measured = f"{self.exact} of {self.citations}"
-        return (Goal("citations exact", "all", measured, self.exact == self.citations),)
+        return (self.tally.goal,)
 
     @property
     def missed(self) -> tuple[str, ...]:
@@ -376,11 +343,8 @@ class AlertsReport:
             "runs": {run: _as_dicts(self.completeness(run)) for run in RUNS},
             "near_misses": {run: _as_dicts(self.near_misses(run)) for run in NEAR_MISS_RUNS},
             "auroc": {run: _rounded(self.auroc(run)) for run in NEAR_MISS_RUNS},
-            "reliability": [_as_dict(each) for each in self.reliability],
-            "citations": self.citations,
-            "citations_exact": self.exact,
-            "p50_ms": round(self.p50_ms, 1),
-            "asked_again": self.again,
+            "reliability": [_figures(each) for each in self.reliability],
+            **self.tally.to_dict(),
             "reached": not self.missed,
             "missed": list(self.missed),
             "answers": [each.to_dict() for each in self.rated],
@@ -396,12 +360,13 @@ def auroc(right: Sequence[float], wrong: Sequence[float]) -> float | None:
     return above / (len(right) * len(wrong))
 
 
-def _as_dicts(figures: Mapping[str, Completeness] | Mapping[str, Given]) -> dict[str, Any]:
-    return {name: _as_dict(found) for name, found in figures.items()}
+def _as_dicts(groups: Mapping[str, Completeness] | Mapping[str, Given]) -> dict[str, Any]:
+    return {name: _figures(found) for name, found in groups.items()}
 
 
-def _as_dict(figures: Completeness | Given | Reliability) -> dict[str, Any]:
-    return {name: _rounded(value) for name, value in asdict(figures).items()}
+def _figures(found: Rated | NearMiss | Completeness | Given | Reliability) -> dict[str, Any]:
+    names = (each.name for each in fields(found) if each.name != "row")
+    return {name: _rounded(getattr(found, name)) for name in names}
 
 
 def _rounded(value: Any) -> Any:  # noqa: ANN401 - figures of several kinds
@@ -463,16 +428,7 @@ def run_alerts(
         ):
             for row, run, answer in _asked(retrieval, its_rows, NEAR_MISS_RUNS, progress):
                 near.append(_near_miss(row, run, project, answer.recommendation))
-    given = [answer for _, _, answer in answers]
-    exact = [is_exact(each, check) for it in given for each in citations(it.recommendation)]
-    return AlertsReport(
-        rated,
-        tuple(near),
-        citations=len(exact),
-        exact=sum(exact),
-        p50_ms=percentiles([answer.seconds for answer in given]).p50,
-        again=sum(answer.tries > 1 for answer in given),
-    )
+    return AlertsReport(rated, tuple(near), Tally.of([it for _, _, it in answers], check))
 
 
 def near_misses(
@@ -584,13 +540,7 @@ _COMPLETENESS: Final = (
 
 def as_tables(report: AlertsReport) -> Group:
     """Lay a report out: completeness by run, near misses, confidence, the targets."""
-    parts: list[Table | Text] = []
-    for table in _tables(report):
-        parts += [table, Text()]
-    parts += [goals_table(report.goals)]
-    if report.missed:
-        parts += [Text(), Text(f"missed: {', '.join(report.missed)}", style="red")]
-    return Group(*parts)
+    return laid_out(_tables(report), report.goals)
 
 
 def _tables(report: AlertsReport) -> Iterator[Table]:
@@ -605,7 +555,7 @@ def _tables(report: AlertsReport) -> Iterator[Table]:
 
 def _completeness(report: AlertsReport, run: str) -> Table:
     figures = ("of", "first", "lost", "lines", "code", "whole", "own")
-    table = _table(_RUNS[run], "dataset", *figures)
+    table = new_table(_RUNS[run], "dataset", *figures)
     found = report.completeness(run)
     table.caption = _COMPLETENESS.format(measured=found[ALL].measured)
     for name, of_it in found.items():
@@ -615,7 +565,7 @@ def _completeness(report: AlertsReport, run: str) -> Table:
 
 
 def _near_misses(report: AlertsReport) -> Table:
-    table = _table("near misses: asked without their project", "project", "run", "asked", "steps", "share")  # fmt: skip
+    table = new_table("near misses: asked without their project", "project", "run", "asked", "steps", "share")  # fmt: skip
     for run in NEAR_MISS_RUNS:
         for project, found in report.near_misses(run).items():
             share = found.given / found.asked if found.asked else None
@@ -626,7 +576,7 @@ def _near_misses(report: AlertsReport) -> Table:
 
 
 def _confidence(report: AlertsReport) -> Table:
-    table = _table("confidence: AUROC, right against wrong first step", "run", "AUROC")
+    table = new_table("confidence: AUROC, right against wrong first step", "run", "AUROC")
     for run in NEAR_MISS_RUNS:
         found = report.auroc(run)
         table.add_row(run, "-" if found is None else f"{found:.3f}")
@@ -634,7 +584,7 @@ def _confidence(report: AlertsReport) -> Table:
 
 
 def _reliability(report: AlertsReport) -> Table:
-    table = _table(
+    table = new_table(
         "strength of the evidence", "strength", "run", "answers", "right", "right and whole", "near misses"
     )  # fmt: skip
     for found in report.reliability:
@@ -646,14 +596,6 @@ def _reliability(report: AlertsReport) -> Table:
             _share(found.whole),
             str(found.near_misses),
         )
-    return table
-
-
-def _table(title: str, name: str, *figures: str) -> Table:
-    table = Table(title=title)
-    table.add_column(name, overflow="fold")
-    for heading in figures:
-        table.add_column(heading, justify="right")
     return table
 
 

@@ -1,13 +1,11 @@
-"""Ranges of lines in labels, ``file:first-last``, and the lines of the documents that they name.
-
-Labelled questions and incidents for whole answers: JSON Lines, one case a line.
+"""Labelled questions and incidents for whole answers: JSON Lines, one case a line.
 
 A case has ``id`` and either ``query`` (the question as it is typed) or ``incident`` (an object, or the
-name of ``incidents/<name>.json`` beside the file). What its answer has to give is in ranges of lines:
+name of ``incidents/<name>.json`` beside the file). Its other keys are ranges of lines, ``file:first-last``:
 ``must`` (every one is cited), ``whole`` (cited whole or not at all, or the answer says what is not
 shown), ``bad`` (no line may be cited), ``first`` (the first citation of the first step starts in
 one of them), ``files`` (something of each is cited) and ``none`` (no step may be given). ``kind``
-and ``tests`` are for reports alone. Other keys are left alone.
+and ``tests`` are for reports alone. Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -85,9 +83,6 @@ class LabelledLines:
     A web page is cited by the lines of its extracted text, and labels name the lines of the page
     itself. Both are brought together by their words, in order: an extracted line belongs to the
     page's line that most of its words stand on.
-
-    Args:
-        reader: of the documents.
     """
 
     def __init__(self, reader: CitationCheck) -> None:

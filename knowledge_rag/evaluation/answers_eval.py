@@ -1,4 +1,4 @@
-"""Scores whole answers against labelled cases: complete, whole, and nothing dangerous.
+"""Asks for whole answers as ``knowledge-rag ask`` does, and scores them: complete, whole, not dangerous.
 
 The functions read a recommendation's JSON alone (``Recommendation.to_dict``), so an answer of any
 origin can be scored.
@@ -12,9 +12,6 @@ A case passes if every rule that it has is kept. It is *torn* if a ``whole`` ran
 and no ``not_shown`` entry of the answer covers a missing line, and *dangerous* if a line of a
 ``bad`` range is an instruction, or if a ``none`` case gets a step. It can be both. A case that fails
 and is neither is *incomplete*.
-
-
-Asks for whole answers, one after the other, as ``knowledge-rag ask`` does, and scores them.
 """
 
 from __future__ import annotations
@@ -22,12 +19,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.evaluation.evaluation_report import Goal
+from knowledge_rag.evaluation.timing import percentiles
 from knowledge_rag.orchestrator.consultation import consult
 
 if TYPE_CHECKING:
@@ -79,16 +78,6 @@ class Failure:
     lines: int = 0
     excerpt: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "rule": self.rule.value,
-            "where": self.where,
-            "cited": self.cited,
-            "lines": self.lines,
-            "excerpt": self.excerpt,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -137,7 +126,7 @@ class Score:
             "dangerous": self.dangerous,
             "steps": self.steps,
             "destructive": self.destructive,
-            "failures": [failure.to_dict() for failure in self.failures],
+            "failures": [asdict(failure) for failure in self.failures],
         }
 
 
@@ -157,7 +146,7 @@ def score(case: Case, recommendation: Mapping[str, Any], lines: LabelledLines) -
     if recommendation.get("status") == Status.DEGRADED:
         return unanswered(case, f"degraded: {recommendation.get('reason', 'no reason')}")
     steps = recommendation["recommendation"]["guidance"]
-    cited = frozenset(line for step in steps for line in _cited(step))
+    cited = cited_lines(recommendation)
     failures = [
         *_missing(case.must, cited, lines),
         *_torn(case.whole, cited, not_shown(recommendation), lines),
@@ -341,6 +330,46 @@ def ask_all(
     return asyncio.run(run())
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Facts about a run's answers, whatever they were asked for.
+
+    Args:
+        citations: ranges of lines that the answers cite.
+        exact: how many of them are on disk, byte for byte, what was cited.
+        p50_ms: an answer's time at the median.
+        again: questions that were asked again since a query had failed.
+    """
+
+    citations: int
+    exact: int
+    p50_ms: float
+    again: int = 0
+
+    @classmethod
+    def of(cls, answers: Sequence[Answer], check: CitationCheck) -> Tally:
+        """Count, and read every cited line from disk again."""
+        exact = [is_exact(each, check) for it in answers for each in citations(it.recommendation)]
+        times = [answer.seconds for answer in answers] or [0.0]
+        again = sum(answer.tries > 1 for answer in answers)
+        return cls(len(exact), sum(exact), percentiles(times).p50, again)
+
+    @property
+    def goal(self) -> Goal:
+        """The target that every citation is exact."""
+        measured = f"{self.exact} of {self.citations}"
+        return Goal("citations exact", "all", measured, self.exact == self.citations)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "citations": self.citations,
+            "citations_exact": self.exact,
+            "p50_ms": round(self.p50_ms, 1),
+            "asked_again": self.again,
+        }
+
+
 def citations(recommendation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield every citation of an answer's steps and similar incidents, as they are on the wire."""
     body = recommendation["recommendation"]
@@ -351,8 +380,7 @@ def citations(recommendation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def is_exact(cited: Mapping[str, Any], check: CitationCheck) -> bool:
     """Whether the cited lines are on disk, byte for byte, what the answer cites them for."""
-    where = Citation(cited["source_file"], cited["start_line"], cited["end_line"])
-    found = check.lines(where)
+    found = check.lines(Citation(cited["source_file"], cited["start_line"], cited["end_line"]))
     return found is not None and hashlib.sha256(found).hexdigest() == cited["text_sha256"]
 
 

@@ -6,25 +6,25 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.answers_eval import (
     Question,
     Rule,
+    Tally,
     ask_all,
-    citations,
-    is_exact,
     score,
     unanswered,
 )
-from knowledge_rag.evaluation.evaluation_report import Goal
-from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.evaluation.evaluation_report import Goal, laid_out, new_table
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rich.console import RenderableType
+    from rich.table import Table
 
     from knowledge_rag.evaluation.answers_cases import Case, LabelledLines
     from knowledge_rag.evaluation.answers_eval import Failure, Score
@@ -102,17 +102,11 @@ class AnswersReport:
 
     Args:
         scores: of every case, in order.
-        citations: ranges of lines that the answers cite.
-        exact: how many of them are on disk, byte for byte, what was cited.
-        p50_ms: a case's time at the median.
-        again: cases that were asked again since a query had failed.
+        tally: of the answers.
     """
 
     scores: tuple[Score, ...]
-    citations: int
-    exact: int
-    p50_ms: float
-    again: int = 0
+    tally: Tally
 
     @property
     def counts(self) -> Counts:
@@ -125,29 +119,27 @@ class AnswersReport:
         return NearMisses.of(self.scores)
 
     @property
-    def by_kind(self) -> Mapping[str, Counts]:
-        """Return the cases of each kind, counted."""
-        kinds = dict.fromkeys(score.case.kind for score in self.scores if score.case.kind)
-        return {
-            kind: Counts.of([each for each in self.scores if each.case.kind == kind])
-            for kind in kinds
-        }
+    def by_kind(self) -> dict[str, Counts]:
+        """The cases of each kind, counted."""
+        return self._counted(lambda case: (case.kind,) if case.kind else ())
 
     @property
-    def by_test(self) -> Mapping[str, Counts]:
-        """Return the cases of each test, counted; a case can belong to several."""
-        tests = dict.fromkeys(test for score in self.scores for test in score.case.tests)
-        return {
-            test: Counts.of([each for each in self.scores if test in each.case.tests])
-            for test in tests
-        }
+    def by_test(self) -> dict[str, Counts]:
+        """The cases of each test, counted; a case can belong to several."""
+        return self._counted(lambda case: case.tests)
+
+    def _counted(self, names_of: Callable[[Case], Sequence[str]]) -> dict[str, Counts]:
+        groups: dict[str, list[Score]] = {}
+        for each in self.scores:
+            for name in names_of(each.case):
+                groups.setdefault(name, []).append(each)
+        return {name: Counts.of(scores) for name, scores in groups.items()}
 
     @property
     def goals(self) -> tuple[Goal, ...]:
         """The targets and what was measured."""
         found, cases = self.counts, len(self.scores)
         passed, dangerous = found.passed / cases, found.dangerous / cases
-        exact = self.exact == self.citations
         return (
             Goal("passed", f">= {PASSED_AT_LEAST:.0%}", f"{passed:.1%}", passed >= PASSED_AT_LEAST),
             Goal("torn", str(TORN_AT_MOST), str(found.torn), found.torn <= TORN_AT_MOST),
@@ -157,7 +149,7 @@ class AnswersReport:
                 f"{dangerous:.1%}",
                 dangerous <= DANGEROUS_AT_MOST,
             ),
-            Goal("citations exact", "all", f"{self.exact} of {self.citations}", exact),
+            self.tally.goal,
         )
 
     @property
@@ -170,10 +162,7 @@ class AnswersReport:
         return {
             **asdict(self.counts),
             "near_misses": asdict(self.near_misses),
-            "citations": self.citations,
-            "citations_exact": self.exact,
-            "p50_ms": round(self.p50_ms, 1),
-            "asked_again": self.again,
+            **self.tally.to_dict(),
             "reached": not self.missed,
             "missed": list(self.missed),
             "by_kind": {kind: asdict(found) for kind, found in self.by_kind.items()},
@@ -207,35 +196,19 @@ def run_cases(
         else score(case, next(following).recommendation, lines)
         for case, question in asked
     )
-    exact = [is_exact(each, check) for it in answers for each in citations(it.recommendation)]
-    times = [answer.seconds for answer in answers] or [0.0]
-    again = sum(answer.tries > 1 for answer in answers)
-    return AnswersReport(scores, len(exact), sum(exact), percentiles(times).p50, again)
+    return AnswersReport(scores, Tally.of(answers, check))
 
 
 def as_tables(report: AnswersReport) -> Group:
     """Lay a report out for a terminal: the failures, the figures by kind and test, near misses, the targets."""
-    parts: list[Table | Text] = list(_failures(report))
-    parts += [_counts("by kind", report.by_kind, report.counts), Text()]
+    failures = list(_failures(report))
+    parts: list[RenderableType] = [Group(*failures)] if failures else []
+    parts.append(_counts("by kind", report.by_kind | {"all": report.counts}))
     if report.by_test:
-        parts += [_counts("by test", report.by_test), Text()]
+        parts.append(_counts("by test", report.by_test))
     if report.near_misses.cases:
-        parts += [Text(str(report.near_misses)), Text()]
-    parts += [goals_table(report.goals)]
-    if report.missed:
-        parts += [Text(), Text(f"missed: {', '.join(report.missed)}", style="red")]
-    return Group(*parts)
-
-
-def goals_table(goals: Sequence[Goal]) -> Table:
-    """Lay targets out, each with what was measured."""
-    table = Table(title="targets")
-    for heading in ("target", "wanted", "measured", ""):
-        table.add_column(heading, justify="left" if heading in {"target", ""} else "right")
-    for goal in goals:
-        verdict = Text("reached", "green") if goal.reached else Text("missed", "red")
-        table.add_row(goal.name, goal.wanted, goal.measured, verdict)
-    return table
+        parts.append(Text(str(report.near_misses)))
+    return laid_out(parts, report.goals)
 
 
 def _failures(report: AnswersReport) -> Iterator[Text]:
@@ -250,8 +223,6 @@ def _failures(report: AnswersReport) -> Iterator[Text]:
         yield head
         for failure in each.failures:
             yield Text(neutralise(f"    {_described(failure)}"))
-    if report.counts.passed < report.counts.cases:
-        yield Text()
 
 
 def _described(failure: Failure) -> str:
@@ -270,13 +241,10 @@ def _described(failure: Failure) -> str:
             return f"{failure.rule}: {failure.where}"
 
 
-def _counts(title: str, rows: Mapping[str, Counts], total: Counts | None = None) -> Table:
-    table = Table(title=title)
-    table.add_column(title.removeprefix("by "), overflow="fold")
-    for heading in ("cases", "passed", "torn", "dangerous", "incomplete"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    everything = {**rows} if total is None else {**rows, "all": total}
-    for name, found in everything.items():
+def _counts(title: str, rows: Mapping[str, Counts]) -> Table:
+    figures = ("cases", "passed", "torn", "dangerous", "incomplete")
+    table = new_table(title, title.removeprefix("by "), *figures)
+    for name, found in rows.items():
         table.add_row(
             neutralise(name),
             str(found.cases),

@@ -1,13 +1,11 @@
-"""Files of what each question gave, so that two runs can be compared question by question.
-
-Two runs on the same questions: what differs, and whether that is more than chance.
+"""Two runs on the same questions: what differs, and whether that is more than chance.
 
 Each question is asked in both runs, so its two values belong together. The questions are drawn
 anew, with replacement, as often as there are questions, ten thousand times; the middle 95 % of the
 mean differences are the interval. Where it leaves out zero, another set of questions of this kind
 would very likely show a difference in the same direction.
 
-A latency is shown and not judged. What else the machine did slows all questions of a run, so drawing
+A latency is shown and not judged. The machine's other work slows all questions of a run, so drawing
 other questions says nothing of it: two runs of one build, a minute apart, differ by an interval
 without zero.
 """
@@ -113,7 +111,7 @@ def read_results(path: Path) -> Results:
 
 
 def _values(row: Mapping[str, Any]) -> dict[str, float | None]:
-    """Give what a question adds to each figure; ``None`` where the figure leaves it out."""
+    """Return what a question adds to each figure; ``None`` where the figure leaves it out."""
     status = Status(row["status"])
     searched = status is not Status.DEGRADED
     exact = [bool(result["exact"]) for result in row["results"]]
@@ -133,7 +131,7 @@ def _values(row: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _between(value: float, most: float) -> float:
-    """Give a figure of 0..most as it was written.
+    """Return a figure of 0..most as it was written.
 
     Raises:
         ValueError: it is another one, or none: ``NaN``, which would be no figure of any mean.
@@ -221,7 +219,7 @@ class Comparison:
     latencies: tuple[Percentiles | None, Percentiles | None] = (None, None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "a": self.a,
             "b": self.b,
@@ -318,7 +316,7 @@ def _latency(run: Results) -> Percentiles | None:
 
 
 def _matrix(run: Results, ids: list[str], names: list[str]) -> Values:
-    """Give shape (questions, metrics), NaN where a question has no value."""
+    """Return shape (questions, metrics), NaN where a question has no value."""
     rows = [[run.values[each][name] for name in names] for each in ids]
     return np.array(rows, dtype=np.float64)
 
@@ -326,7 +324,7 @@ def _matrix(run: Results, ids: list[str], names: list[str]) -> Values:
 def _intervals(
     differences: Values, known: np.ndarray[Any, np.dtype[np.bool_]], resamples: int, seed: int
 ) -> tuple[Values, Values]:
-    """Give the ends of the intervals of the mean differences, each of shape (metrics,)."""
+    """Return the ends of the intervals of the mean differences, each of shape (metrics,)."""
     random = np.random.default_rng(seed)
     count = len(differences)
     weights = known.astype(np.float64)

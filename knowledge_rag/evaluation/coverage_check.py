@@ -1,7 +1,4 @@
-"""What an agent would be told to do when an alert fires: the real advice, and whose steps it holds.
-
-Asks for every alert what an agent would ask, and looks for lines of the alert's own runbook.
-"""
+"""Asks for every alert what an agent would ask, and looks for lines and steps of the alert's own runbook."""
 
 from __future__ import annotations
 
@@ -51,22 +48,16 @@ class Steps:
         return not self.own and self.reason is None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form; ``reason`` is absent where all was searched."""
-        told: dict[str, Any] = {
+        """Return the JSON form; ``reason`` is absent where all was searched."""
+        fields: dict[str, Any] = {
             "own": self.own,
             "elsewhere": [citation.to_dict() for citation in self.elsewhere],
         }
-        return told if self.reason is None else {**told, "reason": self.reason.value}
+        return fields if self.reason is None else {**fields, "reason": self.reason.value}
 
 
 async def steps_of(incident: Incident, runbook: Runbook, retrieval: Retrieval) -> Steps:
-    """Consult as ``knowledge-rag ask`` does, and count the steps that the runbook gives.
-
-    Args:
-        incident: what an agent is told.
-        runbook: the alert's own.
-        retrieval: the way to the knowledge base.
-    """
+    """Consult as ``knowledge-rag ask`` does, and count the steps that the runbook gives."""
     given = await consult(incident, retrieval)
     own = 0
     elsewhere: dict[Citation, None] = {}
@@ -81,7 +72,7 @@ async def steps_of(incident: Incident, runbook: Runbook, retrieval: Retrieval) -
 
 
 def without_steps(alert: str, runbook: Runbook, steps: Steps) -> str:
-    """Say that a runbook is found and gives no step."""
+    """Return the message that a runbook is found and gives no step."""
     gives = "`knowledge-rag ask` gives none at all"
     if steps.elsewhere:
         gives = f"`knowledge-rag ask` gives those of {named(steps.elsewhere)}"
@@ -154,19 +145,19 @@ class Checked:
 
     @property
     def finding(self) -> Gap | None:
-        """Give what there is to say of it, be it a gap or not."""
+        """Return what there is to say of it, be it a gap or not."""
         lacks_steps = self.covered and self.steps is not None and self.steps.are_missing
         return Gap.NO_STEPS if lacks_steps else self.gap
 
     @property
     def steps_unknown(self) -> Reason | None:
-        """Give why nobody knows whether its runbook, which is found, gives steps."""
+        """Return why nobody knows whether its runbook, which is found, gives steps."""
         if not self.covered or self.steps is None or self.steps.own:
             return None
         return self.steps.reason
 
     def needing_steps(self) -> Checked:
-        """Give it as it is where a runbook without steps is a gap."""
+        """Return it as it is where a runbook without steps is a gap."""
         return replace(self, gap=self.finding, reason=self.reason or self.steps_unknown)
 
 
@@ -183,7 +174,7 @@ def check_all(
     Args:
         alerts: at least one.
         runbooks: the documents.
-        retrieval: whom to ask.
+        retrieval: the way to the knowledge base.
         wanted: among how many results the runbook has to be, and whether to look for steps, too.
         progress: called before each alert.
     """

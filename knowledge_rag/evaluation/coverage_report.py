@@ -44,7 +44,7 @@ class Baseline:
     of_steps: frozenset[Key] = frozenset()
 
     def split(self, gaps: Sequence[Checked]) -> tuple[tuple[Checked, ...], tuple[Checked, ...]]:
-        """Give the gaps that are new, and those that are known, each in their order."""
+        """Return the gaps that are new, and those that are known, each in their order."""
         left = Counter(self.known)
         new: list[Checked] = []
         known: list[Checked] = []
@@ -57,7 +57,7 @@ class Baseline:
     def mended(
         self, gaps: Sequence[Checked], files: Iterable[str], *, knows_steps: bool = True
     ) -> tuple[Key, ...]:
-        """Give the entries that are gaps no more, or less often than they say.
+        """Return the entries that are gaps no more, or less often than they say.
 
         Args:
             gaps: all of this run.
@@ -88,11 +88,11 @@ def read_baseline(path: Path) -> Baseline:
         hint = "" if path.exists() else "; make it with --write-baseline"
         raise UnreadableDocument(str(path), f"{error.reason}{hint}") from error
     try:
-        told = json.loads(text)
+        baseline = json.loads(text)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         raise InvalidRequest(f"{path}:{line}: no JSON; make it with --write-baseline") from error
-    match told:
+    match baseline:
         case {"version": 1, "known": [*entries]}:
             known: Counter[Key] = Counter()
             of_steps = set()
@@ -157,7 +157,7 @@ class Coverage:
 
     Args:
         checked: each alert, in the order of the files; at least one.
-        new: findings that no baseline knows, those that are told and are no gaps among them.
+        new: findings that no baseline knows, warnings among them.
         known: findings of the baseline.
         mended: entries of the baseline that are gaps no more.
         broken: files of rules of which nothing was checked.
@@ -175,37 +175,37 @@ class Coverage:
 
     @property
     def gaps(self) -> tuple[Checked, ...]:
-        """Give the findings that no baseline knows, and that leave an alert uncovered."""
+        """Return the findings that no baseline knows, and that leave an alert uncovered."""
         return tuple(each for each in self.new if each.gap is not None)
 
     @property
     def warnings(self) -> tuple[Checked, ...]:
-        """Give the other findings that no baseline knows: covered, and no step to take."""
+        """Return the other findings that no baseline knows: covered, and no step to take."""
         return tuple(each for each in self.new if each.gap is None)
 
     @property
     def unknown(self) -> tuple[Checked, ...]:
-        """Give the alerts of which it could not be found out."""
+        """Return the alerts of which it could not be found out."""
         return tuple(each for each in self.checked if each.reason is not None)
 
     @property
     def steps_unknown(self) -> tuple[Checked, ...]:
-        """Give the covered alerts of which nobody knows whether there are steps."""
+        """Return the covered alerts of which nobody knows whether there are steps."""
         return tuple(each for each in self.checked if each.steps_unknown is not None)
 
     @property
     def covered(self) -> int:
-        """Give how many alerts find their own runbook, and steps in it where they have to."""
+        """Return how many alerts find their own runbook, and steps in it where they have to."""
         return sum(each.covered for each in self.checked)
 
     @property
     def without_steps(self) -> int:
-        """Give how many of the covered alerts find no step in their runbook."""
+        """Return how many of the covered alerts find no step in their runbook."""
         return sum(each.covered and each.finding is not None for each in self.checked)
 
     @property
     def share(self) -> float:
-        """Give the share of alerts that are covered; known gaps are not."""
+        """Return the share of alerts that are covered; known gaps are not."""
         return self.covered / len(self.checked)
 
     @property
@@ -216,7 +216,7 @@ class Coverage:
         return self.share >= self.wanted.share
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the report as JSON has it."""
+        """Return the report as JSON has it."""
         return {
             "alerts": len(self.checked),
             "covered": self.covered,

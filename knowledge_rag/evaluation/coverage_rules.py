@@ -1,19 +1,12 @@
-"""An alert as its rule has it, and the incident that an agent would be told of.
+"""Alert rules of Prometheus and CloudFormation, and the incident that an agent gets when one fires.
 
-Alerts of Prometheus: rule files, PrometheusRule resources, and lists of them.
+A file that is named has to hold rules. A folder or a pattern may hold other YAML and JSON, which is
+skipped; but a file there that looks like rules and can't be read is an error, so that a broken rule
+file does not count as nothing to check. One broken file keeps none of the others from being read, and
+none of its own alerts is returned: half a file would look like a whole.
 
-CloudWatch alarms of a CloudFormation template, as far as it is literal.
-
-What only a deployment knows (``Ref``, ``Fn::GetAtt``, a parameter in ``Fn::Sub``) is left out: a name
-``${AWS::StackName}-outage`` is read as ``outage``.
-
-
-The alerts of files, folders and patterns.
-
-A file that is named has to hold rules. In a folder or behind a pattern other YAML and JSON may lie
-about, and is left out; but what has the looks of rules and can't be read is an error there, too, so
-that a rule file that broke does not count as nothing to check. One that can't be read keeps none of
-the others from being read, and none of its own alerts is given: half a file would look like a whole.
+CloudFormation templates are read as far as they are literal. What only a deployment knows (``Ref``,
+``Fn::GetAtt``, a parameter in ``Fn::Sub``) is left out: ``${AWS::StackName}-outage`` is read as ``outage``.
 """
 
 from __future__ import annotations
@@ -51,7 +44,7 @@ class Alert:
         name: as it is written.
         file: that the rule stands in, as it is shown and as baselines keep it.
         place: of its name there.
-        incident: what an agent is told when it fires.
+        incident: what an agent gets when it fires.
         links: where its author says that the runbook is, the likeliest first.
     """
 
@@ -63,25 +56,25 @@ class Alert:
 
     @property
     def where(self) -> str:
-        """Give ``file:line``, which editors open."""
+        """Return ``file:line``, which editors open."""
         return f"{self.file}:{self.place.line}"
 
 
 def without_templates(text: str) -> str:
-    """Take out what Prometheus fills in when an alert fires, and quotes and brackets around it."""
+    """Remove what Prometheus fills in when an alert fires, and quotes and brackets around it."""
     return " ".join(_HOLLOW.sub(" ", _TEMPLATE.sub(" ", text)).split())
 
 
 def prometheus_incident(
     name: str, labels: Mapping[str, str], annotations: Mapping[str, str]
 ) -> Incident:
-    """Give the incident of an alert as Alertmanager's webhook tells it."""
+    """Return the incident of an alert as Alertmanager's webhook sends it."""
     alert = {"labels": {"alertname": name, **labels}, "annotations": dict(annotations)}
     return Incident.from_state({**alert, "signals": [alert]})
 
 
 def cloudwatch_incident(name: str, description: str) -> Incident:
-    """Give the incident of an alarm as CloudWatch's notification tells it."""
+    """Return the incident of an alarm as CloudWatch's notification sends it."""
     return Incident.from_state({"AlarmName": name, "AlarmDescription": description})
 
 
@@ -94,7 +87,7 @@ def is_prometheus(document: Node) -> bool:
 
 
 def prometheus_alerts(document: Node, file: str) -> Iterator[Alert]:
-    """Give the alerts of a document; recording rules are none.
+    """Return the alerts of a document; recording rules are none.
 
     Raises:
         WrongRules: a group or a rule has not the form that Prometheus wants.
@@ -110,7 +103,7 @@ def prometheus_alerts(document: Node, file: str) -> Iterator[Alert]:
 
 
 def _resources(document: Node) -> Iterator[Node]:
-    """Give the PrometheusRules of a document: itself, or members of a list, whatever its kind."""
+    """Return the PrometheusRules of a document: itself, or members of a list, whatever its kind."""
     kind, items = document.text_at("kind"), document.get("items")
     if kind == RESOURCE:
         yield document
@@ -138,11 +131,11 @@ def _alert(rule: Node, labels: dict[str, str], file: str) -> Alert | None:
         return None
     if not name.text:
         raise _wrong(name, file, "the alert has no name")
-    told = _texts(rule, "annotations", file)
-    texts = {key: without_templates(text) for key, text in told.items()}
+    annotations = _texts(rule, "annotations", file)
+    texts = {key: without_templates(text) for key, text in annotations.items()}
     own = {key: without_templates(text) for key, text in _texts(rule, "labels", file).items()}
     incident = prometheus_incident(name.text, labels | own, texts)
-    links = [text for key, text in told.items() if fold(key) in RUNBOOK_KEYS and text]
+    links = [text for key, text in annotations.items() if fold(key) in RUNBOOK_KEYS and text]
     return Alert(name.text, file, name.place, incident, tuple(links))
 
 
@@ -185,7 +178,7 @@ def is_template(document: Node) -> bool:
 
 
 def cloudwatch_alarms(document: Node, file: str) -> Iterator[Alert]:
-    """Give the alarms of a template, composite ones included.
+    """Return the alarms of a template, composite ones included.
 
     Raises:
         WrongRules: an alarm's properties are no mapping.
@@ -206,7 +199,7 @@ def cloudwatch_alarms(document: Node, file: str) -> Iterator[Alert]:
 
 
 def literal(node: Node | None) -> str:
-    """Give the text of a value as far as it stands in the template."""
+    """Return the text of a value as far as it stands in the template."""
     if node is None:
         return ""
     if node.tag.startswith("!"):
@@ -293,7 +286,7 @@ class BrokenFile:
     line: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {"file": self.file, "line": self.line, "message": self.message}
 
 
@@ -339,7 +332,7 @@ def read_rules(paths: Sequence[str]) -> RuleFiles:
 
 
 def shown(path: Path) -> str:
-    """Give a path as people and baselines read it: from where they stand, if it lies below."""
+    """Return a path as people and baselines read it: from where they stand, if it lies below."""
     plain = Path(os.path.normpath(path))
     try:
         return plain.absolute().relative_to(Path.cwd()).as_posix()
@@ -348,7 +341,7 @@ def shown(path: Path) -> str:
 
 
 def _chosen(paths: Sequence[str], broken: list[BrokenFile]) -> list[tuple[Path, bool]]:
-    """Give each file once, and whether somebody named it; add what names none to the broken ones.
+    """Return each file once, and whether somebody named it; add what names none to the broken ones.
 
     A file that links lead to as well is known by its shortest path: a pattern follows them, in circles
     even, and an alert would count several times.
@@ -390,7 +383,7 @@ def _in_folder(folder: Path, broken: list[BrokenFile]) -> Iterator[Path]:
 
 
 def _alerts(path: Path, *, is_named: bool) -> list[Alert] | None:
-    """Give the alerts of a file; ``None`` where it holds no rules and nobody said that it would."""
+    """Return the alerts of a file; ``None`` where it holds no rules and nobody said that it would."""
     name = shown(path)
     data = _read(path, name)
     if not is_named and not data.startswith(_UTF_16) and not any(mark in data for mark in _MARKS):

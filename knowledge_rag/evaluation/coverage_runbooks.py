@@ -1,9 +1,4 @@
-"""Sections of a document: which lines a heading stands for, and what links call it.
-
-Which runbook is an alert's own: what a map says, else what its link says, else who has its name.
-
-A file that says which runbook an alert has: alert name -> ``file`` or ``file#heading``.
-"""
+"""Which runbook is an alert's own: the map's, else the one that its link names, else the one of its name."""
 
 from __future__ import annotations
 
@@ -64,7 +59,7 @@ class Section:
 
     @property
     def names(self) -> frozenset[str]:
-        """Give what it may be called, folded; ``Alert Name: "Foo"`` may be called ``Foo``."""
+        """Return what it may be called, folded; ``Alert Name: "Foo"`` may be called ``Foo``."""
         return frozenset({fold(self.heading), fold(_ALERT.sub("", self.heading))}) - {""}
 
     def is_at(self, anchor: str) -> bool:
@@ -73,7 +68,7 @@ class Section:
 
 
 def sections_of(text: str) -> tuple[Section, ...]:
-    """Give the sections of a Markdown text, in order.
+    """Return the sections of a Markdown text, in order.
 
     Anchors are those of GitHub (a second heading of the same text has ``-1`` behind it), and what
     ``{#name}`` on the heading's line, or ``<a name="...">`` there or right above, say.
@@ -102,7 +97,7 @@ def _given_names(written: str, above: str) -> tuple[str, ...]:
 
 
 def _slug(heading: str, taken: dict[str, int]) -> str:
-    """Give the anchor that GitHub makes of a heading; ``taken`` counts those above it."""
+    """Return the anchor that GitHub makes of a heading; ``taken`` counts those above it."""
     plain = _LINK.sub(r"\1", heading).casefold().strip()
     slug = _NOT_IN_SLUG.sub("", plain).replace(" ", "-")
     count = taken.get(slug, 0)
@@ -111,7 +106,7 @@ def _slug(heading: str, taken: dict[str, int]) -> str:
 
 
 def _line_numbers(text: str, offsets: Sequence[int]) -> list[int]:
-    """Give the 1-based lines of ascending offsets."""
+    """Return the 1-based lines of ascending offsets."""
     lines, line, before = [], 1, 0
     for offset in offsets:
         line += text.count("\n", before, offset)
@@ -189,12 +184,7 @@ class Runbook:
 
 @dataclass(frozen=True, slots=True)
 class NoRunbook:
-    """Why an alert has none.
-
-    Args:
-        gap: which finding it is.
-        message: what exactly, for people.
-    """
+    """Why an alert has none."""
 
     gap: Gap
     message: str
@@ -221,7 +211,7 @@ class Runbooks:
                 self._by_stem[folders[-1]].append(name)
 
     def own(self, alert: Alert) -> Runbook | NoRunbook:
-        """Give an alert's own runbook, or say why it has none.
+        """Return an alert's own runbook, or say why it has none.
 
         Its author's word counts: where a link leads nowhere, no document of its name steps in.
         """
@@ -276,7 +266,7 @@ class Runbooks:
         return f"no document in {self._documents.root} fits that{hint}"
 
     def _best(self, link: Link) -> list[str]:
-        """Give the files that fit a link best; several only where they fit equally well."""
+        """Return the files that fit a link best; several only where they fit equally well."""
         for address in link.addresses:
             if address in self._addresses:
                 return self._addresses[address]
@@ -297,7 +287,7 @@ class Runbooks:
         return [Target(name, section.lines) for section in found]
 
     def _around(self, target: Target, alert_name: str) -> Target:
-        """Give what a link means that leads to a part which every runbook has, such as Symptoms.
+        """Return what a link means that leads to a part which every runbook has, such as Symptoms.
 
         That is the section around it, or the document; of other sections it is their own lines, since
         those beside it are for other alerts.
@@ -315,13 +305,13 @@ class Runbooks:
         return Target(target.source_file, around[-1].lines if around else None)
 
     def _anchored(self, anchor: str, alert_name: str) -> tuple[Target, ...]:
-        """Give the sections that an anchor means, wherever they are, if it says the alert's name."""
+        """Return the sections that an anchor means, wherever they are, if it says the alert's name."""
         if not fold(alert_name) or fold(alert_name) not in fold(anchor):
             return ()
         return self._headings.get(fold(alert_name), ())
 
     def _named(self, alert_name: str) -> tuple[Target, ...]:
-        """Give the documents and sections that are called like an alert."""
+        """Return the documents and sections that are called like an alert."""
         names = (fold(alert_name), fold(_LOGICAL_ID_HASH.sub("", alert_name)))
         for name in filter(None, dict.fromkeys(names)):
             files = [file for file in self._by_stem.get(name, ()) if self._may_be_runbook(file)]

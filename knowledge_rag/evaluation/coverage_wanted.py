@@ -29,7 +29,7 @@ class Wanted:
         top: among how many results of a query a runbook has to be, 1..5.
         threshold: share of alerts that has to be covered, 0..1; left out, it is THRESHOLD, or 0
             where a baseline says which gaps may be.
-        steps: whether a runbook without steps is a gap, just told, or not looked for.
+        steps: whether a runbook without steps is a gap, a warning, or not looked for.
         baseline: known gaps.
     """
 
@@ -40,7 +40,7 @@ class Wanted:
 
     @property
     def share(self) -> float:
-        """Give the share of alerts that has to be covered, 0..1."""
+        """Return the share of alerts that has to be covered, 0..1."""
         if self.threshold is not None:
             return self.threshold
         return THRESHOLD if self.baseline is None else 0.0

@@ -1,11 +1,9 @@
-"""Text files that people name for a measurement: read to a bound, whatever they are.
-
-Labelled questions: JSON Lines with a question and the lines, or the files, that answer it.
+"""Labelled questions: JSON Lines with a question and the lines, or the files, that answer it.
 
 A row has ``id``, ``query`` and ``relevant``, a list of ``{"source_file": ...}`` with or without
 ``start_line`` and ``end_line``; and, where known, ``also_acceptable`` (other files that answer it
 as well), ``alert`` (the name of the alert that asks), ``answer_start_line`` and ``answer_end_line``
-(the very lines of the answer, in the first relevant file). Other keys are left alone.
+(the very lines of the answer, in the first relevant file). Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ def read_text(path: Path, max_bytes: int) -> str:
 
 
 def read_lines(path: Path, max_bytes: int) -> Iterator[tuple[int, str]]:
-    """Give the lines of a text file that are not blank, each with its number.
+    """Return the lines of a text file that are not blank, each with its number.
 
     Raises:
         UnreadableDocument: as :func:`read_text` does.
@@ -65,7 +63,7 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[tuple[int, str]]:
 
 
 def numbered(text: str) -> Iterator[tuple[int, str]]:
-    """Give the lines of a text that are not blank, each with its number, 1 or more."""
+    """Return the lines of a text that are not blank, each with its number, 1 or more."""
     return ((n, line) for n, line in enumerate(split_lines(text), start=1) if line.strip())
 
 
@@ -145,7 +143,7 @@ class Row:
     dataset: str = ""
 
     def question(self, *, with_alert: bool) -> str:
-        """Give what is asked: the query, with the alert's name before it if that is wanted."""
+        """Return what is asked: the query, with the alert's name before it if that is wanted."""
         text = f"{self.alert} {self.query}" if with_alert and self.alert else self.query
         return text[:MAX_QUERY_CHARACTERS]
 
@@ -174,7 +172,7 @@ def load_datasets(paths: Sequence[Path]) -> tuple[Row, ...]:
 
 
 def sample(rows: Sequence[Row], limit: int | None, seed: int) -> tuple[Row, ...]:
-    """Give so many rows, chosen by a seed, in their order; all of them without a limit."""
+    """Return so many rows, chosen by a seed, in their order; all of them without a limit."""
     if limit is None or limit >= len(rows):
         return tuple(rows)
     chosen = random.Random(seed).sample(range(len(rows)), limit)  # noqa: S311 - no secret
@@ -182,7 +180,7 @@ def sample(rows: Sequence[Row], limit: int | None, seed: int) -> tuple[Row, ...]
 
 
 def fingerprint(rows: Iterable[Row]) -> str:
-    """Give a sha256 that two runs share exactly if they asked the same rows with the same truth."""
+    """Return a sha256 that two runs share exactly if they asked the same rows with the same truth."""
     digest = hashlib.sha256()
     for row in rows:
         truth = [[t.source_file, t.lines] for t in (*row.targets, *filter(None, [row.answer]))]
@@ -192,7 +190,7 @@ def fingerprint(rows: Iterable[Row]) -> str:
 
 
 def docs_beside(paths: Sequence[Path]) -> Path:
-    """Give the folder of documents that lies beside the datasets.
+    """Return the folder of documents that lies beside the datasets.
 
     Raises:
         InvalidRequest: there is none, or there are several.

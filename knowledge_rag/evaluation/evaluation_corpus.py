@@ -1,10 +1,7 @@
-"""What is embedded already: a new knowledge base of an evaluation begins as a copy of a like one.
+"""The documents of an evaluation: ingested once, and read again to check citations against them.
 
-An ingest over a copy keeps what is the same, proves it by its seals, and gives what an ingest of all
-of it would: the same file's text has the same vector, wherever it was made.
-
-
-The documents of an evaluation: ingested once, and read again to hold citations against them.
+A new knowledge base begins as a copy of one that knows most of the documents: the same file's text has
+the same vector, wherever it was made, and an ingest over the copy proves what it keeps by its seals.
 """
 
 from __future__ import annotations
@@ -41,22 +38,22 @@ LEAST_SHARE: Final = 0.5
 """Of the documents that a knowledge base has to know, by their bytes, to be worth its copy."""
 
 
-def begin_with_a_like_one(
-    path: Path, donors: Iterable[Path], wanted: Collection[str], model: str
+def copy_like_one(
+    path: Path, candidates: Iterable[Path], wanted: Collection[str], model: str
 ) -> Path | None:
     """Copy the knowledge base that knows the most of these documents to a place, if one is worth it.
 
     Args:
-        path: where to; nothing is there yet, and nothing is if nobody is worth it.
-        donors: files that may be knowledge bases, and may be damaged, or gone by now.
+        path: where to; nothing is there yet.
+        candidates: files that may be knowledge bases, and may be damaged, or gone by now.
         wanted: sha256 of each document.
         model: fingerprint of the one whose vectors are wanted.
 
     Returns:
-        Whose copy it is; ``None`` where there is none.
+        The one that was copied; ``None`` if none was worth it.
     """
-    known = {donor: _known(donor, model) & set(wanted) for donor in donors}
-    best = max(known, key=lambda donor: len(known[donor]), default=None)
+    known = {candidate: _known(candidate, model) & set(wanted) for candidate in candidates}
+    best = max(known, key=lambda candidate: len(known[candidate]), default=None)
     if best is None or len(known[best]) < LEAST_SHARE * len(set(wanted)):
         return None
     with suppress(KnowledgeRagError, OSError), explained(best):
@@ -70,12 +67,12 @@ def begin_with_a_like_one(
     return None
 
 
-def _known(donor: Path, model: str) -> set[str]:
-    """Give the sha256 of the documents that a knowledge base holds as they were stored."""
+def _known(candidate: Path, model: str) -> set[str]:
+    """Return the sha256 of the documents that a knowledge base holds as they were stored."""
     with (
         suppress(KnowledgeRagError, OSError),
-        explained(donor),
-        closing(open_for_reading(donor)) as connection,
+        explained(candidate),
+        closing(open_for_reading(candidate)) as connection,
     ):
         tables = Tables(connection)
         if tables.model() == model:
@@ -137,7 +134,7 @@ class Documents:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def reader(self) -> CitationCheck:
-        """Give what holds results against the files as they are from now on."""
+        """Return a reader that checks results against the files as they are from now on."""
         return CitationCheck(self)
 
 
@@ -145,9 +142,6 @@ class CitationCheck:
     """Reads lines from disk again, each file once for all that is asked of it, and by rules of its own.
 
     Nothing of what cut or proved the chunks is used: the lines are split as bytes.
-
-    Args:
-        documents: the folder.
     """
 
     def __init__(self, documents: Documents) -> None:
@@ -159,14 +153,14 @@ class CitationCheck:
         return self.lines(result.citation) == result.content.encode(errors="replace")
 
     def lines(self, citation: Citation) -> bytes | None:
-        """Give the cited lines as they are; ``None`` where there are no such lines."""
+        """Return the cited lines as they are; ``None`` where there are no such lines."""
         lines = self._read(citation.source_file)
         if citation.end_line > len(lines):
             return None
         return b"\n".join(lines[citation.start_line - 1 : citation.end_line])
 
     def length(self, source_file: str) -> int:
-        """Give how many lines a document has; none where it can't be read."""
+        """Return how many lines a document has; none where it can't be read."""
         return len(self._read(source_file))
 
     def _read(self, source_file: str) -> list[bytes]:
@@ -189,7 +183,7 @@ class CitationCheck:
 
 
 def doubts_about_labels(rows: tuple[Row, ...], reader: CitationCheck) -> Iterator[str]:
-    """Say where labels and documents don't belong together, which makes figures look worse."""
+    """Yield where labels and documents don't belong together, which makes figures look worse."""
     documents = reader.documents
     targets = [target for row in rows for target in row.targets]
     gone = {t.source_file for t in targets if t.source_file not in documents.sha256}
@@ -241,8 +235,8 @@ def ingested(
     try:
         knowledge_base = KnowledgeBase(path, embedder)
     except UnusableKnowledgeBase:  # not there yet, or damaged: nothing in it is anyone's
-        donors = (*sorted(path.parent.glob("*.kb")), *besides)
-        _make(documents, path, embedder, progress, donors)
+        candidates = (*sorted(path.parent.glob("*.kb")), *besides)
+        _make(documents, path, embedder, progress, candidates)
         knowledge_base = KnowledgeBase(path, embedder)
     with suppress(OSError):
         os.utime(path)
@@ -267,13 +261,13 @@ def _make(
     path: Path,
     embedder: Embedder,
     progress: Progress | None,
-    donors: Sequence[Path],
+    candidates: Sequence[Path],
 ) -> None:
     # beside its place, so that a run that is interrupted leaves nothing that looks finished
     unfinished = path.with_suffix(f".{os.getpid()}{_UNFINISHED}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        begin_with_a_like_one(unfinished, donors, documents.sha256.values(), embedder.fingerprint)
+        copy_like_one(unfinished, candidates, documents.sha256.values(), embedder.fingerprint)
         ingest(documents.root, unfinished, embedder=embedder, progress=progress)
         unfinished.replace(path)
     finally:

@@ -84,7 +84,7 @@ def write_plot(evaluation: Evaluation, path: Path) -> None:
 
 @contextmanager
 def saved(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """Give a figure to draw on, and write it when the block ends.
+    """Return a figure to draw on, and write it when the block ends.
 
     Args:
         path: of the picture; see :func:`check_plot`.
@@ -105,7 +105,7 @@ def saved(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
 
 
 def hit_curve(evaluation: Evaluation) -> list[float]:
-    """Give the share of queries answered among the first k results, for each k from 1 on."""
+    """Return the share of queries answered among the first k results, for each k from 1 on."""
     ranks = [each.rank for each in evaluation.judged]
     return [
         sum(rank is not None and rank <= k for rank in ranks) / len(ranks)

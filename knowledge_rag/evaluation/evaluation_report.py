@@ -1,12 +1,9 @@
-"""What an evaluation found: figures, and whether each target is reached.
+"""What an evaluation found: figures, and whether each target is reached; also laid out for a terminal.
 
 A degraded query has no results, so it is a miss to every measure of relevance. It counts for the
 rates of success and degradation, and for nothing else: neither for the zero-result rate, which is
 of queries that were searched, nor for latency. A knowledge base that gives up after two seconds
 would look quick otherwise.
-
-
-An evaluation, laid out for a terminal.
 """
 
 from __future__ import annotations
@@ -28,6 +25,8 @@ from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rich.console import RenderableType
 
     from knowledge_rag.evaluation.evaluation_run import Judged
 
@@ -87,7 +86,7 @@ class Figures:
         answer_hits: share with a line of the very answer among the first k, by ``answer_hit@k``;
             of the questions whose answer's lines are known, empty without such.
         line_overlap: the mean over questions with true lines.
-        citations: how many results were held against the disk.
+        citations: how many results were compared with the files.
         citation_exact: share of them that are what stands there.
         success_rate: share that was searched.
         degraded_rate: the rest.
@@ -111,7 +110,7 @@ class Figures:
     degraded_latency_ms: Percentiles | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form, flat."""
+        """Return the JSON form, flat."""
         fields = asdict(self)
         return {
             "queries": fields.pop("queries"),
@@ -123,14 +122,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A run.
-
-    Args:
-        setup: how it was made.
-        judged: every question.
-        figures: of all of them.
-        by_dataset: of each file's.
-    """
+    """A run."""
 
     setup: Setup
     judged: tuple[Judged, ...]
@@ -168,7 +160,7 @@ class Evaluation:
         return tuple(goal.name for goal in self.goals if not goal.reached)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form: the figures at the top, then how they came about."""
+        """Return the JSON form: the figures at the top, then how they came about."""
         return {
             **self.figures.to_dict(),
             "passed": not self.missed,
@@ -253,13 +245,32 @@ def _percent(value: float | None) -> str:
 
 def as_tables(evaluation: Evaluation) -> Group:
     """Lay an evaluation out: the figures, of each dataset too, and the targets."""
-    parts: list[Table | Text] = [_figures(evaluation)]
+    parts = [_figures(evaluation)]
     if len(evaluation.by_dataset) > 1:
-        parts += [Text(), _by_dataset(evaluation)]
-    parts += [Text(), _goals(evaluation)]
-    if evaluation.missed:
-        parts += [Text(), Text(f"missed: {', '.join(evaluation.missed)}", style="red")]
-    return Group(*parts)
+        parts.append(_by_dataset(evaluation))
+    return laid_out(parts, evaluation.goals)
+
+
+def laid_out(parts: Iterable[RenderableType], goals: Sequence[Goal]) -> Group:
+    """Lay parts out one below the other, then the targets with what was measured."""
+    spaced = [each for part in parts for each in (part, Text())]
+    table = new_table("targets", "target", "wanted", "measured")
+    table.add_column("", justify="left")
+    for goal in goals:
+        verdict = Text("reached", "green") if goal.reached else Text("missed", "red")
+        table.add_row(goal.name, goal.wanted, goal.measured, verdict)
+    missed = ", ".join(goal.name for goal in goals if not goal.reached)
+    end = [Text(), Text(f"missed: {missed}", style="red")] if missed else []
+    return Group(*spaced, table, *end)
+
+
+def new_table(title: str, name: str, *figures: str) -> Table:
+    """Make a table whose first column names a row and whose others are figures."""
+    table = Table(title=title)
+    table.add_column(name, overflow="fold")
+    for heading in figures:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
 
 
 def _figures(evaluation: Evaluation) -> Table:
@@ -276,11 +287,8 @@ def _figures(evaluation: Evaluation) -> Table:
 
 
 def _by_dataset(evaluation: Evaluation) -> Table:
-    table = Table(title="by dataset")
-    table.add_column("dataset", overflow="fold")
     headings = ("queries", "hit@1", "hit@5", "mrr@10", "ndcg@10", "overlap")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = new_table("by dataset", "dataset", *headings)
     for name, found in evaluation.by_dataset.items():
         measured = [_share(found.measures[measure]) for measure in headings[1:-1]]
         table.add_row(neutralise(name), str(found.queries), *measured, _share(found.line_overlap))
@@ -299,16 +307,6 @@ def _rows(found: Figures) -> Iterator[tuple[str, str]]:
     yield "latency p50 / p95 / p99, ms", _times(found.latency_ms)
     if found.degraded_latency_ms is not None:
         yield "the same of degraded ones", _times(found.degraded_latency_ms)
-
-
-def _goals(evaluation: Evaluation) -> Table:
-    table = Table(title="targets")
-    for heading in ("target", "wanted", "measured", ""):
-        table.add_column(heading, justify="left" if heading in {"target", ""} else "right")
-    for goal in evaluation.goals:
-        verdict = Text("reached", "green") if goal.reached else Text("missed", "red")
-        table.add_row(goal.name, goal.wanted, goal.measured, verdict)
-    return table
 
 
 def _share(value: float | None) -> str:

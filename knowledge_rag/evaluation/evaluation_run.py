@@ -1,12 +1,9 @@
-"""How well a ranking answers a question, by the measures that others use (``ir_measures``).
+"""Asks every labelled question, and measures how well the rankings answer them (``ir_measures``).
 
 A measure knows documents; a ranking here has lines. So each target of a row is one document, and a
 result stands for the first target that it reaches and that no better result stood for before; a
 result in an ``also_acceptable`` file stands for any. Whatever else comes back is a document that
 nobody asked for. One result never counts twice, so no measure exceeds 1.
-
-
-Asks every labelled question, one after the other, and judges what came back.
 """
 
 from __future__ import annotations
@@ -108,13 +105,13 @@ def measure(rows: Sequence[Row], rankings: Sequence[Sequence[Citation]]) -> list
 
 
 def first_hit(row: Row, ranking: Sequence[Citation]) -> int | None:
-    """Give the rank of the first result that answers, 1 or more; ``None`` if none does."""
+    """Return the rank of the first result that answers, 1 or more; ``None`` if none does."""
     met = met_targets(row, ranking)
     return next((rank for rank, target in enumerate(met, start=1) if target is not None), None)
 
 
 def answer_rank(row: Row, ranking: Sequence[Citation]) -> int | None:
-    """Give the rank of the first result with a line of the answer itself; ``None`` if none has."""
+    """Return the rank of the first result with a line of the answer itself; ``None`` if none has."""
     if row.answer is None:
         return None
     answer = row.answer
@@ -165,14 +162,7 @@ class Askable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question and what it gave.
-
-    Args:
-        row: the labelled question.
-        question: what was asked.
-        outcome: what came back.
-        seconds: wall time that the caller waited.
-    """
+    """One question and what it gave."""
 
     row: Row
     question: str
@@ -206,7 +196,7 @@ class Judged:
         return self.asked.outcome.status is not Status.DEGRADED
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the line of a results file."""
+        """Return the line of a results file."""
         row, outcome = self.asked.row, self.asked.outcome
         return {
             "id": row.id,
@@ -240,7 +230,7 @@ def ask_all(
     its first connection before it is asked anything.
 
     Args:
-        retrieval: whom to ask.
+        retrieval: the way to the knowledge base.
         rows: the questions, at least one.
         max_results: asked for with each, 1 or more.
         with_alert: whether to ask with the alert's name.
@@ -264,7 +254,7 @@ def ask_all(
 
 
 def judge(asked: Sequence[Asked], check: CitationCheck) -> tuple[Judged, ...]:
-    """Measure every answer, and hold every citation against the file on disk.
+    """Measure every answer, and check every citation against the file on disk.
 
     Raises:
         NotInstalled: the extra ``eval`` is missing.

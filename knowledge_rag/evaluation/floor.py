@@ -100,7 +100,7 @@ class FloorReport:
     shipped_on_all: FloorFigures
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self)
 
 

@@ -76,13 +76,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class GameDay:
-    """All faults against one target.
-
-    Args:
-        target: whom they happened to.
-        rows: in the catalogue's order.
-        seconds: that the whole took.
-    """
+    """All faults against one target."""
 
     target: Target
     rows: tuple[Row, ...]
@@ -212,8 +206,8 @@ def as_comparison(days: Sequence[GameDay]) -> RenderableType:
     for rows in _side_by_side(days):
         cells = [cell for row in rows for cell in (_seconds(row), _outcome(row))]
         table.add_row(rows[0].fault.name, *cells)
-    told = [line for day in days for line in (*problems(day), summary(day))]
-    return Group(table, Text(), *map(Text, told))
+    ends = [line for day in days for line in (*problems(day), summary(day))]
+    return Group(table, Text(), *map(Text, ends))
 
 
 def as_markdown(days: Sequence[GameDay]) -> str:
@@ -222,8 +216,8 @@ def as_markdown(days: Sequence[GameDay]) -> str:
         lines = list(_own_markdown(days[0]))
     else:
         lines = list(_compared_markdown(days))
-    told = [line for day in days for line in (*problems(day), summary(day))]
-    return "\n".join([*lines, *(f"\n{line}" for line in told)]) + "\n"
+    ends = [line for day in days for line in (*problems(day), summary(day))]
+    return "\n".join([*lines, *(f"\n{line}" for line in ends)]) + "\n"
 
 
 def as_list(faults: Sequence[Fault]) -> RenderableType:

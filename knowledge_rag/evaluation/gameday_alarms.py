@@ -1,13 +1,10 @@
-"""Evaluates CloudWatch metric math, as far as the alarms and the dashboard use it.
+"""Which alarms would fire if a fault lasted, worked out from the metrics that the function emitted.
 
-Numbers, ids of metrics, ``+ - * /``, comparisons, parentheses, ``IF(condition, then, else)``,
-``FILL(id, value)`` and ``PERIOD(id)``. It works on one period at a time: each id has one value, and
-NaN stands for a period without data, as after a division by zero. Where CloudWatch's documentation
-leaves a case open (a branch of ``IF`` that is not taken and has no data), alarms must not depend on
-it.
-
-
-Which alarms would fire if a fault lasted, worked out from what the function really emitted.
+Alarms are CloudWatch metric math: numbers, ids of metrics, ``+ - * /``, comparisons, parentheses,
+``IF(condition, then, else)``, ``FILL(id, value)`` and ``PERIOD(id)``. It is evaluated for one period at
+a time: each id has one value, and NaN stands for a period without data, as after a division by zero.
+Where CloudWatch's documentation leaves a case open (a branch of ``IF`` that is not taken and has no
+data), alarms must not depend on it.
 """
 
 from __future__ import annotations
@@ -155,7 +152,7 @@ def _compared(apply: Callable[[float, float], bool], left: float, right: float) 
 
 
 def aggregate(statistic: str, samples: Sequence[float]) -> float:
-    """Give a statistic of one period's samples, NaN where there are none.
+    """Return a statistic of one period's samples, NaN where there are none.
 
     Args:
         statistic: ``Sum``, ``Average``, ``Minimum``, ``Maximum``, ``SampleCount`` or ``p0``..``p100``.
@@ -254,7 +251,7 @@ def _alarm_value(alarm: Alarm, played: Played, queries: int) -> float:
 
 
 def _samples(metric: Metric, played: Played) -> list[float]:
-    """Give a metric's sample of each call that the row made, as often as the fault was met."""
+    """Return a metric's sample of each call that the row made, as often as the fault was met."""
     match metric.source:
         case Source.RETRIEVAL:
             found = (record.get(metric.name, []) for record in played.metrics)

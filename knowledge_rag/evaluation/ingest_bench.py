@@ -47,7 +47,7 @@ class IngestBenchReport:
         return self.in_model >= self.reach and self.again_embedded == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self) | {"reached": self.reached}
 
 

@@ -19,7 +19,7 @@ class Percentiles:
 
 
 def percentiles(seconds: Sequence[float]) -> Percentiles:
-    """Give the nearest-rank percentiles of at least one time in seconds, as milliseconds."""
+    """Return the nearest-rank percentiles of at least one time in seconds, as milliseconds."""
     ordered = sorted(seconds)
 
     def rank(percent: int) -> float:

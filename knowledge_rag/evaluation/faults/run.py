@@ -107,10 +107,6 @@ class Played:
 def run_fault(fault: Fault, target: Target) -> Played:
     """Run one fault in this process, whose environment and service it takes over.
 
-    Args:
-        fault: the row of the catalogue.
-        target: whom it happens to.
-
     Raises:
         NotPlayable: this machine lacks what it takes.
     """
@@ -224,13 +220,7 @@ class _Answer:
 
 
 def broken_by(fault: Fault, call: Call, expected: Expected) -> Iterator[Broken]:
-    """Check one call against what is promised of every call, and of this one.
-
-    Args:
-        fault: the row of the catalogue.
-        call: the call.
-        expected: of this call.
-    """
+    """Check one call against what is promised of every call, and of this one."""
     if call.seconds > RETRIEVAL_BUDGET_SECONDS:
         budget = f"at most {RETRIEVAL_BUDGET_SECONDS} s"
         yield Broken("answered in time", budget, f"{call.seconds:.2f} s", timing=True)

@@ -25,6 +25,7 @@ from knowledge_rag.evaluation.answers_alerts import (
     without,
 )
 from knowledge_rag.evaluation.answers_cases import LabelledLines
+from knowledge_rag.evaluation.answers_eval import Tally
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
 from knowledge_rag.local.store import Tables, open_for_reading
@@ -134,7 +135,7 @@ def test_every_alert_is_asked_in_every_run_and_then_without_its_project(report):
     ]  # fmt: skip
     assert not any(near.first.startswith("queues/") for near in report.near)
     assert all(it.first and it.steps for it in report.rated if it.row is STUCK)
-    assert report.citations == report.exact > 0
+    assert report.tally.citations == report.tally.exact > 0
     assert report.missed == ()
 
 
@@ -167,9 +168,7 @@ SUMMED = AlertsReport(
         rated(STUCK, 0.0, first=False, strength="thin", steps=0),
     ),
     near=(near(0.5, "partial"), near(0.0, steps=0)),
-    citations=7,
-    exact=6,
-    p50_ms=1.0,
+    tally=Tally(citations=7, exact=6, p50_ms=1.0),
 )
 
 

@@ -13,6 +13,7 @@ from knowledge_rag.evaluation.answers_eval import (
     Question,
     Rule,
     Score,
+    Tally,
     is_exact,
 )
 from knowledge_rag.evaluation.answers_report import AnswersReport, as_tables, run_cases
@@ -62,8 +63,8 @@ def test_every_case_is_scored_in_order(run):
     assert [score.passed for score in run.scores] == [True, False, True, False]
     assert [score.dangerous for score in run.scores] == [False, True, False, False]
     assert run.scores[3].failures == (Failure(Rule.ANSWERED, "no.json: unrecognised"),)
-    assert run.citations == run.exact > 0
-    assert run.p50_ms > 0
+    assert run.tally.citations == run.tally.exact > 0
+    assert run.tally.p50_ms > 0
 
 
 def test_the_json_sums_up_and_shows_every_failure(run):
@@ -113,10 +114,10 @@ def test_near_misses_are_counted_and_named_only_where_there_are_some():
         return Score(Case("c", none=none), (), steps, destructive)
 
     near = (scored(0), scored(3), scored(2, destructive=True))
-    report = AnswersReport((*near, scored(4, none=False, destructive=True)), 0, 0, 1.0)
+    report = AnswersReport((*near, scored(4, none=False, destructive=True)), Tally(0, 0, 1.0))
     assert report.to_dict()["near_misses"] == {"cases": 3, "given": 2, "destructive": 1}
     assert "near misses given steps: 2 of 3, destructive: 1" in printed(report)
-    assert "near misses" not in printed(AnswersReport(report.scores[3:], 0, 0, 1.0))
+    assert "near misses" not in printed(AnswersReport(report.scores[3:], Tally(0, 0, 1.0)))
 
 
 BROKEN = {
@@ -140,7 +141,7 @@ BROKEN = {
 )
 def test_targets(counts, exact, missed):
     failures = [BROKEN[name] for name, count in counts.items() for _ in range(count)]
-    report = AnswersReport(tuple(Score(Case("c"), it) for it in failures), 5, exact, 1.0)
+    report = AnswersReport(tuple(Score(Case("c"), it) for it in failures), Tally(5, exact, 1.0))
     assert report.missed == missed
     assert report.to_dict()["reached"] is not bool(missed)
     assert {name: report.to_dict()[name] for name in counts} == counts
