@@ -27,15 +27,13 @@ ACTION_GROUP: Final = "retrieve_knowledge"
 ALIAS: Final = "live"
 
 IDLE_SESSION_SECONDS: Final = 1_800
-"""Half an hour: whoever comes back from a check in the console goes on in the same conversation."""
+"""Half an hour: people who come back from a check in the console continue the conversation."""
 
 
 class Agent(Construct):
     """An agent whose one tool is the retrieval function.
 
     Args:
-        scope: that it is part of.
-        construct_id: its name there.
         settings: of the deployment.
         sources: its prompt and its tool's schema.
         retrieve: alias of the function behind the tool.
@@ -142,13 +140,10 @@ def agent_role(
     guardrail: Guardrail | None = None,
     encryption_key: kms.IKey | None = None,
 ) -> iam.Role:
-    """Make the role of an agent.
+    """Make the agent's role: it may invoke its one model and apply its guardrail, and nothing else.
 
-    Args:
-        scope: that it becomes part of.
-        settings: of the deployment; they name the model.
-        guardrail: that the agent applies, if any.
-        encryption_key: that its prompt is encrypted under, if any.
+    It has no ``bedrock:Retrieve``: the function retrieves, under a role of its own. It has no
+    ``lambda:InvokeFunction`` either: Bedrock invokes an action group by the function's own policy.
     """
     statements = model_statements(scope, settings.entrypoint)
     if guardrail is not None:
@@ -171,7 +166,7 @@ def agent_role(
 
 
 def model_statements(scope: Construct, entrypoint: EntrypointSettings) -> list[iam.PolicyStatement]:
-    """Give what invoking a model takes.
+    """Return the permissions that invoking a model takes.
 
     A plain model is one ARN. An inference profile is its own ARN and that of the model wherever the
     profile may send the request, usable through this profile only; an agent also looks both up, as

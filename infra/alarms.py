@@ -1,4 +1,4 @@
-"""The alarms of a deployment, made of the data that the runtime keeps of them."""
+"""The alarms of a deployment, from the data that the runtime shares, and the topic they are sent to."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Emitters:
 
     @property
     def log_namespace(self) -> str:
-        """Namespace of what is counted from Lambda's own log, which has no dimension."""
+        """Namespace of metrics that are counted from Lambda's own log, which have no dimension."""
         return f"{telemetry.NAMESPACE}/{self.deployment}"
 
     def metric(
@@ -59,14 +59,7 @@ class Emitters:
         color: str | None = None,
         period_seconds: int = FIVE_MINUTES,
     ) -> cloudwatch.Metric:
-        """Give a metric as CloudWatch knows it.
-
-        Args:
-            metric: with its source.
-            label: that a chart shows.
-            color: of its line, ``#rrggbb``.
-            period_seconds: that the statistic is taken over.
-        """
+        """Return a metric as CloudWatch knows it, with a chart's label and color if given."""
         namespace, dimensions = self._place(metric.source)
         return cloudwatch.Metric(
             namespace=namespace,
@@ -95,16 +88,10 @@ class Emitters:
 def alarm_topic(
     scope: Construct, construct_id: str, *, settings: Settings, encryption_key: kms.IKey | None
 ) -> sns.Topic:
-    """Make the topic, and the subscription where there is an address.
+    """Make a topic that this deployment's alarms alone may write to, and the subscription if any.
 
-    Under a key, alarms need the key's permission too: with the key that SNS has of its own
-    (``alias/aws/sns``), whose policy can't be changed, every alarm would be lost without a trace.
-
-    Args:
-        scope: it is made in.
-        construct_id: within the scope.
-        settings: its name, and the address that alarms are sent to.
-        encryption_key: that messages are kept under, of a stack of ours; ``None`` for none.
+    Under a key, alarms need the key's permission too: with SNS's own key (``alias/aws/sns``), whose
+    policy can't be changed, every alarm would be lost without a trace.
     """
     topic = sns.Topic(
         scope,
@@ -163,15 +150,13 @@ FAILED_START: Final = (
 
 
 class Alarms(Construct):
-    """Every alarm, and ``<name>-health``, which is red while one of the loud ones is.
+    """Every alarm, and ``<name>-health``, which is in alarm while one of the loud ones is.
 
     Args:
-        scope: that it is part of.
-        construct_id: its name there.
         settings: name and thresholds of the deployment.
         emitters: whose metrics are watched.
-        topic: told of each alarm's beginning and end; ``-health`` tells nobody, so that one fault
-            is not told twice.
+        topic: notified when an alarm begins and ends; ``-health`` notifies nobody, so that one fault
+            is not reported twice.
         retrieve_log_group_name: where failed starts of the retrieval function are logged.
 
     Attributes:
@@ -241,7 +226,7 @@ class Alarms(Construct):
 
 
 def describe(alarm: Alarm) -> str:
-    """Say what an alarm means, for the mail and the console; it begins with how loud it is."""
+    """Describe an alarm for the mail and the console, its severity first."""
     severity = alarm.severity.value.upper()
     return f"{severity}: {alarm.summary} {alarm.action} {HANDBOOK}#{alarm.key}"
 

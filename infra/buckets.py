@@ -136,13 +136,7 @@ def _logged(logs: s3.Bucket | None, prefix: str) -> dict[str, Any]:
 
 
 def explain_objects(holder: Construct, bucket: s3.Bucket, reason: str) -> None:
-    """Say why a policy has to reach every object of a bucket.
-
-    Args:
-        holder: of the policy.
-        bucket: whose objects it reaches.
-        reason: why they can't be named.
-    """
+    """Acknowledge, with a reason, that a policy of ``holder`` reaches every object of a bucket."""
     resource = bucket.node.default_child
     assert isinstance(resource, cdk.CfnResource)  # noqa: S101 - what a Bucket is made of
     name = cdk.Stack.of(bucket).resolve(resource.logical_id)

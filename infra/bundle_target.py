@@ -73,7 +73,7 @@ class Target:
 
 
 def lambda_target() -> Target:
-    """Give the Lambda runtime: arm64, :data:`PYTHON_RUNTIME`."""
+    """Return the Lambda runtime: arm64, :data:`PYTHON_RUNTIME`."""
     return Target(
         python=PYTHON_RUNTIME,
         wheel_platform=WHEEL_PLATFORM,
@@ -83,7 +83,7 @@ def lambda_target() -> Target:
 
 
 def native_target() -> Target:
-    """Give the interpreter that runs this: a bundle for it can be tried out here."""
+    """Return the interpreter that runs this, to try a bundle out."""
     return Target(
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
         wheel_platform=None,
@@ -93,19 +93,15 @@ def native_target() -> Target:
 
 
 def cache_tag(python: str) -> str:
-    """Give the tag in the names of a version's byte code files, ``cpython-313``."""
+    """Return the tag in the names of a version's byte code files, ``cpython-313``."""
     return "cpython-" + python.replace(".", "")
 
 
 @lru_cache
 def find_compiler(python: str) -> Path | None:
-    """Find an interpreter on this machine whose byte code a Lambda runtime reads.
+    """Find an interpreter on this machine whose byte code the runtime of this Python version reads.
 
-    Args:
-        python: version of the runtime, a key of :data:`MAGIC_NUMBERS`.
-
-    Returns:
-        This interpreter, else one on ``PATH``, else one of pyenv's, else ``None``.
+    It is this interpreter, else one on ``PATH``, else one of pyenv's, else ``None``.
     """
     wanted = f"{cache_tag(python)} {MAGIC_NUMBERS[python]}"
     return next((path for path in _candidates(python) if _probe(path) == wanted), None)
@@ -131,11 +127,7 @@ def _probe(interpreter: Path) -> str:
 
 
 def compile_folder(folder: Path, interpreter: Path) -> None:
-    """Write the byte code of every source below a folder, beside it in ``__pycache__``.
-
-    Args:
-        folder: of sources; its own path gets into no file.
-        interpreter: that compiles.
+    """Write the byte code of every source below a folder, whose own path gets into no file.
 
     Raises:
         BundlingError: a source is no Python of that version.

@@ -79,11 +79,11 @@ class Bundle:
 
 
 def bundle(module: str, target: Path, *, native: bool = False) -> Bundle:
-    """Bundle a handler, or find the bundle of an earlier run whose inputs were the same.
+    """Bundle a handler, or return the bundle of an earlier run with the same inputs.
 
     Args:
         module: dotted name of the handler's module.
-        target: folder that bundles are kept in, each under its module's name and its inputs' hash.
+        target: folder of bundles, each under its module's name and its inputs' hash.
         native: build for this machine's interpreter instead of the Lambda runtime, to try it out.
 
     Raises:
@@ -136,15 +136,9 @@ def _parts(sources: Sequence[Path]) -> list[bytes]:
 
 
 def built_once(parent: Path, name: str, key: str, build: Callable[[Path], None]) -> Path:
-    """Return the folder of a name and a key; build it if it is not there.
+    """Return the folder of a name and a key, the hash of its inputs; build it if it is not there.
 
     It appears whole or not at all; of several processes that build it at a time one wins.
-
-    Args:
-        parent: of all such folders.
-        name: that people recognise it by.
-        key: hash of everything that its content follows from.
-        build: fills an empty folder.
     """
     folder = parent / f"{name}-{key[:_KEY_CHARACTERS]}"
     if not folder.is_dir():
@@ -176,17 +170,10 @@ def _forget_oldest(parent: Path, name: str) -> None:
 
 
 def import_closure(module: str, root: Path) -> tuple[Path, ...]:
-    """List the sources that importing a module takes, imports within functions included.
+    """List the sources that a module needs at run time, relative to ``root``, sorted.
 
-    What is imported for annotations only (``if TYPE_CHECKING``) is not needed at run time. An import
-    by a computed name can't be seen; the twin that the tests run would miss the module.
-
-    Args:
-        module: dotted name of a handler's module.
-        root: folder that the packages stand in.
-
-    Returns:
-        Paths relative to ``root``, sorted.
+    Imports within functions count, imports for annotations (``if TYPE_CHECKING``) don't. An import by a
+    computed name can't be seen; the tests, which run the bundle, would miss the module.
 
     Raises:
         BundlingError: there is no such module.

@@ -62,8 +62,6 @@ class Dashboard(Construct):
     """One page for people on call.
 
     Args:
-        scope: that it is part of.
-        construct_id: its name there.
         settings: of the deployment.
         emitters: whose metrics are shown.
         alarms: whose states are shown.

@@ -22,16 +22,11 @@ if TYPE_CHECKING:
 
 
 def stack_key(scope: Construct, settings: Settings, *, part: str, protects: str) -> kms.Key | None:
-    """Make a stack's own key, or give ``None`` where the settings ask for the services' keys.
+    """Make a stack's own key, or return ``None`` where the settings ask for the services' keys.
 
-    Each stack has one: a key policy can't name what another stack makes without the two depending on
-    each other, and whoever may read the logs of one need not be able to read the corpus of the other.
-
-    Args:
-        scope: the stack.
-        settings: whether there is one, and what becomes of it when its stack is deleted.
-        part: of the deployment that it belongs to, the end of its alias.
-        protects: what is encrypted under it, for its description.
+    Each stack has one: a key policy can't name resources of another stack without the two depending on
+    each other, and people who may read the logs of one need not be able to read the corpus of the
+    other.
     """
     if not settings.customer_managed_key:
         return None
@@ -50,14 +45,7 @@ def stack_key(scope: Construct, settings: Settings, *, part: str, protects: str)
 def use_key(
     scope: Construct, key: kms.IKey | None, *, via: str, write: bool = False
 ) -> list[iam.PolicyStatement]:
-    """Give what a role needs to read, or to write as well, what a service keeps under the key.
-
-    Args:
-        scope: tells the region.
-        key: none needs no right.
-        via: the service that the role calls, e.g. ``s3``.
-        write: whether it writes, too.
-    """
+    """Return the permissions to read, and to write if set, through the service ``via`` alone."""
     if key is None:
         return []
     return [
@@ -90,16 +78,7 @@ def log_group(
     settings: Settings,
     encryption_key: kms.IKey | None = None,
 ) -> logs.LogGroup:
-    """Make a log group.
-
-    Args:
-        scope: it is made in.
-        construct_id: within the scope.
-        name: of the group, whole.
-        settings: its retention, and what becomes of it when its stack is deleted.
-        encryption_key: that CloudWatch Logs may use, see :func:`allow_log_groups`; ``None`` for
-            encryption under a key of the service's own.
-    """
+    """Make a log group; its key, if any, must allow it, see :func:`allow_log_groups`."""
     group = logs.LogGroup(
         scope,
         construct_id,
@@ -115,14 +94,10 @@ def log_group(
 
 
 def allow_log_groups(key: kms.Key, *names: str) -> None:
-    """Let CloudWatch Logs use a key, for log groups of these names only.
+    """Let CloudWatch Logs use a key, for log groups of these names only; ``*`` is a wildcard.
 
     The service encrypts as itself, so without this a log group under the key can't be made. The
     condition is the one of "Encrypt log data in CloudWatch Logs using KMS".
-
-    Args:
-        key: of the caller's own stack; an imported key's policy can't be changed.
-        names: of log groups, ``*`` standing for any characters.
     """
     stack = cdk.Stack.of(key)
     groups = [

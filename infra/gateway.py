@@ -37,8 +37,6 @@ class Gateway(Construct):
     """A gateway with the retrieval function as its only target.
 
     Args:
-        scope: that it is part of.
-        construct_id: its name there.
         settings: of the deployment; they say who may call.
         sources: the schema that the tool is derived from.
         retrieve: alias of the function behind the tool.

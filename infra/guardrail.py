@@ -61,8 +61,6 @@ class Guardrail(Construct):
     """A guardrail and its current version.
 
     Args:
-        scope: that it is part of.
-        construct_id: its name there.
         settings: of the deployment.
 
     Attributes:

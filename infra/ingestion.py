@@ -40,6 +40,13 @@ class IngestionStarter(Construct):
     The custom resource is the function itself and not CDK's provider framework, whose own functions
     come with wildcards; nor is it ``BucketDeployment``, which comes with an AWS-managed policy.
 
+    Args:
+        settings: the corpus's folder, and whether its bucket is emptied with the stack.
+        buckets: of the corpus, and of what is in between.
+        knowledge_base: to fill.
+        chunker: a new version of it chunks every document again.
+        encryption_key: of the buckets, if they have one of the account's own.
+
     Attributes:
         name: of the function.
         summary: what the last deployment's ingestion came to, one line.
@@ -56,17 +63,6 @@ class IngestionStarter(Construct):
         chunker: PythonFunction,
         encryption_key: kms.IKey | None = None,
     ) -> None:
-        """Make it.
-
-        Args:
-            scope: it is made in.
-            construct_id: within the scope.
-            settings: the corpus's folder, and whether its bucket is emptied with the stack.
-            buckets: of the corpus, and of what is in between.
-            knowledge_base: to fill.
-            chunker: a new version of it chunks every document again.
-            encryption_key: of the buckets, if they have one of the account's own.
-        """
         super().__init__(scope, construct_id)
         self.name = f"{settings.name}-start-ingestion"
         self._settings = settings

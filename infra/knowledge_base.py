@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 class KnowledgeBase(Construct):
     """A vector knowledge base over the corpus bucket, chunked by our own function.
 
+    Args:
+        settings: of the deployment.
+        store: that vectors go to; it is opened to the role.
+        buckets: of the corpus and of what is in between.
+        chunker: alias of ``chunk_documents``.
+        encryption_key: of the buckets, if they have one of the account's own.
+
     Attributes:
         knowledge_base_id: of Retrieve and of ingestion.
         knowledge_base_arn: what permissions name.
@@ -44,17 +51,6 @@ class KnowledgeBase(Construct):
         chunker: lambda_.IAlias,
         encryption_key: kms.IKey | None = None,
     ) -> None:
-        """Make them.
-
-        Args:
-            scope: they are made in.
-            construct_id: within the scope.
-            settings: of the deployment.
-            store: that vectors go to; it is opened to the role.
-            buckets: of the corpus and of what is in between.
-            chunker: alias of ``chunk_documents``.
-            encryption_key: of the buckets, if they have one of the account's own.
-        """
         super().__init__(scope, construct_id)
         self._model = _model_arn(self, settings.store)
         self.role = self._role(buckets, chunker, encryption_key)

@@ -44,7 +44,7 @@ _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 
 
 def check_embedding(model: str, dimension: int, problems: Problems) -> None:
-    """Note a model that is not known, or a vector size that it can't give."""
+    """Add a model that is not known, or a vector size that it does not offer, to the problems."""
     sizes = EMBEDDING_DIMENSIONS.get(model)
     if sizes is None:
         problems.add("embedding_model", model, " or ".join(EMBEDDING_DIMENSIONS))
@@ -57,14 +57,10 @@ def check_embedding(model: str, dimension: int, problems: Problems) -> None:
 
 
 def split_profile(model: str) -> tuple[str, str]:
-    """Take a model's id apart.
-
-    Returns:
-        The geography of its inference profile, ``""`` for a plain model, and the foundation model's
-        own id.
+    """Split a model's id into the geography of its inference profile, if any, and the model's own id.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it is neither a model nor a profile.
     """
     match = _MODEL.fullmatch(model)
     if match is None:
@@ -75,16 +71,10 @@ def split_profile(model: str) -> tuple[str, str]:
 def destination_regions(
     model: str, given: tuple[str, ...], region: str | None, problems: Problems
 ) -> tuple[str, ...]:
-    """Give the regions that an agent's model may run in, besides its own.
+    """Return the regions that an agent's model may run in, besides its own.
 
-    Args:
-        model: id of a foundation model or of an inference profile.
-        given: what the settings say; it wins.
-        region: that is deployed to, where known.
-        problems: takes what is wrong.
-
-    Returns:
-        The regions; empty for a plain model, and for a global profile, which may use any.
+    There are none for a plain model and for a global profile, which may use any region. The ``given``
+    ones of the settings override the known ones; ``region`` is that of the deployment, where known.
     """
     try:
         geography, _ = split_profile(model)

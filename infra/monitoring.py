@@ -19,8 +19,6 @@ class Monitoring(Construct):
     """Alarms, the topic that they are sent to, and a dashboard for whoever is on call.
 
     Args:
-        scope: that it is part of.
-        construct_id: its name there.
         settings: of the deployment.
         retrieve_function_name: of the retrieval function.
         chunk_function_name: of the transformation's function.

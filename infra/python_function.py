@@ -34,8 +34,6 @@ class PythonFunction(Construct):
     """A Lambda of this project with its role, its log group and its alias.
 
     Args:
-        scope: it is made in.
-        construct_id: within the scope.
         name: of the function, whole: ``<settings.name>-...``, at most 64 characters.
         module: dotted name of the module whose ``lambda_handler`` is called.
         description: for people who meet it in the console.
@@ -191,7 +189,7 @@ def _acknowledge(resource: cdk.CfnResource, rule: str, reason: str) -> None:
 
 
 def _resource(construct: Construct, kind: type[_Resource]) -> _Resource:
-    """Give the CloudFormation resource that a construct of CDK's own is made of."""
+    """Return the CloudFormation resource of one of CDK's own constructs."""
     resource = construct.node.default_child
     if not isinstance(resource, kind):
         raise TypeError(f"{construct.node.path} is made of {type(resource).__name__}")

@@ -47,8 +47,6 @@ class Retrieval(Construct):
     """``retrieve_knowledge``, read-only on one knowledge base.
 
     Args:
-        scope: that it is part of.
-        construct_id: its name there.
         settings: of the deployment.
         knowledge_base_id: of the one knowledge base, known at the latest on deployment.
         guardrail: that Retrieve applies, if any.

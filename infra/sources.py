@@ -54,8 +54,8 @@ def load_sources(settings: Settings, project: Path = PROJECT) -> Sources:
     """Read and check every file that is deployed.
 
     Args:
-        settings: of the deployment; the corpus's folder is one.
-        project: folder that the paths start at.
+        settings: of the deployment, which name the corpus's folder.
+        project: folder that the paths are relative to.
 
     Raises:
         SourcesError: a file is missing or wrong; every one is named.

@@ -1,4 +1,8 @@
-"""The vector store in OpenSearch Serverless: collection, its policies, and the index."""
+"""The vector store in OpenSearch Serverless: collection, its policies, and the index.
+
+Resources that can only be replaced get a name with a hash of their properties: CloudFormation makes the
+new one before it deletes the old one, and the two must not have the same name.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ indexed. Declared as text, they never are dates."""
 
 
 def index_fields(store: StoreSettings) -> dict[str, Any]:
-    """Give the fields of the OpenSearch index, as "Create a vector index" of the Bedrock user guide.
+    """Return the fields of the OpenSearch index, as "Create a vector index" of the Bedrock user guide.
 
     Faiss is the engine that filters on metadata, Euclidean distance what floating-point vectors are
     documented with; the text is indexed, so that hybrid search finds its words.
@@ -224,7 +228,7 @@ class OpenSearchStore(Construct):
 
 
 def deploy_role_arn(scope: Construct) -> str:
-    """Give the role that CloudFormation acts as, which makes the index.
+    """Return the role that CloudFormation acts as, which makes the index.
 
     Raises:
         ValueError: the stack's synthesizer has none, so that nobody could be let in.
@@ -239,7 +243,7 @@ def deploy_role_arn(scope: Construct) -> str:
 
 
 def _standby(store: StoreSettings) -> str:
-    """Say whether there are standby replicas.
+    """Return whether there are standby replicas.
 
     A group of the next generation is documented with them only, and there they have no floor of their
     own: what is paid when idle is ``min_search_ocu``.

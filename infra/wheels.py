@@ -27,12 +27,7 @@ _MAX_SAID: Final = 500
 
 
 def install(lock: Path, folder: Path, target: Target) -> None:
-    """Install the locked wheels into a folder and take away what a function never reads.
-
-    Args:
-        lock: requirements, each with its hashes; names all that is installed.
-        folder: that becomes part of a bundle.
-        target: that they are for.
+    """Install the locked wheels into a folder and remove the files that a function never reads.
 
     Raises:
         BundlingError: uv is missing, a wheel can't be had, or it is not what was locked.
@@ -68,7 +63,7 @@ def _uv() -> str:
 
 
 def _said(errors: str) -> str:
-    """Put what uv said into one line."""
+    """Join uv's error messages in one line."""
     parts = (line.strip() for line in errors.splitlines())
     said = ": ".join(part.removeprefix("error: ").removeprefix("cause: ") for part in parts if part)
     return said[:_MAX_SAID]
@@ -96,11 +91,7 @@ def _prune_metadata(folder: Path) -> None:
 
 
 def check_libraries(folder: Path, elf_machine: int) -> None:
-    """Check that every native library is for one kind of processor.
-
-    Args:
-        folder: of a bundle.
-        elf_machine: ``e_machine`` of the processor.
+    """Check that every native library is for one kind of processor, its ``e_machine`` in ELF.
 
     Raises:
         BundlingError: a library is for another one; it would fail at import, in AWS only.
