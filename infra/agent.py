@@ -45,7 +45,7 @@ class Agent(Construct):
         alias_id: of the alias that callers invoke.
     """
 
-    def __init__(  # noqa: PLR0913 -- a construct's properties are keyword arguments
+    def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
         self,
         scope: Construct,
         construct_id: str,

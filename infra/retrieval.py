@@ -58,7 +58,7 @@ class Retrieval(Construct):
         log_group_name: of its log.
     """
 
-    def __init__(  # noqa: PLR0913 -- a construct's properties are keyword arguments
+    def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
         self,
         scope: Construct,
         construct_id: str,

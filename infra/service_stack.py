@@ -60,7 +60,7 @@ class ServiceStack(Stack):
         *,
         settings: Settings,
         data: DataStack,
-        **kwargs: Any,  # noqa: ANN401 -- whatever a stack takes
+        **kwargs: Any,  # noqa: ANN401 - whatever a stack takes
     ) -> None:
         super().__init__(scope, construct_id, **kwargs)
         self._settings = settings

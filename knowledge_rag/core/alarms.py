@@ -122,7 +122,7 @@ class Alarm:
         summary: str,
         action: str,
     ) -> Alarm:
-        """Give an alarm that fires on a metric's first occurrence in a period."""
+        """Return an alarm that fires on a metric's first occurrence in a period."""
         return cls(
             key=key,
             severity=severity,
@@ -137,7 +137,7 @@ class Alarm:
         )
 
     def breached_by(self, value: float) -> bool:
-        """Tell whether one period's value is over the threshold; NaN, for no data, never is."""
+        """Return whether one period's value is over the threshold; NaN, for no data, never is."""
         return value > self.threshold
 
 
@@ -154,7 +154,7 @@ _ERRORS: Final = Metric(telemetry.RETRIEVAL_ERRORS)
 
 
 def retrieval_alarms(thresholds: Thresholds = Thresholds()) -> tuple[Alarm, ...]:
-    """Give the alarms on questions and answers, the loudest first.
+    """Return the alarms on questions and answers, the loudest first.
 
     Args:
         thresholds: of this deployment.
@@ -321,7 +321,7 @@ def _zero_results(  # noqa: PLR0913 - an alarm's own parts
 
 
 def ingestion_alarms() -> tuple[Alarm, ...]:
-    """Give the alarms on ingestion."""
+    """Return the alarms on ingestion."""
     return (
         Alarm.on_first(
             "ingestion-failed-jobs",

@@ -1,4 +1,4 @@
-"""Work that can't be told to stop, on a daemon thread of its own: who waits for it decides how long."""
+"""Work that can't be stopped, on a daemon thread of its own: its callers decide how long they wait."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ _Result = TypeVar("_Result")
 
 
 class Background(Generic[_Result]):
-    """One piece of work, begun at once.
-
-    Args:
-        name: of the thread.
-        work: what it does; libraries' own timeouts need not bound it.
+    """Work that starts at once, on a thread with a name.
 
     Attributes:
-        over: set when it has ended, one way or the other.
-        result: what it gave; ``None`` until then, and where it failed.
-        error: what it raised; ``None`` until then, and where it did not.
+        over: set when it has ended.
+        result: its value; ``None`` until then, and where it failed.
+        error: its exception; ``None`` until then, and where it raised none.
     """
 
     def __init__(self, name: str, work: Callable[[], _Result]) -> None:

@@ -1,7 +1,7 @@
 r"""From a document's text to chunks of verbatim lines: deterministic, exact, fast.
 
-A chunk is a section (a heading and what stands below it up to the next heading), because that is
-what a runbook's author cut the matter into. A heading with nothing below it goes with its first
+A chunk is a section (a heading and the lines below it up to the next heading), because a runbook's author
+divided the matter so. A heading with nothing below it goes with its first
 sub-section; a section over the cap is split between blocks. No line is changed, skipped or
 repeated: every non-blank line outside the front matter lies in exactly one chunk.
 
@@ -66,7 +66,7 @@ class ChunkingSettings:
 
     @property
     def content_tokens(self) -> int:
-        """What is left for a chunk's own lines."""
+        """Tokens left for a chunk's own lines."""
         return self.max_tokens - PREFIX_TOKENS - SPECIAL_TOKENS
 
     @property
@@ -91,9 +91,9 @@ def chunk_text(
     """Cut a document into chunks, in the order of its lines.
 
     Args:
-        document: what the chunks are from; its file name tells Markdown from plain text.
-        text: the document's text as core.lines.decode gives it.
-        settings: how to cut; the defaults fit the local embedding model.
+        document: of the chunks; its file name tells Markdown from plain text.
+        text: the document's text as :func:`core.lines.decode` returns it.
+        settings: the defaults fit the local embedding model.
 
     Returns:
         The chunks; ``[]`` for a text with nothing but blank lines and front matter.
@@ -102,24 +102,30 @@ def chunk_text(
     markdown = not document.source_file.lower().endswith(PLAIN_SUFFIXES)
     body = front_matter_end(text) if markdown else 0
     headings = find_headings(text, body) if markdown else ()
-    packer = Packer(text, cap, markdown=markdown)
+    # fewer characters always fit, more only if they are mostly indents: splitting gives those back whole
+    sure, unlikely = int(cap / PER_MARK), int(cap / PER_PLAIN)
+
+    def is_within_cap(start: int, end: int) -> bool:
+        return end - start <= sure or fits(text, start, end, cap)
+
     pieces: list[_Piece] = []
     for start, lead_end, end, path in _sections(text, body, headings):
-        if lead_end >= end and pieces and packer.fits(pieces[-1][0], end):
+        if lead_end >= end and pieces and is_within_cap(pieces[-1][0], end):
             first, _, above, _ = pieces.pop()  # a heading with nothing below says nothing alone
             pieces.append((first, end, above, False))
-        elif end - start <= packer.sure:
+        elif end - start <= unlikely and is_within_cap(start, end):
             pieces.append((start, end, path, False))
         else:
+            section = _LongSection(text, start, end, cap, markdown=markdown)
             pieces += [
                 (first, behind, path, tokens > cap)
-                for first, behind, tokens in packer.cut(start, lead_end, end)
+                for first, behind, tokens in section.split(lead_end)
             ]
     return _chunks(document, text, pieces)
 
 
 def _sections(text: str, body: int, headings: Iterable[Heading]) -> Iterator[_Section]:
-    """Give the sections; a heading with nothing below joins the first sub-section under it."""
+    """Return the sections; a heading with nothing below joins the first sub-section under it."""
     first = lead_end = below = _PAST_BLANK.match(text, body).end()  # type: ignore[union-attr] # matches everywhere
     paths: list[tuple[str, ...]] = [()] * 7  # of the innermost heading open at each level
     path: tuple[str, ...] = ()
@@ -167,54 +173,11 @@ Span = tuple[int, int, float]
 lines may be among the last), estimated tokens."""
 
 
-class Packer:
-    """Cuts sections of one text into spans that do not exceed the cap.
-
-    Args:
-        text: the document.
-        cap: estimated tokens that a span may have; only a single line can exceed it.
-        markdown: whether its blocks are Markdown's, or just runs of non-blank lines.
-
-    Attributes:
-        sure: characters that fit the cap whatever they are.
-    """
-
-    def __init__(self, text: str, cap: float, *, markdown: bool) -> None:
-        self._text = text
-        self._cap = cap
-        self.sure = int(cap / PER_MARK)
-        self._unlikely = int(cap / PER_PLAIN)
-        self._markdown = markdown
-
-    def fits(self, start: int, end: int) -> bool:
-        """Whether a stretch costs no more than the cap."""
-        return end - start <= self.sure or fits(self._text, start, end, self._cap)
-
-    def cut(self, start: int, lead_end: int, end: int) -> list[Span]:
-        """Cut a section; fences, tables, list items and paragraphs stay whole where they fit.
-
-        Args:
-            start: offset of its first line.
-            lead_end: offset behind its heading lines, which stay with what follows if that fits.
-            end: offset behind it.
-        """
-        # a longer one fits only if it is mostly indents, and then splitting gives it back whole
-        if end - start <= self._unlikely and fits(self._text, start, end, self._cap):
-            return [(start, end, 0.0)]
-        return _LongSection(self._text, start, end, self._cap, markdown=self._markdown).split(
-            lead_end
-        )
-
-
 class _LongSection:
-    """A section that may have to be split; offsets inside count from its start.
+    """A section, ``text[start:end]``, that may have to be split; offsets inside count from its start.
 
-    Args:
-        text: the document.
-        start: offset of the section's first line.
-        end: offset behind it.
-        cap: estimated tokens that a span may have.
-        markdown: whether its blocks are Markdown's.
+    Fences, tables, list items and paragraphs stay whole where they fit the cap, in estimated tokens; only
+    a single line can exceed it. Blocks are Markdown's, or just runs of non-blank lines.
     """
 
     def __init__(self, text: str, start: int, end: int, cap: float, *, markdown: bool) -> None:
@@ -225,7 +188,7 @@ class _LongSection:
         self._markdown = markdown
 
     def split(self, lead_end: int) -> list[Span]:
-        """Split it into spans of the text; ``lead_end`` is the offset behind its heading lines."""
+        """Split it into spans of the text; heading lines, up to ``lead_end``, stay with what follows."""
         classes, cap = self._classes, self._cap
         lead_end -= self._start
         units: list[Span] = []
@@ -240,7 +203,7 @@ class _LongSection:
         return self._pack(units)
 
     def _bounds(self, lead_end: int) -> list[int]:
-        """Give where a cut parts no fence, table, list item or HTML block, and the end."""
+        """Return the positions where a cut splits no fence, table, list item or HTML block, and the end."""
         seams = grammar.SEAM if self._markdown else grammar.PLAIN_SEAM
         end = len(self._source) - 1
         bounds = cuts(seams, self._source, lead_end, end)
@@ -250,7 +213,7 @@ class _LongSection:
         return bounds
 
     def _parts(self, start: int, lead_end: int, end: int) -> Iterator[Span]:
-        """Take apart what alone exceeds the cap: heading, blocks, their parts, their lines."""
+        """Split a stretch over the cap: heading, blocks, their parts, their lines."""
         lead = cost(self._classes, start, lead_end)
         if lead_end > start:
             yield from self._runs(start, lead_end, lead, self._cap)
@@ -261,7 +224,7 @@ class _LongSection:
             room = self._cap
 
     def _fitting(self, start: int, end: int, room: float, *, is_item: bool) -> Iterator[Span]:
-        """Give a block whole if it fits the cap, else its parts; the first of them within ``room``."""
+        """Return a block whole if it fits the cap, else its parts; the first of them within ``room``."""
         tokens = cost(self._classes, start, end)
         if is_item and tokens > self._cap:
             for part, behind in item_parts(self._source, start, end):
@@ -291,7 +254,7 @@ class _LongSection:
         return list(accumulate([len(line) + 1 for line in lines], initial=start))
 
     def _reach(self, ends: list[int], start: int, room: float) -> int:
-        """Give the last of ``ends`` up to which the lines from ``start`` cost at most ``room``."""
+        """Return the last of ``ends`` up to which the lines from ``start`` cost at most ``room``."""
         second = bisect_right(ends, start) + 1
         last = bisect_left(ends, start + _WINDOW)
         fit = bisect_right(
@@ -335,7 +298,7 @@ of its own."""
 
 
 def markdown_blocks(source: str, position: int, end: int) -> Iterator[Block]:
-    """Give the blocks between two positions: paragraphs, fences, tables, single list items ..."""
+    """Return the blocks between two positions: paragraphs, fences, tables, single list items ..."""
     while (position := past_blank(source, position)) < end:
         opening = grammar.BLOCK_START.match(source, position)
         behind = min(end, _block_end(source, position, opening))
@@ -344,7 +307,7 @@ def markdown_blocks(source: str, position: int, end: int) -> Iterator[Block]:
 
 
 def plain_blocks(source: str, position: int, end: int) -> Iterator[Block]:
-    """Give the runs of non-blank lines between two positions."""
+    """Return the runs of non-blank lines between two positions."""
     while (position := past_blank(source, position)) < end:
         behind = min(end, _next_blank(source, position))
         yield position, behind, False
@@ -352,7 +315,7 @@ def plain_blocks(source: str, position: int, end: int) -> Iterator[Block]:
 
 
 def cuts(pattern: re.Pattern[str], source: str, position: int, end: int) -> list[int]:
-    """Give the positions that a pattern like grammar.SEAM finds for a cut, in their order."""
+    """Return the positions that a pattern like grammar.SEAM finds for a cut, in their order."""
     # one character more, so that a blank run's end shows that another line follows
     found = [
         match.end() if kind == "blank" else match.start()
@@ -370,7 +333,7 @@ def item_parts(source: str, position: int, end: int) -> Iterator[tuple[int, int]
 
 
 def past_blank(source: str, position: int) -> int:
-    """Give the position of the first line from ``position`` on that is not blank, or the end."""
+    """Return the position of the first line from ``position`` on that is not blank, or the end."""
     if source[position + 1 : position + 2] not in "\n \t\r":
         return position
     blank = grammar.BLANK_LINES.match(source, position)
@@ -395,7 +358,7 @@ def _block_end(source: str, position: int, opening: re.Match[str] | None) -> int
 
 
 _RUNS: Final = {"quote": grammar.NOT_QUOTE, "code": grammar.NOT_CODE}
-"""Blocks that go on while their lines look alike: what the first other line looks like."""
+"""Blocks that continue while their lines look alike, each with the pattern of the first other line."""
 
 
 def _run_end(other: re.Pattern[str], source: str, position: int) -> int:

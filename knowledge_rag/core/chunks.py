@@ -105,7 +105,7 @@ class Chunk(NamedTuple):
 
 
 def chunk_id(source_file: str, start_line: int, end_line: int, content: str) -> str:
-    """Give the id, 32 hex digits, that binds a file, its lines and their bytes together.
+    """Return the id, 32 hex digits, that binds a file, its lines and their bytes together.
 
     The same four give the same id, so whoever holds a chunk can prove that its citation is the one
     that it was made with.
@@ -136,7 +136,7 @@ def split_words(name: str) -> str:
 
 
 def context_prefix(chunk: Chunk) -> str:
-    """Give the text to store in front of a chunk's lines; it ends in a blank line."""
+    """Return the text to store in front of a chunk's lines; it ends in a blank line."""
     return _prefix(chunk.document.source_file, chunk.document.title, chunk.section_path)
 
 

@@ -131,7 +131,7 @@ def parse_front_matter(text: str) -> ParsedFrontMatter:
 
 
 def front_matter_end(text: str) -> int:
-    """Give the offset of the first line behind the front matter, 0 where there is none."""
+    """Return the offset of the first line behind the front matter, 0 where there is none."""
     block = _block(text)
     return 0 if block is None else block.end()
 

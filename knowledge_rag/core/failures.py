@@ -85,7 +85,7 @@ FORESEEN: Final = (BotoCoreError, ClientError, OSError, http.client.HTTPExceptio
 
 
 def as_failure(error: Exception) -> RetrievalFailed:
-    """Give the failure that ``error``, one of :data:`FORESEEN`, amounts to."""
+    """Return the failure that ``error``, one of :data:`FORESEEN`, amounts to."""
     if isinstance(error, ClientError):
         return _answered(error)
     reason = next(reason for kinds, reason in _EXCEPTIONS if isinstance(error, kinds))

@@ -100,7 +100,7 @@ FENCE_AFTER_MARKERS: Final = re.compile(rf"(?:[ \t]*{_MARKER})+[ \t]+(?P<fence>{
 
 
 def _fence_whole(indent: str, name: str) -> str:
-    """Give the pattern of a fence from its marks to its close, or to the end without one.
+    """Return the pattern of a fence from its marks to its close, or to the end without one.
 
     Args:
         indent: pattern of what may stand before the closing marks.
@@ -138,13 +138,13 @@ CUTS: Final = frozenset({"blank", "bullet", "own"})
 
 @lru_cache(maxsize=256)
 def fence_close(fence: str) -> re.Pattern[str]:
-    """Give the pattern of the line that closes ``fence`` (its opening run of marks)."""
+    """Return the pattern of the line that closes ``fence`` (its opening run of marks)."""
     return re.compile(rf"\n {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}{_EOL}")
 
 
 @lru_cache(maxsize=64)
 def outside_item(offset: int) -> re.Pattern[str]:
-    """Give the pattern of lines that matter inside a list item whose content is at ``offset``.
+    """Return the pattern of lines that matter inside a list item whose content is at ``offset``.
 
     They are non-blank lines indented less than that, and fences of the item at any indent.
     """
@@ -156,7 +156,7 @@ def outside_item(offset: int) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def fence_in_item_close(fence: str, offset: int) -> re.Pattern[str]:
-    """Give the pattern of what ends a fence inside a list item: its close, or the item's end."""
+    """Return the pattern of what ends a fence inside a list item: its close, or the item's end."""
     return re.compile(
         rf"\n(?:(?P<out> {{0,{offset - 1}}})(?=[^ \t\r\n])"
         rf"|[ \t]*{re.escape(fence[0])}{{{len(fence)},}}{_EOL})"

@@ -1,7 +1,7 @@
-r"""What a line is, in one place.
+r"""Lines of a text: they end at ``\n`` only.
 
-A line is what ``\n`` ends, and nothing else: U+2028, U+0085, VT, FF and a lone ``\r`` are ordinary
-characters, so ``str.splitlines`` is never the right tool. A final ``\n`` opens no further line.
+U+2028, U+0085, VT, FF and a lone ``\r`` are ordinary characters, so ``str.splitlines`` is never the right
+tool. A final ``\n`` opens no further line.
 """
 
 from __future__ import annotations
@@ -15,14 +15,7 @@ BLANKS = BLANK + "\n"
 
 
 def decode(data: bytes, name: str) -> str:
-    """Decode a document's bytes to the text that its lines are counted in.
-
-    Args:
-        data: the document as it lies on disk or in S3.
-        name: the document, for the error message.
-
-    Returns:
-        The text as UTF-8 without its byte-order mark; never empty.
+    """Decode a document's bytes, UTF-8 without the byte-order mark, to its text, which is never empty.
 
     Raises:
         UnreadableDocument: it is empty, binary (holds a NUL), or not UTF-8.
@@ -55,7 +48,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def slice_lines(text: str, start_line: int, end_line: int) -> str:
-    """Give the verbatim text of lines ``start_line`` to ``end_line``, 1-based and inclusive.
+    """Return the verbatim text of lines ``start_line`` to ``end_line``, 1-based and inclusive.
 
     Raises:
         IndexError: the range is empty, reversed, or reaches beyond the last line.

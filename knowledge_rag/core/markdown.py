@@ -35,7 +35,7 @@ def line_before_is_blank(source: str, position: int) -> bool:
 
 
 def list_around(source: str, start: int, position: int) -> int:
-    r"""Give the position behind the list that the line at ``position`` lies in.
+    r"""Return the position behind the list that the line at ``position`` lies in.
 
     Args:
         source: the text behind a ``\\n``.
@@ -74,7 +74,7 @@ def opens_list(source: str, position: int, free: int) -> bool:
 
 
 def list_end(source: str, position: int) -> int:
-    """Give the position behind the list whose first item is at ``position``."""
+    """Return the position behind the list whose first item is at ``position``."""
     while True:
         position = item_end(source, position)
         if position >= len(source) or not is_item(source, position):
@@ -90,7 +90,7 @@ def is_item(source: str, position: int) -> bool:
 
 
 def item_end(source: str, position: int) -> int:
-    """Give the position behind the list item at ``position``: the next line that is not its own.
+    """Return the position behind the list item at ``position``: the next line that is not its own.
 
     A line is the item's own when it is blank, indented to the item's content, or continues a
     paragraph of it lazily.
@@ -129,7 +129,7 @@ def content_offset(item: re.Match[str]) -> int:
 
 
 def past_fence(source: str, fence: str, at: int, offset: int) -> int:
-    """Give where a fence in an item ends: behind its close, or before the line that cuts it."""
+    """Return where a fence in an item ends: behind its close, or before the line that cuts it."""
     close = grammar.fence_in_item_close(fence, offset).search(source, at)
     if close is None:
         return len(source)
@@ -201,7 +201,7 @@ def _headings(source: str, position: int) -> Iterator[Heading]:
 
 
 def _hidden_until(source: str, match: re.Match[str], free: int) -> int:
-    """Give the position behind the list or HTML block that the candidate lies in, 0 if in none."""
+    """Return the position behind the list or HTML block that the candidate lies in, 0 if in none."""
     at = match.start()
     if source[at + 1] == " " and (end := list_around(source, free, at)) > 0:
         return end
@@ -222,19 +222,19 @@ def _atx(match: re.Match[str]) -> Heading:
 
 
 def line_end(source: str, index: int) -> int:
-    r"""Give the index of the ``\\n`` (or the end) behind the character at ``index``."""
+    r"""Return the index of the ``\\n`` (or the end) behind the character at ``index``."""
     end = source.find("\n", index + 1)
     return len(source) if end < 0 else end
 
 
 def fence_end(source: str, match: re.Match[str]) -> int:
-    """Give the position behind the fence that ``match`` opens: its close, or the text's end."""
+    """Return the position behind the fence that ``match`` opens: its close, or the text's end."""
     close = grammar.fence_close(match["fence"]).search(source, match.end())
     return close.end() if close else len(source)
 
 
 def html_end(source: str, position: int) -> int:
-    """Give the position behind the line at ``position`` and the HTML block that it may open."""
+    """Return the position behind the line at ``position`` and the HTML block that it may open."""
     opening = source.index("<", position)
     for start, end in grammar.HTML_ENDS:
         if begun := start.match(source, opening):
@@ -252,7 +252,7 @@ def _tag_alone(source: str, opening: int) -> bool:
 
 
 def _html_around(source: str, free: int, position: int) -> int:
-    """Give the position behind the HTML block that the line at ``position`` lies in, or 0.
+    """Return the position behind the HTML block that the line at ``position`` lies in, or 0.
 
     Only blocks that a blank line ends: the others are candidates themselves.
     """
@@ -274,14 +274,14 @@ def _html_around(source: str, free: int, position: int) -> int:
 
 
 def _text_start(source: str, free: int, position: int) -> int:
-    """Give the position of the first of the non-blank lines right above the one at ``position``."""
+    """Return the position of the first of the non-blank lines right above the one at ``position``."""
     while position > free and not line_before_is_blank(source, position):
         position = source.rfind("\n", 0, position)
     return position
 
 
 def _paragraph_start(source: str, free: int, end: int) -> int:
-    """Give the position of the first line of the paragraph right above ``end``, or ``end``."""
+    """Return the position of the first line of the paragraph right above ``end``, or ``end``."""
     start = _text_start(source, free, end)
     for rule in grammar.STAR_RULE.finditer(source, start, end):
         start = rule.end()

@@ -1,11 +1,11 @@
-"""The one mapping between a chunk and what a Bedrock knowledge base stores and gives back.
+"""The one mapping between a chunk and its stored form in a Bedrock knowledge base.
 
-What is stored, and so embedded and searched, is the chunk's lines behind a *context prefix* (title,
+The stored text, which is embedded and searched, is the chunk's lines behind a *context prefix* (title,
 folder, file and section in words), because retrieval improves when a chunk carries its context.
 The prefix's length, the sha256 of the lines and the chunk's id travel as metadata, so that the
-retrieval side can take the prefix off and prove that what is left, and the file and lines that it is
-cited with, are what the chunker read. The knowledge base itself is trusted: whoever can rewrite all
-of it can rewrite the proof too.
+retrieval side can remove the prefix and prove that the rest, and the file and lines that it is cited
+with, are those that the chunker read. The knowledge base itself is trusted: an attacker who can rewrite
+all of it can rewrite the proof too.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def stored_text(chunk: Chunk) -> str:
-    """Give the text that is embedded, searched and returned: context prefix, then the lines."""
+    """Return the text that is embedded, searched and returned: context prefix, then the lines."""
     return context_prefix(chunk) + chunk.content
 
 
@@ -245,7 +245,7 @@ def _verbatim(text: str, metadata: Mapping[str, object]) -> str | None:
 
 
 def shown_fields(metadata: Mapping[str, object]) -> dict[str, MetadataValue]:
-    """Give what a reader is shown of metadata: SHOWN_FIELDS, as far as their values can be."""
+    """Return the metadata that a reader sees: SHOWN_FIELDS with values that can be shown."""
     shown: dict[str, MetadataValue] = {}
     for name in SHOWN_FIELDS:
         value = _READERS.get(name, _line)(metadata.get(name))
@@ -255,7 +255,7 @@ def shown_fields(metadata: Mapping[str, object]) -> dict[str, MetadataValue]:
 
 
 def is_sha256(text: str) -> bool:
-    """Tell whether it is a sha256 as this product writes it: 64 hex digits, in lower case."""
+    """Return whether it is a sha256 as this product writes it: 64 hex digits, in lower case."""
     return _SHA256.fullmatch(text) is not None
 
 
@@ -319,7 +319,7 @@ def _showable(text: str) -> bool:
 
 
 def finite_score(score: object) -> float | None:
-    """Give a score that is a finite number; anything else counts as absent."""
+    """Return a score that is a finite number; anything else counts as absent."""
     if isinstance(score, bool) or not isinstance(score, int | float):
         return None
     try:

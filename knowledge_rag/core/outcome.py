@@ -1,4 +1,4 @@
-"""What a retrieval gave: the vocabulary that the Lambda, the CLI and every caller share."""
+"""Outcomes of a retrieval, and the names and limits of the tool: shared by the Lambda and its callers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class RetrievalResult:
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
-        """Give the wire form; an absent score stays absent."""
+        """Return the wire form; an absent score stays absent."""
         wire: dict[str, object] = {"content": self.content, "citation": self.citation.to_dict()}
         if self.relevance_score is not None:
             wire["relevance_score"] = self.relevance_score
@@ -87,7 +87,7 @@ class RetrievalResult:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalOutcome:
-    """What one query gave.
+    """The outcome of one query.
 
     Args:
         status: how it ended.
@@ -111,7 +111,7 @@ class RetrievalOutcome:
             raise ValueError(f"{self.status} with reason {self.reason}")
 
     def to_dict(self) -> dict[str, object]:
-        """Give the wire form: ``results``, ``status``, and ``reason``/``notice`` where present."""
+        """Return the wire form: ``results``, ``status``, and ``reason``/``notice`` where present."""
         wire: dict[str, object] = {
             "results": [result.to_dict() for result in self.results],
             "status": self.status.value,
@@ -124,12 +124,12 @@ class RetrievalOutcome:
 
 
 TOOL_NAMES: Final = ("retrieve_knowledge", "retrieveKnowledge")
-"""What a gateway's target may call the tool; the gateway puts ``<target>___`` before it."""
+"""Names of the tool in a gateway's target; the gateway puts ``<target>___`` before it."""
 
 TARGET_SEPARATOR: Final = "___"
 
 MAX_TOOL_RESULTS: Final = 5
-"""Most results for an agent or a gateway: what a model is asked to read at once."""
+"""Most results for an agent or a gateway."""
 
 MAX_FILTER_CHARACTERS: Final = 200
 """Longer than any document type or service name; a longer filter is a mistake."""

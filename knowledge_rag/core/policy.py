@@ -1,12 +1,17 @@
 """The source policy: a deterministic order on top of Retrieve's, off unless it is set.
 
-Websites come before PDFs, and for a question that asks for a date, sources that name a day to come
-before those that name past days only. A rule moves only what it speaks of: the places that websites
-and PDFs had are filled again, websites first, each kind in the order it had; whatever is neither
-keeps its place, and so does a source without dates where dates are compared. So PDFs alone, or PDFs
-among runbooks, stay as Retrieve ranked them. Nothing is scored, added or taken away.
+Websites come before PDFs, and for a question that asks for a date, sources with a future date before
+those with past dates only. A rule moves only the sources that it names: the places that websites and PDFs
+had are filled again, websites first, each kind in its own order. Other sources keep their place, and so
+does a source without dates where dates are compared. Nothing is scored, added or removed.
 
-Pure: the present day is passed in, the question and the results decide the rest.
+More is asked for than the caller wants, put in order, and only then cut. The secondary scope is searched at
+the same time, on a thread of its own and within the same deadline. It only adds: where it can't be searched
+in time, the first search's results stay, and a notice reports it.
+
+``docs/source-policy.md`` says for people which questions ask for a date. Words that runbook questions are
+full of count only where they ask for a time: "what to do when replication lags" and "the next step" do
+not. A question about the past does not either.
 """
 
 from __future__ import annotations
@@ -42,7 +47,7 @@ _T = TypeVar("_T")
 
 
 class SourceKind(StrEnum):
-    """What a source is to the policy."""
+    """Kind of a source."""
 
     WEBSITE = "website"
     PDF = "pdf"
@@ -50,36 +55,31 @@ class SourceKind(StrEnum):
 
 
 class Timing(StrEnum):
-    """When the days lie that a source names."""
+    """Whether a source's dates are past."""
 
     FUTURE = "future"
-    """One of them at least is today or later."""
+    """At least one date is today or later."""
     PAST = "past"
     UNDATED = "undated"
 
 
 class Candidate(NamedTuple):
-    """One proven result on its way to be placed.
-
-    Args:
-        result: as it will be shown.
-        uri: where the service says that it is from, ``""`` where it does not.
-    """
+    """A proven result, and the URI that the service gives for it, ``""`` for none."""
 
     result: RetrievalResult
     uri: str = ""
 
 
 class Placement(NamedTuple):
-    """Where a result stood and where it stands; ranks count from 1.
+    """Old and new rank of a result, from 1.
 
     Args:
         result: the result.
         kind: of its source.
-        timing: of the days that it names.
-        before: its rank as Retrieve gave it.
+        timing: of its dates.
+        before: its rank by Retrieve.
         by_kind: its rank with websites before PDFs.
-        after: its rank with the dates looked at, too.
+        after: its rank with dates compared, too.
     """
 
     result: RetrievalResult
@@ -91,7 +91,7 @@ class Placement(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Say in a few words what moved it."""
+        """The reason for its rank, in a few words."""
         reasons = []
         if self.by_kind != self.before:
             up = self.by_kind < self.before
@@ -118,10 +118,10 @@ class Placement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """What the policy made of one query's results.
+    """The order of one query's results.
 
     Args:
-        dated: whether the question asked for a date, so that dates counted.
+        dated: whether the question asked for a date, so that dates were compared.
         today: the day that they were compared with.
         placements: all candidates, in the new order.
     """
@@ -149,16 +149,7 @@ class Arrangement:
 
 
 def arrange(candidates: Sequence[Candidate], question: str, today: date) -> Arrangement:
-    """Put candidates in the policy's order.
-
-    Args:
-        candidates: best first, as the service ranked them.
-        question: as it was asked.
-        today: days from it on are to come.
-
-    Returns:
-        Every candidate once.
-    """
+    """Put candidates, best first, in the policy's order; dates from ``today`` on are future."""
     kinds = [source_kind(candidate) for candidate in candidates]
     timings = [timing(candidate.result, today) for candidate in candidates]
     by_kind = _refilled(range(len(candidates)), lambda index: _KIND_ORDER.get(kinds[index]))
@@ -203,7 +194,7 @@ def source_kind(candidate: Candidate) -> SourceKind:
 
 
 def timing(result: RetrievalResult, today: date) -> Timing:
-    """Say when the days lie that a result names."""
+    """Return whether a result's dates are past."""
     latest = latest_date(result)
     if latest is None:
         return Timing.UNDATED
@@ -211,18 +202,13 @@ def timing(result: RetrievalResult, today: date) -> Timing:
 
 
 def latest_date(result: RetrievalResult) -> str | None:
-    """Give the latest day that a result names, ISO, if any."""
+    """Return the latest date in a result, ISO, if any."""
     days = result.metadata.get(DATES)
     return max(days, default=None) if isinstance(days, list) else None
 
 
 def past_notice(arrangement: Arrangement, shown: Sequence[RetrievalResult]) -> str | None:
-    """Give the sentence for a reader who asked for a date and gets past ones only, else ``None``.
-
-    Args:
-        arrangement: of the query.
-        shown: the results that are given.
-    """
+    """Return the notice for a question about a date whose shown results have past dates only, if so."""
     latest = max((day for result in shown if (day := latest_date(result))), default=None)
     if not arrangement.dated or latest is None or latest >= arrangement.today.isoformat():
         return None
@@ -338,16 +324,11 @@ _MONTH_BEFORE: Final = re.compile(
     rf"\b({_MONTHS}|{_UNSURE_MONTHS})\.?,?\s(?:\d{{1,2}},?\s)?\Z", re.IGNORECASE
 )
 MAX_QUESTION_CHARACTERS: Final = 1_000
-"""What is looked at: a question; what is longer is a pasted log, full of dates that ask nothing."""
+"""A longer question is a pasted log, full of dates that ask nothing."""
 
 
 def asks_for_a_date(question: str, today: date) -> bool:
-    """Tell whether a question asks for a time that is not yet past.
-
-    Args:
-        question: as the user wrote it; the first MAX_QUESTION_CHARACTERS are looked at.
-        today: by which a year or a date that it names is past.
-    """
+    """Return whether a question, cut to MAX_QUESTION_CHARACTERS, asks for a time that is not yet past."""
     asked = " ".join(question[:MAX_QUESTION_CHARACTERS].split())
     if _FORWARD.search(asked):
         return True
@@ -357,7 +338,7 @@ def asks_for_a_date(question: str, today: date) -> bool:
 
 
 def _names_the_past(asked: str, today: date) -> bool:
-    """Whether every day, month and year that is named is over."""
+    """Return whether every date, month and year in it is past."""
     named = [tuple(map(int, found.groups())) for found in _ISO.finditer(asked)]
     rest = _ISO.sub(" ", asked)
     for found in _YEAR.finditer(rest):
@@ -378,13 +359,7 @@ _SHARE_KEPT: Final = 0.2
 
 
 def prioritised(ask: Ask, query: Query, settings: SearchSettings, deadline: Deadline) -> Retrieval:
-    """Search, prove, and put the results in the policy's order.
-
-    Args:
-        ask: carries out one Retrieve request.
-        query: the question.
-        settings: of the search, with a priority.
-        deadline: of the whole query.
+    """Search, prove, and put the results in the policy's order; ``ask`` makes one Retrieve request.
 
     Raises:
         RetrievalFailed: the knowledge base could not be searched, or a guardrail intervened.
@@ -422,7 +397,7 @@ def _arranged(
 
 
 class _Secondary:
-    """The search of the secondary scope, under way; its own deadline ends it, whoever waits or not."""
+    """The search of the secondary scope, in progress; its own deadline ends it."""
 
     def __init__(self, work: Background[Found], deadline: Deadline) -> None:
         self._work = work
@@ -442,7 +417,7 @@ class _Secondary:
         return cls(Background("secondary scope", lambda: ask(request, own)), own)
 
     def added_to(self, selection: Selection) -> RetrievalFailed | None:
-        """Wait for what it finds and add that; give why, where it failed or takes too long."""
+        """Wait for its results and add them; return the failure, if it failed or took too long."""
         with suppress(DeadlineExceeded):  # it may have ended before
             self._work.over.wait(self._deadline.remaining())
         if not self._work.over.is_set():

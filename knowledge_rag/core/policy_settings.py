@@ -1,4 +1,4 @@
-"""The settings of the source policy: whether it is on, where else to look, and what day it is."""
+"""Settings of the source policy: whether it is on, the secondary scope, and the present day."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SourcePolicy(StrEnum):
 
 
 def present_day() -> date:
-    """Give the day that it still is somewhere on earth, so that no day is past too early."""
+    """Return the day that it still is somewhere on earth, so that no date is past too early."""
     return (datetime.now(UTC) + _LATEST_ZONE).date()
 
 

@@ -9,7 +9,7 @@ from knowledge_rag.core.errors import KnowledgeRagError
 
 
 def shipped(name: str) -> Path:
-    """Give the path of a shipped file or folder, e.g. ``"knowledge-corpus"``.
+    """Return the path of a shipped file or folder, e.g. ``"knowledge-corpus"``.
 
     Raises:
         KnowledgeRagError: it is in neither place, so the installation is incomplete.

@@ -1,9 +1,9 @@
 """Reads the body that ``retrieve_knowledge`` answers with, where evidence enters another process.
 
-What comes over a wire, or out of a file, is proven again: the passage's id binds its file, its lines
-and their bytes together, so evidence that was altered on its way is dropped and counted, and never
-shown. Shape is strict, since a body that contradicts itself is no answer; members that this version
-does not know are passed over, because a newer function may have added them.
+Results that come over a wire or from a file are proven again: a passage's id binds its file, its lines and
+their bytes together, so evidence that was altered on its way is dropped and counted. A body that
+contradicts itself is refused; members that this version does not know are ignored, because a newer
+function may have added them.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ FILTER_KEYS: Final = (DOCUMENT_TYPE, "service", SOURCE_FILE)
 """Metadata that a caller may filter on; see the module for what a filter on SOURCE_FILE changes."""
 
 UNPROVEN: Final = frozenset({DropReason.NOT_TEXT, DropReason.NO_CITATION, DropReason.NOT_PROVEN})
-"""Drops that mean the knowledge base holds what it should not."""
+"""Drops that mean that the knowledge base has items that it should not have."""
 
 NO_INTERVENTION: Final = (None, "NONE")
 """Values of ``guardrailAction`` that let the results through; any other one stops them."""
@@ -74,7 +74,7 @@ class Guardrail:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """What every query of a process shares.
+    """Settings of every query of a process.
 
     Args:
         knowledge_base_id: the one knowledge base that is searched.
@@ -135,7 +135,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What one query gave.
+    """The result of one query.
 
     Args:
         outcome: for the caller.
@@ -164,13 +164,9 @@ class Retriever:
         self._settings = settings
 
     def retrieve(self, query: Query, deadline: Deadline) -> Retrieval:
-        """Search, and prove each result.
+        """Search, and prove each result, before the deadline.
 
         A query for one document follows rules of its own, see the module.
-
-        Args:
-            query: the question.
-            deadline: by which the service must have answered and its results be proven.
 
         Raises:
             RetrievalFailed: it could not be searched, or a guardrail intervened.
@@ -191,7 +187,7 @@ class Retriever:
         return Retrieval(outcome, answer.request_id)
 
     def found(self, request: Mapping[str, Any], deadline: Deadline) -> Found:
-        """Carry out one request; gives its results as they came.
+        """Carry out one request and return its results as they came.
 
         Raises:
             RetrievalFailed: it could not be searched, or a guardrail intervened.
@@ -205,7 +201,7 @@ class Retriever:
 
 
 class Found(NamedTuple):
-    """What the service answered: ``retrievalResults`` as they came, and its id of the request."""
+    """The service's answer: ``retrievalResults`` as they came, and its id of the request."""
 
     items: list[Any]
     request_id: str
@@ -231,11 +227,11 @@ def retrieve_request(
     results: int | None = None,
     scope: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """Give the parameters of the Retrieve call for ``query``.
+    """Return the parameters of a Retrieve call.
 
     Args:
         query: the question.
-        settings: what all queries share.
+        settings: shared by all queries.
         results: to ask for; by default a few more than the caller wants.
         scope: a metadata filter that results have to pass beside the query's own.
     """
@@ -276,17 +272,9 @@ def select(
     evidence_floor: float | None,
     deadline: Deadline | None = None,
 ) -> RetrievalOutcome:
-    """Turn the service's items into an outcome; their order is never altered.
+    """Turn the service's items into an outcome, in their order; see :class:`Selection`.
 
-    When none is left, the outcome is ``no_match`` only if what was dropped scored below the floor:
-    an item at or above it that can't be proven might have been the answer.
-
-    Args:
-        items: ``retrievalResults`` as it came back; members of any type. Those after the first
-            MAX_SERVICE_RESULTS, which the service never sends, are counted and not looked at.
-        max_results: how many results to give at most.
-        evidence_floor: lowest score that counts as evidence; an absent score always counts.
-        deadline: looked at before each item, if given.
+    Items after the first MAX_SERVICE_RESULTS, which the service never sends, are counted and ignored.
 
     Raises:
         DeadlineExceeded: it came before the last item.
@@ -297,14 +285,9 @@ def select(
 
 
 def is_whole_document(query: Query, outcome: RetrievalOutcome) -> bool:
-    """Return whether an outcome is known to hold every passage of the document that was asked for.
+    """Return whether an outcome is known to have every passage of the one document that was asked for.
 
-    The answer is the same for every caller. ``dropped`` doesn't travel, so the notice reports what the
-    function dropped, and ``dropped`` what the caller's side did.
-
-    Args:
-        query: with a filter on SOURCE_FILE.
-        outcome: what it gave, by whichever way.
+    ``dropped`` doesn't travel: the notice reports the function's drops, ``dropped`` the caller's own.
     """
     return (
         outcome.status is Status.OK
@@ -318,9 +301,7 @@ def is_whole_document(query: Query, outcome: RetrievalOutcome) -> bool:
 def _in_line_order(outcome: RetrievalOutcome, *, more: bool) -> RetrievalOutcome:
     """Order the passages of one document by lines; a notice counts those that are missing.
 
-    Args:
-        outcome: best first.
-        more: whether the service gave as many as it was asked for, so that there may be more.
+    There may be ``more`` where the service returned as many as it was asked for.
     """
     missing = _missing(outcome)
     notice = MORE_NOTICE if more else None
@@ -356,13 +337,12 @@ def fit(
 ) -> RetrievalOutcome:
     """Drop whole results, lowest ranks first, until the answer is small enough.
 
-    A result too large to be sent even alone goes first, whatever its rank, or it would take all
-    others with it.
+    A result too large to be sent even alone goes first, whatever its rank.
 
     Args:
-        outcome: what was found.
-        max_bytes: what the caller's side takes.
-        size: gives the bytes that an outcome takes when sent; more results take more.
+        outcome: of the query.
+        max_bytes: limit of the caller's side.
+        size: returns the bytes that an outcome takes when sent; more results take more.
         one_document: whether the results are one document's, in line order: the lowest scores then
             go first, and a notice counts them.
     """
@@ -407,7 +387,7 @@ def _score(result: RetrievalResult) -> float:
 def degraded(
     reason: Reason, dropped: Mapping[DropReason, int] | None = None, notice: str | None = None
 ) -> RetrievalOutcome:
-    """Give the outcome of a query that could not be answered."""
+    """Return the outcome of a query that could not be answered."""
     return RetrievalOutcome(
         Status.DEGRADED, reason=reason, dropped=dict(dropped or {}), notice=notice
     )
@@ -419,15 +399,15 @@ def unproven_count(outcome: RetrievalOutcome) -> int:
 
 
 class Selection:
-    """Items looked at one by one: what is proven is kept, the rest is counted.
+    """Proves items one by one, keeps those that are proven, and counts the others by reason.
 
     Args:
-        evidence_floor: lowest score that counts as evidence.
-        deadline: looked at before each item, if given.
+        evidence_floor: lowest score that counts as evidence; an absent score always counts.
+        deadline: checked before each item, if given.
 
     Attributes:
         kept: the results by their lines, in the order in which they came.
-        items: what each of them was made from, in the same order.
+        items: those that the results were made from, in the same order.
     """
 
     def __init__(self, evidence_floor: float | None, deadline: Deadline | None) -> None:
@@ -440,12 +420,7 @@ class Selection:
         self.items: list[Any] = []
 
     def take(self, items: Sequence[Any], *, most: int, first: int) -> None:
-        """Look at items, and count those that are not looked at.
-
-        Args:
-            items: of any type, best first.
-            most: results to keep, of all that were ever taken.
-            first: of the items, so many are looked at.
+        """Prove the ``first`` items, of any type, until ``most`` results are kept in all.
 
         Raises:
             DeadlineExceeded: it came before the last item.
@@ -475,10 +450,10 @@ class Selection:
     def outcome(
         self, results: tuple[RetrievalResult, ...], notice: str | None = None
     ) -> RetrievalOutcome:
-        """Give the outcome that shows some of what was kept, in the order given.
+        """Return the outcome with some of the kept results, in the order given.
 
-        Without results it is ``no_match`` only if what was dropped scored below the floor: an item
-        at or above it that can't be proven might have been the answer.
+        Without results it is ``no_match`` only if all dropped items scored below the floor: an item at
+        or above it that can't be proven might have been the answer.
         """
         dropped = Counter(self._dropped)
         if len(results) < len(self.kept):

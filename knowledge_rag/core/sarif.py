@@ -12,18 +12,12 @@ if TYPE_CHECKING:
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 _LINK: Final = re.compile(r"(\\*)\](?=\()")
-"""What makes a link of words in a message, whose text may be an answer's; a backslash unmakes it."""
+"""Link syntax in a message, whose text may be an answer's; a backslash escapes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SarifRule:
-    """A kind of finding.
-
-    Args:
-        id: stable, for people to refer to.
-        description: one sentence.
-        level: ``error``, ``warning`` or ``note``.
-    """
+    """A kind of finding, with a stable id; level is ``error``, ``warning`` or ``note``."""
 
     id: str
     description: str
@@ -32,15 +26,7 @@ class SarifRule:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Part of a file.
-
-    Args:
-        path: of the file, relative to where the reader starts, ``/``-separated.
-        start_line: 1-based.
-        end_line: inclusive.
-        start_column: 1-based, in characters.
-        end_column: of the character behind the last one.
-    """
+    """Part of a file; lines and columns (characters) are 1-based, ``end_column`` is exclusive."""
 
     path: str
     start_line: int
@@ -51,13 +37,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class SarifResult:
-    """One finding.
-
-    Args:
-        rule_id: of the rule that it breaks.
-        message: what exactly.
-        place: where.
-    """
+    """One finding: the rule that it breaks, what exactly and where."""
 
     rule_id: str
     message: str
@@ -67,13 +47,7 @@ class SarifResult:
 def sarif_log(
     version: str, rules: Sequence[SarifRule], results: Sequence[SarifResult]
 ) -> dict[str, Any]:
-    """Give a log with one run.
-
-    Args:
-        version: of this program.
-        rules: all that could have been broken, in a stable order.
-        results: what was found; every ``rule_id`` is one of ``rules``.
-    """
+    """Return a log with one run of this version; every result's ``rule_id`` is one of ``rules``."""
     index = {rule.id: number for number, rule in enumerate(rules)}
     levels = {rule.id: rule.level for rule in rules}
     driver = {

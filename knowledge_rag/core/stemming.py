@@ -48,7 +48,7 @@ _ION: Final = re.compile(r"^(.+[st])ion$")
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """Give the stem of a lower-case word; words of one or two letters are their own.
+    """Return the stem of a lower-case word; words of one or two letters are their own.
 
     >>> [stem(word) for word in ("failed", "failing", "fails", "replication", "queries")]
     ['fail', 'fail', 'fail', 'replic', 'queri']

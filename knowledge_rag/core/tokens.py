@@ -38,12 +38,9 @@ _MARK_EXTRA: Final = PER_MARK - PER_PLAIN
 
 
 def classify(text: str, start: int = 0, end: int | None = None) -> bytes:
-    """Give the classes of a stretch's characters, one byte each: what the estimates count.
+    """Return the class of each character of ``text[start:end]``, one byte each, for :func:`cost`.
 
-    Args:
-        text: the text that the stretch is from: a space at its start may be the second of a pair.
-        start: offset of its first character.
-        end: offset behind its last one; the text's end by default.
+    The whole text is needed, since a space at the start may be the second of a pair.
     """
     begin = start - _is_second_of_pair(text, start)
     return _classes(text[begin:end]).replace(b"  ", b" +")[start - begin :]
@@ -63,7 +60,7 @@ def _is_second_of_pair(text: str, start: int) -> bool:
 
 
 def cost(classes: bytes, start: int, end: int) -> float:
-    """Estimate the tokens of a part of what was classified; >= 0, and nearly additive."""
+    """Estimate the tokens of a part of classified text; >= 0, and nearly additive."""
     count = classes[start:end].count
     return (
         PER_PLAIN * (end - start)
@@ -74,7 +71,7 @@ def cost(classes: bytes, start: int, end: int) -> float:
 
 
 def fits(text: str, start: int, end: int, cap: float) -> bool:
-    """Whether ``text[start:end]`` costs at most ``cap``; its indents are looked at last."""
+    """Return whether ``text[start:end]`` costs at most ``cap``."""
     length = end - start
     return (
         cost(_classes(text[start:end]), 0, length) <= cap

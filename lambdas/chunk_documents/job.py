@@ -1,8 +1,8 @@
-"""The ingestion job as Bedrock describes it, and the answer that it wants.
+"""The ingestion job: Bedrock's event, the answer to it, and the objects in its two buckets.
 
 The shapes are those of "Use a custom transformation Lambda function" in the Amazon Bedrock user
-guide. What an ingestion job gets wrong in shape can't be worked around file by file, so it raises
-and the job fails where its owner sees it.
+guide. An event of another shape raises, so that the job fails where its owner sees it. Originals are read
+from the corpus bucket, batches of content read and written in the intermediate one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class InputFile:
         return uri if isinstance(uri, str) and uri.startswith("s3://") else ""
 
     def output(self, batch_keys: Iterable[str]) -> dict[str, Any]:
-        """Give the file's entry in the answer."""
+        """Return the file's entry in the answer."""
         return {
             "originalFileLocation": self.location,
             "fileMetadata": self.metadata,
@@ -99,26 +99,16 @@ def _file(index: int, entry: object) -> InputFile:
 
 
 class Storage:
-    """Reads and writes objects of an ingestion job.
-
-    Args:
-        s3: a boto3 client.
-        max_document_bytes: a larger original is not read.
-    """
+    """Reads and writes objects of an ingestion job; a larger original than set is not read."""
 
     def __init__(self, s3: S3Client, max_document_bytes: int) -> None:
         self._s3 = s3
         self._max_bytes = max_document_bytes
 
     def original(self, uri: str) -> tuple[str, bytes]:
-        """Read a document's own bytes.
+        """Read the document at ``s3://bucket/key``; return the key that was found, and the bytes.
 
-        Args:
-            uri: ``s3://bucket/key``. Whether Bedrock escapes the key is not documented, so the key
-                is tried as it stands and then unescaped.
-
-        Returns:
-            The key that was found, and the bytes.
+        Whether Bedrock escapes the key is not documented, so it is tried as it is and then unescaped.
 
         Raises:
             UnreadableDocument: there is no such object, or it is too large.
@@ -132,15 +122,7 @@ class Storage:
         raise UnreadableDocument(uri, "the original is not in its bucket any more")
 
     def beside(self, uri: str, key: str) -> bytes | None:
-        """Read what is said of a document beside it; ``None`` where there is nothing.
-
-        Args:
-            uri: of the document.
-            key: it was found at.
-
-        Returns:
-            One byte more than is read of such a file at most.
-        """
+        """Read the metadata file beside a document, if any; at most one byte over its limit."""
         bucket = uri.removeprefix("s3://").partition("/")[0]
         try:
             found = self._s3.get_object(Bucket=bucket, Key=key + sidecar.SUFFIX)

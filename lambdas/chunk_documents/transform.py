@@ -31,7 +31,7 @@ of its document: what a citation names, so that its lines can be looked up."""
 
 @dataclass(frozen=True, slots=True)
 class Transformed:
-    """What became of one document.
+    """The outcome of one document.
 
     Args:
         source_file: its path relative to the corpus root.
@@ -108,7 +108,7 @@ def _output_key(file: InputFile, number: int) -> str:
 
 
 def _content(chunk: Chunk, parsed: list[dict[str, Any]]) -> Content:
-    """Give a chunk as Bedrock embeds it; what the parser said of the file stays, ours wins."""
+    """Return a chunk as Bedrock embeds it; our metadata override the parser's."""
     first = parsed[0] if parsed else {}
     given = first.get("contentMetadata")
     return {
@@ -119,7 +119,7 @@ def _content(chunk: Chunk, parsed: list[dict[str, Any]]) -> Content:
 
 
 def _difference(read: Extracted, parsed: str) -> str | None:
-    """Say where the parser changed more than line endings and outer blanks."""
+    """Return where the parser changed more than line endings and outer blanks, if it did."""
     if is_extracted(read.document.source_file):
         return None  # another reader of PDFs gives other text, and ours is what is cited
     original = read.text

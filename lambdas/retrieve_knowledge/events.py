@@ -61,12 +61,12 @@ QUERY_COUNT_ATTRIBUTE: Final = "knowledgeRagQueries"
 """The prompt session attribute that counts a turn's queries."""
 
 EXPLAIN: Final = "explain"
-"""What a direct caller sets to true to be told how the results came into their order."""
+"""A direct caller sets it to true for an explanation of the results' order."""
 
 MAX_ID_CHARACTERS: Final = 200
 
 ARGUMENTS: Final = ("query", "max_results", *FILTER_KEYS)
-"""What every caller may send: the properties of the OpenAPI schema's request."""
+"""Arguments of every caller: the properties of the OpenAPI schema's request."""
 
 DEFAULT_MAX_RESULTS: Final = 5
 
@@ -110,7 +110,11 @@ class Echo:
 
 
 def echo_of(event: Mapping[str, Any]) -> Echo:
-    """Take from an event what its answer repeats; there is none that it fails on."""
+    """Return the parts of an event, of any shape, that its answer repeats, made safe to send.
+
+    The service takes names as text and attributes as maps from text to text. Only that is repeated, so
+    that the answer can always be written as JSON.
+    """
     names = {name: _clean(event.get(name))[:MAX_NAME_CHARACTERS] for name in _NAMES}
     session = _attributes(event.get("sessionAttributes"), MAX_ATTRIBUTE_BYTES)
     left = MAX_ATTRIBUTE_BYTES - wire_bytes(session)
@@ -149,7 +153,7 @@ class Call:
     explain: bool = False
 
     def query(self) -> Query:
-        """Give the validated query.
+        """Return the validated query.
 
         Raises:
             InvalidRequest: the request can't be served as it stands.
@@ -160,21 +164,16 @@ class Call:
         return to_query(self.arguments, most_results, most_of_document=most_of_document)
 
     def answer(self, outcome: RetrievalOutcome, *, counted: bool = False) -> dict[str, Any]:
-        """Give the response for an outcome, in the caller's form and within its size.
-
-        Args:
-            outcome: what the query gave.
-            counted: whether it was one of the queries that a turn may make.
-        """
+        """Return the response in the caller's form; ``counted`` queries count towards the turn's limit."""
         queries = self.queries_before + counted
         return self._form(200, outcome.to_dict(), queries)
 
     def refuse(self, error: InvalidRequest) -> dict[str, Any]:
-        """Give the response for a request that can't be served."""
+        """Return the response for a request that can't be served."""
         return self._form(error.status, {"error": str(error)}, self.queries_before)
 
     def fitted(self, outcome: RetrievalOutcome) -> Fitted:
-        """Leave out what the caller's response limit has no room for, and answer with the rest."""
+        """Answer with as many results as the caller's response limit has room for."""
         answer = self.answer(outcome, counted=True)
         if wire_bytes(answer) <= _MAX_BYTES[self.caller]:  # nearly always: written once only
             return Fitted(outcome, answer)
@@ -219,19 +218,19 @@ _MAX_RESULTS: Final = {
     Caller.GATEWAY: (MAX_TOOL_RESULTS, MAX_SERVICE_RESULTS),
     Caller.DIRECT: (MAX_SERVICE_RESULTS, MAX_SERVICE_RESULTS),
 }
-"""Most results of a search, and of one document: a gateway's client may ask for the rest of what it
-knows already, an agent's answer has no room for it."""
+"""Most results of a search, and of one document: a gateway's client may ask for the rest of a document,
+an agent's answer has no room for it."""
 
 
 def unread(event: object) -> Call:
-    """Give the call of which only the form of its answer is known, for when it can't be read."""
+    """Return a call for the form of an answer, before the event is read."""
     if isinstance(event, dict) and any(key in event for key in _AGENT_KEYS):
         return Call(Caller.AGENT, echo_of(event))
     return Call(Caller.DIRECT)
 
 
 def recognise(event: object, context: object) -> Call:
-    """Read an invocation of any shape; whatever is wrong with it waits in the call."""
+    """Read an invocation of any shape; the call holds its problem, if any."""
     call = unread(event)
     if not isinstance(event, dict):
         problem = InvalidRequest("the event must be a JSON object with the argument query")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How one query ended, as the log and the metrics tell it.
+    """How one query ended, for the log and the metrics.
 
     Args:
         outcome: what the caller gets.
@@ -64,12 +64,9 @@ def refused(call: Call, error: InvalidRequest) -> None:
 
 
 def defect(error: Exception) -> None:
-    """Log what nobody foresaw and where it came from, without its message.
+    """Log a defect and its traceback's lines of code, without its message.
 
     A message can quote anything: the query, or a header with the credentials that signed it.
-
-    Args:
-        error: with its traceback; of a frame only the line of code is written.
     """
     logger.error(
         "unforeseen error",
@@ -79,7 +76,7 @@ def defect(error: Exception) -> None:
 
 
 def misconfigured(error: InvalidSettings) -> None:
-    """Say which settings are wrong; without a query there is nothing in it to hide."""
+    """Log which settings are wrong."""
     logger.error("settings are wrong", problems=str(error))
 
 
@@ -179,12 +176,7 @@ _HEADER: Final = b'{"format": "json", "version": 1}\n'
 
 @dataclass(slots=True)
 class Span:
-    """What is known of a call while it runs.
-
-    Attributes:
-        request_id: the service's id of the request, once there is one.
-        failure: how it failed, if it did.
-    """
+    """The request's id at the service, once there is one, and the call's failure, if any."""
 
     request_id: str = ""
     failure: RetrievalFailed | None = None

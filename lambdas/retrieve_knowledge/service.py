@@ -1,4 +1,4 @@
-"""What the function keeps between calls: settings, client, retriever."""
+"""Settings, client and retriever, which outlive a call."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from wherever they come and with timeouts of its own (a container's endpoint tha
 
 
 def service(deadline: Deadline | None = None) -> Service:
-    """Give the process's service, made on first use from the environment.
+    """Return the process's service, made on first use from the environment.
 
     Args:
         deadline: until when to wait for it; one that is made later serves the next call.

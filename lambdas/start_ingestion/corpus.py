@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 _FINGERPRINT: Final = "fingerprint"
 """Object metadata: what the object was written from."""
 _WORKERS: Final = 4
-"""Files that are copied at a time. A request takes tens of milliseconds, nearly all of it waiting, and
-who has thousands of files must not run out of the function's time: what was copied is then undone. Each
-worker holds one file in memory, of at most 50 MB."""
+"""Files that are copied at a time: a request takes tens of milliseconds, nearly all of it waiting, and
+thousands of files must be copied within the function's time. Each worker holds one file in memory, of at
+most 50 MB."""
 _MAX_DELETED: Final = 1000
 """Keys that one DeleteObjects request takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """What mirroring did, in objects."""
+    """Objects that were written, unchanged and deleted."""
 
     written: int
     unchanged: int
@@ -39,15 +39,15 @@ class Mirrored:
 def mirror(s3: S3Client, archive: ZipFile, bucket: str, chunker: str, clock: Clock) -> Mirrored:
     """Write what is new or changed, delete what is gone.
 
-    An object counts as changed when its bytes or the chunker did: Bedrock looks at modified objects
-    only, so that a new chunker is brought to a document by writing it anew.
+    An object counts as changed when its bytes or the chunker's version did: Bedrock looks at modified
+    objects only, so a document is written anew to be chunked by a new chunker.
 
     Args:
         s3: a boto3 client.
         archive: the corpus; paths in it are keys in the bucket.
         bucket: name of the corpus bucket.
         chunker: version of the chunker.
-        clock: how long it may take.
+        clock: bounds it.
 
     Raises:
         DeadlineExceeded: there is no time left; what was written stays.
@@ -57,7 +57,7 @@ def mirror(s3: S3Client, archive: ZipFile, bucket: str, chunker: str, clock: Clo
     files = {entry.filename: entry for entry in _files(archive)}
 
     def bring(key: str) -> bool:
-        """Write one file where that is needed; tell whether it was."""
+        """Write one file if it changed; return whether it did."""
         clock.check(f"copying {key}")
         data = archive.read(files[key])
         fingerprint = hashlib.sha256(chunker.encode() + b"\n" + data).hexdigest()
@@ -74,10 +74,7 @@ def mirror(s3: S3Client, archive: ZipFile, bucket: str, chunker: str, clock: Clo
 
 
 def empty(s3: S3Client, bucket: str, clock: Clock) -> int:
-    """Delete every version of every object, for a bucket that is about to be deleted.
-
-    Returns:
-        How many versions and delete markers went.
+    """Delete every version of every object; return how many versions and delete markers there were.
 
     Raises:
         DeadlineExceeded: there is no time left.
@@ -93,7 +90,7 @@ def empty(s3: S3Client, bucket: str, clock: Clock) -> int:
 
 
 def _files(archive: ZipFile) -> Iterator[ZipInfo]:
-    """Give the plain files; a symbolic link's content would be the path that it points to."""
+    """Return the plain files; the content of a symbolic link is the path that it points to."""
     for entry in archive.infolist():
         if not entry.is_dir() and not stat.S_ISLNK(entry.external_attr >> 16):
             yield entry

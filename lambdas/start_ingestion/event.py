@@ -25,7 +25,7 @@ _ANSWER_TIMEOUT: Final = 10
 
 
 class Kind(StrEnum):
-    """What becomes of the custom resource."""
+    """The operation on the custom resource."""
 
     CREATE = "Create"
     UPDATE = "Update"
@@ -34,7 +34,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What the stack tells the starter; names are those of the template.
+    """The custom resource's properties in the template.
 
     Args:
         knowledge_base_id: of the knowledge base to fill.
@@ -96,7 +96,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What CloudFormation is told.
+    """The answer to CloudFormation.
 
     Args:
         reason: why it failed, ``""`` for a success.

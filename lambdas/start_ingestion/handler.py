@@ -49,7 +49,7 @@ class Context(Protocol):
     """What is used of Lambda's context."""
 
     def get_remaining_time_in_millis(self) -> int:
-        """Give the milliseconds until the function is killed."""
+        """Return the milliseconds until the function is killed."""
 
 
 def lambda_handler(event: object, context: Context | None) -> None:

@@ -1,8 +1,7 @@
-"""Ingestion jobs of one data source: start, see through, drain.
+"""Ingestion jobs of one data source: start, wait, drain; and the time that they have.
 
 For about a minute after a deployment the vector store does not know the knowledge base's new rights
-and index yet. What fails meanwhile for that reason is tried again; what fails later, or for another
-reason, is not.
+and index yet. Failures for that reason are tried again during it; others are not.
 """
 
 from __future__ import annotations
@@ -31,45 +30,35 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A monotonic clock with an end.
-
-    Args:
-        now: gives seconds.
-        sleep: waits for seconds.
-        end: the second at which work has to be over.
-    """
+    """A monotonic clock, in seconds, with an end at which work has to be over."""
 
     now: Callable[[], float]
     sleep: Callable[[float], None]
     end: float
 
     def left(self) -> float:
-        """Give the seconds that are left, negative when there are none."""
+        """Return the seconds that are left, negative when there are none."""
         return self.end - self.now()
 
     def until(self, end: float) -> Clock:
-        """Give the same clock with an earlier end; a later one is not granted."""
+        """Return the same clock with an end that is no later."""
         return Clock(self.now, self.sleep, min(end, self.end))
 
     def check(self, what: str) -> None:
-        """Go on only while there is time.
+        """Check that there is time left.
 
         Raises:
-            DeadlineExceeded: there is none left; says what was being done.
+            DeadlineExceeded: there is none; the message has ``what`` was being done.
         """
         if self.left() <= 0:
             raise DeadlineExceeded(f"the function's time is up while {what}")
 
 
 def with_new_rights(work: Callable[[], _T], clock: Clock) -> _T:
-    """Do what needs rights that may have been given a second ago.
+    """Do work that needs rights given a second ago; it is repeated from its beginning while refused.
 
     The policy names the one archive of this deployment, so it is new each time, and CloudFormation
-    goes on as soon as IAM has taken it, not when every service knows.
-
-    Args:
-        work: it may be done again from its beginning.
-        clock: how long everything may take.
+    continues as soon as IAM has accepted it, not when every service knows.
 
     Raises:
         botocore.exceptions.ClientError: it is still refused after :data:`PROPAGATION_SECONDS`, or
@@ -86,7 +75,7 @@ def with_new_rights(work: Callable[[], _T], clock: Clock) -> _T:
 
 
 def error_code(error: ClientError) -> str:
-    """Give the service's code of an error, ``""`` where it has none."""
+    """Return the service's code of an error, ``""`` for none."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
@@ -122,15 +111,15 @@ class Bedrock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a job.
+    """The outcome of a job; the counts are documents.
 
     Args:
         job_id: Bedrock's, ``""`` where none could be started in time.
-        status: Bedrock's last word, ``BUSY`` where none could be started in time.
-        indexed: documents that are new or were modified.
-        failed: documents that could not be indexed.
-        deleted: documents that are gone.
-        reason: Bedrock's first words on what failed, one line, ``""`` where nothing did.
+        status: Bedrock's last, ``BUSY`` where none could be started in time.
+        indexed: new or modified ones.
+        failed: those that could not be indexed.
+        deleted: those that are gone.
+        reason: why documents failed, in Bedrock's words, cut to one line; ``""`` for none.
     """
 
     job_id: str
@@ -146,20 +135,13 @@ class Outcome:
         return self.status == "COMPLETE"
 
     def __str__(self) -> str:
-        """Say it in a line, as the stack's output does."""
+        """Return one line, as in the stack's output."""
         counts = f"{self.indexed} documents indexed, {self.failed} failed, {self.deleted} deleted"
         return f"{self.status}: {counts}" + (f" ({self.reason})" if self.reason else "")
 
 
 class IngestionJobs:
-    """The jobs of one data source.
-
-    Args:
-        client: boto3's.
-        knowledge_base_id: of the data source's knowledge base.
-        data_source_id: of the data source.
-        clock: how long everything may take.
-    """
+    """The jobs of one data source; ``clock`` bounds everything."""
 
     def __init__(
         self, client: Bedrock, knowledge_base_id: str, data_source_id: str, clock: Clock
@@ -171,11 +153,8 @@ class IngestionJobs:
     def run(self, token: str) -> Outcome:
         """Start a job and wait for its end, as long as there is time.
 
-        Args:
-            token: names this run; a second run with the same token starts nothing new.
-
-        Returns:
-            How it ended. A job that is not over in time goes on; its status says so.
+        A job that is not over in time continues; its status says so. A second run with the same
+        ``token`` starts no other job.
 
         Raises:
             botocore.exceptions.ClientError: Bedrock refuses to start it, and time won't mend that.
@@ -203,7 +182,7 @@ class IngestionJobs:
             self._clock.sleep(POLL_SECONDS)
 
     def _start(self, client_token: str, patience: float) -> str:
-        """Start a job; ``""`` where others kept it from starting all the time."""
+        """Start a job; return ``""`` where others kept it from starting."""
         while True:
             try:
                 started = self._client.start_ingestion_job(
@@ -234,7 +213,7 @@ class IngestionJobs:
             self._clock.sleep(POLL_SECONDS)
 
     def _active(self) -> dict[str, str]:
-        """Give the jobs that are not over, id -> status; they are among the latest."""
+        """Return the status of each job that is not over, by id; they are among the latest."""
         listed = self._client.list_ingestion_jobs(
             **self._source, sortBy={"attribute": "STARTED_AT", "order": "DESCENDING"}, maxResults=10
         )
