@@ -54,7 +54,8 @@ _CROSS: Final = "x "
 """Left of each further line of what must not be done, so that no such command can be pasted by mistake."""
 
 _OWN_LABEL: Final = re.compile(
-    r"^\W*(?:warning|caution|danger|important|attention)\b\W*(?=[\w`<])", re.IGNORECASE
+    r"^[^\w*_]*([*_]{0,3})(?:warning|caution|danger|important|attention)\b[^\w`<*_]*\1[^\w`<*_]*(?=[\w`<*_])",
+    re.IGNORECASE,
 )
 """The author's own word for "Caution:", in front of one."""
 
@@ -254,7 +255,8 @@ class _Procedure:
         self._put_heading()
 
     def _head(self, path: tuple[str, ...], kind: Governs) -> None:
-        words = " > ".join(path[len(self._base) :])
+        # back from a section inside: its heading no longer holds
+        words = " > ".join(path[len(self._base) :] or path[-1:])
         label = " (condition)" if kind is Governs.CONDITION else ""
         self._heading = list(self._sentence(words + label, "", "bold")) if words else []
         self._under = path

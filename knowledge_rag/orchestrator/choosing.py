@@ -17,7 +17,13 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.orchestrator.governing import Governs, excluded_by, holds_for_all, says_nothing
+from knowledge_rag.orchestrator.governing import (
+    Governs,
+    excluded_by,
+    forbids,
+    holds_for_all,
+    says_nothing,
+)
 from knowledge_rag.orchestrator.headings import (
     ACTIONS,
     NEVER,
@@ -28,7 +34,7 @@ from knowledge_rag.orchestrator.headings import (
     tells_only_kind,
 )
 from knowledge_rag.orchestrator.names import fold, stem
-from knowledge_rag.orchestrator.outline import LABEL_LEVEL, Form
+from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form
 from knowledge_rag.orchestrator.procedures import (
     NotShown,
     Why,
@@ -40,7 +46,7 @@ from knowledge_rag.orchestrator.procedures import (
     rules_of,
 )
 from knowledge_rag.orchestrator.queries import WHO
-from knowledge_rag.orchestrator.words import word_list, words_of
+from knowledge_rag.orchestrator.words import word_list, words_in, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -84,15 +90,21 @@ _ALERT_LINE: Final = re.compile(r"\b(?:alert|alarm|monitor|trigger)", re.IGNOREC
 _NAME: Final = re.compile(r"[\w.:/-]*<[\w-]{1,20}>[\w.:/-]*|[\w][\w.:/-]*")
 _NUMBER: Final = re.compile(r"\d+")
 _LINK: Final = re.compile(r"\[[^\]\n]*\]\(#([\w.:%-]+)\)")
-_QUOTED: Final = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
+_SET_APART: Final = re.compile(
+    r"(?<!\w)(?:[*_]{1,2}|[\"“]|\[)(\w[^*_\"“”\[\]\n]{1,58}\w)(?:[*_]{1,2}|[\"”]|\])(?!\w)"
+)
+"""Words in quotes, in emphasis or of a link, as a heading is named within a sentence."""
+_NEXT: Final = re.compile(r"\b(?:(?:next|following) section|section below)\b", re.IGNORECASE)
+_PREVIOUS: Final = re.compile(r"\b(?:(?:previous|last) section|section above)\b", re.IGNORECASE)
 _OUTSIDE: Final = re.compile(
     r"\]\((?P<path>[\w./-]+\.(?:md|txt|html?))#(?P<anchor>[\w.%-]+)\)"
     r"|(?<![\w./-])(?P<file>[\w./-]+\.(?:md|txt|html?))[`,:]* (?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
+    r"|[*_\"“](?P<said>[^*_\"“”\n]{3,60})[*_\"”]+ (?:in|of|on) `?(?P<of>[\w./-]+\.(?:md|txt|html?))\b"
 )
 """A link to a named section of another document."""
 _UNDO: Final = re.compile(
-    r"\b(?:undo|revert|roll(?:ing)?\b.{0,60}\bback|rollback|go(?:ing)? back|back (?:on|off|to (?:normal|spot))|switch(?:ing)? back|turn(?:ed)?\b.{1,40}\bback"
-    r"|(?:put|set|scale)(?:ting|ing)?\b.{1,60}\bback)\b",
+    r"\b(?:undo|revert|rollback|back (?:on|off|to (?:normal|spot))|(?:on|off) again"
+    r"|(?:roll|go|turn|put|set|scale|switch|move|get|bring|take|fail|change|shift|route)(?:t?ing|e?s|e?d)?\b.{0,60}\bback)\b",
     re.IGNORECASE,
 )
 _UNDO_LABEL: Final = re.compile(
@@ -106,7 +118,8 @@ _UNDOES: Final = re.compile(
     re.IGNORECASE,
 )
 _VERIFY: Final = re.compile(
-    r"\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify|check (?:that|whether|if))\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b",
+    r"\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify|check (?:that|whether|if))\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b"
+    r"|\bwhat (?:do|should|must|can) (?:i|we) (?:check|verify)\b|\bbefore (?:i|we) close\b|\bbefore closing\b",
     re.IGNORECASE,
 )
 PAST: Final = re.compile(
@@ -182,6 +195,9 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
     usable = [it for it in outlines if _gives_steps(it, wanted)]
     others = (it for it in usable if it.source_file not in wanted.anchors)
     elsewhere = {key for it in others for key in _for_elsewhere(wanted, it)}
+    for outline in usable:
+        tabs = (tab for it in _tabs_of_others(wanted, outline.root) for tab in it.walk())
+        elsewhere.update(map(id, tabs))
     ranked = [it for it in _ranked(wanted, usable, evidence) if id(it.section) not in elsewhere]
     if wanted.asks(WHO):
         ranked = [it for it in ranked if _is_escalation(it)] or ranked
@@ -552,15 +568,24 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
 def _of_others(wanted: Wanted, main: Section) -> list[Section]:
     """Return the sections below one that are for others than the one of several that the alert's labels name.
 
-    Of "hist-plant" and "hist-lab" the one is left out if the label ``cluster`` is the other.
+    Of "hist-plant" and "hist-lab" the one is left out if the label ``cluster`` is the other; of tabs, those that
+    share no word with the incident, if another one does.
     """
     labels = {fold(it) for it in wanted.labels.split()}
-    others: list[Section] = []
+    others = list(_tabs_of_others(wanted, main))
     for above in main.walk():
         named = [it for it in above.children if _ONE_NAME.fullmatch(it.heading.strip(" :`*"))]
         meant = [it for it in named if fold(it.heading) in labels]
         others += (it for it in named if len(meant) == 1 and it not in meant)
     return others
+
+
+def _tabs_of_others(wanted: Wanted, main: Section) -> Iterator[Section]:
+    known = words_of([wanted.text, wanted.labels])
+    for above in main.walk():
+        tabs = [it for it in above.children if it.level == TAB_LEVEL and it.heading]
+        meant = [it for it in tabs if words_of([it.heading]) & known]
+        yield from (it for it in tabs if meant and it not in meant)
 
 
 def _undoing(procedure: Procedure) -> list[Procedure]:
@@ -608,6 +633,7 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
         is_part = (
             tells_only_kind(section.heading)
             or is_numbered_step(section.heading)
+            or section.level == TAB_LEVEL
             or any(_is_bare_resolution(it) for it in above.children if it is not section)
         )
         if (
@@ -722,11 +748,11 @@ def links_out(outline: Outline, procedure: Procedure) -> list[Elsewhere]:
     folder = procedure.source_file.rpartition("/")[0]
     found = []
     for link in _OUTSIDE.finditer(text):
-        path = link["path"] or link["file"]
+        path = link["path"] or link["file"] or link["of"]
         files = (normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path))
         usable = tuple(dict.fromkeys(it for it in files if not it.startswith(("..", "/"))))
         if usable and procedure.source_file not in usable:
-            found.append(Elsewhere(usable, link["anchor"] or link["words"]))
+            found.append(Elsewhere(usable, link["anchor"] or link["words"] or link["said"]))
     return list(dict.fromkeys(found))
 
 
@@ -769,7 +795,30 @@ def _linked(outline: Outline, main: Section) -> list[Section]:
 
 
 def _named_in(outline: Outline, source: Section) -> Iterator[Section]:
-    text = outline.text(source.start, source.end)
-    wanted = [*_LINK.findall(text), *_QUOTED.findall(text)]
-    for name in dict.fromkeys(wanted):
+    """Yield the sections that a section names where it forbids nothing: by a link, apart from the text, or in full."""
+    lines = outline.text(source.start, source.end).split("\n")
+    text = "\n".join(it for it in lines if not forbids(it))
+    for name in dict.fromkeys([*_LINK.findall(text), *_SET_APART.findall(text)]):
         yield from _sections_called(outline, name)
+    said = words_in(text)
+    for section in outline.sections():
+        heading = words_in(section.heading)
+        if heading.count(" ") > MIN_HEADING_WORDS and heading in said:
+            yield from _sections_called(outline, section.heading)
+    for section in source.walk():
+        yield from _beside(outline, section)
+
+
+def _beside(outline: Outline, section: Section) -> Iterator[Section]:
+    """Yield the sections before and behind one that its own text sends to: "see the next section"."""
+    beside = section.parent.children if section.parent else [section]
+    text = outline.text(*_own_range(section))
+    for step, pattern in ((1, _NEXT), (-1, _PREVIOUS)):
+        place = beside.index(section) + step
+        is_named = 0 <= place < len(beside) and pattern.search(text)
+        if is_named and asks_for_something(outline, beside[place]):
+            yield beside[place]
+
+
+MIN_HEADING_WORDS: Final = 3
+"""Words of a heading from which on it is named wherever it is written out."""

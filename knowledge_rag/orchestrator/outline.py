@@ -3,8 +3,8 @@ r"""A retrieved document as its author laid it out: sections, and in them paragr
 Built from proven chunks alone. Lines that were not retrieved are blank here, and known as unknown. The blocks
 are those of CommonMark (markdown-it-py, with GitHub's tables); three things that runbooks hold and CommonMark
 reads as plain text count as well: escaped list marks (``1\\.``), lettered lists (``a)``), and a line of its own
-that only labels what follows (``Undo:``, ``**Screens are black**``), which is a heading. What HTML comments hide
-is blank: a reader of the page doesn't see it.
+that only labels what follows (``Undo:``, ``**Screens are black**``), which is a heading; tabs and admonitions are
+:mod:`containers`. What HTML comments hide is blank: a reader of the page doesn't see it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, STATUS, TITLE
+from knowledge_rag.orchestrator.containers import unfolded
 from knowledge_rag.orchestrator.governing import Governs, governs, is_unwritten, says_nothing
 from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label, kind_told
 
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalResult
 
 SERVICE: Final = "service"
-LABEL_LEVEL: Final = 7
-"""Level of a heading that is a label: below the six of Markdown."""
+TAB_LEVEL: Final = 7
+"""Level of a tab's title, and of the like: below the six of Markdown."""
+LABEL_LEVEL: Final = 8
+"""Level of a heading that is a label: it may stand in a tab."""
 
 _ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t])")
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
@@ -103,7 +106,7 @@ class Section:
     """A heading and what stands below it, up to the next heading of its own or a higher level.
 
     Args:
-        level: 0 for what stands above the first heading, 1..6, or LABEL_LEVEL.
+        level: 0 for what stands above the first heading, 1..6, TAB_LEVEL or LABEL_LEVEL.
         heading: its words without marks; ``""`` at level 0.
         start: line of the heading; of the first line at level 0.
         parent: ``None`` for the root, which is the document.
@@ -247,24 +250,26 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
     shape = [_shape(lines.get(number, "")) for number in range(first, last + 1)]
     if plain:  # there "#" begins a comment, or a point of a list
         shape = [_HASH.sub(r"\1\\#", line) for line in shape]
+    tabs = {first + it.start: first + it.end for it in unfolded(shape)}
     root = Section(0, "", first, None)
     tokens = _parser().parse("\n".join(shape))
-    for token in tokens:
-        if token.type in ("inline", "html_block") and "<!--" in token.content:
-            start, end = _range(token, first, lines)
-            text = "\n".join(lines.get(number, "") for number in range(start, end + 1))
-            shown = _without_comments(text, html=token.type == "html_block")
-            lines.update(pair for pair in enumerate(shown.split("\n"), start) if pair[0] in lines)
-            token.content = _without_comments(token.content, html=False)
+    _blank_comments(tokens, first, lines)
     position, current = 0, root
     while position < len(tokens):
         behind = _behind(tokens, position)
         token = tokens[position]
         if token.map and token.type != "hr":
             start, end = _range(token, first, lines)
+            closed = [it for it in (current, *current.above()) if start > tabs.get(it.start, start)]
             heading = _heading(tokens, position, start, end, lines)
+            if closed:
+                current = closed[-1].parent or root
+                if not heading:  # what goes on behind the tabs comes behind them
+                    current.children.append(Section(TAB_LEVEL, "", start, current))
+                    current = current.children[-1]
             if heading:
                 level, words = heading
+                level = TAB_LEVEL if start in tabs else level
                 while current.level >= level and current.parent:
                     current = current.parent
                 section = Section(
@@ -284,6 +289,16 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
     if title and not any(it.level <= title.level for it in root.children[1:]):
         title.kind = Kind.OTHER
     return root
+
+
+def _blank_comments(tokens: Sequence[Token], first: int, lines: dict[int, str]) -> None:
+    for token in tokens:
+        if token.type in ("inline", "html_block") and "<!--" in token.content:
+            start, end = _range(token, first, lines)
+            text = "\n".join(lines.get(number, "") for number in range(start, end + 1))
+            shown = _without_comments(text, html=token.type == "html_block")
+            lines.update(pair for pair in enumerate(shown.split("\n"), start) if pair[0] in lines)
+            token.content = _without_comments(token.content, html=False)
 
 
 def _entitle(root: Section, lines: Mapping[int, str]) -> None:

@@ -226,8 +226,11 @@ def looks_like_name(word: str) -> bool:
 def names_in(text: str) -> Iterator[str]:
     """Yield the words of a text that are written as alerts' names are, as they come."""
     for word in _BETWEEN.split(text):
-        if looks_like_name(name := word.strip(".:!?/-_")):
+        *_, check = (name := word.strip(".:!?/-_")).split("/")
+        if looks_like_name(name):
             yield name
+        elif _humps(check) >= MIN_HUMPS and looks_like_name(check):  # Nagios writes host/check
+            yield check
 
 
 def _humps(word: str) -> int:

@@ -37,7 +37,7 @@ from knowledge_rag.orchestrator.names import fold, stem
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
 from knowledge_rag.orchestrator.queries import WHO
-from knowledge_rag.orchestrator.words import words_of
+from knowledge_rag.orchestrator.words import words_in, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -358,7 +358,7 @@ def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Cit
     """Return one passage of each page that a vague question may mean; none if it isn't vague.
 
     Vague is a question with at most one word that tells something, unless just one page has it in its
-    title or name, or holds a code that the question names.
+    title or name, or holds a code that the question names, or just one section's heading is in the question.
     """
     told = words_of([wanted.text])
     pages: dict[str, RetrievalResult] = {}
@@ -376,8 +376,14 @@ def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Cit
         for it in results
         if any(code[0].casefold() in it.content.casefold() for code in _CODE.finditer(wanted.text))
     }
+    asked = words_in(wanted.text)
+    headed = {
+        it.citation.section_header
+        for it in results
+        if (heading := words_in(it.citation.section_header)).strip() and heading in asked
+    }
     first = tuple(it.citation for it in pages.values())
-    return () if 1 in (len(named), len(coded)) else first[:MAX_READING]
+    return () if 1 in (len(named), len(coded), len(headed)) else first[:MAX_READING]
 
 
 def _with_elsewhere(
@@ -595,6 +601,12 @@ _OF_THE_CALENDAR: Final = frozenset(
 )
 
 
+_FIELD: Final = re.compile(r"(?<![\w-])[A-Z][a-z]+(?:[ /][A-Z][a-z]+)?:\s")
+"""What a pasted message calls its fields: "Notification Type: PROBLEM"."""
+MIN_FIELDS: Final = 3
+"""Fields by which a text is a message that was pasted; "Okta: nobody can log in" is none."""
+
+
 def _unheard_of(text: str, asked: Sequence[Asked]) -> list[str]:
     """Return the names in a question that nothing that was found holds."""
     held = " ".join(
@@ -604,6 +616,8 @@ def _unheard_of(text: str, asked: Sequence[Asked]) -> list[str]:
         for text in (result.content, result.citation.source_file)
     ).casefold()
     found = words_of([held])
+    if len(_FIELD.findall(text)) >= MIN_FIELDS:
+        text = _FIELD.sub(" ", text)
     names = (
         it[0]
         for it in _NAMED.finditer(text)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.orchestrator.containers import shown_as
 from knowledge_rag.orchestrator.governing import (
     NEVER,
     Governing,
@@ -36,7 +37,7 @@ from knowledge_rag.orchestrator.headings import (
     kind_told,
 )
 from knowledge_rag.orchestrator.headings import NEVER as NEVER_SECTIONS
-from knowledge_rag.orchestrator.outline import Form
+from knowledge_rag.orchestrator.outline import TAB_LEVEL, Form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -438,7 +439,9 @@ class _Collector:
     def _head(self, section: Section, before: int) -> None:
         """Let a heading govern what stands below it: all of it where it is a condition, else the first item."""
         end = max(section.start, section.heading_end)
-        text = self._outline.text(section.start, end)
+        # of a tab only its title is for people
+        is_tab = section.level == TAB_LEVEL
+        text = section.heading if is_tab else self._outline.text(section.start, end)
         is_condition = governs(section.heading) is Governs.CONDITION and section.kind not in ACTIONS
         heading = Governing(
             text, Governs.CONDITION if is_condition else Governs.NOTE, section.start, end
@@ -832,7 +835,9 @@ def _cells(row: str) -> list[str]:
 def _plain(outline: Outline, block: Block) -> str:
     """Return a block's text; a quote's without its marks."""
     text = outline.text(block.start, block.end)
-    return _QUOTE_MARKS.sub("", text).strip("\n") if block.form is Form.QUOTE else _dedented(text)
+    if block.form is Form.QUOTE:
+        return shown_as(_QUOTE_MARKS.sub("", text).strip("\n"))
+    return _dedented(text)
 
 
 def _dedented(text: str) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.incident import Incident
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
+_ANY_WORD: Final = re.compile(r"[^\W_]+")
 _LONG_STEM: Final = 6
 """Letters of a stem from which a last ``i`` says nothing: ``expiri``, but ``queri`` stays."""
 _COMMON: Final = frozenset({
@@ -38,6 +39,11 @@ _COMMON: Final = frozenset({
     "tomorrow", "tonight", "too", "try", "trying", "until", "us", "use", "used", "using", "ve", "very", "wait", "waiting", "want",
     "wants", "way", "week", "weeks", "went", "whole", "whom", "without", "work", "working", "works", "would", "wrong",
     "yesterday", "yet",
+    "pm", "min", "mins", "sec", "secs", "morning", "evening", "afternoon", "noon", "midnight", "clock", "half", "quarter",
+    "past", "last", "once", "twice", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+    "fine", "ok", "okay", "think", "sure", "isn", "isnt", "aren", "don", "dont", "doesn", "doesnt", "didn", "didnt", "won", "cannot",
+    "haven", "hasn", "people",
 })  # fmt: skip
 """Words that any incident may be told in."""
 
@@ -58,6 +64,15 @@ def word_list(texts: Iterable[str]) -> Iterator[str]:
 def words_of(texts: Iterable[str]) -> set[str]:
     """Return the distinct words of :func:`word_list`."""
     return set(word_list(texts))
+
+
+def words_in(text: str) -> str:
+    """Return the words of a text in lower case, all of them and in their order, each between blanks.
+
+    >>> words_in("Waiting room (staff)") in words_in("can the waiting room: staff, go off again")
+    True
+    """
+    return f" {' '.join(_ANY_WORD.findall(text.casefold()))} "
 
 
 def told_of(incident: Incident) -> set[str]:

@@ -180,6 +180,25 @@ class TestOfSeveral:
         assert actions(given) == ["Grow the disk.", "Prune the table."]
 
 
+class TestTabs:
+    TEXT = (
+        "# Switchover\n\nFor patching.\n\n## Planned\n\nBoth alike.\n\n"
+        '=== "Production"\n\n    1. Pause the invoice run.\n    2. Switch the leader.\n\n'
+        '=== "Staging"\n\n    1. Switch it.\n\nThen close the ticket: `tick close it`\n\n## Other\n\n- Call.\n'
+    )
+
+    def test_the_one_that_the_incident_names_is_given_though_another_fits_better(self):
+        given = advised(question("switch the leader on staging, planned"), {DISK: self.TEXT})
+        assert actions(given)[:1] == ["Switch it."]
+        assert "Pause the invoice run." not in actions(given)
+        assert [it.heading for it in given.procedures[0].not_shown] == ["Production"]
+
+    def test_all_are_given_where_it_names_none_in_their_order(self):
+        given = advised(question("how do we do a planned switchover"), {DISK: self.TEXT})
+        assert [*map(str.split, actions(given))][0][0] == "Pause"
+        assert actions(given)[2:] == ["Switch it.", "Then close the ticket: `tick close it`"]
+
+
 class TestBySpelling:
     def test_words_in_order_name_an_alert_that_a_section_is_called(self):
         text = page(("LakeIngestStalled", "- Resume the mail."), ("Disk", "- Add a disk."))
@@ -467,6 +486,26 @@ class TestLinksInAPage:
         )  # fmt: skip
         assert actions(advised(question("the queue grows"), {MAIL: text}))[1:] == ["Add a disk."]
 
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "Follow *Disk is slow* above.",
+            "Then do disk is slow, all of it.",
+            "Look at the disk (next section).",
+        ],
+    )
+    def test_a_section_may_be_named_in_emphasis_in_full_or_by_its_place(self, said):
+        text = page(("Queue grows", f"1. {said}"), ("Disk is slow", "- Add a disk."), ("B", "- b"))
+        assert actions(advised(question("the queue grows"), {MAIL: text}))[1:] == ["Add a disk."]
+
+    def test_what_is_forbidden_is_not_gone_to(self):
+        text = page(
+            ("Queue grows", "1. Drain it.\n2. Never do *Disk is slow* here."),
+            ("Disk is slow", "- Add a disk."),
+            ("B", "- b"),
+        )
+        assert actions(advised(question("the queue grows"), {MAIL: text})) == ["Drain it."]
+
     def test_sections_that_go_on_in_each_other_are_given_once(self):
         text = page(
             ("Queue grows", "1. Go to [the disk](#disk-is-slow)."),
@@ -490,6 +529,11 @@ class TestLinksToOtherPages:
         given = advised(question("the queue grows"), {MAIL: text, DISK: OTHER_PAGE})
         assert chosen(given) == [(MAIL, "Queue grows"), (DISK, "Disk is slow")]
         assert given.evidence.strength is Strength.PARTIAL  # search found it
+
+    def test_it_may_be_named_in_emphasis_with_its_page(self):
+        text = page(("Queue grows", "1. Do *Disk is slow* in `disk.md`."), ("B", "- b"))
+        given = advised(question("the queue grows"), {MAIL: text, DISK: OTHER_PAGE})
+        assert chosen(given) == [(MAIL, "Queue grows"), (DISK, "Disk is slow")]
 
     def test_one_that_can_not_be_retrieved_is_named(self):
         text = page(("QueueGrowing", "1. Go to [the disk](gone.md#disk-is-slow)."), ("B", "- b"))

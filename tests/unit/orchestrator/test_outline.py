@@ -135,7 +135,11 @@ class TestLabels:
 
     def test_are_headings_where_they_stand_in_bold_alone(self):
         text = "# A\n\n**Screens are black**\n\n- x\n\n**Old data (staff)**\n\n- y\n"
-        assert shape(text) == [(1, "A", 1), (7, "Screens are black", 3), (7, "Old data (staff)", 7)]
+        assert shape(text) == [
+            (1, "A", 1),
+            (LABEL_LEVEL, "Screens are black", 3),
+            (LABEL_LEVEL, "Old data (staff)", 7),
+        ]
 
     def test_are_headings_where_what_they_name_is_still_to_be_written(self):
         text = (

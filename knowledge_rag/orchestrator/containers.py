@@ -1,0 +1,177 @@
+"""What documentation tools set apart and CommonMark doesn't know: tabs, admonitions, folded parts.
+
+Read are those of MkDocs (``=== "Linux"``, ``!!! danger "Title"``, ``??? note``: the body is indented by four) and
+of Docusaurus, VitePress and Pandoc (``:::warning Title`` up to ``:::``). A tab, and an admonition that holds steps,
+becomes a section; any other admonition a quotation. The lines keep their numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_DEPTH: Final = 8
+"""Containers in one another that are unfolded."""
+
+_INDENTED: Final = re.compile(
+    r"""(?P<indent>\ {0,3})(?:(?P<tab>===)[!+]?|(?:!!!|\?\?\?\+?)[ \t]+(?P<type>[\w-]+)(?:[ \t]+(?:inline|end))*)"""
+    r"""(?:[ \t]+["'](?P<title>[^\n]*)["'])?[ \t]*"""
+)
+_FENCED: Final = re.compile(
+    r" {0,3}:{3,}[ \t]*(?:\{?\.?)(?P<type>[A-Za-z][\w-]*)\}?(?:\[(?P<bracketed>[^\]\n]*)\]|[ \t]+(?P<title>[^\n{]*))?[^\n]*"
+)
+_FENCE_END: Final = re.compile(r" {0,3}:{3,}[ \t]*")
+_CODE_FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
+_BODY_INDENT: Final = 4
+_GITHUB: Final = re.compile(r"\s*\[!(?P<type>\w+)\][ \t]*(?P<title>[^\n]*)")
+WARNINGS: Final = frozenset(
+    {
+        "danger",
+        "warning",
+        "caution",
+        "attention",
+        "important",
+        "failure",
+        "error",
+        "bug",
+        "critical",
+    }
+)
+"""Types of admonitions that warn, whatever their words are."""
+_STEPS: Final = re.compile(r" {0,3}(?:\d{1,9}[.)][ \t]|[-*+][ \t]|`{3}|~{3}|\|)")
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """Lines that are set apart as a section.
+
+    Args:
+        start: index of the line that opens it.
+        end: of its last line.
+        title: of it, ``""`` if none.
+    """
+
+    start: int
+    end: int
+    title: str
+
+
+def unfolded(lines: list[str]) -> list[Container]:
+    """Write containers as CommonMark has it, in place, line for line: headings and quotations.
+
+    Args:
+        lines: of a document.
+
+    Returns:
+        Those that became sections, outer ones first; their openers are headings of level 6. Deeper than
+        MAX_DEPTH nothing is unfolded.
+    """
+    return _Unfolding(lines).section(0, len(lines), "", 0)
+
+
+class _Unfolding:
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._in_code = set(_in_code(lines))
+        self._closers = dict(self._fenced())
+
+    def section(self, first: int, behind: int, mark: str, depth: int) -> list[Container]:
+        """Unfold a range of lines; `mark` stands before each of them already."""
+        found: list[Container] = []
+        place = first
+        while place < behind:
+            is_text = depth < MAX_DEPTH and place not in self._in_code
+            opened = self._opened(place, behind, mark) if is_text else None
+            if opened is None:
+                place += 1
+                continue
+            kind, title, end = opened
+            body = [self._lines[n].removeprefix(mark) for n in range(place + 1, end)]
+            is_section = not kind or (kind not in WARNINGS and any(map(_STEPS.match, body)))
+            inner = mark if is_section else f"{mark}> "
+            name = title or kind.capitalize()
+            self._lines[place] = f"{mark}###### {name}" if is_section else f"{inner}**{name}**"
+            for number, text in enumerate(body, place + 1):
+                self._lines[number] = inner + text
+            if is_section:
+                found.append(Container(place, end - 1, name))
+            found += self.section(place + 1, end, inner, depth + 1)
+            place = end
+        return found
+
+    def _opened(self, place: int, behind: int, mark: str) -> tuple[str, str, int] | None:
+        """Return type, title and end of a container that a line opens; its lines lose their indent."""
+        line = self._lines[place].removeprefix(mark)
+        if (it := _INDENTED.fullmatch(line)) and (it["type"] or it["title"]):
+            end = self._dedented(place + 1, behind, mark, len(it["indent"]) + _BODY_INDENT)
+            if end > place + 1:
+                return (it["type"] or "").lower(), it["title"] or "", end
+        elif (end := self._closers.get(place, behind)) < behind and (it := _FENCED.fullmatch(line)):
+            self._lines[end] = mark.rstrip()
+            return it["type"].lower(), (it["bracketed"] or it["title"] or "").strip(), end
+        return None
+
+    def _dedented(self, first: int, behind: int, mark: str, indent: int) -> int:
+        """Take the indent from the lines that have it; return the place behind the last of them."""
+        last = place = first
+        while place < behind:
+            text = self._lines[place].removeprefix(mark).expandtabs(_BODY_INDENT)
+            if text.strip() and not text.startswith(" " * indent):
+                break
+            place += 1
+            last = place if text.strip() else last
+        for number in range(first, last):
+            text = self._lines[number].removeprefix(mark).expandtabs(_BODY_INDENT)
+            self._lines[number] = mark + text[indent:]
+        return last
+
+    def _fenced(self) -> Iterator[tuple[int, int]]:
+        """Yield where ``:::`` opens and closes a container."""
+        opened: list[int] = []
+        for place, line in enumerate(self._lines):
+            if not line.lstrip(" ").startswith(":::") or place in self._in_code:
+                continue
+            if _FENCED.fullmatch(line):
+                opened.append(place)
+            elif opened and _FENCE_END.fullmatch(line):
+                yield opened.pop(), place
+
+
+def _in_code(lines: list[str]) -> Iterator[int]:
+    """Yield the places of lines between code fences."""
+    fence = ""
+    for place, line in enumerate(lines):
+        code = _CODE_FENCE.match(line)
+        if fence:
+            yield place
+        if code and not fence:
+            fence = code[1]
+        elif code and code[1].startswith(fence) and not line.strip(" \t`~"):
+            fence = ""
+
+
+def shown_as(text: str) -> str:
+    r"""Return an admonition's lines as a person reads them: its type, its title in bold, its body without indent.
+
+    >>> shown_as('!!! danger "Ask first"\n    Call the desk.')
+    'Danger: **Ask first**\n\nCall the desk.'
+    >>> shown_as("[!WARNING]\nIt deletes all."), shown_as("> plain words")
+    ('Warning: It deletes all.', '> plain words')
+    """
+    first, _, body = text.partition("\n")
+    it = _INDENTED.fullmatch(first) or _FENCED.fullmatch(first) or _GITHUB.fullmatch(first)
+    if it is None or not it["type"]:
+        return text
+    kind, groups = it["type"].lower(), it.groupdict()
+    title = (groups.get("title") or groups.get("bracketed") or "").strip()
+    label = f"{kind.capitalize()}: " if kind in WARNINGS or not title else ""
+    lines = [
+        line[_BODY_INDENT:] if line.startswith(" " * _BODY_INDENT) else line
+        for line in body.split("\n")
+        if not _FENCE_END.fullmatch(line)
+    ]
+    return label + (f"**{title}**\n\n" if title else "") + "\n".join(lines).strip("\n")

@@ -1,0 +1,73 @@
+"""Tabs, admonitions and folded parts of documentation tools."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_rag.orchestrator.containers import MAX_DEPTH, Container, shown_as, unfolded
+
+
+def unfold(text: str) -> tuple[list[str], list[Container]]:
+    lines = text.split("\n")
+    found = unfolded(lines)
+    return lines, found
+
+
+def test_tabs_are_sections_without_their_indent():
+    lines, found = unfold(
+        '=== "Linux"\n\n    1. a\n\n        code\n\n=== "Windows"\n\n    1. b\n\nthen c'
+    )
+    assert found == [Container(0, 4, "Linux"), Container(6, 8, "Windows")]
+    assert lines == ["###### Linux", "", "1. a", "", "    code", "", "###### Windows", "", "1. b", "", "then c"]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["danger", "warning", "caution"])
+def test_what_warns_is_a_quotation_even_with_a_list(kind):
+    lines, found = unfold(f'!!! {kind} "Ask first"\n    - the desk\n    - the owner\n')
+    assert not found
+    assert lines == ["> **Ask first**", "> - the desk", "> - the owner", ""]
+
+
+def test_other_admonitions_are_sections_if_they_hold_steps():
+    assert unfold("??? note\n    1. a\n    2. b")[1] == [Container(0, 2, "Note")]
+    assert unfold("!!! note\n    It is old.") == (["> **Note**", "> It is old."], [])
+
+
+def test_containers_between_colons_may_stand_in_one_another():
+    lines, found = unfold(":::tip[Do this]\n1. a\n:::danger\nNot twice.\n:::\n:::")
+    assert found == [Container(0, 4, "Do this")]
+    assert lines == ["###### Do this", "1. a", "> **Danger**", "> Not twice.", "", ""]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```\n=== "Linux"\n\n    1. a\n```',
+        "===\n\n    code",
+        '=== "Linux"\n1. a',
+        ":::tip\n1. a",
+        "!!!\n    code",
+        "a === b",
+    ],
+)
+def test_what_is_none_stays_as_it_is(text):
+    assert unfold(text) == (text.split("\n"), [])
+
+
+def test_depth_is_bounded():
+    _, found = unfold("\n".join("    " * depth + f'=== "{depth}"' for depth in range(50)) + "\n")
+    assert len(found) == MAX_DEPTH
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('!!! danger "Ask first"\n    Call the desk.', "Danger: **Ask first**\n\nCall the desk."),
+        ("??? info\n    It is old.", "Info: It is old."),
+        (":::warning Twice\nNot twice.\n:::", "Warning: **Twice**\n\nNot twice."),
+        ("[!CAUTION]\nIt deletes all.", "Caution: It deletes all."),
+        ("Never by day.", "Never by day."),
+    ],
+)
+def test_a_quotation_is_shown_with_its_type_and_title(text, shown):
+    assert shown_as(text) == shown
