@@ -40,6 +40,7 @@ from knowledge_rag.orchestrator.procedures import (
     Why,
     action_lines,
     asks_for_something,
+    cells_of,
     governed,
     introduction_of,
     procedure_of,
@@ -49,7 +50,7 @@ from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.words import word_list, words_in, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
@@ -201,6 +202,9 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
     ranked = [it for it in _ranked(wanted, usable, evidence) if id(it.section) not in elsewhere]
     if wanted.asks(WHO):
         ranked = [it for it in ranked if _is_escalation(it)] or ranked
+    elif ranked:  # of the likeliest page, what undoes or verifies, where a question asks for that
+        likeliest = ranked[0].outline
+        ranked.sort(key=lambda it: -(it.outline is likeliest and _suits(wanted, it) > 0))
     linked = [it for it in ranked if it.outline.source_file in wanted.anchors]
     order = list(wanted.anchors)
     linked.sort(key=lambda it: order.index(it.outline.source_file))
@@ -529,10 +533,14 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     found: list[Procedure] = []
     others = _of_others(wanted, main)
     given: list[Section] = [*others]
-    for section in (main, *_resolving(main), *_linked(outline, main), *_closing(main)):
+    rows = set(_other_rows(outline, wanted))
+    linked = _linked(outline, main, rows)
+    for section in (main, *_resolving(main), *linked, *_closing(main)):
         if any(it.holds(section) for it in given):
             continue
-        if procedure := procedure_of(outline, section, leave_out=given, alert=alert):
+        if procedure := procedure_of(
+            outline, section, leave_out=given, other_rows=rows, alert=alert
+        ):
             found.append(procedure)
             given.append(section)
     if not found:
@@ -586,6 +594,33 @@ def _tabs_of_others(wanted: Wanted, main: Section) -> Iterator[Section]:
         tabs = [it for it in above.children if it.level == TAB_LEVEL and it.heading]
         meant = [it for it in tabs if words_of([it.heading]) & known]
         yield from (it for it in tabs if meant and it not in meant)
+
+
+_CASES: Final = re.compile(
+    r"\b(?:symptoms?|see|signs?|errors?|messages?|alerts?|alarms?|codes?|problems?|issues?|situations?|findings?|observations?|cases?"
+    r"|when|if|happens?|complaints?|states?|status)\b",
+    re.IGNORECASE,
+)
+"""How the first column of a table is headed that tells when each row applies."""
+
+
+def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
+    """Yield the rows of tables of cases that share less than half as much with the incident as the best row does.
+
+    What a word tells is less the more rows hold it; if most rows are as good, all of them stay.
+    """
+    asked = words_of([*wanted.names, wanted.text])
+    for block in (it for section in outline.sections() for it in section.blocks):
+        head, rows = block.start, range(block.start + 2, block.end + 1)
+        if block.form is not Form.TABLE or not _CASES.search(cells_of(outline.text(head, head))[0]):
+            continue
+        held = {n: words_of([outline.text(n, n)]) & asked for n in rows}
+        often = Counter(word for words in held.values() for word in words)
+        worth = {n: sum(math.log(len(rows) / often[it]) for it in held[n]) for n in rows}
+        best = max(worth.values(), default=0.0)
+        others = [n for n in rows if worth[n] < best / 2]
+        if 2 * len(others) > len(rows):
+            yield from others
 
 
 def _undoing(procedure: Procedure) -> list[Procedure]:
@@ -779,24 +814,24 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Section]:
                 yield beside
 
 
-def _linked(outline: Outline, main: Section) -> list[Section]:
-    """Return the sections of the page that a procedure says to go to, and those that these do."""
+def _linked(outline: Outline, main: Section, left: Container[int]) -> list[Section]:
+    """Return the sections of the page that a procedure says to go to, and those that these do; not in lines left out."""
     found: list[Section] = []
     turn = [main]
     for _ in range(MAX_DEPTH):
         turn = [
             section
             for source in turn
-            for section in _named_in(outline, source)
+            for section in _named_in(outline, source, left)
             if not main.holds(section) and not section.holds(main) and section not in found
         ]
         found += dict.fromkeys(turn)
     return found[:MAX_LINKED]
 
 
-def _named_in(outline: Outline, source: Section) -> Iterator[Section]:
+def _named_in(outline: Outline, source: Section, left: Container[int]) -> Iterator[Section]:
     """Yield the sections that a section names where it forbids nothing: by a link, apart from the text, or in full."""
-    lines = outline.text(source.start, source.end).split("\n")
+    lines = (outline.lines.get(n, "") for n in range(source.start, source.end + 1) if n not in left)
     text = "\n".join(it for it in lines if not forbids(it))
     for name in dict.fromkeys([*_LINK.findall(text), *_SET_APART.findall(text)]):
         yield from _sections_called(outline, name)

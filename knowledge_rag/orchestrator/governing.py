@@ -181,10 +181,11 @@ def governs(text: str) -> Governs:
     is_lead = text.rstrip().endswith(":")
     if _FORBIDS_BEHIND.search(text.partition("\n")[0]):
         return Governs.PROHIBITED
-    if any(map(_forbids, [first, *others[-1:]] if is_lead else [first])):
+    forbidding = list(filter(_forbids, [first, *others[-1:]] if is_lead else [first]))
+    if forbidding:
         if is_lead and _INSTEAD.search(text):
             return Governs.CAUTION
-        return Governs.CONDITION if _UNLESS.search(text) else Governs.PROHIBITED
+        return Governs.CONDITION if any(map(_UNLESS.search, forbidding)) else Governs.PROHIBITED
     if _CONDITION.match(text):
         return Governs.CONDITION
     return Governs.CAUTION if warns(text) or any(map(_forbids, others)) else Governs.NOTE

@@ -41,6 +41,9 @@ LABEL_LEVEL: Final = 8
 _ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t])")
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
 _HASH: Final = re.compile(r"^([ \t]*)#")
+_ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
+_UNDERLINE: Final = re.compile(r" {0,3}(?:-{3,}|={3,})[ \t]*")
+_NUMBER_MARK: Final = re.compile(r"^( {0,3}\d{1,9})([.)])(?=[ \t])")
 _HTML_HEADING: Final = re.compile(r"^\s*<h([1-6])[^>]*>(.*?)</h\1>\s*$", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]{0,200}>")
 _BOLD_ALONE: Final = re.compile(r"\s*(\*\*|__)[^*_\n]{3,60}[^*_\n.!?]\1:?\s*")
@@ -248,8 +251,11 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
     """Return the root of all sections; in `lines`, blank what comments hide."""
     first, last = min(lines), max(lines)
     shape = [_shape(lines.get(number, "")) for number in range(first, last + 1)]
-    if plain:  # there "#" begins a comment, or a point of a list
+    if plain:  # there "#" begins a comment, or a point of a list; what is underlined is no item
         shape = [_HASH.sub(r"\1\\#", line) for line in shape]
+        for place, below in enumerate(shape[1:]):
+            if _UNDERLINE.fullmatch(below):
+                shape[place] = _NUMBER_MARK.sub(r"\1\\\2", shape[place])
     tabs = {first + it.start: first + it.end for it in unfolded(shape)}
     root = Section(0, "", first, None)
     tokens = _parser().parse("\n".join(shape))
@@ -402,11 +408,10 @@ def plain_words(heading: str) -> str:
     """Return a heading's words without emphasis, code marks, links and attributes."""
     text = re.sub(r"!?\[([^\[\]]*)\]\([^()]*\)", r"\1", heading)
     text = re.sub(r"\{:?\s*#[^{}]*\}\s*$", "", text)
-    return " ".join(
-        re.sub(
-            r"[*`]{1,3}(?=\S)|(?<!\w)_{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<=\S)_{1,3}(?!\w)", "", text
-        ).split()
+    text = re.sub(
+        r"[*`]{1,3}(?=\S)|(?<!\w)_{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<=\S)_{1,3}(?!\w)", "", text
     )
+    return " ".join(_ESCAPE.sub(r"\1", text).split())
 
 
 def _block(

@@ -439,7 +439,10 @@ def _is_about(
     if wanted.is_alert:
         name = words_of(wanted.names[:1])
         named = len(name & held) >= NAME_SHARE * len(name)
-        return score >= (floors.alert if named else floors.sure) if floors else named
+        floor = floors and (floors.alert if named else floors.sure)
+        if floors and named and " " in wanted.names[0]:  # a name in words is a sentence
+            floor = floors.question
+        return score >= floor if floor else named
     told = words_of([WHO.sub(" ", wanted.text)])
     is_told = len(told & held) >= QUESTION_SHARE * len(told)
     return score >= (floors.question if is_told else floors.alert) if floors else bool(told & held)

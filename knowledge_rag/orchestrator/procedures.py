@@ -40,7 +40,7 @@ from knowledge_rag.orchestrator.headings import NEVER as NEVER_SECTIONS
 from knowledge_rag.orchestrator.outline import TAB_LEVEL, Form
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from knowledge_rag.orchestrator.outline import Block, ListItem, Outline, Section
 
@@ -105,6 +105,8 @@ class Why(StrEnum):
     """The procedure goes on in a section or document that could not be retrieved."""
     OTHER = "other"
     """A section for another one of several than the incident's labels name."""
+    ROW = "row"
+    """Rows of a table for other cases than the one that the incident's words tell."""
     NOT_GIVEN = "not_given"
     """A model that draws on the procedure left them out."""
 
@@ -130,7 +132,7 @@ class NotShown:
     @property
     def is_missed(self) -> bool:
         """Whether its author means it to be done, so that the procedure isn't complete without it."""
-        return self.why not in (Why.PROHIBITED, Why.OBSOLETE, Why.OTHER)
+        return self.why not in (Why.PROHIBITED, Why.OBSOLETE, Why.OTHER, Why.ROW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +234,12 @@ def spans(item: Item) -> Iterator[tuple[int, int]]:
 
 
 def procedure_of(
-    outline: Outline, section: Section, *, leave_out: Iterable[Section] = (), alert: str = ""
+    outline: Outline,
+    section: Section,
+    *,
+    leave_out: Iterable[Section] = (),
+    other_rows: Container[int] = (),
+    alert: str = "",
 ) -> Procedure | None:
     """Return a section, all below it included, as a procedure; ``None`` if it asks for nothing.
 
@@ -240,9 +247,10 @@ def procedure_of(
         outline: the document.
         section: of it.
         leave_out: sections below it that are given elsewhere.
+        other_rows: lines of tables' rows that are for other cases.
         alert: of a group that it is for.
     """
-    collector = _Collector(outline, section, leave_out)
+    collector = _Collector(outline, section, leave_out, other_rows)
     collector.take(section)
     items, not_shown = collector.settled()
     if not items:
@@ -305,7 +313,9 @@ def _own_words(outline: Outline, section: Section) -> list[Governing]:
             kind = Governs.PRECONDITION
         end = block.end
         behind = section.blocks[place + 1] if place + 1 < len(section.blocks) else None
-        if kind is not Governs.NOTE and behind and behind.form is Form.LIST:
+        if behind and behind.form is Form.CODE:
+            end = behind.end
+        elif kind is not Governs.NOTE and behind and behind.form is Form.LIST:
             # "Before you begin" leads into the list below it without a colon, too
             end = behind.end if _leads(text) or behind.start == block.end + 1 else end
         said = text if end == block.end else outline.text(block.start, end)
@@ -387,10 +397,18 @@ class _Collector:
         outline: the document.
         root: the section.
         leave_out: sections below it that are given elsewhere.
+        other_rows: lines of tables' rows that are for other cases.
     """
 
-    def __init__(self, outline: Outline, root: Section, leave_out: Iterable[Section]) -> None:
+    def __init__(
+        self,
+        outline: Outline,
+        root: Section,
+        leave_out: Iterable[Section],
+        other_rows: Container[int],
+    ) -> None:
         self._outline = outline
+        self._other_rows = other_rows
         self._root = root
         self._out = set(map(id, leave_out))
         self._items: list[Item] = []
@@ -644,13 +662,16 @@ class _Collector:
         lines = self._outline.lines
         rows = [n for n in range(block.start, block.end + 1) if lines.get(n, "").strip()]
         header, body = rows[:2], rows[2:]
-        heads = _cells(lines.get(header[0], "")) if header else []
+        heads = cells_of(lines.get(header[0], "")) if header else []
         lead, self._pending = self._pending, []
         text = self._outline.text(block.start, header[-1])
         head = Governing(text, Governs.NOTE, block.start, header[-1])
         first = len(self._items)
         for number in body:
-            cells = _cells(lines.get(number, ""))
+            if number in self._other_rows:
+                self._leave_row(number)
+                continue
+            cells = cells_of(lines.get(number, ""))
             labelled = zip(heads + [""] * len(cells), cells, strict=False)
             said = " | ".join(
                 f"{name}: {cell}" if name else cell for name, cell in labelled if cell
@@ -666,6 +687,15 @@ class _Collector:
             self._items[place] = governed(self._items[place], head, *lead)
         if len(self._items) == first:
             self._pending = lead + self._pending
+
+    def _leave_row(self, number: int) -> None:
+        """Name a row that is for another case, together with those right above it."""
+        last = self._not_shown[-1] if self._not_shown else None
+        if last and (last.why, last.end) == (Why.ROW, number - 1):
+            self._not_shown[-1] = replace(last, end=number)
+        else:
+            name = self._outline.source_file
+            self._not_shown.append(NotShown(name, number, number, Why.ROW))
 
     def _take_code(self, block: Block) -> None:
         """Take code that no paragraph introduces: with the item right above it, else as an item of its own."""
@@ -827,7 +857,8 @@ def _deeper(line: str, than: str) -> bool:
     return not line.strip() or len(line) - len(line.lstrip()) > len(than) - len(than.lstrip())
 
 
-def _cells(row: str) -> list[str]:
+def cells_of(row: str) -> list[str]:
+    """Return the cells of a table's row, without the marks around them."""
     parts = re.split(r"(?<!\\)\|", row.strip().strip("|"))
     return [cell.strip().replace("\\|", "|") for cell in parts]
 
