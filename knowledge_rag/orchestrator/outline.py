@@ -250,12 +250,7 @@ def _text(value: object) -> str:
 def _sections(lines: dict[int, str], *, plain: bool) -> Section:
     """Return the root of all sections; in `lines`, blank what comments hide."""
     first, last = min(lines), max(lines)
-    shape = [_shape(lines.get(number, "")) for number in range(first, last + 1)]
-    if plain:  # there "#" begins a comment, or a point of a list; what is underlined is no item
-        shape = [_HASH.sub(r"\1\\#", line) for line in shape]
-        for place, below in enumerate(shape[1:]):
-            if _UNDERLINE.fullmatch(below):
-                shape[place] = _NUMBER_MARK.sub(r"\1\\\2", shape[place])
+    shape = _shapes((lines.get(n, "") for n in range(first, last + 1)), plain=plain)
     tabs = {first + it.start: first + it.end for it in unfolded(shape)}
     root = Section(0, "", first, None)
     tokens = _parser().parse("\n".join(shape))
@@ -349,6 +344,17 @@ _FORMS: Final = {
     "blockquote_open": Form.QUOTE,
     "html_block": Form.HTML,
 }
+
+
+def _shapes(lines: Iterable[str], *, plain: bool) -> list[str]:
+    """Return the lines of a page as they are meant."""
+    shape = [_shape(line) for line in lines]
+    if plain:  # there "#" begins a comment, or a point of a list; what is underlined is no item
+        shape = [_HASH.sub(r"\1\\#", line) for line in shape]
+        for place, below in enumerate(shape[1:]):
+            if _UNDERLINE.fullmatch(below):
+                shape[place] = _NUMBER_MARK.sub(r"\1\\\2", shape[place])
+    return shape
 
 
 def _shape(line: str) -> str:
