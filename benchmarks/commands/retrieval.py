@@ -106,7 +106,7 @@ def _labelled(
 
     settings = LocalSettings.from_environment()
     rows = evaluating.read_rows(datasets, limit, seed, with_alert=False)
-    documents = evaluating.read_documents(rows, docs, datasets)
+    documents = evaluating.read_labelled(rows, docs, datasets).documents
     embedder = MiniLm(settings)
     with (
         progress_bar() as progress,

@@ -16,7 +16,7 @@ from knowledge_rag.cli.terminal import err
 from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.response import read_json
-from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query, SearchType
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
@@ -105,11 +105,10 @@ def consulted(
                 consult(incident, found.retrieval, advisor, queries=queries, notify=notify)
             )
     advisor = chosen_advisor(choice)
-    search_type = SearchType(backend.method.upper())
     with (
         opened(kb) as knowledge_base,
         local_retrieval(
-            knowledge_base, search_type=search_type, budget=backend.budget
+            knowledge_base, search_type=backend.search_type, budget=backend.budget
         ) as retrieval,
     ):
         # retrieval corrects the queries itself, and says so; procedures are chosen by the title

@@ -14,6 +14,7 @@ from knowledge_rag.core.errors import InvalidRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.stacks import Deployed
     from knowledge_rag.local.knowledge_base import Documents
@@ -93,6 +94,11 @@ class BackendOptions:
         return (self.search or Search.HYBRID).value if self.name in ("local", "retrieve") else ""
 
     @property
+    def search_type(self) -> SearchType:
+        """How a knowledge base, here or by Retrieve, is searched."""
+        return (self.search or Search.HYBRID).search_type
+
+    @property
     def budget(self) -> Budget:
         """What one query of a knowledge base here may take."""
         return budget_of(self.timeout)
@@ -131,13 +137,13 @@ def deployed(options: BackendOptions) -> Iterator[Backend]:
         CallFailed: CloudFormation can't be asked.
     """
     from knowledge_rag.deployment.aws import Aws
+    from knowledge_rag.deployment.stacks import find_deployed
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
     aws = Aws(options.region)
     region = aws.required_region()
-    found = _found(aws, options)
-    back_end = _way_to(options, region, found)
-    retrieval = BoundedRetrieval(back_end)
+    found = find_deployed(aws, options.stack) if options.stack is not None else None
+    retrieval = BoundedRetrieval(_way_to(options, region, found))
     about = f"{options.stack or options.function or options.knowledge_base or options.gateway} in {region}"
     try:
         if found is None:
@@ -148,12 +154,6 @@ def deployed(options: BackendOptions) -> Iterator[Backend]:
         retrieval.close()
 
 
-def _found(aws: Aws, options: BackendOptions) -> Deployed | None:
-    from knowledge_rag.deployment.stacks import find_deployed
-
-    return find_deployed(aws, options.stack) if options.stack is not None else None
-
-
 def _documents(aws: Aws, found: Deployed) -> Documents | None:
     from knowledge_rag.deployment.bucket_documents import BucketDocuments
 
@@ -162,7 +162,7 @@ def _documents(aws: Aws, found: Deployed) -> Documents | None:
 
 def _way_to(options: BackendOptions, region: str, found: Deployed | None) -> Way:
     from knowledge_rag.cli.inputs import gateway_token
-    from knowledge_rag.core.retrieval import SearchSettings, SearchType
+    from knowledge_rag.core.retrieval import SearchSettings
     from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
     from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
     from knowledge_rag.orchestrator.backends.function import RetrievalFunction
@@ -175,5 +175,5 @@ def _way_to(options: BackendOptions, region: str, found: Deployed | None) -> Way
     if options.gateway is not None:
         token = gateway_token(None)
         return KnowledgeGateway(options.gateway, Bearer(token) if token else SigV4(region))
-    settings = SearchSettings(options.knowledge_base or "", SearchType(options.method.upper()))
+    settings = SearchSettings(options.knowledge_base or "", options.search_type)
     return BedrockRetrieve(settings, region)

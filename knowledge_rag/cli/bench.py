@@ -37,14 +37,12 @@ def floor(
     floor in use rejects under 90 % of off-topic or loses over 5 % of on-topic questions.
     """
     from knowledge_rag.cli.knowledge_bases import opened, sample_knowledge_base
-    from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.evaluation.floor import as_table, load_questions, measure_floor
 
     on_topic = load_questions(on or _own_questions("on_topic.jsonl"))
     off_topic = load_questions(off or _own_questions("off_topic.jsonl"))
     with opened(kb or sample_knowledge_base()[0]) as knowledge_base:
-        method = SearchType(search.value.upper())
-        report = measure_floor(knowledge_base, on_topic, off_topic, method)
+        report = measure_floor(knowledge_base, on_topic, off_topic, search.search_type)
     print_report(
         report.to_dict() if json else as_table(report), passed=report.shipped_on_all.passes
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,10 +16,10 @@ from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
 
 if TYPE_CHECKING:
-    from knowledge_rag.evaluation.coverage_check import Checked
+    from collections.abc import Sequence
+
     from knowledge_rag.evaluation.coverage_report import Baseline, Coverage
     from knowledge_rag.evaluation.coverage_rules import RuleFiles
-    from knowledge_rag.evaluation.coverage_runbooks import Runbooks
     from knowledge_rag.evaluation.evaluation_corpus import Documents
 
 
@@ -89,8 +89,8 @@ def coverage(
 
     shown = chosen_form(form.value, json=json)
     wanted = Wanted(top, threshold, steps)
-    work = _Work(tuple(rules), docs, mapping, wanted, baseline, write_baseline)
-    done = _checked(work)
+    wanted = replace(wanted, baseline=_known_gaps(baseline, writes=write_baseline))
+    done = _checked(_read_rules(rules, writes=write_baseline), docs, mapping, wanted)
     coverage_output.write(shown, done, explain=explain)
     if done.broken:
         raise typer.Exit(ExitCode.BAD_INPUT)
@@ -102,49 +102,44 @@ def coverage(
         raise typer.Exit(ExitCode.FINDINGS)
 
 
-_SHOWN = 3
-"""Names of a list that a message gives."""
+def _known_gaps(baseline: Path | None, *, writes: bool) -> Baseline | None:
+    """Read the baseline; with ``writes`` check only that it can be written there."""
+    from knowledge_rag.evaluation.coverage_report import check_replaceable, read_baseline
+
+    if writes and baseline is None:
+        raise InvalidRequest("--write-baseline: name the file with --baseline")
+    if writes and baseline and (baseline.is_dir() or not baseline.absolute().parent.is_dir()):
+        raise InvalidRequest(f"can't write {baseline}: it is a folder, or its folder is missing")
+    if baseline is None:
+        return None
+    if writes:
+        check_replaceable(baseline)
+        return None
+    return read_baseline(baseline)
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """What is to be checked, and how."""
-
-    rules: tuple[str, ...]
-    docs: Path
-    mapping: Path | None
-    wanted: Wanted
-    baseline: Path | None
-    writes: bool
-
-    def __post_init__(self) -> None:
-        if not self.writes:
-            return
-        if self.baseline is None:
-            raise InvalidRequest("--write-baseline: name the file with --baseline")
-        if self.baseline.is_dir() or not self.baseline.absolute().parent.is_dir():
-            raise InvalidRequest(
-                f"can't write {self.baseline}: it is a folder, or its folder is missing"
-            )
-
-
-def _checked(work: _Work) -> Coverage:
-    """Check every alert of the files that can be read, and tell at once which can't."""
-    from knowledge_rag.evaluation.coverage_report import check_replaceable, read_baseline, summarise
+def _checked(rules: RuleFiles, docs: Path, mapping: Path | None, wanted: Wanted) -> Coverage:
+    from knowledge_rag.evaluation.coverage_check import check_all
+    from knowledge_rag.evaluation.coverage_report import summarise
     from knowledge_rag.evaluation.coverage_runbooks import Runbooks, read_map
-    from knowledge_rag.evaluation.evaluation_corpus import Documents
+    from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.local_retrieval import local_retrieval
+    from knowledge_rag.local.settings import LocalSettings
 
-    known: Baseline | None = None
-    if work.baseline is not None and not work.writes:
-        known = read_baseline(work.baseline)
-    elif work.baseline is not None:
-        check_replaceable(work.baseline)
-    rules = _rules(work)
-    mapping = read_map(work.mapping) if work.mapping is not None else {}
-    documents = Documents.of(work.docs)
-    _tell_oddities(rules, documents, mapping)
-    wanted = replace(work.wanted, baseline=known)
-    checked = _check(rules, Runbooks(documents, mapping), documents, wanted)
+    named = read_map(mapping) if mapping is not None else {}
+    documents = Documents.of(docs)
+    _report_oddities(rules, documents, named)
+    settings = LocalSettings.from_environment()
+    besides = (settings.default_knowledge_base,)
+    embedder = MiniLm(settings)
+    with (
+        progress_bar() as progress,
+        ingested(documents, settings.cache_dir, embedder, progress, besides=besides) as opened,
+        local_retrieval(opened) as retrieval,
+    ):
+        runbooks = Runbooks(documents, named)
+        checked = check_all(rules.alerts, runbooks, retrieval, wanted, progress=progress)
     return summarise(checked, rules, wanted)
 
 
@@ -157,19 +152,19 @@ def _write_baseline(baseline: Path, done: Coverage) -> None:
     tell("wrote", f"{counted(len(done.gaps), 'known gap')} to {baseline}")
 
 
-def _rules(work: _Work) -> RuleFiles:
+def _read_rules(paths: Sequence[str], *, writes: bool) -> RuleFiles:
     from knowledge_rag.evaluation.coverage_rules import NoAlerts, read_rules
     from knowledge_rag.orchestrator.wording import counted
 
     try:
-        rules = read_rules(work.rules)
+        rules = read_rules(tuple(paths))
     except NoAlerts as error:
         for each in error.broken[:-1]:
             tell("error:", each.message)
         raise  # it has the words of the last one
     for each in rules.broken:
         tell("error:", each.message)
-    if work.writes and rules.broken:
+    if writes and rules.broken:
         files = counted(len(rules.broken), "file")
         raise InvalidRequest(
             f"--write-baseline: the gaps of {files} that can't be read are unknown"
@@ -177,27 +172,7 @@ def _rules(work: _Work) -> RuleFiles:
     return rules
 
 
-def _check(
-    rules: RuleFiles, runbooks: Runbooks, documents: Documents, wanted: Wanted
-) -> tuple[Checked, ...]:
-    from knowledge_rag.evaluation.coverage_check import check_all
-    from knowledge_rag.evaluation.evaluation_corpus import ingested
-    from knowledge_rag.local.embeddings import MiniLm
-    from knowledge_rag.local.local_retrieval import local_retrieval
-    from knowledge_rag.local.settings import LocalSettings
-
-    settings = LocalSettings.from_environment()
-    embedder = MiniLm(settings)
-    besides = (settings.default_knowledge_base,)
-    with (
-        progress_bar() as progress,
-        ingested(documents, settings.cache_dir, embedder, progress, besides=besides) as opened,
-        local_retrieval(opened) as retrieval,
-    ):
-        return check_all(rules.alerts, runbooks, retrieval, wanted, progress=progress)
-
-
-def _tell_oddities(rules: RuleFiles, documents: Documents, mapping: dict[str, str]) -> None:
+def _report_oddities(rules: RuleFiles, documents: Documents, mapping: dict[str, str]) -> None:
     """Report what was left out, and entries of the map that name no alert."""
     for skipped in documents.skipped:
         tell("skipped", str(skipped))
@@ -209,5 +184,5 @@ def _tell_oddities(rules: RuleFiles, documents: Documents, mapping: dict[str, st
 
 
 def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -19,8 +19,8 @@ from knowledge_rag.cli.backend import (
     deployed,
 )
 from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.options import JsonOption, RegionOption, Search, TimeoutOption
-from knowledge_rag.cli.terminal import out, print_json, progress_bar, tell
+from knowledge_rag.cli.options import JsonOption, RegionOption, SearchOption, TimeoutOption
+from knowledge_rag.cli.terminal import out, print_json, print_report, progress_bar, tell
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.evaluation_report import Evaluation
     from knowledge_rag.local.ingest import Progress
     from knowledge_rag.local.knowledge_base import KnowledgeBase
-    from knowledge_rag.local.settings import LocalSettings
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
 DatasetsArgument = Annotated[
@@ -63,9 +62,6 @@ DocsOption = Annotated[
         metavar="DIR",
         help="The documents that the labels name.  [default: docs/ beside the datasets]",
     ),
-]
-SearchOption = Annotated[
-    Search | None, typer.Option(help="Vectors and keywords, or vectors alone.  [default: hybrid]")
 ]
 MaxResultsOption = Annotated[
     int, typer.Option(min=5, max=100, help="Results asked for with each question.")
@@ -141,15 +137,13 @@ def evaluate(
     if not datasets:
         raise InvalidRequest("name a dataset, or compare two runs with --compare A B")
     from knowledge_rag.evaluation.evaluation_report import as_tables
-    from knowledge_rag.local.settings import LocalSettings
 
-    settings = LocalSettings.from_environment()
     backend.check_region()
-    check_outputs(results, plot, datasets, settings)
+    _check_outputs(results, plot, datasets)
     rows = read_rows(datasets, limit, seed, with_alert=with_alert)
     reader = read_labelled(rows, docs, datasets)
-    done = run(rows, reader, backend, settings, kb, max_results=max_results, with_alert=with_alert)
-    write(done, results, plot)
+    done = _evaluated(rows, reader, backend, kb, max_results=max_results, with_alert=with_alert)
+    _write_files(done, results, plot)
     if json:
         print_json(done.to_dict())
     else:
@@ -176,18 +170,17 @@ def _answers(
     seed: int,
     json: bool,
 ) -> None:
-    from knowledge_rag.cli.terminal import print_report
     from knowledge_rag.evaluation import answers_alerts, answers_report
     from knowledge_rag.evaluation.answers_cases import has_cases
 
     if not has_cases(files[0]):
-        alerts = run_alerts(files, docs, kb, backend, limit=limit, seed=seed)
+        alerts = _rated_alerts(files, docs, kb, backend, limit=limit, seed=seed)
         shown = alerts.to_dict() if json else answers_alerts.as_tables(alerts)
         print_report(shown, passed=not alerts.missed)
         return
     if limit is not None:
         raise InvalidRequest("--limit samples labelled questions: ask all cases")
-    cases = run_cases(files, docs, kb, backend)
+    cases = _scored_cases(files, docs, kb, backend)
     shown = cases.to_dict() if json else answers_report.as_tables(cases)
     print_report(shown, passed=not cases.missed)
 
@@ -202,16 +195,15 @@ def _compare(a: Path, b: Path, *, json: bool) -> None:
         out().print(as_table(done))
 
 
-def check_outputs(
-    results: Path | None, plot: Path | None, datasets: Sequence[Path], settings: LocalSettings
-) -> None:
+def _check_outputs(results: Path | None, plot: Path | None, datasets: Sequence[Path]) -> None:
     """Refuse outputs that could not be written after minutes of asking, or that would replace a dataset."""
     from knowledge_rag.evaluation.evaluation_plot import check_plot
     from knowledge_rag.evaluation.evaluation_run import check_installed
+    from knowledge_rag.local.settings import LocalSettings
 
     check_installed()
     if plot is not None:
-        check_plot(plot, settings.cache_dir)
+        check_plot(plot, LocalSettings.from_environment().cache_dir)
     for path in filter(None, (results, plot)):
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise InvalidRequest(f"can't write {path}: it is a folder, or its folder is missing")
@@ -235,11 +227,6 @@ def read_rows(
     return rows
 
 
-def read_documents(rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[Path]) -> Documents:
-    """Find the documents, and say where the labels don't fit them; see :func:`read_labelled`."""
-    return read_labelled(rows, docs, datasets).documents
-
-
 def read_labelled(
     rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[Path]
 ) -> CitationCheck:
@@ -256,12 +243,11 @@ def read_labelled(
     return reader
 
 
-def run(
+def _evaluated(
     rows: tuple[Row, ...],
     reader: CitationCheck,
     backend: BackendOptions,
-    settings: LocalSettings,
-    kb: Path | None = None,
+    kb: Path | None,
     *,
     max_results: int,
     with_alert: bool,
@@ -274,7 +260,7 @@ def run(
     documents = reader.documents
     with (
         progress_bar() as progress,
-        _retrieval(backend, documents, settings, progress, kb) as (retrieval, _),
+        _retrieval(backend, documents, progress, kb) as (retrieval, _),
     ):
         asked = ask_all(
             retrieval, rows, max_results=max_results, with_alert=with_alert, progress=progress
@@ -290,8 +276,7 @@ def run(
     return summarise(setup, judge(asked, reader))
 
 
-def write(done: Evaluation, results: Path | None, plot: Path | None) -> None:
-    """Write the files that were asked for."""
+def _write_files(done: Evaluation, results: Path | None, plot: Path | None) -> None:
     from knowledge_rag.evaluation.comparison import write_results
     from knowledge_rag.evaluation.evaluation_plot import write_plot
 
@@ -301,7 +286,7 @@ def write(done: Evaluation, results: Path | None, plot: Path | None) -> None:
         write_plot(done, plot)
 
 
-def run_cases(
+def _scored_cases(
     files: Sequence[Path], docs: Path | None, kb: Path | None, backend: BackendOptions
 ) -> AnswersReport:
     """Ask every case of some files as ``knowledge-rag ask`` does, and score the answers."""
@@ -309,23 +294,21 @@ def run_cases(
     from knowledge_rag.evaluation.answers_report import run_cases
     from knowledge_rag.evaluation.datasets import docs_beside
     from knowledge_rag.evaluation.evaluation_corpus import Documents
-    from knowledge_rag.local.settings import LocalSettings
 
     cases = read_cases(files)
     reader = Documents.of(docs or docs_beside(files)).reader()
     lines = LabelledLines(reader)
     for doubt in doubts_about_cases(cases, lines):
         tell("warning", doubt)
-    settings = LocalSettings.from_environment()
     with (
         progress_bar() as progress,
-        _retrieval(backend, reader.documents, settings, progress, kb) as (retrieval, opened),
+        _retrieval(backend, reader.documents, progress, kb) as (retrieval, opened),
     ):
         asked = [(case, _question(case, opened)) for case in cases]
         return run_cases(retrieval, asked, reader, lines, progress)
 
 
-def run_alerts(
+def _rated_alerts(
     files: Sequence[Path],
     docs: Path | None,
     kb: Path | None,
@@ -335,7 +318,6 @@ def run_alerts(
     seed: int,
 ) -> AlertsReport:
     """Ask every labelled alert of some datasets, and rate the answers."""
-    from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.evaluation.answers_alerts import Local, run_alerts
     from knowledge_rag.evaluation.datasets import load_datasets, sample
     from knowledge_rag.local.embeddings import MiniLm
@@ -350,13 +332,9 @@ def run_alerts(
         raise InvalidRequest("--answers: no question here names an alert")
     rows = sample(alerts, limit, seed)
     reader = read_labelled(rows, docs, files)
-    settings = LocalSettings.from_environment()
-    method = SearchType(backend.method.upper())
-    with (
-        progress_bar() as progress,
-        _knowledge_base(reader.documents, settings, progress, kb) as opened,
-    ):
-        local = Local(opened, MiniLm(settings), method, backend.budget)
+    embedder = MiniLm(LocalSettings.from_environment())
+    with progress_bar() as progress, _knowledge_base(reader.documents, progress, kb) as opened:
+        local = Local(opened, embedder, backend.search_type, backend.budget)
         return run_alerts(local, rows, reader, progress)
 
 
@@ -386,7 +364,6 @@ def _question(case: Case, knowledge_base: KnowledgeBase | None) -> Question | st
 def _retrieval(
     backend: BackendOptions,
     documents: Documents,
-    settings: LocalSettings,
     progress: Progress,
     kb: Path | None,
 ) -> Iterator[tuple[BoundedRetrieval, KnowledgeBase | None]]:
@@ -395,26 +372,25 @@ def _retrieval(
         with deployed(backend) as found:
             yield found.retrieval, None
         return
-    from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.local.local_retrieval import local_retrieval
 
     with (
-        _knowledge_base(documents, settings, progress, kb) as opened,
-        local_retrieval(
-            opened, search_type=SearchType(backend.method.upper()), budget=backend.budget
-        ) as local,
+        _knowledge_base(documents, progress, kb) as opened,
+        local_retrieval(opened, search_type=backend.search_type, budget=backend.budget) as local,
     ):
         yield local, opened
 
 
 @contextmanager
 def _knowledge_base(
-    documents: Documents, settings: LocalSettings, progress: Progress, kb: Path | None
+    documents: Documents, progress: Progress, kb: Path | None
 ) -> Iterator[KnowledgeBase]:
     from knowledge_rag.evaluation.evaluation_corpus import ingested
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.knowledge_base import KnowledgeBase
+    from knowledge_rag.local.settings import LocalSettings
 
+    settings = LocalSettings.from_environment()
     embedder = MiniLm(settings)
     if kb is not None:
         with KnowledgeBase(kb, embedder) as opened:

@@ -84,15 +84,14 @@ def mcp(
 @contextmanager
 def _here(backend: BackendOptions, kb: Path | None) -> Iterator[Backend]:
     from knowledge_rag.cli.knowledge_bases import opened
-    from knowledge_rag.core.retrieval import Query, SearchType
+    from knowledge_rag.core.retrieval import Query
     from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
     from knowledge_rag.local.local_retrieval import local_retrieval
 
-    search_type = SearchType(backend.method.upper())
     with (
         opened(kb) as knowledge_base,
         local_retrieval(
-            knowledge_base, search_type=search_type, budget=backend.budget, unexplained=()
+            knowledge_base, search_type=backend.search_type, budget=backend.budget, unexplained=()
         ) as retrieval,
     ):
         # the first question would wait for the model's first run

@@ -12,6 +12,7 @@ from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
+    from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.orchestrator.retrieval import Budget
 
 
@@ -20,6 +21,13 @@ class Search(StrEnum):
 
     HYBRID = "hybrid"
     SEMANTIC = "semantic"
+
+    @property
+    def search_type(self) -> SearchType:
+        """The search type as the knowledge base names it."""
+        from knowledge_rag.core.retrieval import SearchType
+
+        return SearchType(self.value.upper())
 
 
 def port_option(of: str, default: str) -> Any:  # noqa: ANN401 - as typer has it

@@ -54,7 +54,6 @@ def retrieve(
     from knowledge_rag.cli.knowledge_bases import asked, chosen
     from knowledge_rag.core.metadata import SOURCE_FILE
     from knowledge_rag.core.outcome import Reason
-    from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.local.settings import timed_out
 
     budget = budget_of(timeout)
@@ -63,7 +62,7 @@ def retrieve(
     event = {"query": query, "max_results": max_results, "explain": explain}
     event |= _arguments(filters or [])
     path = chosen(kb)
-    with asked(path, SearchType(search.value.upper()), policy, budget) as ask:
+    with asked(path, search.search_type, policy, budget) as ask:
         body = ask(event)
     if "error" in body:
         raise InvalidRequest(body["error"])

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -49,6 +49,13 @@ _PLACEHOLDERS: Final = {
     "AWS_SECRET_ACCESS_KEY": "local",
 }
 
+REPORTS_FILE: Final = "wrong-citations.jsonl"
+"""In the data folder: what the console's readers reported."""
+
+MISSING: Final = how_to_install("console")
+
+_NEEDED: Final = ("markdown_it", "nh3", "sse_starlette")
+"""What the console needs beyond the command line itself."""
 
 PortOption = Annotated[int | None, port_option("Bedrock's API on 127.0.0.1", str(_DEFAULT_PORT))]
 ConsoleOption = Annotated[
@@ -128,6 +135,11 @@ def serve(
     leaving.start()
 
 
+def is_installed() -> bool:
+    """Whether all that the console needs is there."""
+    return all(map(find_spec, _NEEDED))
+
+
 def _serve_local(
     kb: Path | None,
     port: int | None,
@@ -150,7 +162,7 @@ def _serve_local(
 
         def ready(endpoint_url: str) -> None:
             url = stack.enter_context(console(endpoint_url)) if console else None
-            _tell_of_both(found, endpoint_url, url, json=json)
+            _print_addresses(found, endpoint_url, url, json=json)
 
         serve_wire_api(found, port=port, on_ready=ready)
 
@@ -208,11 +220,12 @@ def _serve_deployed(backend: BackendOptions, options: ConsoleOptions, *, json: b
             threading.Event().wait()
 
 
-def _tell_of_both(
+def _print_addresses(
     found: KnowledgeBase, endpoint_url: str, console_url: str | None, *, json: bool
 ) -> None:
     """Print the addresses, and how to connect."""
     from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
+    from knowledge_rag.local.bedrock.scripted import AGENT_ID, ALIAS_ID, MODEL_ID
 
     environment = {
         "AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME": endpoint_url,
@@ -221,8 +234,14 @@ def _tell_of_both(
         **_PLACEHOLDERS,
     }
     if json:
+        names = {
+            "knowledge_base_id": KNOWLEDGE_BASE_ID,
+            "agent_id": AGENT_ID,
+            "agent_alias_id": ALIAS_ID,
+            "model_id": MODEL_ID,
+        }
         addresses = {"endpoint_url": endpoint_url, "console_url": console_url}
-        print_json({**addresses, **_names(), "environment": environment})
+        print_json({**addresses, **names, "environment": environment})
     else:
         path = neutralise(str(found.path))
         err().print(f"serving {path} ({found.chunks} chunks), Ctrl-C stops")
@@ -231,33 +250,6 @@ def _tell_of_both(
         for name, value in environment.items():
             out().print(f"export {name}={value}")
     sys.stdout.flush()
-
-
-def _names() -> dict[str, Any]:
-    """Return the names that the wire API knows."""
-    from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
-    from knowledge_rag.local.bedrock.scripted import AGENT_ID, ALIAS_ID, MODEL_ID
-
-    return {
-        "knowledge_base_id": KNOWLEDGE_BASE_ID,
-        "agent_id": AGENT_ID,
-        "agent_alias_id": ALIAS_ID,
-        "model_id": MODEL_ID,
-    }
-
-
-REPORTS_FILE: Final = "wrong-citations.jsonl"
-"""In the data folder: what the console's readers reported."""
-
-MISSING: Final = how_to_install("console")
-
-_NEEDED: Final = ("markdown_it", "nh3", "sse_starlette")
-"""What the console needs beyond the command line itself."""
-
-
-def is_installed() -> bool:
-    """Whether all that the console needs is there."""
-    return all(map(find_spec, _NEEDED))
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,14 +45,8 @@ class Pages:
 TYPES: Final[Mapping[str, str]] = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
-    ".ico": "image/x-icon",
     ".js": "text/javascript; charset=utf-8",
-    ".json": "application/json",
-    ".png": "image/png",
     ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
-    ".webmanifest": "application/manifest+json",
-    ".woff2": "font/woff2",
 }
 """The kinds of files that are served; others in the folder are not."""
 

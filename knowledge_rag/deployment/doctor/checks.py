@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
@@ -80,16 +81,16 @@ _NEEDED_FOR: Final = {
 }
 
 
-def service_check(name: str) -> Callable[[PlannedDeployment], tuple[Finding, ...]]:
+def service_check(name: str) -> Callable[[PlannedDeployment], Finding]:
     """Return the check of one service."""
     service, operation = SERVICES[name]
 
-    def check(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    def check(planned: PlannedDeployment) -> Finding:
         try:
             planned.aws.call(service, operation, maxResults=1)
         except CallFailed as error:
-            return (_unanswered(name, planned.aws.region, error),)
-        return (Finding(name, Status.OK, f"offered in {planned.aws.region}"),)
+            return _unanswered(name, planned.aws.region, error)
+        return Finding(name, Status.OK, f"offered in {planned.aws.region}")
 
     return check
 
@@ -126,12 +127,12 @@ _PROFILE: Final = re.compile(
 _OPTIONAL: Final = " Only an agent needs it (entrypoint=agent or both)."
 
 
-def check_embedding_model(planned: PlannedDeployment) -> tuple[Finding, ...]:
+def check_embedding_model(planned: PlannedDeployment) -> Finding:
     """Check that the embedding model may be used."""
-    return (_model(planned.aws, EMBEDDING_MODEL, planned.embedding_model),)
+    return _model(planned.aws, EMBEDDING_MODEL, planned.embedding_model)
 
 
-def check_agent_model(planned: PlannedDeployment) -> tuple[Finding, ...]:
+def check_agent_model(planned: PlannedDeployment) -> Finding:
     """Check the agent's model or inference profile; optional unless an agent is wanted."""
     model = planned.agent_model
     if _PROFILE.match(model):
@@ -140,7 +141,7 @@ def check_agent_model(planned: PlannedDeployment) -> tuple[Finding, ...]:
         finding = _model(planned.aws, AGENT_MODEL, model)
     if finding.status is Status.PROBLEM and not planned.agent_wanted:
         finding = Finding(AGENT_MODEL, Status.WARNING, finding.detail, finding.action + _OPTIONAL)
-    return (finding,)
+    return finding
 
 
 def _model(aws: Aws, check: str, model: str) -> Finding:
@@ -231,7 +232,7 @@ def _absent(check: str, model: str, region: str, listing: str) -> Finding:
 AGENTS_CLASSIC: Final = "Agents Classic"
 
 
-def check_agents_classic(planned: PlannedDeployment) -> tuple[Finding, ...]:
+def check_agents_classic(planned: PlannedDeployment) -> Finding:
     """Check whether this account may still make agents.
 
     Bedrock Agents Classic is closed to new customers since 2026-07-30, and no operation tells who is one:
@@ -241,16 +242,14 @@ def check_agents_classic(planned: PlannedDeployment) -> tuple[Finding, ...]:
     if found:
         count = f"{len(found)} agent{'s' if len(found) > 1 else ''}"
         detail = f"the account has {count} in {planned.aws.region}, so it may make more"
-        return (Finding(AGENTS_CLASSIC, Status.OK, detail),)
-    return (
-        Finding(
-            AGENTS_CLASSIC,
-            Status.UNKNOWN,
-            f"no agent in {planned.aws.region}; the service is closed to new customers since July"
-            " 2026, and no API says who is one",
-            "Keep entrypoint=gateway; if you need an agent, try `aws bedrock-agent create-agent"
-            " --agent-name probe`, which a closed account is refused, and delete it again.",
-        ),
+        return Finding(AGENTS_CLASSIC, Status.OK, detail)
+    return Finding(
+        AGENTS_CLASSIC,
+        Status.UNKNOWN,
+        f"no agent in {planned.aws.region}; the service is closed to new customers since July"
+        " 2026, and no API says who is one",
+        "Keep entrypoint=gateway; if you need an agent, try `aws bedrock-agent create-agent"
+        " --agent-name probe`, which a closed account is refused, and delete it again.",
     )
 
 
@@ -275,7 +274,7 @@ ENOUGH_OCU: Final = 2
 """``max_ocu`` of the dev preset, of indexing and of searching, each."""
 
 
-def check_retrieve(planned: PlannedDeployment) -> tuple[Finding, ...]:
+def check_retrieve(planned: PlannedDeployment) -> Finding:
     """Check how many queries a second the account may make."""
     try:
         answer = planned.aws.call(
@@ -284,15 +283,15 @@ def check_retrieve(planned: PlannedDeployment) -> tuple[Finding, ...]:
     except CallFailed as error:
         if error.code != "NoSuchResourceException":
             raise
-        return (_untold("the service tells none"),)
+        return _untold("the service tells none")
     quota = answer["Quota"]
     if _RETRIEVE_NAME not in quota.get("QuotaName", ""):  # another quota's code by now
-        return (_untold(f"{_RETRIEVE_CODE} is {quota.get('QuotaName')!r} by now"),)
+        return _untold(f"{_RETRIEVE_CODE} is {quota.get('QuotaName')!r} by now")
     rate = quota["Value"]
     action = f"Ask for more by quota code {_RETRIEVE_CODE} before many agents query at once."
     few = rate < ENOUGH_RETRIEVES
     status = Status.WARNING if few else Status.OK
-    return (Finding(RETRIEVE_QUOTA, status, f"{rate:g} requests a second", action if few else ""),)
+    return Finding(RETRIEVE_QUOTA, status, f"{rate:g} requests a second", action if few else "")
 
 
 def _untold(why: str) -> Finding:
@@ -300,22 +299,22 @@ def _untold(why: str) -> Finding:
     return Finding(RETRIEVE_QUOTA, Status.UNKNOWN, f"not told: {why}", action)
 
 
-def check_concurrency(planned: PlannedDeployment) -> tuple[Finding, ...]:
+def check_concurrency(planned: PlannedDeployment) -> Finding:
     """Check how many concurrent invocations the account has, and could reserve."""
     limit = planned.aws.call("lambda", "get_account_settings")["AccountLimit"]
     total, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
     spare = max(0, free - KEPT_UNRESERVED)
     detail = f"{total} invocations at a time, {spare} of them could be reserved"
     if spare >= RESERVED:
-        return (Finding(CONCURRENCY_QUOTA, Status.OK, detail),)
+        return Finding(CONCURRENCY_QUOTA, Status.OK, detail)
     action = (
         f"Deploy with reserved_concurrency=0, or ask for more by quota code {_CONCURRENCY_CODE}:"
         f" the prod preset reserves {RESERVED}, and its deployment would fail."
     )
-    return (Finding(CONCURRENCY_QUOTA, Status.WARNING, detail, action),)
+    return Finding(CONCURRENCY_QUOTA, Status.WARNING, detail, action)
 
 
-def check_capacity(planned: PlannedDeployment) -> tuple[Finding, ...]:
+def check_capacity(planned: PlannedDeployment) -> Finding:
     """Check the account's own limits on OpenSearch Serverless."""
     answer = planned.aws.call("opensearchserverless", "get_account_settings")
     limits = answer["accountSettingsDetail"].get("capacityLimits", {})
@@ -323,12 +322,12 @@ def check_capacity(planned: PlannedDeployment) -> tuple[Finding, ...]:
     searching = limits.get("maxSearchCapacityInOCU")
     if indexing is None or searching is None:
         detail = "the account sets no bound of its own"
-        return (Finding(CAPACITY_QUOTA, Status.OK, detail),)
+        return Finding(CAPACITY_QUOTA, Status.OK, detail)
     detail = f"at most {indexing} OCU for indexing and {searching} for searching"
     if min(indexing, searching) >= ENOUGH_OCU:
-        return (Finding(CAPACITY_QUOTA, Status.OK, detail),)
+        return Finding(CAPACITY_QUOTA, Status.OK, detail)
     action = "Raise it: `aws opensearchserverless update-account-settings`."
-    return (Finding(CAPACITY_QUOTA, Status.WARNING, detail, action),)
+    return Finding(CAPACITY_QUOTA, Status.WARNING, detail, action)
 
 
 BOOTSTRAP: Final = "CDK bootstrap"
@@ -345,7 +344,7 @@ _OLDEST_NODE: Final = 20
 _VERSION_SECONDS: Final = 8
 
 
-def check_bootstrap(planned: PlannedDeployment) -> tuple[Finding, ...]:
+def check_bootstrap(planned: PlannedDeployment) -> Finding:
     """Check the version of CDK's bootstrap stack."""
     region = planned.aws.region
     command = f"`npx {PINNED_CLI} bootstrap aws://ACCOUNT/{region}`"
@@ -355,31 +354,29 @@ def check_bootstrap(planned: PlannedDeployment) -> tuple[Finding, ...]:
         if error.code != "ParameterNotFound":
             raise
         detail = f"{region} is not bootstrapped"
-        return (Finding(BOOTSTRAP, Status.PROBLEM, detail, f"Run {command} once."),)
+        return Finding(BOOTSTRAP, Status.PROBLEM, detail, f"Run {command} once.")
     version = answer["Parameter"]["Value"]
     if version.isdigit() and int(version) >= _OLDEST_BOOTSTRAP:
-        return (Finding(BOOTSTRAP, Status.OK, f"version {version} in {region}"),)
+        return Finding(BOOTSTRAP, Status.OK, f"version {version} in {region}")
     detail = f"version {version} in {region}, at least {_OLDEST_BOOTSTRAP} is needed"
-    return (Finding(BOOTSTRAP, Status.PROBLEM, detail, f"Run {command} again."),)
+    return Finding(BOOTSTRAP, Status.PROBLEM, detail, f"Run {command} again.")
 
 
-def check_node(_: PlannedDeployment) -> tuple[Finding, ...]:
+def check_node(_: PlannedDeployment) -> Finding:
     """Check Node.js on this machine."""
     version = _installed_version("node")
     action = f"Install Node.js {_OLDEST_NODE} or newer."
     if version is None:
         found = shutil.which("node")
         detail = f"{found} does not tell its version" if found else "not found on the path"
-        return (_on_this_machine(NODE, Status.PROBLEM, detail, action),)
+        return _on_this_machine(NODE, Status.PROBLEM, detail, action)
     old = int(version.split(".")[0]) < _OLDEST_NODE
-    return (
-        _on_this_machine(
-            NODE, Status.PROBLEM if old else Status.OK, version, action if old else ""
-        ),
+    return _on_this_machine(
+        NODE, Status.PROBLEM if old else Status.OK, version, action if old else ""
     )
 
 
-def check_cli(_: PlannedDeployment) -> tuple[Finding, ...]:
+def check_cli(_: PlannedDeployment) -> Finding:
     """Check the CDK command line on this machine.
 
     An installed one comes first in what people type, so its version counts; otherwise ``npx`` fetches
@@ -388,15 +385,13 @@ def check_cli(_: PlannedDeployment) -> tuple[Finding, ...]:
     use = f"`npx {PINNED_CLI}`"
     if installed := _installed_version("cdk"):
         if installed.split(".")[0] == "2":
-            return (_on_this_machine(CDK_CLI, Status.OK, f"cdk {installed}"),)
+            return _on_this_machine(CDK_CLI, Status.OK, f"cdk {installed}")
         detail = f"cdk {installed} may not read what this project's library writes"
-        return (_on_this_machine(CDK_CLI, Status.WARNING, detail, f"Deploy with {use}."),)
+        return _on_this_machine(CDK_CLI, Status.WARNING, detail, f"Deploy with {use}.")
     if shutil.which("npx"):
-        return (_on_this_machine(CDK_CLI, Status.OK, f"{use}, fetched when first used"),)
-    return (
-        _on_this_machine(
-            CDK_CLI, Status.PROBLEM, "neither cdk nor npx is on the path", "Install Node.js."
-        ),
+        return _on_this_machine(CDK_CLI, Status.OK, f"{use}, fetched when first used")
+    return _on_this_machine(
+        CDK_CLI, Status.PROBLEM, "neither cdk nor npx is on the path", "Install Node.js."
     )
 
 
@@ -467,61 +462,62 @@ PRICE_DATE: Final = "2026-11-21"
 PRICE_REGION: Final = "us-east-1"
 
 _MAX_PAGES: Final = 20
+_ALL_OWNED: Final = "none that the data stack does not own"
 
 
-def check_collections(planned: PlannedDeployment) -> tuple[Finding, ...]:
+def check_collections(planned: PlannedDeployment) -> Finding:
     """Check for collections that no stack owns."""
     names = _named(planned, _pages(planned.aws, "opensearchserverless", "list_collections"))
     stack = find_stack(planned.aws, f"{planned.name}-{DATA}")
     own = stack.outputs.get("CollectionName", "") if stack else ""
     if stack and not own:  # a stack on its way, or of another store: all may be its own
-        return (Finding(COLLECTIONS, Status.OK, "none that the data stack does not own"),)
-    left = [name for name in names if name != own]
+        return Finding(COLLECTIONS, Status.OK, _ALL_OWNED)
     price = (
         f"; one outside a group is billed for at least 1 OCU, ${OCU_HOUR_DOLLARS:.2f} an hour"
         f" ({PRICE_REGION}, {PRICE_DATE})"
     )
-    return (
-        _left_over(COLLECTIONS, left, price, "aws opensearchserverless delete-collection --id"),
-    )
+    command = "aws opensearchserverless delete-collection --id"
+    return _unowned(COLLECTIONS, [name for name in names if name != own], price, command)
 
 
-def check_groups(planned: PlannedDeployment) -> tuple[Finding, ...]:
+def check_groups(planned: PlannedDeployment) -> Finding:
     """Check for collection groups that no stack owns, and what their minimum costs."""
     groups = list(_pages(planned.aws, "opensearchserverless", "list_collection_groups"))
     names = _named(planned, groups)
-    if names and find_stack(planned.aws, f"{planned.name}-{DATA}"):
-        return (Finding(GROUPS, Status.OK, "none that the data stack does not own"),)
     floor = sum(_minimum(each) for each in groups if each.get("name") in names)
     price = f"; ${floor * OCU_HOUR_DOLLARS:.2f} an hour when idle ({PRICE_REGION}, {PRICE_DATE})"
     command = "aws opensearchserverless delete-collection-group --id"
-    return (_left_over(GROUPS, names, price, command),)
+    return _left_over(planned, GROUPS, names, price, command)
 
 
-def check_vector_buckets(planned: PlannedDeployment) -> tuple[Finding, ...]:
+def check_vector_buckets(planned: PlannedDeployment) -> Finding:
     """Check for vector buckets that no stack owns; they cost their storage only."""
     buckets = _pages(planned.aws, "s3vectors", "list_vector_buckets", prefix=f"{planned.name}-")
     names = [each["vectorBucketName"] for each in buckets]
-    if names and find_stack(planned.aws, f"{planned.name}-{DATA}"):
-        return (Finding(VECTOR_BUCKETS, Status.OK, "none that the data stack does not own"),)
     command = "aws s3vectors delete-vector-bucket --vector-bucket-name"
-    found = _left_over(VECTOR_BUCKETS, names, "; they cost what they store", command)
+    found = _left_over(planned, VECTOR_BUCKETS, names, "; they cost what they store", command)
     if found.status is Status.PROBLEM:  # they have names of their own: nothing collides
-        return (Finding(found.check, Status.WARNING, found.detail, found.action),)
-    return (found,)
+        return replace(found, status=Status.WARNING)
+    return found
 
 
-def check_knowledge_bases(planned: PlannedDeployment) -> tuple[Finding, ...]:
+def check_knowledge_bases(planned: PlannedDeployment) -> Finding:
     """Check for knowledge bases that no stack owns."""
     names = _named(planned, _pages(planned.aws, "bedrock-agent", "list_knowledge_bases"))
-    if names and find_stack(planned.aws, f"{planned.name}-{DATA}"):
-        return (Finding(KNOWLEDGE_BASES, Status.OK, "none that the data stack does not own"),)
     price = "; they cost nothing themselves, but their vectors may"
     command = "aws bedrock-agent delete-knowledge-base --knowledge-base-id"
-    return (_left_over(KNOWLEDGE_BASES, names, price, command),)
+    return _left_over(planned, KNOWLEDGE_BASES, names, price, command)
 
 
-def _left_over(check: str, names: list[str], price: str, command: str) -> Finding:
+def _left_over(
+    planned: PlannedDeployment, check: str, names: list[str], price: str, command: str
+) -> Finding:
+    if names and find_stack(planned.aws, f"{planned.name}-{DATA}"):
+        return Finding(check, Status.OK, _ALL_OWNED)
+    return _unowned(check, names, price, command)
+
+
+def _unowned(check: str, names: list[str], price: str, command: str) -> Finding:
     if not names:
         return Finding(check, Status.OK, "none")
     detail = f"{', '.join(names)}: no stack owns {'it' if len(names) == 1 else 'them'}{price}"

@@ -13,6 +13,7 @@ from knowledge_rag.deployment.bounded import all_within
 from knowledge_rag.deployment.doctor import checks
 from knowledge_rag.deployment.doctor.finding import Finding, Status
 from knowledge_rag.deployment.errors import CallFailed, Trouble
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.deployment.doctor.finding import PlannedDeployment
 
-    Check = Callable[[PlannedDeployment], tuple[Finding, ...]]
+    Check = Callable[[PlannedDeployment], Finding | tuple[Finding, ...]]
 
 IDENTITY_SECONDS: Final = 8.0
 REST_SECONDS: Final = 12.0
@@ -50,6 +51,16 @@ THERE: Final[Mapping[str, Check]] = {
 """Checks of the account."""
 
 ORDER: Final = (checks.CREDENTIALS, checks.REGION, *THERE, *HERE)
+
+
+_COLOURS: Final = {
+    Status.OK: "green",
+    Status.WARNING: "yellow",
+    Status.PROBLEM: "bold red",
+    Status.UNKNOWN: "magenta",
+}
+_STATUS_WIDTH: Final = max(map(len, Status)) + 2
+_GAP: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +104,7 @@ def examine(planned: PlannedDeployment, progress: Callable[[int, int, str], None
 
 
 def _identity(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    def ask() -> tuple[Finding, ...]:
-        return (checks.check_credentials(planned.aws),)
-
+    ask = partial(checks.check_credentials, planned.aws)
     ((name, ended),) = all_within(IDENTITY_SECONDS, {checks.CREDENTIALS: ask})
     (caller,) = _ended(name, ended)
     return (caller, checks.check_region(planned.aws, reached=caller.asked))
@@ -115,17 +124,20 @@ def _skipped(name: str, obstacle: str) -> Finding:
     return Finding(name, Status.UNKNOWN, obstacle, asked=False, skipped=True)
 
 
-def _ended(name: str, ended: Future[tuple[Finding, ...]] | None) -> tuple[Finding, ...]:
+def _ended(
+    name: str, ended: Future[Finding] | Future[Finding | tuple[Finding, ...]] | None
+) -> tuple[Finding, ...]:
     if ended is None:
         action = "Try again; look at the network and its proxies if it stays so."
         return (Finding(name, Status.UNKNOWN, "no answer in time", action, asked=False),)
     try:
-        return ended.result()
+        found = ended.result()
     except CallFailed as error:
         return (_unknown(name, error),)
     except Exception as error:  # noqa: BLE001 - an answer that no model describes: the others go on
         detail = f"the answer makes no sense ({type(error).__name__}: {error})"
         return (Finding(name, Status.UNKNOWN, detail),)
+    return found if isinstance(found, tuple) else (found,)
 
 
 def _unknown(name: str, error: CallFailed) -> Finding:
@@ -136,16 +148,6 @@ def _unknown(name: str, error: CallFailed) -> Finding:
     return Finding(name, Status.UNKNOWN, str(error), action, asked=not unheard)
 
 
-_COLOURS: Final = {
-    Status.OK: "green",
-    Status.WARNING: "yellow",
-    Status.PROBLEM: "bold red",
-    Status.UNKNOWN: "magenta",
-}
-_STATUS_WIDTH: Final = max(map(len, Status)) + 2
-_GAP: Final = 2
-
-
 def as_text(diagnosis: Diagnosis) -> Text:
     """Lay a diagnosis out; checks that were not made for one and the same reason share a line."""
     return Text("\n").join([*_shown_findings(diagnosis), Text(verdict(diagnosis))])
@@ -154,23 +156,13 @@ def as_text(diagnosis: Diagnosis) -> Text:
 def verdict(diagnosis: Diagnosis) -> str:
     """Sum a diagnosis up in one line."""
     counts = diagnosis.to_dict()["counts"]
-    told = ", ".join(
-        _counted(counts[name], name, plural)
-        for name, plural in (
-            ("problem", "problems"),
-            ("warning", "warnings"),
-            ("unknown", "unknown"),
-        )
-    )
+    problems, warnings, unknown = counts["problem"], counts["warning"], counts["unknown"]
+    told = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}, {unknown} unknown"
     if diagnosis.problems:
         return f"A deployment can't work yet: {told}."
     if diagnosis.blind:
         return f"Nothing could be checked: {told}."
     return f"Nothing found that would stop a deployment: {told}."
-
-
-def _counted(count: int, one: str, several: str) -> str:
-    return f"{count} {one if count == 1 else several}"
 
 
 def _shown_findings(diagnosis: Diagnosis) -> Iterator[Text]:

@@ -57,7 +57,7 @@ def test_a_region_of_another_spelling_is_a_problem_only_where_nothing_answers(aw
 
 def test_a_service_that_refuses_is_there(account, planned):
     account.played.play("opensearchserverless", "ListCollections", DENIED)
-    found = only(checks.service_check("OpenSearch Serverless")(planned()))
+    found = checks.service_check("OpenSearch Serverless")(planned())
     assert found.status is Status.OK
     assert "missing permission aoss:ListCollections" in found.detail
 
@@ -71,7 +71,7 @@ def test_a_service_that_refuses_is_there(account, planned):
 )
 def test_a_service_where_nothing_answers_is_not_offered(account, planned, name, variable, status):
     account.environment[variable] = "http://127.0.0.1:9"
-    found = only(checks.service_check(name)(planned()))
+    found = checks.service_check(name)(planned())
     assert found.status is status
     assert "us-east-1" in found.action
 
@@ -80,14 +80,14 @@ def test_a_service_where_nothing_answers_is_not_offered(account, planned, name, 
 
 
 def test_a_model_that_may_be_used_is_fine(planned):
-    assert only(checks.check_embedding_model(planned())).status is Status.OK
+    assert checks.check_embedding_model(planned()).status is Status.OK
 
 
 def test_a_model_that_the_region_lacks_is_a_problem(account, planned):
     account.played.play(
         "bedrock", "GetFoundationModel", Fault("ResourceNotFoundException", status=404)
     )
-    found = only(checks.check_embedding_model(planned()))
+    found = checks.check_embedding_model(planned())
     assert found.status is Status.PROBLEM
     assert "list-foundation-models" in found.action
 
@@ -103,7 +103,7 @@ def test_a_model_that_the_region_lacks_is_a_problem(account, planned):
 )
 def test_access_to_a_model_is_judged(account, planned, access, status):
     account.played.play("bedrock", "GetFoundationModelAvailability", access)
-    found = only(checks.check_embedding_model(planned()))
+    found = checks.check_embedding_model(planned())
     assert found.status is status
     assert found.action
 
@@ -111,14 +111,14 @@ def test_access_to_a_model_is_judged(account, planned, access, status):
 def test_a_model_with_an_end_date_is_a_warning(account, planned):
     legacy = {"modelArn": "a", "modelId": "m", "modelLifecycle": {"status": "LEGACY"}}
     account.played.play("bedrock", "GetFoundationModel", {"modelDetails": legacy})
-    found = only(checks.check_embedding_model(planned()))
+    found = checks.check_embedding_model(planned())
     assert found.status is Status.WARNING
     assert "legacy" in found.detail
 
 
 def test_unknown_access_is_told_beside_the_model_that_exists(account, planned):
     account.played.play("bedrock", "GetFoundationModelAvailability", DENIED)
-    found = only(checks.check_embedding_model(planned()))
+    found = checks.check_embedding_model(planned())
     assert found.status is Status.UNKNOWN
     assert "bedrock:GetFoundationModelAvailability" in found.detail
 
@@ -126,15 +126,15 @@ def test_unknown_access_is_told_beside_the_model_that_exists(account, planned):
 @pytest.mark.parametrize(("wanted", "status"), [(True, Status.PROBLEM), (False, Status.WARNING)])
 def test_a_missing_profile_stops_only_who_wants_an_agent(account, planned, wanted, status):
     account.played.play("bedrock", "GetInferenceProfile", Fault("ResourceNotFoundException"))
-    assert only(checks.check_agent_model(planned(agent_wanted=wanted))).status is status
+    assert checks.check_agent_model(planned(agent_wanted=wanted)).status is status
 
 
 def test_a_profile_tells_where_it_sends_requests(planned):
-    assert "us-east-1, us-west-2" in only(checks.check_agent_model(planned())).detail
+    assert "us-east-1, us-west-2" in checks.check_agent_model(planned()).detail
 
 
 def test_a_plain_model_of_an_agent_is_looked_up_as_one(account, planned):
-    only(checks.check_agent_model(planned(agent_model="amazon.nova-pro-v1:0")))
+    checks.check_agent_model(planned(agent_model="amazon.nova-pro-v1:0"))
     assert "bedrock:GetFoundationModel" in account.played.calls
 
 
@@ -142,7 +142,7 @@ def test_a_plain_model_of_an_agent_is_looked_up_as_one(account, planned):
 
 
 def test_without_an_agent_nobody_can_tell(planned):
-    found = only(checks.check_agents_classic(planned()))
+    found = checks.check_agents_classic(planned())
     assert found.status is Status.UNKNOWN
     assert "create-agent" in found.action
 
@@ -151,7 +151,7 @@ def test_who_has_an_agent_may_make_more(account, planned):
     account.client("bedrock-agent").create_agent(
         agentName="a", agentResourceRoleArn="arn:aws:iam::123456789012:role/agent"
     )
-    assert only(checks.check_agents_classic(planned())).status is Status.OK
+    assert checks.check_agents_classic(planned()).status is Status.OK
 
 
 # quotas
@@ -160,7 +160,7 @@ def test_who_has_an_agent_may_make_more(account, planned):
 @pytest.mark.parametrize(("rate", "status"), [(20.0, Status.OK), (2.0, Status.WARNING)])
 def test_the_rate_of_retrieve_is_judged(account, planned, rate, status):
     account.played.play("service-quotas", "GetServiceQuota", retrieve_quota(rate))
-    found = only(checks.check_retrieve(planned()))
+    found = checks.check_retrieve(planned())
     assert found.status is status
     assert f"{rate:g} requests a second" in found.detail
 
@@ -168,12 +168,12 @@ def test_the_rate_of_retrieve_is_judged(account, planned, rate, status):
 def test_a_quota_code_that_means_something_else_by_now_is_not_believed(account, planned):
     other = {"Quota": {"QuotaName": "Guardrails per account", "Value": 1.0}}
     account.played.play("service-quotas", "GetServiceQuota", other)
-    assert only(checks.check_retrieve(planned())).status is Status.UNKNOWN
+    assert checks.check_retrieve(planned()).status is Status.UNKNOWN
 
 
 def test_a_quota_that_the_account_has_no_value_of_is_unknown(account, planned):
     account.played.play("service-quotas", "GetServiceQuota", Fault("NoSuchResourceException"))
-    assert only(checks.check_retrieve(planned())).status is Status.UNKNOWN
+    assert checks.check_retrieve(planned()).status is Status.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_what_can_be_reserved_leaves_lambda_its_hundred(
     account, planned, total, unreserved, status
 ):
     account.played.play("lambda", "GetAccountSettings", concurrency(total, unreserved))
-    found = only(checks.check_concurrency(planned()))
+    found = checks.check_concurrency(planned())
     assert found.status is status
     assert ("reserved_concurrency=0" in found.action) is (status is Status.WARNING)
 
@@ -205,7 +205,7 @@ def test_what_can_be_reserved_leaves_lambda_its_hundred(
 def test_the_accounts_own_bound_on_capacity_is_judged(account, planned, limits, status):
     answer = {"accountSettingsDetail": {"capacityLimits": limits}}
     account.played.play("opensearchserverless", "GetAccountSettings", answer)
-    assert only(checks.check_capacity(planned())).status is status
+    assert checks.check_capacity(planned()).status is status
 
 
 def test_what_the_checks_take_for_the_presets_is_what_the_presets_say():
@@ -224,7 +224,7 @@ def test_what_the_checks_take_for_the_presets_is_what_the_presets_say():
 
 def test_a_region_without_bootstrap_is_told_the_command(account, planned):
     account.client("ssm").delete_parameter(Name="/cdk-bootstrap/hnb659fds/version")
-    found = only(checks.check_bootstrap(planned()))
+    found = checks.check_bootstrap(planned())
     assert found.status is Status.PROBLEM
     assert "bootstrap aws://" in found.action
 
@@ -232,7 +232,7 @@ def test_a_region_without_bootstrap_is_told_the_command(account, planned):
 def test_an_old_bootstrap_is_a_problem(account, planned):
     name = "/cdk-bootstrap/hnb659fds/version"
     account.client("ssm").put_parameter(Name=name, Value="5", Type="String", Overwrite=True)
-    assert only(checks.check_bootstrap(planned())).status is Status.PROBLEM
+    assert checks.check_bootstrap(planned()).status is Status.PROBLEM
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_the_tools_of_this_machine_are_asked_for_their_version(
     script.write_text(f"#!/bin/sh\necho '{prints}'\n")
     script.chmod(0o755)
     check = checks.check_node if program == "node" else checks.check_cli
-    assert only(check(planned())).status is status
+    assert check(planned()).status is status
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ def tools(tmp_path, monkeypatch):
 def test_a_node_that_does_not_run_is_not_said_to_be_missing(planned, tools):
     (tools / "node").write_text("#!/bin/sh\nexit 1\n")
     (tools / "node").chmod(0o755)
-    found = only(checks.check_node(planned()))
+    found = checks.check_node(planned())
     assert found.status is Status.PROBLEM
     assert found.detail == f"{tools / 'node'} does not tell its version"
 
@@ -272,7 +272,7 @@ def test_a_node_that_does_not_run_is_not_said_to_be_missing(planned, tools):
 @pytest.mark.usefixtures("tools")
 def test_a_machine_without_node_is_a_problem(planned):
     for check in (checks.check_node, checks.check_cli):
-        assert only(check(planned())).status is Status.PROBLEM
+        assert check(planned()).status is Status.PROBLEM
 
 
 # stacks
@@ -316,7 +316,7 @@ def summaries(*names):
 def test_a_collection_without_a_stack_is_a_problem_with_its_price(account, planned):
     left = summaries(f"{NAME}-abc123", "knowledge-rag-dev2-abc123", "other")
     account.played.play("opensearchserverless", "ListCollections", left)
-    found = only(checks.check_collections(planned()))
+    found = checks.check_collections(planned())
     assert found.status is Status.PROBLEM
     assert found.detail.startswith(f"{NAME}-abc123: no stack owns it")
     assert "$0.24 an hour (us-east-1, 2026-11-21)" in found.detail
@@ -326,9 +326,9 @@ def test_the_living_stacks_collection_is_no_leftover_but_its_predecessor_is(acco
     account.deploy(f"{NAME}-data", CollectionName=f"{NAME}-abc123")
     play = account.played.play
     play("opensearchserverless", "ListCollections", summaries(f"{NAME}-abc123"))
-    assert only(checks.check_collections(planned())).status is Status.OK
+    assert checks.check_collections(planned()).status is Status.OK
     play("opensearchserverless", "ListCollections", summaries(f"{NAME}-abc123", f"{NAME}-000000"))
-    found = only(checks.check_collections(planned()))
+    found = checks.check_collections(planned())
     assert found.detail.startswith(f"{NAME}-000000")
 
 
@@ -337,7 +337,7 @@ def test_a_group_tells_what_its_minimum_costs(account, planned):
     group = {"name": f"{NAME}-abc123", "capacityLimits": limits}
     answer = {"collectionGroupSummaries": [group]}
     account.played.play("opensearchserverless", "ListCollectionGroups", answer)
-    found = only(checks.check_groups(planned()))
+    found = checks.check_groups(planned())
     assert found.status is Status.PROBLEM
     assert "$0.48 an hour when idle" in found.detail
 
@@ -349,15 +349,15 @@ def test_every_page_of_a_listing_is_read(account, planned):
         return {**summaries("other"), "nextToken": "more"}
 
     account.played.play("opensearchserverless", "ListCollections", page)
-    assert only(checks.check_collections(planned())).status is Status.PROBLEM
+    assert checks.check_collections(planned()).status is Status.PROBLEM
 
 
 def test_a_vector_bucket_that_is_left_is_a_warning(account, planned):
     account.client("s3vectors").create_vector_bucket(vectorBucketName=f"{NAME}-data-vectors")
-    found = only(checks.check_vector_buckets(planned()))
+    found = checks.check_vector_buckets(planned())
     assert found.status is Status.WARNING
     account.deploy(f"{NAME}-data")
-    assert only(checks.check_vector_buckets(planned())).status is Status.OK
+    assert checks.check_vector_buckets(planned()).status is Status.OK
 
 
 def test_a_call_that_is_refused_names_the_permission(account, planned):
