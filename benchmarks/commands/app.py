@@ -20,7 +20,7 @@ from benchmarks.commands.speed import (
     search,
 )
 from knowledge_rag.cli.exits import ExitCode, exit_cleanly_when_killed, exit_code_for
-from knowledge_rag.cli.terminal import prepare_streams, tell
+from knowledge_rag.cli.terminal import prepare_streams, print_note
 from knowledge_rag.core.errors import KnowledgeRagError
 
 NAME = "python -m benchmarks"
@@ -63,9 +63,9 @@ def main() -> None:
     try:
         app(prog_name=NAME)
     except KnowledgeRagError as error:
-        tell("error:", str(error))
+        print_note("error:", str(error))
         sys.exit(exit_code_for(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        tell("error:", f"{where}{error.strerror or error}")
+        print_note("error:", f"{where}{error.strerror or error}")
         sys.exit(ExitCode.FAILED)

@@ -31,7 +31,7 @@ from knowledge_rag.cli.model import model
 from knowledge_rag.cli.retrieve import retrieve
 from knowledge_rag.cli.serve import serve
 from knowledge_rag.cli.smoke import smoke
-from knowledge_rag.cli.terminal import discard_output, prepare_streams, tell
+from knowledge_rag.cli.terminal import discard_output, prepare_streams, print_note
 from knowledge_rag.cli.verify import verify
 from knowledge_rag.core.errors import KnowledgeRagError
 
@@ -148,5 +148,5 @@ def _command_named(words: Sequence[str]) -> str:
 
 def _failed(message: str, code: int) -> int:
     with suppress(OSError):  # nowhere left to say it
-        tell("error:", message)
+        print_note("error:", message)
     return code

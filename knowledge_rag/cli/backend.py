@@ -107,8 +107,10 @@ class BackendOptions:
         """Refuse options that only a knowledge base on this machine has."""
         for option, given in local_options.items():
             if given is not None and not self.is_local:
-                told = next(self._named())
-                raise InvalidRequest(f"--{option} is for a knowledge base here, {told} for another")
+                named = next(self._named())
+                raise InvalidRequest(
+                    f"--{option} is for a knowledge base here, {named} for another"
+                )
 
     def check_region(self, *others: str, asks_aws: bool = False) -> None:
         """Refuse --region where nothing in AWS is asked."""

@@ -10,7 +10,7 @@ import typer
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption
-from knowledge_rag.cli.terminal import print_json, tell
+from knowledge_rag.cli.terminal import print_json, print_note
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.metadata import PAGE
 from knowledge_rag.core.neutral import neutralise
@@ -54,7 +54,7 @@ def chunk(
             if not path.is_dir():
                 raise
             failed = True
-            tell("skipped", str(error))
+            print_note("skipped", str(error))
     if failed:
         raise typer.Exit(ExitCode.FINDINGS)
 
@@ -76,7 +76,7 @@ def _print_chunks(file: CorpusFile, settings: ChunkingSettings) -> None:
 
     read = read_extracted(file)
     for note in read.notes:
-        tell("warning", f"{file.source_file}: {note}")
+        print_note("warning", f"{file.source_file}: {note}")
     for piece in cut(read, settings):
         page = {} if piece.page is None else {PAGE: piece.page}
         print_json({**piece.citation.to_dict(), **page, "content": piece.content})

@@ -11,7 +11,7 @@ import typer
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption, chosen_form
-from knowledge_rag.cli.terminal import progress_bar, tell
+from knowledge_rag.cli.terminal import print_note, progress_bar
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
 
@@ -149,7 +149,7 @@ def _write_baseline(baseline: Path, done: Coverage) -> None:
     from knowledge_rag.orchestrator.wording import counted
 
     write_baseline(baseline, done.gaps)
-    tell("wrote", f"{counted(len(done.gaps), 'known gap')} to {baseline}")
+    print_note("wrote", f"{counted(len(done.gaps), 'known gap')} to {baseline}")
 
 
 def _read_rules(paths: Sequence[str], *, writes: bool) -> RuleFiles:
@@ -160,10 +160,10 @@ def _read_rules(paths: Sequence[str], *, writes: bool) -> RuleFiles:
         rules = read_rules(tuple(paths))
     except NoAlerts as error:
         for each in error.broken[:-1]:
-            tell("error:", each.message)
+            print_note("error:", each.message)
         raise  # it has the words of the last one
     for each in rules.broken:
-        tell("error:", each.message)
+        print_note("error:", each.message)
     if writes and rules.broken:
         files = counted(len(rules.broken), "file")
         raise InvalidRequest(
@@ -175,12 +175,12 @@ def _read_rules(paths: Sequence[str], *, writes: bool) -> RuleFiles:
 def _report_oddities(rules: RuleFiles, documents: Documents, mapping: dict[str, str]) -> None:
     """Report what was left out, and entries of the map that name no alert."""
     for skipped in documents.skipped:
-        tell("skipped", str(skipped))
+        print_note("skipped", str(skipped))
     if rules.skipped:
-        tell("skipped", f"{_some(list(rules.skipped))}: no rules in it")
+        print_note("skipped", f"{_some(list(rules.skipped))}: no rules in it")
     unused = sorted(mapping.keys() - {alert.name for alert in rules.alerts})
     if unused:
-        tell("warning", f"the map names no alert of these rules: {_some(unused)}")
+        print_note("warning", f"the map names no alert of these rules: {_some(unused)}")
 
 
 def _some(names: list[str]) -> str:

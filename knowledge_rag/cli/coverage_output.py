@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from knowledge_rag.cli.terminal import out, print_json, tell
+from knowledge_rag.cli.terminal import out, print_json, print_note
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
 from knowledge_rag.evaluation.coverage_runbooks import Gap
@@ -35,7 +35,7 @@ def write(form: str, done: Coverage, *, explain: bool = False) -> None:
             show_evidence(out(), done)
         show(out(), done)
     for alert, file in done.mended:
-        tell("mended", f"{alert} in {file}: take it out of the baseline")
+        print_note("mended", f"{alert} in {file}: take it out of the baseline")
 
 
 def as_sarif(done: Coverage) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from knowledge_rag.cli.backend import (
 )
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption, RegionOption, SearchOption, TimeoutOption
-from knowledge_rag.cli.terminal import out, print_json, print_report, progress_bar, tell
+from knowledge_rag.cli.terminal import out, print_json, print_note, print_report, progress_bar
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 
 if TYPE_CHECKING:
@@ -236,10 +236,10 @@ def read_labelled(
 
     documents = Documents.of(docs or docs_beside(datasets))
     for skipped in documents.skipped:
-        tell("skipped", str(skipped))
+        print_note("skipped", str(skipped))
     reader = documents.reader()
     for doubt in doubts_about_labels(rows, reader):
-        tell("warning", doubt)
+        print_note("warning", doubt)
     return reader
 
 
@@ -299,7 +299,7 @@ def _scored_cases(
     reader = Documents.of(docs or docs_beside(files)).reader()
     lines = LabelledLines(reader)
     for doubt in doubts_about_cases(cases, lines):
-        tell("warning", doubt)
+        print_note("warning", doubt)
     with (
         progress_bar() as progress,
         _retrieval(backend, reader.documents, progress, kb) as (retrieval, opened),

@@ -10,7 +10,7 @@ import typer
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.inputs import input_name, read_input
 from knowledge_rag.cli.options import JsonOption
-from knowledge_rag.cli.terminal import out, print_json, progress_bar, tell
+from knowledge_rag.cli.terminal import out, print_json, print_note, progress_bar
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.extract.dates import DateOrder
 from knowledge_rag.local.errors import UnusableCorpus
@@ -67,7 +67,7 @@ def ingest(
     try:
         report = ingest_folder(folder, path, IngestSettings(date_order=date_order))
     except KeyboardInterrupt:
-        tell(
+        print_note(
             "stopped",
             f"documents that are done stay in {path}; the same command goes on from there",
         )
@@ -79,11 +79,11 @@ def ingest(
         show_report(out(), report, path)
         show_pages(pages)
     for left_out in report.left_out:
-        tell("left out", str(left_out))
+        print_note("left out", str(left_out))
     for skipped in report.skipped:
-        tell("skipped", str(skipped))
+        print_note("skipped", str(skipped))
     for warning in report.warnings:
-        tell("warning", warning)
+        print_note("warning", warning)
     if not json:
         show_first(report.lint, folder)
     if report.skipped or failed:
@@ -155,7 +155,7 @@ def fetched(
         around = Surroundings(warn=warnings.append)
         pages = fetch_pages(folder, addresses, settings, progress=progress, surroundings=around)
     for warning in warnings:
-        tell("warning", warning)
+        print_note("warning", warning)
     return pages
 
 
@@ -171,5 +171,5 @@ def tell_failures(pages: Sequence[PageOutcome]) -> bool:
     """Report pages that could not be fetched; return whether there were any."""
     failed = [page for page in pages if page.is_failure]
     for page in failed:
-        tell(page.state.value, f"{page.address}: {page.reason}")
+        print_note(page.state.value, f"{page.address}: {page.reason}")
     return bool(failed)

@@ -107,8 +107,8 @@ def opened(kb_path: Path | None) -> Iterator[KnowledgeBase]:
     with KnowledgeBase(path, MiniLm(LocalSettings.from_environment())) as knowledge_base:
         if left := knowledge_base.unfinished:
             missing = counted(left, "document")
-            told = f"an ingest of {path} stopped with {missing} to go: run it again, or answers miss them"
-            err().print(told, style="yellow", soft_wrap=True)
+            message = f"an ingest of {path} stopped with {missing} to go: run it again, or answers miss them"
+            err().print(message, style="yellow", soft_wrap=True)
         yield knowledge_base
 
 

@@ -10,7 +10,7 @@ import typer
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption
-from knowledge_rag.cli.terminal import err, out, print_json, tell
+from knowledge_rag.cli.terminal import err, out, print_json, print_note
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.orchestrator.wording import counted
@@ -54,9 +54,9 @@ def lint(
     else:
         _show(found, len(files))
     for unread in skipped:
-        tell("skipped", str(unread))
+        print_note("skipped", str(unread))
     for note in notes:
-        tell("warning", note)
+        print_note("warning", note)
     if found or skipped:
         raise typer.Exit(ExitCode.FINDINGS)
 
@@ -64,10 +64,10 @@ def lint(
 def show_first(findings: Sequence[Finding], folder: Path) -> None:
     """Print the first findings of an ingest on standard error, and how to see the others."""
     for finding in findings[:SHOWN_AFTER_INGEST]:
-        tell("lint", str(finding))
+        print_note("lint", str(finding))
     more = sum(finding.count for finding in findings[SHOWN_AFTER_INGEST:])
     if more:
-        tell("lint", f"and {more} more: knowledge-rag lint {shlex.quote(str(folder))}")
+        print_note("lint", f"and {more} more: knowledge-rag lint {shlex.quote(str(folder))}")
 
 
 def _show(findings: Sequence[Finding], documents: int) -> None:

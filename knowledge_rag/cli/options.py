@@ -32,8 +32,8 @@ class Search(StrEnum):
 
 def port_option(of: str, default: str) -> Any:  # noqa: ANN401 - as typer has it
     """Return the option for a port on loopback."""
-    told = f"Port of {of}; 0 takes a free one.  [default: {default}]"
-    return typer.Option(metavar="N", min=0, max=65535, help=told)
+    text = f"Port of {of}; 0 takes a free one.  [default: {default}]"
+    return typer.Option(metavar="N", min=0, max=65535, help=text)
 
 
 def budget_of(timeout: float | None) -> Budget:

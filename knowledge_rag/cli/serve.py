@@ -24,7 +24,7 @@ from knowledge_rag.cli.backend import (
 )
 from knowledge_rag.cli.exits import ExitCode, until_stopped
 from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, TimeoutOption, port_option
-from knowledge_rag.cli.terminal import err, out, print_json, tell
+from knowledge_rag.cli.terminal import err, out, print_json, print_note
 from knowledge_rag.core.errors import InvalidRequest, how_to_install
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.errors import NotInstalled
@@ -155,7 +155,7 @@ def _serve_local(
     if options is not None and options.port == port != 0:
         raise InvalidRequest(f"--port and --console-port are both {port}: they need two ports")
     if options is not None and not is_installed():
-        tell("no console:", MISSING)
+        print_note("no console:", MISSING)
         options = None
     with until_stopped(), opened(kb) as found, ExitStack() as stack:
         console = _local_console(found, options, budget) if options else None

@@ -55,8 +55,8 @@ def err() -> Console:
     return _Plain(sys.stderr)
 
 
-def tell(kind: str, message: str) -> None:
-    """Print one line on standard error: what kind of thing is to be told, then the thing."""
+def print_note(kind: str, message: str) -> None:
+    """Print one line on standard error: the kind of note, then the note."""
     err().print(Text.assemble((kind, "yellow"), " ", neutralise(" ".join(message.split()))))
 
 

@@ -64,7 +64,7 @@ def verify(
     from knowledge_rag.cli.exits import ExitCode
     from knowledge_rag.cli.inputs import STDIN
     from knowledge_rag.cli.options import chosen_form
-    from knowledge_rag.cli.terminal import out, print_json, tell
+    from knowledge_rag.cli.terminal import out, print_json, print_note
     from knowledge_rag.core.errors import InvalidRequest
 
     shown = chosen_form(form.value, json=json)
@@ -84,7 +84,7 @@ def verify(
     else:
         verification.show_review(out(), done)
     for message in verification.losses(done):
-        tell("warning", message)
+        print_note("warning", message)
     raise typer.Exit(ExitCode.FINDINGS if _fails(done, strict=strict) else ExitCode.OK)
 
 

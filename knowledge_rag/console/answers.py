@@ -39,7 +39,7 @@ class Answer:
         sources: the cards of its evidence.
         recommendation: what came of it, as ``schemas/recommendation.schema.json`` describes it.
         removed: references that were taken out.
-        parts: the text, cut into what was said and what was referred to, as the orchestrator tells it.
+        parts: the text, cut into what was said and what was referred to, as the orchestrator reports it.
         by_model: whether a model wrote it.
     """
 
@@ -73,7 +73,7 @@ class Answer:
 
 
 class Answers:
-    """The last answers, by ids that nobody can guess; safe to use from several threads."""
+    """The last answers, by unguessable ids; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -139,7 +139,7 @@ def _answered(handler: Handler) -> Handler:
         except KnowledgeRagError as error:
             _logger.warning("%s", described(error))
             return Json({"error": "the knowledge base could not be read"}, 503)
-        except Exception as error:  # noqa: BLE001 - told without its message; the client learns nothing
+        except Exception as error:  # noqa: BLE001 - logged without its message; the client learns nothing
             tell_of(error, "a request failed")
             return Json({"error": "the console failed; its log says why"}, 500)
 

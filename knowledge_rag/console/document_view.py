@@ -136,7 +136,7 @@ def _ranges(
     repository: RepositoryLinks | None,
 ) -> list[dict[str, Any]]:
     """Return each range as far as the document has it; of lines that it does not have, only that."""
-    told = []
+    listed = []
     for asked, became in zip(ranges, stale, strict=True):
         first, last = _clamped(document, asked) or asked
         one: dict[str, Any] = {"start": first, "end": last}
@@ -146,8 +146,8 @@ def _ranges(
             one["reference"] = str(Citation(document.source_file, first, last))
             if repository is not None:
                 one["repositoryUrl"] = repository.url(document.source_file, first, last)
-        told.append(one | ({"stale": became} if became else {}))
-    return told
+        listed.append(one | ({"stale": became} if became else {}))
+    return listed
 
 
 def _clamped(document: IngestedDocument, asked: Range) -> Range | None:

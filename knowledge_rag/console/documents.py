@@ -56,12 +56,12 @@ class Documents(Protocol):
         """Return the document of exactly this name; ``None`` if there is none.
 
         Raises:
-            KnowledgeRagError: it can't be told.
+            KnowledgeRagError: the documents can't be read.
         """
         ...
 
     def current(self) -> Corpus | None:
-        """Return the documents as they are now; ``None`` if nobody knows where they are."""
+        """Return the documents as they are now; ``None`` where they are unknown."""
         ...
 
 
@@ -211,10 +211,10 @@ Stale = dict[str, Any]
 def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
     """Return what became of each citation in its own file, without reading what takes long.
 
-    A web page or a PDF takes long to read: of those the view of the document tells.
+    A web page or a PDF takes long to read: the view of the document reports those.
 
     Returns:
-        In their order; ``None`` where the lines are the same, or nobody knows.
+        In their order; ``None`` where the lines are the same, or unknown.
     """
     if corpus is None:
         return [None] * len(cited)

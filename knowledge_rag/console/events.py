@@ -74,7 +74,7 @@ def _card(
 
 
 def is_web_address(url: object) -> bool:
-    """Whether a browser may be led there: metadata of a document hold whatever its writer liked."""
+    """Whether a browser may be led there: metadata of a document may hold anything."""
     if not isinstance(url, str):
         return False
     try:
@@ -115,11 +115,11 @@ class AnswerEvents:
     cited: set[tuple[str, int, int]] = field(default_factory=set)
     """File, first and last line of what it cites."""
     _renderer: AnswerRenderer = field(default_factory=AnswerRenderer)
-    _untold: str = ""
+    _unsent: str = ""
 
-    def tell(self, told: Iterable[Mapping[str, Any]]) -> list[Event]:
+    def events_for(self, reported: Iterable[Mapping[str, Any]]) -> list[Event]:
         """Return the console events for what the consultation reported since the last call."""
-        return list(self._retold(told))
+        return list(self._events(reported))
 
     def end(self, consultation: Consultation) -> list[Event]:
         """Return the last events of an answer: the rest of its text, and warnings.
@@ -134,16 +134,16 @@ class AnswerEvents:
             return rest
         return [*rest, ("warnings", {"message": WARNING, "warnings": warnings, "removed": removed})]
 
-    def _retold(self, told: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
-        for event in told:
+    def _events(self, reported: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
+        for event in reported:
             if event["event"] == "text":
                 self._take(event)
                 continue
             yield from self._chunks(whole=True)
-            yield from self._retold_stage(event)
+            yield from self._status_events(event)
         yield from self._chunks()
 
-    def _retold_stage(self, event: Mapping[str, Any]) -> Iterator[Event]:
+    def _status_events(self, event: Mapping[str, Any]) -> Iterator[Event]:
         match event["event"]:
             case "preparing":
                 yield "status", {"stage": "searching", "message": "Getting ready"}
@@ -169,7 +169,7 @@ class AnswerEvents:
         self.parts += event["parts"]
         self.text += event["text"]
         self.by_model = event["by_model"]
-        self._untold += event["text"]
+        self._unsent += event["text"]
         for part in event["parts"]:
             for one in part.get("citations", ()):
                 citation = one["citation"]
@@ -178,21 +178,21 @@ class AnswerEvents:
 
     def _chunks(self, *, whole: bool = False) -> Iterator[Event]:
         """Return the blocks that are new; the first one brings the text of them all."""
-        if not (self._renderer.is_due() or (whole and self._untold)):
+        if not (self._renderer.is_due() or (whole and self._unsent)):
             return
         for block in self._renderer.render():
             self.blocks[block.number] = block.html
             yield self._chunk(block.number)
-        if whole and self._untold and self.blocks:  # a last line break changes no block
+        if whole and self._unsent and self.blocks:  # a last line break changes no block
             yield self._chunk(max(self.blocks))
 
     def _chunk(self, number: int) -> Event:
-        text, self._untold = self._untold, ""
+        text, self._unsent = self._unsent, ""
         block = {"block": number, "html": self.blocks[number]}
         return "chunk", {"text": text, **block, "byModel": self.by_model}
 
     def _start_over(self) -> None:
-        self.text = self._untold = ""
+        self.text = self._unsent = ""
         self.parts, self.blocks, self.cited = [], {}, set()
         self._renderer = AnswerRenderer()
         self._renderer.know(self.sources)

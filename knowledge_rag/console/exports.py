@@ -86,14 +86,14 @@ def _evidence(advice: Mapping[str, Any]) -> Iterator[str]:
 
 def _alerts(advice: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the alerts of a group got."""
-    told = {
+    words_for = {
         Status.OK: "documented",
         Status.NO_MATCH: "nothing documented",
         Status.DEGRADED: "could not be looked up",
     }
     if alerts := advice.get("alerts"):
         yield from ("## Alerts", "")
-        yield from (f"- {words(it['alert'])}: {told[Status(it['status'])]}" for it in alerts)
+        yield from (f"- {words(it['alert'])}: {words_for[Status(it['status'])]}" for it in alerts)
         yield ""
 
 

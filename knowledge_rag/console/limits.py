@@ -11,16 +11,16 @@ MAX_SHORT_BODY_BYTES: Final = 32 * 1024
 """Of the others: a comment, each character of it escaped."""
 
 MAX_ASKS: Final = 8
-"""Questions that are answered at a time; further ones are told to come again."""
+"""Questions that are answered at a time; further ones are refused with 503."""
 
 ASK_SECONDS: Final = 120.0
-"""What one answer may take, a model's included; nobody reads on after that at 3 a.m."""
+"""What one answer may take, a model's included; nobody waits longer at 3 a.m."""
 
 READY_SECONDS: Final = 30.0
 """How long the first question may wait for the function to start."""
 
 PING_SECONDS: Final = 10
-"""Between two signs of life while nothing is to be told."""
+"""Between two signs of life while there are no events."""
 
 MAX_FILTER_CHARACTERS: Final = 200
 
@@ -34,13 +34,13 @@ MAX_DOCUMENT_CHARACTERS: Final = 5_000_000
 """Of a document that is shown: no browser likes more."""
 
 MAX_HIDDEN: Final = 5_000
-"""Hidden characters of a document that are told one by one."""
+"""Hidden characters of a document that are listed one by one."""
 
 MAX_SEARCHED_FILES: Final = 2_000
-"""Among which lines are looked for that their own file does not hold any more."""
+"""Files that are searched for lines gone from their own file."""
 
 MAX_RANGES: Final = 50
-"""Cited ranges of one document that are held against the file as it is now."""
+"""Cited ranges of one document that are compared with the file as it is now."""
 
 MAX_COMMENT_CHARACTERS: Final = 2_000
 MAX_REPORTS: Final = 1_000

@@ -199,7 +199,7 @@ def prepare(tokens: Sequence[Token]) -> None:
 
 
 def _name_hosts(tokens: Sequence[Token]) -> None:
-    """Return the end of each link its address, and take the title, which nobody reads, off its start."""
+    """Store the address at the end of each link, and remove the title from its start."""
     href = ""
     for token in tokens:
         if token.type == "link_open":

@@ -62,7 +62,7 @@ class Asset:
     etag: str
 
     def response(self, request: Request) -> Response:
-        """Answer a request for it; a browser that has it already is told so."""
+        """Answer a request for it; 304 where the browser has it already."""
         headers = {"ETag": self.etag, "Cache-Control": "no-cache"}
         known = {tag.strip() for tag in request.headers.get("if-none-match", "").split(",")}
         if self.etag in known:

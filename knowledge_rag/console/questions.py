@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _TYPES: Final = frozenset(kind.value for kind in DocumentType)
 _RUNBOOK: Final = DocumentType.RUNBOOK.value
 _FILTERS: Final = tuple(name for name in FILTER_KEYS if name != SOURCE_FILE)
-"""Without that of one document: no evidence floor applies to it, so a question would never be told that
+"""Without that of one document: no evidence floor applies to it, so a question would never hear that
 nothing is documented."""
 
 MAX_NAMED: Final = 5
@@ -151,8 +151,8 @@ _BUSY: Final = f"{MAX_ASKS} questions are being answered; ask again in a moment"
 _LATE: Final = "the answer took too long and was given up"
 _BROKEN: Final = "the answer could not be written; the server's log says why"
 
-_Told = asyncio.Queue[Mapping[str, Any] | None]
-"""What the consultation tells, and ``None`` when it is over."""
+_Queue = asyncio.Queue[Mapping[str, Any] | None]
+"""Events of the consultation, then ``None``."""
 
 
 @dataclass(slots=True)
@@ -190,23 +190,23 @@ class Asker:
         if self.running >= MAX_ASKS:
             self.metrics.ended("refused")
             raise Refused(503, _BUSY, {"Retry-After": "2"})
-        told: _Told = asyncio.Queue()
+        queue: _Queue = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def notify(event: Mapping[str, Any]) -> None:
             with suppress(RuntimeError):  # the loop has ended, and with it whoever listened
-                loop.call_soon_threadsafe(told.put_nowait, event)
+                loop.call_soon_threadsafe(queue.put_nowait, event)
 
         task = loop.create_task(self._consult(question, notify))
         self._tasks.add(task)
-        task.add_done_callback(partial(self._over, told))
-        return _numbered(self._events(question, told, task))
+        task.add_done_callback(partial(self._over, queue))
+        return _numbered(self._events(question, queue, task))
 
-    def _over(self, told: _Told, task: asyncio.Task[Consultation]) -> None:
+    def _over(self, queue: _Queue, task: asyncio.Task[Consultation]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # it is told where the events end, if anyone still listens
-        told.put_nowait(None)
+            task.exception()  # reported where the events end, if anyone still listens
+        queue.put_nowait(None)
 
     async def _consult(self, question: Question, notify: Notify) -> Consultation:
         advisor, queries = self.advisors[question.advisor], question.queries()
@@ -219,7 +219,7 @@ class Asker:
         async with asyncio.timeout(self.seconds):  # even where nobody ever began to listen
             if self._ready is not None and not self._ready.done():
                 notify({"event": "preparing"})
-                await asyncio.wait([self._ready])  # who leaves meanwhile ends it for nobody else
+                await asyncio.wait([self._ready])  # a reader who leaves does not end it for others
             incident = question.incident
             incident = replace(incident, title=self.corrected(incident.title))
             return await consult(incident, retrieval, advisor, queries=queries, notify=notify)
@@ -227,18 +227,18 @@ class Asker:
     async def _events(
         self,
         question: Question,
-        told: _Told,
+        queue: _Queue,
         task: asyncio.Task[Consultation],
     ) -> AsyncGenerator[Event]:
         named = question.text if question.pasted else ""
-        story = AnswerEvents(self.documents.current(), utc_now(), named)
+        stream = AnswerEvents(self.documents.current(), utc_now(), named)
         deadline, how = asyncio.get_running_loop().time() + self.seconds, "left"
         try:
-            while events := await _next(told, deadline):
-                for event in await asyncio.to_thread(story.tell, events):
+            while events := await _next(queue, deadline):
+                for event in await asyncio.to_thread(stream.events_for, events):
                     yield event
-            last = await asyncio.to_thread(self._end, question, story, task.result())
-            cited = [source for source, _, _ in story.cited]
+            last = await asyncio.to_thread(self._end, question, stream, task.result())
+            cited = [source for source, _, _ in stream.cited]
             self.metrics.answered(task.result(), cited)
             how = ""
             for event in last:
@@ -246,7 +246,7 @@ class Asker:
         except TimeoutError:
             how = "timeout"
             yield "error", {"message": _LATE, "reason": how}
-        except Exception as error:  # noqa: BLE001 - told without its message; the reader learns nothing
+        except Exception as error:  # noqa: BLE001 - logged without its message; the reader learns nothing
             tell_of(error, "an answer failed")
             how = "internal"
             yield "error", {"message": _BROKEN, "reason": how}
@@ -256,45 +256,45 @@ class Asker:
                 self.metrics.ended(how)
 
     def _end(
-        self, question: Question, story: AnswerEvents, consultation: Consultation
+        self, question: Question, stream: AnswerEvents, consultation: Consultation
     ) -> list[Event]:
         """Keep the answer, and tell that it is over."""
         recommendation = consultation.recommendation.to_dict()
         kept = Answer(
             question.text,
-            story.now,
+            stream.now,
             question.advisor,
             question.filters,
-            story.text,
-            tuple(html_of(story.blocks)),
-            tuple(story.sources),
+            stream.text,
+            tuple(html_of(stream.blocks)),
+            tuple(stream.sources),
             recommendation,
             tuple(removed_of(consultation)),
-            tuple(story.parts),
-            story.by_model,
+            tuple(stream.parts),
+            stream.by_model,
         )
         done = {
             "success": consultation.recommendation.status is not Status.DEGRADED,
-            "citationCount": len(story.cited),
+            "citationCount": len(stream.cited),
             "recommendation": recommendation,
             "answerId": self.answers.keep(kept),
         }
-        return [*story.end(consultation), ("done", done)]
+        return [*stream.end(consultation), ("done", done)]
 
 
-async def _next(told: _Told, deadline: float) -> list[Mapping[str, Any]]:
+async def _next(queue: _Queue, deadline: float) -> list[Mapping[str, Any]]:
     """Wait for an event, and take those that have come meanwhile; none when it is over.
 
     Raises:
         TimeoutError: the deadline has passed.
     """
     async with asyncio.timeout_at(deadline):
-        first = await told.get()
+        first = await queue.get()
     events = [first]
-    while events[-1] is not None and not told.empty():
-        events.append(told.get_nowait())
+    while events[-1] is not None and not queue.empty():
+        events.append(queue.get_nowait())
     if events[-1] is None and len(events) > 1:
-        told.put_nowait(None)  # for the next time
+        queue.put_nowait(None)  # for the next time
     return [event for event in events if event is not None]
 
 

@@ -1,6 +1,6 @@
 """Who may ask the console, and what a browser may do with what it gets.
 
-It serves one person on his own machine and asks nobody who he is. So it answers to the names of
+It serves one person on their own machine and has no authentication. So it answers to the names of
 this machine alone (a page whose name was made to lead here, DNS rebinding, sends its own), and to
 no page but its own.
 """

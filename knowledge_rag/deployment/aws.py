@@ -17,7 +17,7 @@ from knowledge_rag.deployment.errors import CallFailed, Trouble, call_failed
 
 CONNECT_SECONDS: Final = 3
 READ_SECONDS: Final = 6
-"""For calls that read one thing; whoever invokes a function or an agent sets another."""
+"""For calls that read one thing; calls of a function or an agent set another."""
 
 _OTHER_NAMES: Final = {"lambda:Invoke": "lambda:InvokeFunction"}
 """Actions that are not called as their operation."""
@@ -152,7 +152,7 @@ def read_object(aws: Aws, bucket: str, key: str, most: int | None = None) -> byt
         ``None`` where there is no such object.
 
     Raises:
-        CallFailed: it can't be told, or can't be read.
+        CallFailed: it can't be read.
     """
     try:
         answer = aws.call("s3", "get_object", Bucket=bucket, Key=key)

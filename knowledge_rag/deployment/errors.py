@@ -21,7 +21,7 @@ class Trouble(StrEnum):
     """There are credentials, and AWS does not know them."""
     DENIED = "denied"
     UNREACHABLE = "unreachable"
-    """No such address, nobody answers there, or nothing trustworthy does."""
+    """No such address, no answer, or no trustworthy one."""
     TIMEOUT = "timeout"
     THROTTLED = "throttled"
     REFUSED = "refused"

@@ -96,7 +96,7 @@ class Deployed:
     Args:
         name: the setting ``name`` of it.
         function: ARN of the retrieval function's alias.
-        corpus_bucket: that mirrors the corpus folder; ``""`` where the data stack tells none.
+        corpus_bucket: that mirrors the corpus folder; ``""`` where the data stack has none.
         agent: id and alias, with a slash between them; ``""`` without an agent.
     """
 

@@ -61,8 +61,8 @@ async def _serve_until_stopped(server: Server[Any]) -> None:
 
 
 async def _stop_when_told(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as told:
-        async for _ in told:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
             # a thread that writes to a client which does not read can't be left otherwise
             ending = threading.Timer(STOP_SECONDS, os._exit, (0,))
             ending.daemon = True
@@ -131,7 +131,7 @@ class StandardInput:
 
     Args:
         max_bytes: of a message; a longer one is read to its end and given as an empty line, which is
-            no message, so that its sender is told.
+            no message, so that its sender gets an error.
         descriptor: to read from; it is the caller's no longer.
     """
 

@@ -178,7 +178,7 @@ def verify_answer(answer: str, outcomes: Sequence[RetrievalOutcome]) -> dict[str
 
 
 def read_arguments(arguments: Mapping[str, object]) -> tuple[str, list[str] | None]:
-    """Return the answer, and the searches that it is to be held against, if any are named."""
+    """Return the answer, and the searches that it is checked against, if any are named."""
     known = VERIFICATION_INPUT["properties"]
     if unknown := [name for name in arguments if name not in known]:
         names = ", ".join(ascii(str(name)[:40]) for name in unknown[:3])
@@ -227,8 +227,8 @@ _SHOWN: Final = (
     "model's words and is no part of them; the structured content has the text without it."
 )
 
-MAX_TOLD: Final = 20
-"""Findings that are told in words; the structured content has them all."""
+MAX_FINDINGS: Final = 20
+"""Findings in words; the structured content has them all."""
 
 
 def retrieval_in_words(
@@ -268,9 +268,9 @@ def review_in_words(body: Mapping[str, Any]) -> list[str]:
         f"{metrics['invalid_references']} removed: "
         f"{counted(metrics['errors'], 'error')}, {counted(metrics['warnings'], 'warning')}."
     )
-    told = list(_findings(body))
-    more = len(told) - MAX_TOLD
-    lines = [head, *told[:MAX_TOLD], *([f"... and {more} more"] if more > 0 else [])]
+    findings = list(_findings(body))
+    more = len(findings) - MAX_FINDINGS
+    lines = [head, *findings[:MAX_FINDINGS], *([f"... and {more} more"] if more > 0 else [])]
     barred = "\n".join(f"{BAR}{line}".rstrip() for line in neutralise(body["text"]).split("\n"))
     return [neutralise("\n".join(lines)), f"{_SHOWN}\n{barred}"]
 

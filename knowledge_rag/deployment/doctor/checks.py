@@ -283,10 +283,10 @@ def check_retrieve(planned: PlannedDeployment) -> Finding:
     except CallFailed as error:
         if error.code != "NoSuchResourceException":
             raise
-        return _untold("the service tells none")
+        return _unknown_rate("the service tells none")
     quota = answer["Quota"]
     if _RETRIEVE_NAME not in quota.get("QuotaName", ""):  # another quota's code by now
-        return _untold(f"{_RETRIEVE_CODE} is {quota.get('QuotaName')!r} by now")
+        return _unknown_rate(f"{_RETRIEVE_CODE} is {quota.get('QuotaName')!r} by now")
     rate = quota["Value"]
     action = f"Ask for more by quota code {_RETRIEVE_CODE} before many agents query at once."
     few = rate < ENOUGH_RETRIEVES
@@ -294,7 +294,7 @@ def check_retrieve(planned: PlannedDeployment) -> Finding:
     return Finding(RETRIEVE_QUOTA, status, f"{rate:g} requests a second", action if few else "")
 
 
-def _untold(why: str) -> Finding:
+def _unknown_rate(why: str) -> Finding:
     action = "Look it up in the Service Quotas console, under Amazon Bedrock."
     return Finding(RETRIEVE_QUOTA, Status.UNKNOWN, f"not told: {why}", action)
 

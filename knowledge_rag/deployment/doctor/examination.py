@@ -157,12 +157,14 @@ def verdict(diagnosis: Diagnosis) -> str:
     """Sum a diagnosis up in one line."""
     counts = diagnosis.to_dict()["counts"]
     problems, warnings, unknown = counts["problem"], counts["warning"], counts["unknown"]
-    told = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}, {unknown} unknown"
+    counts_text = (
+        f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}, {unknown} unknown"
+    )
     if diagnosis.problems:
-        return f"A deployment can't work yet: {told}."
+        return f"A deployment can't work yet: {counts_text}."
     if diagnosis.blind:
-        return f"Nothing could be checked: {told}."
-    return f"Nothing found that would stop a deployment: {told}."
+        return f"Nothing could be checked: {counts_text}."
+    return f"Nothing found that would stop a deployment: {counts_text}."
 
 
 def _shown_findings(diagnosis: Diagnosis) -> Iterator[Text]:

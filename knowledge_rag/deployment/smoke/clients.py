@@ -341,7 +341,7 @@ class GatewayClient:
         self._authorise(request)
         try:
             response: AWSResponse = self._http.send(request.prepare())
-            _ = response.content  # read here, where failures are told
+            _ = response.content  # read here, where failures are handled
         except BotoCoreError as error:
             raise call_failed(error, _GATEWAY_ACTION) from error
         _check_status(response, with_token=bool(self._token))

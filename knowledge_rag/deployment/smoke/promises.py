@@ -172,18 +172,18 @@ _SHOWN: Final = 5
 def judge_client(name: str, answers: Sequence[Answer]) -> Promise:
     """Judge whether a client gets answers."""
     failures = [answer for answer in answers if answer.status is None]
-    told = _statuses(answers)
+    statuses = _statuses(answers)
     for failure in failures:
         if not failure.passing:
-            return Promise(name, Verdict.BROKEN, f"{failure.failure} ({told})")
+            return Promise(name, Verdict.BROKEN, f"{failure.failure} ({statuses})")
     if failures:
-        return Promise(name, Verdict.DEGRADED, f"{failures[0].failure} ({told})", "Try again.")
+        return Promise(name, Verdict.DEGRADED, f"{failures[0].failure} ({statuses})", "Try again.")
     reasons = Counter(each.reason for each in answers if each.status is Status.DEGRADED)
     if reasons:
         why = ", ".join(f"{reason} {count} times" for reason, count in reasons.most_common())
         action = "Look at the dashboard, and at the alarms' page of the handbook."
-        return Promise(name, Verdict.DEGRADED, f"{told}: {why}", action)
-    return Promise(name, Verdict.KEPT, told)
+        return Promise(name, Verdict.DEGRADED, f"{statuses}: {why}", action)
+    return Promise(name, Verdict.KEPT, statuses)
 
 
 def _statuses(answers: Sequence[Answer]) -> str:
@@ -227,7 +227,7 @@ def _repair(counts: Counter[Fit]) -> str:
 def latency_figures(answers: Sequence[Answer]) -> dict[str, float]:
     """Return the times of answers in milliseconds, as seen from here; ``{}`` for fewer than two.
 
-    The first one may start the function, so it is told apart. What was not searched is left out:
+    The first one may start the function, so it is reported separately. What was not searched is left out:
     giving up early must not look fast.
     """
     times = [each.seconds for each in answers if each.status in (Status.OK, Status.NO_MATCH)]

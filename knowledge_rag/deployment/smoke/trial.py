@@ -101,7 +101,7 @@ def _judge_stack(name: str, part: str, stack: StackState | None) -> Promise:
 
 
 def _about(corpus: CorpusBucket, questions: Sequence[Question]) -> list[Question]:
-    """Keep the questions that the corpus can answer, as far as that can be told."""
+    """Keep the questions that the corpus can answer, as far as that is known."""
     try:
         kept = [
             each for each in questions if not each.source_file or corpus.holds(each.source_file)

@@ -191,7 +191,7 @@ def exported_for(incident, texts):
     told = []
     given = asyncio.run(consult(incident, Search(texts), notify=told.append))
     story = AnswerEvents(None, "2026-11-21T17:00:00+00:00")
-    story.tell(told)
+    story.events_for(told)
     story.end(given)
     return to_markdown(
         Answer(

@@ -24,7 +24,7 @@ def evidence(number=1, content="# Failover\n\nPromote the replica.", **more):
 
 
 def told(story, *events):
-    return story.tell(events)
+    return story.events_for(events)
 
 
 @pytest.mark.parametrize(
