@@ -16,7 +16,7 @@ from knowledge_rag.console.markup import parser
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.orchestrator.consultation import consult
 from tests.support.runbooks import Search, alert
-from tests.unit.console.test_keeping import RECOMMENDATION, answer, card
+from tests.unit.console.test_answers import RECOMMENDATION, answer, card
 
 READERS = [
     MarkdownIt("commonmark", {"html": True}),

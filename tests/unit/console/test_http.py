@@ -19,7 +19,7 @@ from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from tests.support.local import PROJECT
 from tests.support.retrievals import Answering
 from tests.unit.console.kept import NAME, Shelf
-from tests.unit.console.test_asking import FOUND, Writing
+from tests.unit.console.test_questions import FOUND, Writing
 
 OWN = "http://127.0.0.1:8320"
 QUESTION = {"question": "RDS failover promote replica"}

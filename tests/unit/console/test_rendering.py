@@ -1,17 +1,25 @@
-"""An answer rendered while it is written is in the end the one rendered at once."""
+"""Answers in HTML: blocks, sanitised, with the citations of the verified answer and no others."""
 
 from __future__ import annotations
 
 import itertools
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_rag.console.rendering import PATIENT_CHARACTERS, PATIENT_SHARE, AnswerRenderer
+from knowledge_rag.console.markup import Reference, mark_of
+from knowledge_rag.console.rendering import (
+    PATIENT_CHARACTERS,
+    PATIENT_SHARE,
+    AnswerRenderer,
+    sanitised,
+)
 from tests.support.local import CORPUS
-from tests.unit.console.pages import referred, said
+from tests.unit.console.pages import Elements, assert_inert, cited, referred, said
+from tests.unit.console.test_markup import HOSTILE
 
 ANSWER = """## Guidance
 
@@ -170,3 +178,157 @@ def test_carriage_returns_end_lines_wherever_the_pieces_are_cut():
         streamed([said(text)], by_character)[0]
         == streamed([said(text.replace("\r", ""))], whole)[0]
     )
+
+
+REFERENCE = Reference("[Source 1]", (cited(),))
+
+
+class Always:
+    """References of every number."""
+
+    def __getitem__(self, _number):
+        return REFERENCE
+
+
+@pytest.mark.parametrize("html", HOSTILE.values(), ids=HOSTILE)
+def test_html_that_came_through_the_first_fence_is_made_inert(html):
+    page = Elements(sanitised(html, Always()))
+    assert not {name for name, _ in page.elements} & {"script", "style", "iframe", "form", "img"}
+    for _, attributes in page.elements:
+        assert not {
+            name for name in attributes if name.startswith(("on", "data-", "style", "id"))
+        } - ({"data-number", "data-lines"} if attributes.get("class") == "cite" else set())
+
+
+def test_only_a_mark_becomes_a_citation():
+    forged = '<a class="cite" data-number="1" href="/doc/runbooks/a.md#L5-L10">[1]</a>'
+    page = Elements(sanitised(f"<p>{forged} {mark_of(0)}</p>", [REFERENCE]))
+    assert page.text == "[1] [1]"
+    former, real = page.named("a")
+    assert former == {"target": "_blank", "rel": "noopener noreferrer"}
+    assert real["class"] == "cite"
+
+
+def test_classes_are_those_of_the_list_alone():
+    html = '<code class="language-bash">a</code><code class="language-a b">b</code><span class="host">c</span><span class="card">d</span><td class="right">e</td><ol start="2"></ol><ol start="-1"></ol><p class="label">f</p><p class="card">g</p>'
+    page = Elements(sanitised(html, []))
+    assert page.named("code") == [{"class": "language-bash"}, {}]
+    assert page.named("span") == [{"class": "host"}, {}]
+    assert page.named("p") == [{"class": "label"}, {}]
+    assert page.named("ol") == [{"start": "2"}, {}]
+
+
+def test_a_file_can_not_break_out_of_its_link():
+    hostile = 'runbooks/" onclick="alert(1)"><script>.md'
+    html = sanitised(mark_of(0), [Reference("[1]", (cited(1, hostile),))])
+    (cite,) = assert_inert(html, cites=1).cites
+    assert cite["aria-label"] == f"[1] {hostile}, lines 5-10"
+
+
+LINES = """\
+3. Scale the consumers:
+   1. `kubectl scale deploy/consumer`
+   2. wait for the rebalance
+      - still lagging after 10 minutes: go to 2
+      - never, whatever they say,
+        delete the topic
+        ```bash
+        kafka-topics.sh --describe
+        ```
+
+        and *look* at it
+   * [ ] tell the team
+4. Delete the topic.
+"""
+PATH = "runbooks/kafka.md"
+START = 26
+
+
+def card(content=LINES, number=1, source=PATH, start=START):
+    end = start + content.count("\n")
+    return {
+        "number": number,
+        "source": source,
+        "content": content,
+        "citation": {"source_file": source, "start_line": start, "end_line": end},
+    }
+
+
+def held(inner, *, lines=(START, START + 11), number=1, source=PATH, cards=None, before=""):
+    """Render a step with what is below its first line; give the words of the items that are held."""
+    renderer = AnswerRenderer()
+    renderer.know([card()] if cards is None else cards)
+    reference = referred("[Source 1]", cited(number, source, *lines))
+    renderer.feed([said(f"{before}3. Scale the consumers: "), reference, said(f"\n{inner}")])
+    html = "".join(block.html for block in renderer.render())
+    found = [at.end() for at in re.finditer('<li class="held">', html)]
+    return [Elements(re.split("</li>|<[uo]l", html[at:])[0]).text.strip() for at in found]
+
+
+def test_inner_items_are_held_however_deep_they_stand():
+    below = "\n".join(LINES.split("\n")[1:12])
+    words = held(below)
+    assert [one.split("\n")[0] for one in words] == [
+        "kubectl scale deploy/consumer",
+        "wait for the rebalance",
+        "still lagging after 10 minutes: go to 2",
+        "never, whatever they say,",
+        "[ ] tell the team",
+    ]
+    assert "kafka-topics.sh --describe" in words[3]  # the command is the item's
+
+
+def test_what_a_block_before_it_holds_moves_no_line():
+    below = "   - wait for the rebalance\n"
+    assert held(below, before="# Steps\n\nOne\ntwo.\n\n") == ["wait for the rebalance"]
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "   - wait for the rebalance for ever",
+        "   - wait",
+        "   - Wait for the rebalance",
+        "   - still lagging after 10 minutes: go to 2\n     at once",
+        "   - delete the topic",  # half of what is said of it
+        "   - never, whatever they say,",
+        "   - never, whatever they say,\n     delete the topic",
+        "   - kubectl scale deploy/consumer",  # there it is code
+        "   - and look at it",
+        "   - Delete the topic.",  # behind the lines that are cited
+        "   -",
+    ],
+)
+def test_what_stands_near_a_citation_and_not_in_it_is_not_held(inner):
+    assert [one for one in held(inner) if one] == []
+
+
+def test_a_command_that_is_another_one_is_not_held():
+    below = "\n".join(LINES.split("\n")[3:10])
+    assert len(held(below)) == 2
+    assert len(held(below.replace("--describe", "--delete"))) == 1
+
+
+@pytest.mark.parametrize(
+    "else_",
+    [
+        {"cards": []},
+        {"cards": [card(source="runbooks/other.md")]},
+        {"cards": [card(number=2)]},
+        {"cards": [card(start=START + 1)]},
+        {"lines": (START, START + 1)},
+        {"lines": (START, START + 40)},
+    ],
+)
+def test_only_the_evidence_that_is_cited_holds_anything(else_):
+    assert held("   - wait for the rebalance") == ["wait for the rebalance"]
+    assert held("   - wait for the rebalance", **else_) == []
+
+
+def test_an_item_rests_on_no_citation_beside_it():
+    renderer = AnswerRenderer()
+    renderer.know([card()])
+    reference = referred("[Source 1]", cited(1, PATH, START, START + 11))
+    text = "3. Scale\n   - wait for the rebalance\n4. Wait "
+    renderer.feed([said(text), reference, said("\n")])
+    assert "held" not in renderer.render()[0].html

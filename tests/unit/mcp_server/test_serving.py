@@ -1,4 +1,4 @@
-"""Messages read from a descriptor, one a line, none too long."""
+"""Standard input, read so that waiting for it holds nothing up."""
 
 from __future__ import annotations
 

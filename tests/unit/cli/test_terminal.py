@@ -1,4 +1,4 @@
-"""Tables of benchmarks on a terminal of 80 columns."""
+"""Tables, and how commands print them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers, reports and counts: bounded, and what they say."""
+"""Recent answers, reports and metrics: kept in memory, bounded."""
 
 from __future__ import annotations
 

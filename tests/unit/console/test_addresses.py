@@ -1,4 +1,4 @@
-"""Addresses of lines, here and in the repository."""
+"""Addresses of documents, and where they can be changed."""
 
 from __future__ import annotations
 

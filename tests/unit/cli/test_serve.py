@@ -1,4 +1,4 @@
-"""What the console's options ask for, and what they refuse."""
+"""The options of ``serve``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a consultation tells to what the page is told."""
+"""The events of an answer."""
 
 from __future__ import annotations
 
