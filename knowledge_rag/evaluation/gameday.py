@@ -24,7 +24,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
 from knowledge_rag.evaluation.faults.run import Broken
 from knowledge_rag.evaluation.faults.scenario import Target
-from knowledge_rag.evaluation.faults.worker_pool import NotPlayed, run_all
+from knowledge_rag.evaluation.faults.worker_pool import NotRun, run_all
 from knowledge_rag.evaluation.gameday_alarms import QUERIES_A_MINUTE, Fired, fired_by, wanted_for
 from knowledge_rag.orchestrator.wording import counted
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from knowledge_rag.evaluation.faults.model import Fault
-    from knowledge_rag.evaluation.faults.run import Played
+    from knowledge_rag.evaluation.faults.run import FaultResult
 
 Progress = Callable[[int, int, str], None]
 """Called with how many rows are over, of how many, and the target."""
@@ -46,25 +46,25 @@ class Row:
 
     Args:
         fault: of the catalogue.
-        played: its outcome; ``None`` where this machine could not run it.
-        not_played: why not, else ``""``.
+        result: its outcome; ``None`` where this machine could not run it.
+        not_run: why not, else ``""``.
         fired: the alarms.
         broken: promises that were not kept.
     """
 
     fault: Fault
-    played: Played | None
-    not_played: str = ""
+    result: FaultResult | None
+    not_run: str = ""
     fired: Fired = field(default_factory=Fired)
     broken: tuple[Broken, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        played = self.played.to_dict() if self.played else {"name": self.fault.name}
-        return played | {
+        result = self.result.to_dict() if self.result else {"name": self.fault.name}
+        return result | {
             "group": self.fault.group.value,
             "what": self.fault.what,
-            "not_played": self.not_played,
+            "not_played": self.not_run,
             "alarms_at_once": sorted(self.fired.at_once),
             "alarms": sorted(self.fired.lasting),
             "broken": [
@@ -85,12 +85,12 @@ class GameDay:
     @property
     def kept(self) -> bool:
         """Whether every promise was kept; a fault that could not be run keeps none."""
-        return not any(row.broken or row.not_played for row in self.rows)
+        return not any(row.broken or row.not_run for row in self.rows)
 
     @property
     def worst_seconds(self) -> float:
         """Seconds of the slowest call that met a fault."""
-        return max((row.played.seconds for row in self.rows if row.played), default=0.0)
+        return max((row.result.seconds for row in self.rows if row.result), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -147,8 +147,8 @@ def run_gameday(faults: Sequence[Fault], target: Target, progress: Progress) -> 
     return GameDay(target, rows, time.monotonic() - started)
 
 
-def _row(fault: Fault, result: Played | NotPlayed, target: Target) -> Row:
-    if isinstance(result, NotPlayed):
+def _row(fault: Fault, result: FaultResult | NotRun, target: Target) -> Row:
+    if isinstance(result, NotRun):
         return Row(fault, None, result.why)
     if target is not Target.FUNCTION:
         return Row(fault, result)
@@ -195,7 +195,7 @@ def as_table(day: GameDay) -> RenderableType:
     for name, rows in groupby(day.rows, key=lambda row: row.fault.group):
         table = _grid(f"{name}", "fault", "s", "answer", "metrics", "alarms")
         for row in rows:
-            table.add_row(*_cells(row), style="bold red" if row.broken or row.not_played else None)
+            table.add_row(*_cells(row), style="bold red" if row.broken or row.not_run else None)
         parts += [table, Text()]
     return Group(*parts, *map(Text, (*_LEGEND, *problems(day), "", summary(day))))
 
@@ -231,8 +231,8 @@ def as_list(faults: Sequence[Fault]) -> RenderableType:
 def problems(day: GameDay) -> Iterator[str]:
     """Yield a line for each promise that was not kept, and each fault that could not be run."""
     for row in day.rows:
-        if row.not_played:
-            yield f"{row.fault.name}: not played: {row.not_played}"
+        if row.not_run:
+            yield f"{row.fault.name}: not played: {row.not_run}"
         for one in row.broken:
             seen = neutralise(one.seen)
             yield f"{row.fault.name}: {one.promise}: expected {one.expected}, seen {seen}"
@@ -243,29 +243,29 @@ def summary(day: GameDay) -> str:
     worst, whole = f"slowest call {day.worst_seconds:.2f} s", f"{day.seconds:.0f} s in all"
     count = f"{day.target}: {counted(len(day.rows), 'fault')}"
     if day.target is not Target.FUNCTION:
-        misled = sum(bool(row.played and row.played.misled) for row in day.rows)
-        late = sum(bool(row.played and _is_late(row.played)) for row in day.rows)
+        misled = sum(bool(row.result and row.result.misled) for row in day.rows)
+        late = sum(bool(row.result and _is_late(row.result)) for row in day.rows)
         budget = f"{RETRIEVAL_BUDGET_SECONDS:g} s"
         return (
             f"{count}; {late} answered later than {budget}, {misled} misleading; {worst}; {whole}"
         )
     broken = sum(bool(row.broken) for row in day.rows)
-    unplayed = sum(bool(row.not_played) for row in day.rows)
+    not_run = sum(bool(row.not_run) for row in day.rows)
     kept = f"{broken} broke a promise" if broken else "every promise kept"
-    missing = f", {unplayed} not played" if unplayed else ""
+    missing = f", {not_run} not played" if not_run else ""
     return f"{count}; {kept}{missing}; {worst}; {whole}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    if row.played is None:
-        return row.fault.name, "", f"not played: {row.not_played}", "", ""
-    hook = f" ({row.played.hook})" if row.played.hook else ""
-    answer = neutralise(row.played.answer) + hook
-    return row.fault.name, f"{row.played.seconds:.2f}", answer, _metrics(row.played), _alarms(row)
+    if row.result is None:
+        return row.fault.name, "", f"not played: {row.not_run}", "", ""
+    hook = f" ({row.result.hook})" if row.result.hook else ""
+    answer = neutralise(row.result.answer) + hook
+    return row.fault.name, f"{row.result.seconds:.2f}", answer, _metrics(row.result), _alarms(row)
 
 
-def _metrics(played: Played) -> str:
-    record = played.metrics[0] if played.metrics else {}
+def _metrics(result: FaultResult) -> str:
+    record = result.metrics[0] if result.metrics else {}
     found = [(word, record.get(name, [0])[0]) for name, word in _FAILURES.items()]
     return ", ".join(word if n == 1 else f"{word} {n:.0f}" for word, n in found if n)
 
@@ -277,18 +277,18 @@ def _alarms(row: Row) -> str:
 
 
 def _seconds(row: Row) -> str:
-    return f"{row.played.seconds:.1f}" if row.played else ""
+    return f"{row.result.seconds:.1f}" if row.result else ""
 
 
 def _outcome(row: Row) -> str:
-    if row.played is None:
-        return f"not played: {row.not_played}"
-    answer = neutralise(row.played.answer)
-    return f"{answer}: MISLEADS, {row.played.misled}" if row.played.misled else answer
+    if row.result is None:
+        return f"not played: {row.not_run}"
+    answer = neutralise(row.result.answer)
+    return f"{answer}: MISLEADS, {row.result.misled}" if row.result.misled else answer
 
 
-def _is_late(played: Played) -> bool:
-    return played.seconds > RETRIEVAL_BUDGET_SECONDS
+def _is_late(result: FaultResult) -> bool:
+    return result.seconds > RETRIEVAL_BUDGET_SECONDS
 
 
 def _side_by_side(days: Sequence[GameDay]) -> Iterator[tuple[Row, ...]]:
@@ -312,7 +312,7 @@ def _compared_markdown(days: Sequence[GameDay]) -> Iterator[str]:
 
 
 def _marked(row: Row) -> str:
-    return f"**{_outcome(row)}**" if row.played and row.played.misled else _outcome(row)
+    return f"**{_outcome(row)}**" if row.result and row.result.misled else _outcome(row)
 
 
 def _header(*names: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.alarms import Alarm, Metric
     from knowledge_rag.evaluation.faults.model import Fault
-    from knowledge_rag.evaluation.faults.run import Played
+    from knowledge_rag.evaluation.faults.run import FaultResult
 
 NO_DATA: Final = math.nan
 """The value of a period without data; compares as over nothing, so it never breaches."""
@@ -208,14 +208,14 @@ class Fired:
     lasting: frozenset[str] = frozenset()
 
 
-def fired_by(played: Played) -> Fired:
+def fired_by(result: FaultResult) -> Fired:
     """Evaluate every alarm on retrieval over a row's own records."""
     at_once, lasting = set(), set()
     for alarm in retrieval_alarms():
         queries = QUERIES_A_MINUTE * alarm.period_seconds // _MINUTE
-        if alarm.breached_by(_alarm_value(alarm, played, queries)):
+        if alarm.breached_by(_alarm_value(alarm, result, queries)):
             lasting.add(alarm.key)
-        if alarm.datapoints == 1 and alarm.breached_by(_alarm_value(alarm, played, 1)):
+        if alarm.datapoints == 1 and alarm.breached_by(_alarm_value(alarm, result, 1)):
             at_once.add(alarm.key)
     return Fired(frozenset(at_once), frozenset(lasting))
 
@@ -241,31 +241,31 @@ def wanted_for(fault: Fault) -> Fired:
     return Fired(frozenset(at_once), frozenset(lasting))
 
 
-def _alarm_value(alarm: Alarm, played: Played, queries: int) -> float:
+def _alarm_value(alarm: Alarm, result: FaultResult, queries: int) -> float:
     values = {
         name: aggregate(metric.statistic, list(islice(cycle(found), queries)) if found else [])
         for name, metric in alarm.metrics.items()
-        for found in [_samples(metric, played)]
+        for found in [_samples(metric, result)]
     }
     return evaluate(alarm.expression, values, period_seconds=alarm.period_seconds)
 
 
-def _samples(metric: Metric, played: Played) -> list[float]:
+def _samples(metric: Metric, result: FaultResult) -> list[float]:
     """Return a metric's sample of each call that the row made, as often as the fault was met."""
     match metric.source:
         case Source.RETRIEVAL:
-            found = (record.get(metric.name, []) for record in played.metrics)
+            found = (record.get(metric.name, []) for record in result.metrics)
             return [float(value) for values in found for value in values]
         case Source.RETRIEVE_FUNCTION:  # what Lambda itself counts of an invocation
             counted = {
                 "Invocations": 1.0,
-                "Errors": float(played.crashed),
+                "Errors": float(result.crashed),
                 "Throttles": 0.0,
-                "Duration": played.seconds * 1000,
+                "Duration": result.seconds * 1000,
             }
             return [counted[metric.name]]
         case Source.RETRIEVE_LOG:  # a start that failed, found in the log by a metric filter
-            failed = metric.name == telemetry.RETRIEVAL_INIT_FAILURES and played.crashed
+            failed = metric.name == telemetry.RETRIEVAL_INIT_FAILURES and result.crashed
             return [1.0] if failed else []
         case _:
             return []

@@ -10,8 +10,8 @@ from knowledge_rag.core import telemetry
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.evaluation.faults import worker_pool
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
-from knowledge_rag.evaluation.faults.model import NotPlayable
-from knowledge_rag.evaluation.faults.run import Broken, Played
+from knowledge_rag.evaluation.faults.model import CannotRun
+from knowledge_rag.evaluation.faults.run import Broken, FaultResult
 from knowledge_rag.evaluation.faults.scenario import Target
 from knowledge_rag.evaluation.gameday import (
     GameDay,
@@ -27,8 +27,8 @@ from tests.support.local import PROJECT
 COUNT, ERRORS = telemetry.RETRIEVAL_COUNT, telemetry.RETRIEVAL_ERRORS
 
 
-def played(*records, **change):
-    return Played("x", **({"seconds": 0.1, "answer": ""} | change), metrics=records)
+def result(*records, **change):
+    return FaultResult("x", **({"seconds": 0.1, "answer": ""} | change), metrics=records)
 
 
 def record(**values):
@@ -36,17 +36,17 @@ def record(**values):
 
 
 def lasting(*records, **change):
-    return fired_by(played(*records, **change)).lasting
+    return fired_by(result(*records, **change)).lasting
 
 
 def test_a_failure_is_an_outage_only_if_it_lasts():
-    fired = fired_by(played(record(**{ERRORS: 1.0})))
+    fired = fired_by(result(record(**{ERRORS: 1.0})))
     assert (fired.at_once, fired.lasting) == (frozenset(), {"outage", "error-rate"})
 
 
 def test_a_permanent_failure_fires_at_once():
     failed = record(**{ERRORS: 1.0, telemetry.RETRIEVAL_PERMANENT_ERRORS: 1.0})
-    assert fired_by(played(failed)).at_once == {"permanent-errors"}
+    assert fired_by(result(failed)).at_once == {"permanent-errors"}
 
 
 def test_timeouts_fire_although_no_call_was_over_the_latency_bound():
@@ -69,12 +69,12 @@ def test_nothing_found_is_no_error():
 
 
 def test_a_healthy_call_and_a_refused_one_fire_nothing():
-    assert fired_by(played(record())) == Fired()
-    assert fired_by(played()) == Fired()
+    assert fired_by(result(record())) == Fired()
+    assert fired_by(result()) == Fired()
 
 
 def test_a_crash_fires_what_lambda_itself_counts():
-    assert fired_by(played(crashed=True)).at_once == {"function-errors", "init-failures"}
+    assert fired_by(result(crashed=True)).at_once == {"function-errors", "init-failures"}
 
 
 def test_every_fault_that_costs_an_answer_has_to_fire_something():
@@ -93,13 +93,13 @@ def test_other_clients_are_met_on_the_wire_only():
 @pytest.fixture
 def day():
     failed = record(**{ERRORS: 1.0, telemetry.RETRIEVAL_PERMANENT_ERRORS: 1.0})
-    denied = Played("access-denied", 0.02, "degraded: access_denied", metrics=(failed,))
+    denied = FaultResult("access-denied", 0.02, "degraded: access_denied", metrics=(failed,))
     late = (Broken("answered in time", "at most 2.0 s", "2.31 s"),)
     return GameDay(
         Target.FUNCTION,
         (
             Row(named("access-denied"), denied, "", fired_by(denied)),
-            Row(named("silent"), Played("silent", 2.31, "degraded: timeout"), broken=late),
+            Row(named("silent"), FaultResult("silent", 2.31, "degraded: timeout"), broken=late),
             Row(named("drip-body-tls"), None, "TLS needs the openssl command"),
         ),
         12.0,
@@ -132,7 +132,7 @@ def test_a_game_day_with_a_row_that_was_not_played_is_not_kept(day):
 
 def test_targets_stand_side_by_side_and_misleading_answers_stand_out(day):
     outage = "an outage reads as nothing documented"
-    other = Played("access-denied", 0.5, "success, nothing found", misled=outage)
+    other = FaultResult("access-denied", 0.5, "success, nothing found", misled=outage)
     ours = GameDay(Target.FUNCTION, day.rows[:1], 1.0)
     theirs = GameDay(Target.PLAIN_BOTO3, (Row(named("access-denied"), other),), 1.0)
     assert f"MISLEADS, {outage}" in " ".join(shown(as_comparison([ours, theirs]), 200).split())
@@ -157,7 +157,7 @@ class TestWorkers:
 
     def test_a_process_that_can_t_be_started_is_told(self, monkeypatch):
         monkeypatch.setattr(worker_pool, "_MODULE", "knowledge_rag.no_such_module")
-        with pytest.raises(NotPlayable, match="no_such_module"):
+        with pytest.raises(CannotRun, match="no_such_module"):
             worker_pool.run_all([named("refused")], Target.FUNCTION, lambda _: None)
 
 

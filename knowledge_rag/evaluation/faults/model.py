@@ -26,7 +26,7 @@ UNPROVEN: Final = frozenset({DropReason.NOT_TEXT, DropReason.NO_CITATION, DropRe
 """Drops that mean that the knowledge base holds what it should not; likewise."""
 
 
-class NotPlayable(KnowledgeRagError):  # noqa: N818 - named for what it is
+class CannotRun(KnowledgeRagError):  # noqa: N818 - named for what it is
     """This machine lacks what a fault needs; the message says what."""
 
 

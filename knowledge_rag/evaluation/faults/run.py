@@ -59,7 +59,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class FaultResult:
     """The outcome of one fault.
 
     Args:
@@ -98,17 +98,17 @@ class Played:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Played:
+    def from_dict(cls, values: dict[str, Any]) -> FaultResult:
         """Read the JSON form."""
         broken = tuple(Broken(**one) for one in values["broken"])
         return cls(**values | {"broken": broken, "metrics": tuple(values["metrics"])})
 
 
-def run_fault(fault: Fault, target: Target) -> Played:
+def run_fault(fault: Fault, target: Target) -> FaultResult:
     """Run one fault in this process, whose environment and service it takes over.
 
     Raises:
-        NotPlayable: this machine lacks what it takes.
+        CannotRun: this machine lacks what it takes.
     """
     service.reset()
     lasting = not target.promises  # others may retry as they like: what if the fault doesn't pass?
@@ -124,7 +124,7 @@ def run_fault(fault: Fault, target: Target) -> Played:
             service.reset()
 
 
-def _function(fault: Fault, scenario: Scenario) -> Played:
+def _function(fault: Fault, scenario: Scenario) -> FaultResult:
     if not scenario.command:
         with suppress(InvalidSettings):  # as Lambda's init does it, outside any query's budget
             service.service().client.prepare()
@@ -155,14 +155,16 @@ def _healthy(fault: Fault, scenario: Scenario, promise: str) -> Iterator[Broken]
         yield replace(broken, promise=f"{promise}: {broken.promise}")
 
 
-def _summary(fault: Fault, calls: list[Call], broken: tuple[Broken, ...]) -> Played:
+def _summary(fault: Fault, calls: list[Call], broken: tuple[Broken, ...]) -> FaultResult:
     slowest = max(calls, key=lambda call: call.seconds)
     if slowest.raised:
         answer = "the function dies" if fault.crashes else slowest.raised[:60]
-        return Played(fault.name, slowest.seconds, answer, crashed=fault.crashes, broken=broken)
+        return FaultResult(
+            fault.name, slowest.seconds, answer, crashed=fault.crashes, broken=broken
+        )
     answers = [_Answer.of(fault, call) for call in calls]
     first = answers[0]
-    return Played(
+    return FaultResult(
         fault.name,
         slowest.seconds,
         first.in_words,
@@ -322,7 +324,7 @@ def _is_envelope(answer: object) -> bool:
     return isinstance(answer, dict) and answer.keys() == _ENVELOPE
 
 
-def _other(fault: Fault, target: Target) -> Played:
+def _other(fault: Fault, target: Target) -> FaultResult:
     client = other_client(target)
     for _ in range(fault.healthy_before):
         _ask(client)
@@ -331,7 +333,7 @@ def _other(fault: Fault, target: Target) -> Played:
     seconds, texts, raised = max(calls, key=lambda call: call[0])
     found = counted(len(texts), "passage") if texts else "success, nothing found"
     misled = "" if raised else _misled(fault.expected, len(texts))  # an exception is honest
-    return Played(fault.name, seconds, raised or found, misled=misled)
+    return FaultResult(fault.name, seconds, raised or found, misled=misled)
 
 
 def _ask(client: Callable[[], tuple[object, ...]]) -> tuple[float, tuple[object, ...], str]:

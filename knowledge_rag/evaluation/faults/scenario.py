@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.evaluation.faults.model import Expected, NotPlayable
+from knowledge_rag.evaluation.faults.model import CannotRun, Expected
 from knowledge_rag.evaluation.faults.payloads import QUERY, evidence, item, retrieved
 from knowledge_rag.evaluation.faults.server import RawServer, answering, http, self_signed
 from lambdas.retrieve_knowledge.handler import lambda_handler
@@ -106,7 +106,7 @@ class Scenario:
         """Make a certificate that the client trusts.
 
         Raises:
-            NotPlayable: this machine can't make one.
+            CannotRun: this machine can't make one.
         """
         certificate = self_signed(self.folder)
         self.environment[BUNDLE] = certificate.bundle
@@ -224,12 +224,12 @@ def other_client(target: Target) -> Callable[[], tuple[object, ...]]:
     """Make a client as people do; calling it returns the texts that it found.
 
     Raises:
-        NotPlayable: its package is not installed.
+        CannotRun: its package is not installed.
     """
     try:
         return _langchain() if target is Target.LANGCHAIN_AWS else _boto3()
     except ImportError as error:
-        raise NotPlayable(f"{target} is not installed: {error.name}") from error
+        raise CannotRun(f"{target} is not installed: {error.name}") from error
 
 
 def _boto3() -> Callable[[], tuple[object, ...]]:

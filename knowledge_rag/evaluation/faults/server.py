@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.evaluation.faults.model import NotPlayable
+from knowledge_rag.evaluation.faults.model import CannotRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -224,19 +224,6 @@ def dripping(response: bytes, *, at_once: int, seconds: float = 0.3) -> Script:
     return script
 
 
-def paced(response: bytes, *, seconds: float, parts: int = 20) -> Script:
-    """Send ``response`` in equal parts, so that it is complete after ``seconds``."""
-
-    def script(sock: socket.socket, server: RawServer) -> None:
-        server.read_request(sock)
-        step = len(response) // parts + 1
-        for start in range(0, len(response), step):
-            sock.sendall(response[start : start + step])
-            server.stopping.wait(seconds / parts)
-
-    return script
-
-
 def resetting(sock: socket.socket, server: RawServer) -> None:
     """Reset the connection in place of an answer."""
     server.read_request(sock)
@@ -271,11 +258,11 @@ def self_signed(folder: Path, host: str = "localhost") -> Certificate:
     """Make a certificate for ``host`` that is valid for a day.
 
     Raises:
-        NotPlayable: there is no ``openssl`` command, or it can't do this.
+        CannotRun: there is no ``openssl`` command, or it can't do this.
     """
     openssl = shutil.which("openssl")
     if openssl is None:
-        raise NotPlayable("TLS needs the openssl command, to make a certificate with")
+        raise CannotRun("TLS needs the openssl command, to make a certificate with")
     pem, key = folder / f"{host}.pem", folder / f"{host}.key"
     command = [
         openssl, "req", "-x509", "-nodes", "-days", "1",
@@ -286,7 +273,7 @@ def self_signed(folder: Path, host: str = "localhost") -> Certificate:
     done = subprocess.run(command, capture_output=True, timeout=_OPENSSL_SECONDS, check=False)  # noqa: S603 - a fixed command
     if done.returncode:
         problem = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise NotPlayable(f"openssl made no certificate: {problem}")
+        raise CannotRun(f"openssl made no certificate: {problem}")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(pem, key)
     return Certificate(tls, str(pem))

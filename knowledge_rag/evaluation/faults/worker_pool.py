@@ -1,7 +1,7 @@
 """Processes that run faults side by side, each fault in one that has the environment to itself.
 
 ``python -m knowledge_rag.evaluation.faults.worker_pool TARGET`` is one worker: it reads
-a fault's name a line and answers with a line of JSON, ``{"played": {...}}`` or ``{"not_playable": "why"}``.
+a fault's name a line and answers with a line of JSON, ``{"result": {...}}`` or ``{"cannot_run": "why"}``.
 Before that it says ``{}`` once all is loaded, because loading is no part of any fault.
 """
 
@@ -24,8 +24,8 @@ from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 from knowledge_rag.evaluation.faults.catalogue import named
-from knowledge_rag.evaluation.faults.model import NotPlayable
-from knowledge_rag.evaluation.faults.run import Broken, Played, run_fault
+from knowledge_rag.evaluation.faults.model import CannotRun
+from knowledge_rag.evaluation.faults.run import Broken, FaultResult, run_fault
 from knowledge_rag.evaluation.faults.scenario import Target
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def _say(answer: dict[str, Any]) -> None:
 
 def _run(name: str, target: Target) -> dict[str, Any]:
     try:
-        return {"played": run_fault(named(name), target).to_dict()}
-    except NotPlayable as error:
-        return {"not_playable": str(error)}
+        return {"result": run_fault(named(name), target).to_dict()}
+    except CannotRun as error:
+        return {"cannot_run": str(error)}
     except Exception:  # noqa: BLE001 - the game day goes on, and reports it as a broken promise
         return {"failed": traceback.format_exc()}
 
@@ -72,7 +72,7 @@ _MODULE: Final = "knowledge_rag.evaluation.faults.worker_pool"
 
 
 @dataclass(frozen=True, slots=True)
-class NotPlayed:
+class NotRun:
     """A fault that this machine can't run, and why."""
 
     name: str
@@ -81,7 +81,7 @@ class NotPlayed:
 
 def run_all(
     faults: Sequence[Fault], target: Target, progress: Callable[[str], None]
-) -> list[Played | NotPlayed]:
+) -> list[FaultResult | NotRun]:
     """Run faults side by side and return the outcome of each, in their order.
 
     A fault that the function answered late is run again with nothing beside it, and that counts: a
@@ -95,7 +95,7 @@ def run_all(
     results = _side_by_side(faults, target, progress)
     for fault in faults:
         result = results[fault.name]
-        if target.promises and isinstance(result, Played) and result.late:
+        if target.promises and isinstance(result, FaultResult) and result.late:
             with _Worker(target) as worker:
                 results[fault.name] = worker.run(fault)
     return [results[fault.name] for fault in faults]
@@ -103,8 +103,8 @@ def run_all(
 
 def _side_by_side(
     faults: Sequence[Fault], target: Target, progress: Callable[[str], None]
-) -> dict[str, Played | NotPlayed]:
-    results: dict[str, Played | NotPlayed] = {}
+) -> dict[str, FaultResult | NotRun]:
+    results: dict[str, FaultResult | NotRun] = {}
     # the longest first
     queue = deque(sorted(faults, key=lambda it: it.pause_seconds + it.calls, reverse=True))
     # made here: one that its own thread makes could miss being stopped
@@ -160,7 +160,7 @@ class _Worker:
             if self._process is not None:
                 self._process.kill()
 
-    def run(self, fault: Fault) -> Played | NotPlayed:
+    def run(self, fault: Fault) -> FaultResult | NotRun:
         process = self._running()
         started = time.monotonic() + fault.pause_seconds
         answer = self._ask(process, fault.name, WATCHED_SECONDS + fault.pause_seconds)
@@ -168,26 +168,26 @@ class _Worker:
             seconds = time.monotonic() - started
             waiting = f"still waiting after {seconds:.0f} s"
             late = Broken("answered in time", "an answer", waiting, timing=True)
-            return Played(fault.name, seconds, waiting, broken=(late,))
-        if "played" in answer:
-            return Played.from_dict(answer["played"])
-        if "not_playable" in answer:
-            return NotPlayed(fault.name, answer["not_playable"])
+            return FaultResult(fault.name, seconds, waiting, broken=(late,))
+        if "result" in answer:
+            return FaultResult.from_dict(answer["result"])
+        if "cannot_run" in answer:
+            return NotRun(fault.name, answer["cannot_run"])
         broken = Broken("played", "to its end", _last_line(answer["failed"]))
-        return Played(fault.name, 0.0, "not played to its end", broken=(broken,))
+        return FaultResult(fault.name, 0.0, "not played to its end", broken=(broken,))
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is not None:
             return self._process
         process = self._start()
         if loaded := self._answer(process, LOADING_SECONDS):
-            raise NotPlayable(f"no process to run faults in: {_last_line(loaded['failed'])}")
+            raise CannotRun(f"no process to run faults in: {_last_line(loaded['failed'])}")
         return process
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._starting:
             if self._stopped:
-                raise NotPlayable("stopped")
+                raise CannotRun("stopped")
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of ours
                 self._command,
                 stdin=subprocess.PIPE,

@@ -17,7 +17,6 @@ from knowledge_rag.evaluation.faults.server import (
     answering,
     dripping,
     http,
-    paced,
     resetting,
     sending,
     serving,
@@ -206,6 +205,19 @@ def test_an_answer_that_was_cut_within_a_message_is_no_shorter_answer(asking):
     cut = http(longer[:-1], content_type=CONTENT_TYPE)
     (failed,), _ = asking(answering(cut))
     assert failed.reason == f"malformed_response: NotAnEventStream {REQUEST_ID}"
+
+
+def paced(response, *, seconds, parts=20):
+    """Send a response in equal parts, so that it is complete after so many seconds."""
+
+    def script(sock, server):
+        server.read_request(sock)
+        step = len(response) // parts + 1
+        for start in range(0, len(response), step):
+            sock.sendall(response[start : start + step])
+            server.stopping.wait(seconds / parts)
+
+    return script
 
 
 def test_an_answer_may_take_longer_than_a_query(asking):
