@@ -1,4 +1,4 @@
-"""The project's pages, as somebody reads them: links, headings, blocks of code."""
+"""Reads the project's pages: links, headings, blocks of code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHELL: Final = frozenset({"console", "sh", "bash"})
 
 
 class Link(NamedTuple):
-    """One link: its words, the file that it leads to, and the place there, ``""`` for its top."""
+    """One link: its words, the linked file, and the anchor, ``""`` for none."""
 
     words: str
     path: Path
@@ -33,7 +33,7 @@ class Link(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One block of code: the language that it names, and its text without the page's indent."""
+    """One block of code: its language, and its text without the page's indent."""
 
     language: str
     text: str
@@ -69,7 +69,7 @@ class Page:
 
     @cached_property
     def spans(self) -> tuple[str, ...]:
-        """What stands as code within the page's sentences."""
+        """Code spans within the page's sentences."""
         return tuple(_SPAN.findall(self.prose))
 
     @cached_property
@@ -85,7 +85,7 @@ class Page:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """What GitHub lets a link lead to: each heading, later ones of a name with a number."""
+        """GitHub's anchors: one for each heading, numbered if a heading repeats."""
         taken: Counter[str] = Counter()
         found = set()
         for heading in _HEADING.findall(self.prose):
@@ -96,7 +96,7 @@ class Page:
         return frozenset(found)
 
     def commands(self) -> Iterator[list[str]]:
-        """Give each command of the page's blocks, as its words, without what a shell does to it."""
+        """Yield each command of the page's blocks as its words, without shell syntax."""
         for block in self.blocks:
             if block.language in SHELL:
                 yield from commands(block.text, prompted="console" in block.language)
@@ -112,11 +112,11 @@ def _shaded(prose: str) -> str:
 
 
 def commands(script: str, *, prompted: bool = False) -> Iterator[list[str]]:
-    """Give each simple command of a script: pipes, redirections and comments taken off.
+    """Yield each simple command of a script, without pipes, redirections and comments.
 
     Args:
         script: lines for a shell.
-        prompted: whether only what stands behind ``$`` is a command, and the rest its output.
+        prompted: whether only lines after ``$`` are commands, and the rest is output.
     """
     whole = re.sub(
         r"<([\w-]+)>", r"\1", script.replace("\\\n", " ")

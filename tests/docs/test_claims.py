@@ -45,7 +45,7 @@ def promises():
 
 
 @pytest.mark.parametrize("row", promises(), ids=lambda row: row[0][:40])
-def test_a_promise_has_something_to_see_and_a_test_that_holds_it(row, tmp_path):
+def test_a_promise_names_a_command_and_a_test(row, tmp_path):
     promise, see, held_by = row
     assert promise
     assert re.search(r"`|exit codes", see)
@@ -61,13 +61,13 @@ def test_there_are_promises():
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_figure_of_the_code_is_the_code_s(figure):
+def test_a_figure_matches_the_code(figure):
     found = [number for page in STATING for number in re.findall(figure, page.text)]
     assert found
     assert {float(number.replace(",", "")) for number in found} == {FIGURES[figure]}
 
 
-def test_so_many_answers_are_tried_unless_somebody_asks_for_fewer():
+def test_ten_thousand_answers_are_the_default():
     source = (PROJECT / "tests" / "adversarial" / "trial.py").read_text(encoding="utf-8")
     assert trial.ANSWERS > 0
     assert 'os.environ.get("ADVERSARIAL_ANSWERS", "10000")' in source

@@ -1,4 +1,4 @@
-"""Every command that a page shows is one that the program takes."""
+"""Every command on a page is valid."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ OPTIONS = {
     for option in (*parameter.opts, *parameter.secondary_opts, "--help")
 }
 OF_OTHERS = {"--a", "--add-config", "--change-batch", "--dry-run", "--grace-period"}
-"""Options of other programs, and made-up ones, that pages name alone."""
+"""Options of other programs that pages mention."""
 MEASURE = "python -m benchmarks"
 IS_COMMAND = re.compile(rf"{NAME} |(?:{'|'.join(ROOT.commands)}) --")
 
 
 def found(words, root=ROOT):
-    """The command that words name, and the words left for it."""
+    """The command that words name, and the remaining words."""
     command, rest = root, list(words)
     while rest and rest[0] in getattr(command, "commands", {}):
         command = command.commands[rest.pop(0)]
@@ -46,7 +46,7 @@ def found(words, root=ROOT):
 
 
 def problem(words, root=ROOT):
-    """What the program would say to words behind its name, ``""`` where it takes them."""
+    """The program's error for these words, ``""`` if they are valid."""
     command, rest = found(words, root)
     if rest and hasattr(command, "commands") and not rest[0].startswith("-"):
         return f"no such command: {rest[0]}"
@@ -60,7 +60,7 @@ def problem(words, root=ROOT):
 
 
 def ours(all_commands):
-    """Words behind the name of each command that is this program's."""
+    """The arguments of each command of this program."""
     return [words[1:] for words in all_commands if words[0].rpartition("/")[2] == NAME]
 
 
@@ -69,7 +69,7 @@ def wrong(all_commands):
 
 
 def unknown(span, root=ROOT):
-    """What a sentence's command has that the program does not; its values may be left out."""
+    """The words of a command in a sentence that the program doesn't know; values may be left out."""
     command, rest = found(shlex.split(span.removeprefix(f"{NAME} ")), root)
     options = {it for each in command.params for it in (*each.opts, *each.secondary_opts)}
     named = {word.partition("=")[0] for word in rest if word.startswith("--")}
@@ -78,12 +78,12 @@ def unknown(span, root=ROOT):
 
 
 @EACH
-def test_every_command_in_a_block_is_taken_as_it_stands(page):
+def test_every_command_in_a_block_is_valid(page):
     assert wrong(page.commands()) == {}
 
 
 @EACH
-def test_every_benchmark_in_a_block_is_taken_as_it_stands(page):
+def test_every_benchmark_in_a_block_is_valid(page):
     named = [words[3:] for words in page.commands() if words[:3] == MEASURE.split()]
     assert {
         shlex.join(words): said for words in named if (said := problem(words, BENCHMARKS))
@@ -97,7 +97,7 @@ def test_every_benchmark_in_a_sentence_exists_with_its_options(page):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_every_command_of_a_workflow_is_taken_as_it_stands(path):
+def test_every_command_of_a_workflow_is_valid(path):
     script = re.sub(
         r"^ *(?:- )?(?:run: )?", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE
     )
@@ -134,7 +134,7 @@ def test_every_module_that_is_run_exists(page):
 
 
 @EACH
-def test_the_cdk_is_the_one_that_make_runs(page):
+def test_the_cdk_version_is_that_of_the_makefile(page):
     (pinned,) = re.findall(r"aws-cdk@([\d.]+)", MAKEFILE)
     assert set(re.findall(r"aws-cdk@([\d.]+)", page.text)) <= {pinned}
 

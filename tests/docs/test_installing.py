@@ -1,4 +1,4 @@
-"""How to install this project is told so that nobody installs another's package of its name."""
+"""Pages never say to install the package by its name alone: on PyPI that name belongs to another project."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Every link leads to what it names, and every page can be found."""
+"""Every link works, and every page can be reached."""
 
 from __future__ import annotations
 

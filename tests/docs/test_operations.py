@@ -1,4 +1,4 @@
-"""What the pages for whoever runs a deployment name is what is deployed."""
+"""Pages about operations match the deployed stacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference says what the code says."""
+"""The generated reference is up to date."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ OF_OTHERS = re.compile(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_what_the_code_gives(name):
+def test_a_generated_page_is_up_to_date(name):
     written = (FOLDER / name).read_text(encoding="utf-8")
-    assert written == PAGES[name](), f"docs/{name} is old: run `{COMMAND}` and commit it"
+    assert written == PAGES[name](), f"docs/{name} is out of date: run `{COMMAND}` and commit it"
 
 
-def test_no_page_is_left_that_nothing_makes():
+def test_the_reference_has_generated_pages_only():
     there = {path.relative_to(FOLDER).as_posix() for path in (FOLDER / "reference").iterdir()}
     assert there <= PAGES.keys()
 
@@ -45,7 +45,7 @@ def read_by(*folders: str) -> Iterator[tuple[str, Path]]:
                 yield name, path
 
 
-def test_every_variable_that_the_product_reads_is_told():
+def test_every_variable_that_the_product_reads_is_documented():
     page = (FOLDER / "reference" / "settings.md").read_text(encoding="utf-8")
     found = {
         name: path
@@ -56,7 +56,7 @@ def test_every_variable_that_the_product_reads_is_told():
     assert {name: path for name, path in found.items() if f"`{name}`" not in page} == {}
 
 
-def test_every_metric_has_somebody_who_emits_it():
+def test_every_metric_is_emitted_by_one_function():
     found = {constant: emitters(constant) for constant in metrics()}
     assert [constant for constant, who in found.items() if len(who) != 1] == []
     assert [constant for constant, who in found.items() if who == ["Lambda"]] == [

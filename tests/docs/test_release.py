@@ -1,4 +1,4 @@
-"""A release is one version, told in one place, with notes that can be printed."""
+"""The version is in one place, and its release notes can be printed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_notes_of_a_version_are_its_own():
 
 
 @pytest.mark.parametrize("missing", ["Unreleased", "2.0.0"])
-def test_a_version_without_notes_is_told_with_those_that_have_some(missing):
+def test_a_version_without_notes_is_reported_with_those_that_have_some(missing):
     with pytest.raises(KeyError, match=r"there are notes of Unreleased, 1\.1\.0, 1\.0\.0"):
         notes(EXAMPLE, missing)
 

@@ -1,4 +1,4 @@
-"""Output that a page shows is what the command prints, where no other test sees to it."""
+"""Output on a page matches the command, unless another test checks it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ COMPARED = {
     "docs/terminal.md": "tests/system/test_readme.py",
     "docs/tutorial.md": "tests/system/test_readme.py",
 }
-"""Pages that show output below a command, and who compares it."""
+"""Pages that show a command's output, and the test that compares it."""
 
 
 def shown(page):
-    """Each command of a page's console blocks below which something is shown, with that."""
+    """Each command of a page's console blocks with the output shown below it."""
     for block in page.blocks:
         if block.language == "console":
             for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
@@ -35,7 +35,7 @@ def shown(page):
                     yield command, output
 
 
-def test_a_page_that_shows_output_has_somebody_who_compares_it():
+def test_every_page_with_output_has_a_test_that_compares_it():
     assert {str(page) for page in PAGES if list(shown(page))} == COMPARED.keys()
     assert [path for path in COMPARED.values() if not (PROJECT / path).exists()] == []
 
