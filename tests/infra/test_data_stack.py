@@ -1,12 +1,9 @@
-"""The data stack in every combination of its settings, under the eyes of cdk-nag and cfn-lint."""
-
-import json
+"""The data stack in combinations of its settings, checked by cdk-nag; `make nightly` lints them."""
 
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_s3 as s3
 from cdk_nag import AwsSolutionsChecks
-from cfnlint.api import ManualArgs, lint
 
 from infra.data_stack import DataStack
 from tests.infra.data import app, only, resources, settings, template, text
@@ -27,11 +24,6 @@ COMBINATIONS = {
     "s3 vectors": S3_VECTORS,
     "s3 vectors, prod": {"preset": "prod", **S3_VECTORS},
 }
-BASE = "AWS::Bedrock::KnowledgeBase"
-CDKS_OWN = ["W3005"]
-"""CDK repeats in DependsOn that a function needs its role."""
-
-
 WHOLE = {"dev", "prod", "s3 vectors"}
 """Judged as parts of whole deployments, in test_templates.py."""
 
@@ -59,23 +51,6 @@ def test_cdk_nag_finds_nothing(values):
 def test_cdk_nag_would_find_something():
     with pytest.raises(RuntimeError, match=r"(?i)validation"):
         nagged({}, lambda stack: s3.Bucket(stack, "Open"))
-
-
-def linted(document):
-    config = ManualArgs(ignore_checks=CDKS_OWN, regions=["us-east-1"])
-    return [str(each) for each in lint(json.dumps(document), config=config)]
-
-
-def test_cfn_lint_finds_nothing(values):
-    assert linted(template(**values).to_json()) == []
-
-
-def test_cfn_lint_would_find_something():
-    broken = template(**COMBINATIONS["dev"]).to_json()
-    (base,) = [each for each in broken["Resources"].values() if each["Type"] == BASE]
-    base["Properties"]["StorageConfiguration"]["Type"] = "OPENSEARCH"
-    (found,) = linted(broken)
-    assert "OPENSEARCH" in found
 
 
 def test_a_key_of_our_own_is_rotated_named_and_used_by_logs_of_this_deployment_only():

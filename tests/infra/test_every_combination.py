@@ -33,6 +33,14 @@ TURNED = [
     },
     {"vector_store": "s3-vectors", "search_type": "SEMANTIC"},
     {"vector_store": "s3-vectors", "search_type": "SEMANTIC", "customer_managed_key": True},
+    {"network": "private", "customer_managed_key": True},
+    {"generation": "classic", "name": "a23456789012345678-0"},
+    {
+        "generation": "classic",
+        "network": "private",
+        "standby_replicas": True,
+        "customer_managed_key": True,
+    },
 ]
 ALL = [
     *(

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import aws_cdk as cdk
 import pytest
 from cdk_nag import AwsSolutionsChecks
-from cfnlint.api import ManualArgs, lint_file
 
 from infra.service_stack import AGENTS_CLASSIC_NOTE, COLD_START_WARNING, ServiceStack
 from infra.settings import Entrypoint, Preset
@@ -86,15 +85,6 @@ def test_it_tells_what_is_needed_to_use_it(template, preset, entrypoint):
     if entrypoint in {Entrypoint.GATEWAY, Entrypoint.BOTH}:
         expected |= {"GatewayUrl", "GatewayArn"}
     assert outputs(template(preset, entrypoint)) == expected
-
-
-def test_cfn_lint_has_nothing_to_say(synthesized):
-    # with both entry points there is everything that there is with one or none; production so is
-    # judged in test_templates.py
-    stack = synthesized.get_stack_by_name(stack_name(Preset.DEV, Entrypoint.BOTH))
-    # W3005: the library names a role that a function refers to anyway; it costs nothing
-    args = ManualArgs(regions=["us-east-1"], ignore_checks=["W3005"])
-    assert list(map(str, lint_file(Path(stack.template_full_path), args))) == []
 
 
 def test_cdk_nag_has_nothing_to_say_and_nothing_is_excused_here(synthesized):
