@@ -10,7 +10,6 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import expect
 
-from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
 from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
@@ -18,6 +17,7 @@ from tests.browser.consoles import QUESTION, Script, ScriptedAdvisor, console
 from tests.support.fixtures import ENVIRONMENT
 from tests.support.local import minilm
 from tests.support.misbehaving_models import SCRIPTED
+from tests.support.scripted import LocalBedrock
 
 MODELS = ("local.fabricates", "local.uncited", "local.misquotes", "local.cut-off")
 

@@ -17,8 +17,7 @@ from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.search_results import to_search_result
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local.bedrock.scripted import MODEL_ID, ScriptedModel
-from knowledge_rag.local.bedrock.server import LocalBedrock
+from knowledge_rag.local.bedrock.answers import MODEL_ID
 from knowledge_rag.local.bedrock.validation import service_model
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -42,6 +41,7 @@ from tests.support.converse import (
 from tests.support.invoke_agent import make_client
 from tests.support.local import RUNBOOKS, WordHashes, write_files
 from tests.support.misbehaving_models import QUOTING, SCRIPTED
+from tests.support.scripted import LocalBedrock, ScriptedModel
 
 MODEL = service_model("bedrock-runtime")
 STREAM_ERRORS = misbehaving_models.stream_errors()

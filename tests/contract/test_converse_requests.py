@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.bedrock.validation import service_model
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -12,6 +11,7 @@ from tests.support import misbehaving_models
 from tests.support.converse import QUESTION, block, converse, streamed, user
 from tests.support.invoke_agent import make_client
 from tests.support.local import RUNBOOKS, WordHashes, write_files
+from tests.support.scripted import LocalBedrock
 
 MODEL = service_model("bedrock-runtime")
 ERRORS = misbehaving_models.errors()

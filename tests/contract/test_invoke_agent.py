@@ -17,8 +17,7 @@ from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.local.bedrock import invoke_agent
-from knowledge_rag.local.bedrock.scripted import AGENT_ID, ALIAS_ID
-from knowledge_rag.local.bedrock.server import LocalBedrock
+from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID
 from knowledge_rag.local.bedrock.validation import service_model
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -36,6 +35,7 @@ from tests.support.invoke_agent import (
 )
 from tests.support.local import RUNBOOKS, minilm, write_files
 from tests.support.misbehaving_agents import QUOTING_ID, SCRIPTED
+from tests.support.scripted import LocalBedrock
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.bedrock.validation import service_model
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support import misbehaving_agents
 from tests.support.invoke_agent import invoke, make_client
 from tests.support.local import RUNBOOKS, WordHashes, write_files
+from tests.support.scripted import LocalBedrock
 
 OPERATION = service_model().operation_model("InvokeAgent")
 ERRORS = misbehaving_agents.stream_errors()

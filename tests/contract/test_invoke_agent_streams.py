@@ -15,8 +15,6 @@ from botocore.exceptions import EventStreamError, ReadTimeoutError
 from urllib3.exceptions import ProtocolError
 from urllib3.exceptions import ReadTimeoutError as StreamReadTimeout
 
-from knowledge_rag.local.bedrock.scripted import Evidence
-from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support import answer_writers as writers
@@ -24,6 +22,7 @@ from tests.support import misbehaving_agents
 from tests.support.invoke_agent import events, invoke, make_client, never_ending_until, said
 from tests.support.local import RUNBOOKS, minilm, write_files
 from tests.support.misbehaving_agents import QUOTING, SCRIPTED
+from tests.support.scripted import Evidence, LocalBedrock
 
 ERRORS = misbehaving_agents.stream_errors()
 FAILING = {

@@ -12,11 +12,12 @@ from functools import lru_cache
 from botocore.parsers import create_parser
 
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
-from knowledge_rag.local.bedrock.invoke_agent import InvokeRequest, Traces
+from knowledge_rag.local.bedrock.invoke_agent import InvokeRequest
 from knowledge_rag.local.bedrock.streams import encode
 from knowledge_rag.local.bedrock.validation import service_model
 from knowledge_rag.orchestrator.advisors.bedrock_agent import read_turn
 from knowledge_rag.orchestrator.incident import Incident
+from tests.support.scripted import ScriptedTraces
 
 ACTION_GROUP = "retrieve_knowledge"
 INCIDENT = Incident(
@@ -25,7 +26,7 @@ INCIDENT = Incident(
     service="rds",
     description="The writer is gone and connections are refused",
 )
-TRACES = Traces(
+TRACES = ScriptedTraces(
     InvokeRequest("AGENT00001", "ALIAS00001", "a-session", traced=True),
     lambda: datetime(2026, 11, 21, tzinfo=UTC),
     "trace",

@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.local.bedrock.scripted import HONEST_AGENT, Evidence
 from tests.support import answer_writers as writers
 from tests.support import stream_faults as faults
 from tests.support.modelled_errors import modelled_error, modelled_exceptions
+from tests.support.scripted import HONEST_AGENT, Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from knowledge_rag.local.bedrock.scripted import ScriptedAgent
+    from tests.support.scripted import ScriptedAgent
 
 QUOTING_ID: Final = "QUOTES0000"
 QUOTING: Final = replace(HONEST_AGENT, write=writers.quoted)

@@ -10,16 +10,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.local.bedrock.converse import SERVICE
-from knowledge_rag.local.bedrock.scripted import HONEST_MODEL
 from knowledge_rag.local.bedrock.validation import service_model
 from tests.support import answer_writers as writers
 from tests.support import stream_faults as faults
 from tests.support.modelled_errors import modelled_error, modelled_exceptions
+from tests.support.scripted import HONEST_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from knowledge_rag.local.bedrock.scripted import Reshape, ScriptedModel
+    from tests.support.scripted import Reshape, ScriptedModel
 
 QUOTING_ID: Final = "local.quotes"
 

@@ -10,14 +10,11 @@ from random import Random
 
 import pytest
 
-from knowledge_rag.local.bedrock.scripted import (
+from knowledge_rag.local.bedrock.answers import (
     AGENT_ID,
     ALIAS_ID,
     MODEL_ID,
-    Evidence,
-    ScriptedModel,
 )
-from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
@@ -35,6 +32,7 @@ from tests.support.fixtures import ENVIRONMENT
 from tests.support.invoke_agent import never_ending_until
 from tests.support.local import CORPUS, RUNBOOKS, minilm, write_files
 from tests.support.misbehaving_agents import QUOTING
+from tests.support.scripted import Evidence, LocalBedrock, ScriptedModel
 from tests.unit.orchestrator.evidence import findings_of, results_of
 from tests.unit.orchestrator.schema import VALIDATOR
 

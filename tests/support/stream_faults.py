@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import base64
 import struct
+import time
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.local.bedrock.invoke_agent import chunk, failure
-from knowledge_rag.local.bedrock.streams import MAX_PAYLOAD_BYTES, Cut, Event, Pause
+from knowledge_rag.local.bedrock.streams import MAX_PAYLOAD_BYTES, Event
+from tests.support.scripted import CutHere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
-    from knowledge_rag.local.bedrock.streams import ByteStep, EventStep, Piece
+    from tests.support.scripted import ByteStep, EventStep
 
 _FLIPPED: Final = 0xFF
 
@@ -115,9 +117,9 @@ def cut_off(*, after: int, part: float = 0.5) -> ByteStep:
         part: of the message that is still sent, 0..1.
     """
 
-    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+    def step(messages: Iterable[bytes]) -> Generator[bytes]:
         yield from _begun(messages, after, part)
-        yield Cut.HERE
+        raise CutHere
 
     return step
 
@@ -135,7 +137,7 @@ def damaged(*, after: int, where: int) -> ByteStep:
         where: the byte; 8 is the lengths' checksum, -1 the message's.
     """
 
-    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+    def step(messages: Iterable[bytes]) -> Generator[bytes]:
         for count, message in enumerate(messages):
             data = bytearray(message)
             if count == after:
@@ -148,7 +150,7 @@ def damaged(*, after: int, where: int) -> ByteStep:
 def replaced_by(data: bytes) -> ByteStep:
     """Send these bytes, and nothing of the answer."""
 
-    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+    def step(messages: Iterable[bytes]) -> Generator[bytes]:
         for _ in messages:
             pass
         if data:
@@ -166,13 +168,13 @@ def dripping(seconds: float, *, size: int, most_seconds: float) -> ByteStep:
         most_seconds: of all pauses together; then the rest comes at once.
     """
 
-    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+    def step(messages: Iterable[bytes]) -> Generator[bytes]:
         left = most_seconds
         for message in messages:
             for start in range(0, len(message), size):
                 yield message[start : start + size]
                 if left > 0:
-                    yield Pause(seconds)
+                    time.sleep(seconds)
                     left -= seconds
 
     return step
@@ -181,8 +183,8 @@ def dripping(seconds: float, *, size: int, most_seconds: float) -> ByteStep:
 def late(seconds: float) -> ByteStep:
     """Send nothing for so long, then everything."""
 
-    def step(messages: Iterable[bytes]) -> Generator[Piece]:
-        yield Pause(seconds)
+    def step(messages: Iterable[bytes]) -> Generator[bytes]:
+        time.sleep(seconds)
         yield from messages
 
     return step
@@ -196,12 +198,12 @@ def never_ending(seconds: float, *, most_seconds: float) -> ByteStep:
         most_seconds: of all pauses together.
     """
 
-    def step(messages: Iterable[bytes]) -> Generator[Piece]:
+    def step(messages: Iterable[bytes]) -> Generator[bytes]:
         remaining = iter(messages)
         first = next(remaining, b"")
         for _ in range(int(most_seconds / seconds)):
             yield first
-            yield Pause(seconds)
+            time.sleep(seconds)
         yield from remaining
 
     return step
@@ -228,7 +230,7 @@ def is_observation(event: Event) -> bool:
     return is_trace(event) and "observation" in _orchestration(event)
 
 
-def _begun(messages: Iterable[bytes], after: int, part: float) -> Generator[Piece]:
+def _begun(messages: Iterable[bytes], after: int, part: float) -> Generator[bytes]:
     for count, message in enumerate(messages):
         if count == after:
             yield message[: int(len(message) * part)]

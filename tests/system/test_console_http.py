@@ -21,8 +21,6 @@ from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.server import ConsoleServer
 from knowledge_rag.core.retrieval import SearchSettings, SearchType
 from knowledge_rag.local.action_group import local_action_group
-from knowledge_rag.local.bedrock import scripted as scripted_agents
-from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.corpus import CorpusFiles
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
@@ -36,9 +34,11 @@ from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.retrieval import Budget
 from tests.support import misbehaving_agents, misbehaving_models
+from tests.support import scripted as scripted_agents
 from tests.support.cli import eventually, lines_of
 from tests.support.local import RUNBOOKS, minilm, write_files
 from tests.support.patience import PATIENT_SECONDS, patient_function
+from tests.support.scripted import LocalBedrock
 from tests.unit.console.pages import assert_inert
 
 QUESTION = "How to handle RDS failover?"

@@ -21,7 +21,7 @@ from knowledge_rag.core.outcome import RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.core.tokens import token_cost
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.references import Lines, Numbers, parse
-from knowledge_rag.local.bedrock.scripted import HONEST_MODEL, MODEL_ID
+from knowledge_rag.local.bedrock.answers import MODEL_ID, extracted
 from knowledge_rag.local.bedrock.streams import Event, encode
 from knowledge_rag.local.bedrock.validation import check, invalid, service_model
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
     from knowledge_rag.guardrails.ledger import Evidence
-    from knowledge_rag.local.bedrock.scripted import ScriptedModel
-    from knowledge_rag.local.bedrock.streams import Piece
+    from knowledge_rag.local.bedrock.answers import AnswerWriter
     from knowledge_rag.local.bedrock.validation import ServiceError
 
 
@@ -218,38 +217,30 @@ _PIECE: Final = 40
 
 
 class Models:
-    """The models of one server, by ``modelId``."""
+    """The models of one server: one, which writes down what the search results say."""
 
-    def __init__(self, scripted: Mapping[str, ScriptedModel] | None = None) -> None:
-        self._models = {MODEL_ID: HONEST_MODEL, **(scripted or {})}
+    def converse(self, model_id: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer a request.
 
-    def converse(self, model_id: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
-        """Answer a request; return the response and the seconds to wait before it is sent."""
-        model, request = self._checked(model_id, body)
-        return model.reshape(_reply(model, request)), model.seconds
-
-    def stream(self, model_id: str, body: Mapping[str, Any]) -> Generator[Piece]:
-        """Answer a request by the pieces of an event stream."""
-        model, request = self._checked(model_id, body)
-        reply = model.reshape(_reply(model, request))
-        return model.transmit(encode(event) for event in model.alter(_events(reply)))
-
-    def _checked(
-        self, model_id: str, body: Mapping[str, Any]
-    ) -> tuple[ScriptedModel, ConverseRequest]:
+        Raises:
+            ServiceError: it can't be served.
+        """
         request = parse_converse_request(model_id, body)
-        model = self._models.get(model_id)
-        if model is None:
+        if model_id != MODEL_ID:
             raise model_missing()
-        if model.refusal is not None:
-            raise model.refusal
-        return model, request
+        return reply(request, extracted)
+
+    def stream(self, model_id: str, body: Mapping[str, Any]) -> Generator[bytes]:
+        """Answer a request by the messages of an event stream."""
+        answer = self.converse(model_id, body)
+        return (encode(event) for event in events_of(answer))
 
 
-def _reply(model: ScriptedModel, request: ConverseRequest) -> dict[str, Any]:
+def reply(request: ConverseRequest, write: AnswerWriter) -> dict[str, Any]:
+    """Return the response to a request, its text written from the search results."""
     started = time.monotonic()
     evidence = request.evidence()
-    text, stop_reason = _bounded(model.write(request.text, [evidence]), request)
+    text, stop_reason = _bounded(write(request.text, [evidence]), request)
     blocks = _blocks(text, request, Ledger.of(evidence.results))
     asked = math.ceil(
         token_cost("\n".join([request.text, *(each.content for each in evidence.results)]))
@@ -326,7 +317,8 @@ def _item(result: SearchResult, line: int) -> int:
     raise ValueError("no such line")
 
 
-def _events(reply: Mapping[str, Any]) -> Iterator[Event]:
+def events_of(reply: Mapping[str, Any]) -> Iterator[Event]:
+    """Yield the events that stream a response."""
     yield Event("messageStart", {"role": reply["output"]["message"]["role"]})
     for index, block in enumerate(reply["output"]["message"]["content"]):
         if "toolUse" in block:

@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.core.errors import KnowledgeRagError, RequestRefused
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.response import read_json, read_outcome
-from knowledge_rag.core.retrieval import degraded, select
+from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.local.action_group import (
-    EVIDENCE_FLOOR_HYBRID,
     FunctionFailed,
     FunctionProcess,
     agent_event,
 )
-from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, retrieve
-from knowledge_rag.local.bedrock.scripted import AGENT_ID, ALIAS_ID, HONEST_AGENT, Evidence
+from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID, extracted, planned
 from knowledge_rag.local.bedrock.streams import Event, encode
 from knowledge_rag.local.bedrock.validation import ServiceError, check, invalid, service_model
 from knowledge_rag.local.http_server import described
@@ -33,9 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from knowledge_rag.core.outcome import RetrievalOutcome
-    from knowledge_rag.local.bedrock.scripted import ScriptedAgent
-    from knowledge_rag.local.bedrock.streams import Piece
-    from knowledge_rag.local.knowledge_base import KnowledgeBase
 
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
@@ -148,17 +143,6 @@ class Traces:
         output = {"actionGroupInvocationOutput": {"text": text}}
         return self._observation(step, "ACTION_GROUP", output)
 
-    def lookup_input(self, step: int, knowledge_base_id: str, text: str) -> Event:
-        """Report what the agent asks a knowledge base of its own."""
-        asked = {"knowledgeBaseId": knowledge_base_id, "text": text}
-        return self._input(step, "KNOWLEDGE_BASE", {"knowledgeBaseLookupInput": asked})
-
-    def lookup_output(self, step: int, references: Sequence[Mapping[str, Any]]) -> Event:
-        """Report what that knowledge base gave."""
-        found = {"retrievedReferences": [dict(reference) for reference in references]}
-        output = {"knowledgeBaseLookupOutput": found}
-        return self._observation(step, "KNOWLEDGE_BASE", output)
-
     def final_response(self, step: int, text: str) -> Event:
         """Report what the agent says."""
         return self._observation(step, "FINISH", {"finalResponse": {"text": text}})
@@ -197,19 +181,6 @@ def chunk(data: bytes, attribution: Mapping[str, Any] | None = None) -> Event:
     return Event("chunk", payload)
 
 
-def return_control(invocation_id: str, properties: Sequence[Mapping[str, str]]) -> Event:
-    """Ask the caller to carry out the action group's operation himself."""
-    asked = {
-        "actionGroup": ACTION_GROUP,
-        "apiPath": API_PATH,
-        "httpMethod": HTTP_METHOD,
-        "actionInvocationType": "RESULT",
-        "requestBody": {"content": {_JSON: {"properties": [dict(each) for each in properties]}}},
-    }
-    inputs = [{"apiInvocationInput": asked}]
-    return Event("returnControl", {"invocationId": invocation_id, "invocationInputs": inputs})
-
-
 def failure(code: str, message: str, **more: str) -> Event:
     """Return the exception event of an error, e.g. ``throttlingException`` for ThrottlingException."""
     return Event(code[:1].lower() + code[1:], {"message": message, **more}, failed=True)
@@ -225,29 +196,20 @@ _RESULTS: Final = 5
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class _Session:
+@dataclass
+class Session:
+    """The state of a session between its turns."""
+
     attributes: Mapping[str, str] = field(default_factory=dict)
-    invocation_id: str = ""
-    text: str = ""
 
 
 class Agents:
-    """The agents of one server, with their sessions and the function that they call.
+    """The agents of one server: one, with its sessions and the function that it calls."""
 
-    Args:
-        knowledge_base: where an agent with a knowledge base of its own looks things up.
-        scripted: further agents, by ``agentId``.
-    """
-
-    def __init__(
-        self, knowledge_base: KnowledgeBase, scripted: Mapping[str, ScriptedAgent] | None = None
-    ) -> None:
-        self._knowledge_base = knowledge_base
-        self._agents = {AGENT_ID: HONEST_AGENT, **(scripted or {})}
+    def __init__(self) -> None:
         self._function = FunctionProcess()
         self._lock = threading.Lock()
-        self._sessions: OrderedDict[tuple[str, str], _Session] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
 
     def close(self) -> None:
         """End the function's process."""
@@ -255,7 +217,7 @@ class Agents:
 
     def invoke(
         self, names: tuple[str, str, str], body: Mapping[str, Any], endpoint_url: str
-    ) -> Generator[Piece]:
+    ) -> Generator[bytes]:
         """Begin a turn.
 
         Args:
@@ -264,31 +226,25 @@ class Agents:
             endpoint_url: of this server, where the function finds the knowledge base.
 
         Returns:
-            The pieces of the response's body; nothing is done before the first of them is taken.
+            The messages of the response's body; nothing is done before the first of them is taken.
 
         Raises:
             ServiceError: the request can't be served.
         """
         request = parse_invoke_request(*names, body)
-        agent = self._agents.get(request.agent_id)
-        if agent is None or request.alias_id != ALIAS_ID:
-            message = f"Failed to retrieve resource: no agent {names[0]} with alias {names[1]}"
-            raise ServiceError("ResourceNotFoundException", 404, message)
-        if agent.refusal is not None:
-            raise agent.refusal
+        if (request.agent_id, request.alias_id) != (AGENT_ID, ALIAS_ID):
+            raise agent_missing(*names)
         session = self._session(request)
-        if request.results and request.invocation_id != session.invocation_id:
-            raise invalid("sessionState.invocationId is not that of the control that was returned")
-        traces = Traces(request, lambda: datetime.now(UTC), uuid.uuid4().hex[:13])
+        if request.results:
+            raise control_not_returned()
         ask = partial(self._function.invoke, endpoint_url=endpoint_url)
-        turn = _Turn(agent, request, session, traces, self._knowledge_base, ask)
-        messages = (encode(event) for event in agent.alter(_guarded(turn.events())))
-        return agent.transmit(messages)
+        turn = Turn(request=request, session=session, traces=_traces(request), ask=ask)
+        return (encode(event) for event in guarded(turn.events()))
 
-    def _session(self, request: InvokeRequest) -> _Session:
+    def _session(self, request: InvokeRequest) -> Session:
         key = (request.agent_id, request.session_id)
         with self._lock:
-            session = self._sessions.pop(key, None) or _Session()
+            session = self._sessions.pop(key, None) or Session()
             if not request.ends:
                 self._sessions[key] = session
             while len(self._sessions) > MAX_SESSIONS:
@@ -298,63 +254,66 @@ class Agents:
         return session
 
 
-@dataclass(slots=True)
-class _Turn:
-    agent: ScriptedAgent
+@dataclass(kw_only=True)
+class Turn:
+    """One turn of an agent."""
+
     request: InvokeRequest
-    session: _Session
+    session: Session
     traces: Traces
-    knowledge_base: KnowledgeBase
     ask: Callable[[dict[str, Any]], dict[str, Any]]
     outcomes: list[RetrievalOutcome] = field(default_factory=list)
     steps: int = 0
 
     def events(self) -> Iterator[Event]:
-        if self.agent.evidence is Evidence.CALLER and not self.request.results:
-            yield self._returned_control()
-            return
-        for event in self._evidence():
+        """Yield what the agent does, and what it says; traces only where they are wanted."""
+        for event in self.evidence():
             if self.request.traced:
                 yield event
         # what was asked for, without the instructions around it
-        question = "\n".join(self.agent.plan(self._text)) or self._text
-        text = self.agent.write(question, self.outcomes)
+        question = "\n".join(self.plan()) or self.text
+        text = self.write(question)
         if self.request.traced:
             yield self.traces.final_response(self.steps, text)
         for part in _parts(text, STREAMED_CHARACTERS if self.request.streamed else 0):
             yield chunk(part)
 
     @property
-    def _text(self) -> str:
-        return self.request.text or self.session.text
+    def text(self) -> str:
+        """The text of the request."""
+        return self.request.text
 
-    def _evidence(self) -> Iterator[Event]:
-        if self.request.results:
-            yield from self._given()
-            return
+    def plan(self) -> Sequence[str]:
+        """Return the queries, in order."""
+        return planned(self.text)
+
+    def write(self, question: str) -> str:
+        """Return the answer."""
+        return extracted(question, self.outcomes)
+
+    def evidence(self) -> Iterator[Event]:
+        """Ask the queries."""
         prompt_attributes = dict(self.request.prompt_attributes)
-        for query in self.agent.plan(self._text):
+        for query in self.plan():
             yield self.traces.rationale(self.steps, f"The documents may say: {query[:500]}")
-            if self.agent.evidence is Evidence.KNOWLEDGE_BASE:
-                yield from self._looked_up(query)
-            else:
-                prompt_attributes = yield from self._asked(query, prompt_attributes)
+            prompt_attributes = yield from self._asked(query, prompt_attributes)
             self.steps += 1
 
     def _asked(
         self, query: str, prompt_attributes: Mapping[str, str]
     ) -> Generator[Event, None, dict[str, str]]:
         """Ask the function; return the turn's attributes as it has left them."""
-        event = self._event(query, prompt_attributes)
-        yield self.traces.tool_input(self.steps, _properties(event))
+        event = self.event(query, prompt_attributes)
+        yield self.traces.tool_input(self.steps, properties_of(event))
         answer = self.ask(event)
         text: str = answer["response"]["responseBody"]["application/json"]["body"]
         yield self.traces.tool_output(self.steps, text)
-        self.outcomes.append(_outcome(text))
+        self.outcomes.append(outcome_of(text))
         self.session.attributes = answer["sessionAttributes"]
         return dict(answer["promptSessionAttributes"])
 
-    def _event(self, query: str, prompt_attributes: Mapping[str, str]) -> dict[str, Any]:
+    def event(self, query: str, prompt_attributes: Mapping[str, str]) -> dict[str, Any]:
+        """Return the function's event for a query."""
         request = self.request
         event = agent_event(
             {"query": query, "max_results": _RESULTS}, session_id=request.session_id
@@ -367,37 +326,23 @@ class _Turn:
             "promptSessionAttributes": dict(prompt_attributes),
         }
 
-    def _looked_up(self, query: str) -> Iterator[Event]:
-        """Look up in the agent's own knowledge base; the trace has also hits below the score threshold."""
-        yield self.traces.lookup_input(self.steps, KNOWLEDGE_BASE_ID, query)
-        found = retrieve(
-            self.knowledge_base, KNOWLEDGE_BASE_ID, {"retrievalQuery": {"text": query}}
-        )
-        results: Any = found["retrievalResults"]
-        references = [
-            {name: result[name] for name in ("content", "location", "metadata")}
-            for result in results
-        ]
-        yield self.traces.lookup_output(self.steps, references)
-        self.outcomes.append(select(results, _RESULTS, EVIDENCE_FLOOR_HYBRID))
 
-    def _returned_control(self) -> Event:
-        self.session.invocation_id = str(uuid.uuid4())
-        self.session.text = self.request.text
-        query = next(iter(self.agent.plan(self._text)), self._text)
-        return return_control(self.session.invocation_id, _properties(self._event(query, {})))
-
-    def _given(self) -> Iterator[Event]:
-        """Read the results of the operation that the caller carried out."""
-        for member in self.request.results:
-            bodies = (member.get("apiResult") or {}).get("responseBody") or {}
-            text = (bodies.get("application/json") or {}).get("body") or ""
-            yield self.traces.tool_output(self.steps, text)
-            self.outcomes.append(_outcome(text))
-            self.steps += 1
+def agent_missing(agent: str, alias: str, _session: str) -> ServiceError:
+    """Return the error of an agent or alias that does not exist."""
+    message = f"Failed to retrieve resource: no agent {agent} with alias {alias}"
+    return ServiceError("ResourceNotFoundException", 404, message)
 
 
-def _guarded(events: Iterator[Event]) -> Iterator[Event]:
+def control_not_returned() -> ServiceError:
+    """Return the error of results that were not asked for."""
+    return invalid("sessionState.invocationId is not that of the control that was returned")
+
+
+def _traces(request: InvokeRequest) -> Traces:
+    return Traces(request, lambda: datetime.now(UTC), uuid.uuid4().hex[:13])
+
+
+def guarded(events: Iterator[Event]) -> Iterator[Event]:
     """End a stream that fails as the service does: by an exception event."""
     try:
         yield from events
@@ -413,7 +358,7 @@ def _guarded(events: Iterator[Event]) -> Iterator[Event]:
         yield failure("InternalServerException", "Internal server error")
 
 
-def _outcome(text: str) -> RetrievalOutcome:
+def outcome_of(text: str) -> RetrievalOutcome:
     """Read the function's answer; a request that it refused counts as a search that was not made."""
     try:
         return read_outcome(read_json(text))
@@ -423,7 +368,8 @@ def _outcome(text: str) -> RetrievalOutcome:
         return degraded(Reason.MALFORMED_RESPONSE)
 
 
-def _properties(event: Mapping[str, Any]) -> list[dict[str, str]]:
+def properties_of(event: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return what an event asks the function."""
     properties: list[dict[str, str]] = event["requestBody"]["content"]["application/json"][
         "properties"
     ]

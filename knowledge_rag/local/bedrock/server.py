@@ -36,15 +36,12 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from knowledge_rag.local.bedrock.streams import Piece
     from knowledge_rag.local.knowledge_base import KnowledgeBase
 
     Answer = Response | Streamed
     from types import TracebackType
 
     import uvicorn
-
-    from knowledge_rag.local.bedrock.scripted import ScriptedAgent, ScriptedModel
 
 
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -139,17 +136,13 @@ class _Operations:
 
     async def converse(self, request: Request, model_id: str) -> Answer:
         body = _decode(await _read(request, MAX_LONG_BODY_BYTES))
-        reply, seconds = await run_in_threadpool(self._models.converse, model_id, body)
-        with anyio.move_on_after(seconds):
-            if seconds and (await request.receive())["type"] == "http.disconnect":
-                raise ClientDisconnect
-        return _response(200, reply)
+        return _response(200, await run_in_threadpool(self._models.converse, model_id, body))
 
     async def converse_stream(self, request: Request, model_id: str) -> Answer:
         body = _decode(await _read(request, MAX_LONG_BODY_BYTES))
         return self._streamed(await run_in_threadpool(self._models.stream, model_id, body), {})
 
-    def _streamed(self, pieces: Generator[Piece], headers: Mapping[str, str]) -> Streamed:
+    def _streamed(self, pieces: Generator[bytes], headers: Mapping[str, str]) -> Streamed:
         common = {"Content-Type": CONTENT_TYPE, "x-amzn-RequestId": str(uuid.uuid4())}
         return Streamed(pieces, {**common, **headers}, self._turns)
 
@@ -251,8 +244,8 @@ class LocalBedrock:
     Args:
         knowledge_base: served; the caller closes it.
         port: 0 takes a free one.
-        agents: further ones, by ``agentId``.
-        models: further ones, by ``modelId``.
+        agents: in place of the server's own; closed on leaving.
+        models: in place of the server's own.
 
     Raises:
         ServerFailed: on entering, when the port is taken or the server does not start.
@@ -264,12 +257,12 @@ class LocalBedrock:
         knowledge_base: KnowledgeBase,
         *,
         port: int = 0,
-        agents: Mapping[str, ScriptedAgent] | None = None,
-        models: Mapping[str, ScriptedModel] | None = None,
+        agents: Agents | None = None,
+        models: Models | None = None,
     ) -> None:
         self._knowledge_base = knowledge_base
-        self._agents = Agents(knowledge_base, agents)
-        server = _server(knowledge_base, LOOPBACK_HOSTS, self._agents, Models(models))
+        self._agents = agents or Agents()
+        server = _server(knowledge_base, LOOPBACK_HOSTS, self._agents, models or Models())
         self._running = ServerThread(server, "local server", port)
 
     @property
@@ -321,7 +314,7 @@ def serve(
         knowledge_base.warm_up()
         if on_ready is not None:
             on_ready(f"http://{host}:{listening.getsockname()[1]}")
-        agents = Agents(knowledge_base)
+        agents = Agents()
         try:
             _server(knowledge_base, hosts, agents, Models()).run([listening])
         finally:

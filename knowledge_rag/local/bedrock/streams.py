@@ -13,16 +13,13 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
 import anyio.to_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -86,36 +83,6 @@ MAX_TURNS: Final = 16
 server: without a bound of their own they would leave its question no thread."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Nothing is sent for so many seconds."""
-
-    seconds: float
-
-
-class Cut(Enum):
-    """The connection ends here, in the middle of the response."""
-
-    HERE = "here"
-
-
-Piece = bytes | Pause | Literal[Cut.HERE]
-EventStep = Callable[[Iterable["Event"]], Generator["Event"]]
-"""From the events of a stream to those that are sent."""
-ByteStep = Callable[[Iterable[bytes]], Generator[Piece]]
-"""From their bytes to the pieces that are sent."""
-
-
-def unaltered(events: Iterable[Event]) -> Generator[Event]:
-    """Return the events as they come."""
-    yield from events
-
-
-def whole(messages: Iterable[bytes]) -> Generator[Piece]:
-    """Send the messages as they come."""
-    yield from messages
-
-
 class Streamed:
     """An ASGI response of unknown length.
 
@@ -127,7 +94,7 @@ class Streamed:
 
     def __init__(
         self,
-        pieces: Generator[Piece],
+        pieces: Generator[bytes],
         headers: Mapping[str, str],
         limiter: anyio.CapacityLimiter,
     ) -> None:
@@ -149,15 +116,10 @@ class Streamed:
 
     async def _play(self, send: Send) -> None:
         while (piece := await self._next()) is not None:
-            if piece is Cut.HERE:
-                return  # the server closes a connection whose response was never completed
-            if isinstance(piece, Pause):
-                await anyio.sleep(piece.seconds)
-            else:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _next(self) -> Piece | None:
+    async def _next(self) -> bytes | None:
         return await anyio.to_thread.run_sync(next, self._pieces, None, limiter=self._limiter)
 
 

@@ -7,7 +7,7 @@ import pytest
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local.bedrock.invoke_agent import chunk, failure, return_control
+from knowledge_rag.local.bedrock.invoke_agent import chunk, failure
 from knowledge_rag.local.bedrock.streams import Event
 from knowledge_rag.orchestrator.advisors.agent_events import NOT_TRACED, Framing, TurnReader
 from knowledge_rag.orchestrator.advisors.bedrock_agent import read_turn
@@ -15,6 +15,7 @@ from knowledge_rag.orchestrator.advisors.failures import ModelFailed
 from tests.support import misbehaving_agents
 from tests.support.advisors import ACTION_GROUP, TRACES, body_of, encoded, searched, turn
 from tests.support.evidence import passage
+from tests.support.scripted import return_control
 
 FAILOVER = passage("runbooks/rds.md")
 OTHER = passage("runbooks/other.md", "# Other\n\nWait.\n")

@@ -1,25 +1,14 @@
-"""The agent and the model of the local server; both run without a model.
-
-Tests give the server others, which misbehave.
-"""
+"""The answers of the local server's agent and model; both run without a model."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
-from knowledge_rag.local.bedrock.streams import unaltered, whole
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
-
-if TYPE_CHECKING:
-    from knowledge_rag.local.bedrock.streams import ByteStep, EventStep
-    from knowledge_rag.local.bedrock.validation import ServiceError
-
 
 AnswerWriter = Callable[[str, Sequence[RetrievalOutcome]], str]
 """From the question and what its queries gave to the text of the answer."""
@@ -43,7 +32,8 @@ def extracted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:
 
 AGENT_ID: Final = "LOCALAGENT"
 ALIAS_ID: Final = "LOCALALIAS"
-"""Ten characters each, as the service's are. All agents share the alias."""
+"""Ten characters each, as the service's are."""
+MODEL_ID: Final = "local.extractive-v1"
 
 MAX_QUERIES: Final = 3
 """Queries of one turn, as the agent's prompt says."""
@@ -53,17 +43,6 @@ _ITEM: Final = re.compile(r"(?:[-*]|[0-9]++[.)])\s++(.+)")
 _FORMS: Final = re.compile(
     r"(?:how to diagnose|resolution steps for|similar incidents involving)\b.*|.*\?", re.IGNORECASE
 )
-
-
-class Evidence(Enum):
-    """Where an agent looks things up."""
-
-    ACTION_GROUP = "action group"
-    """The ``retrieve_knowledge`` function."""
-    KNOWLEDGE_BASE = "knowledge base"
-    """A knowledge base that the agent has itself, beside the function."""
-    CALLER = "caller"
-    """Nowhere: it returns control, and the caller is to carry out the operation."""
 
 
 def planned(text: str) -> Sequence[str]:
@@ -79,62 +58,3 @@ def planned(text: str) -> Sequence[str]:
     asked = [item for item in items if item and (listed or _FORMS.fullmatch(item))]
     queries = list(dict.fromkeys(asked))[:MAX_QUERIES] or [" ".join(text.split())]
     return [query[:MAX_QUERY_CHARACTERS] for query in queries]
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptedAgent:
-    """An agent.
-
-    Args:
-        write: writes its answer.
-        plan: returns the queries for a text, in order.
-        evidence: where they are asked.
-        alter: changes the events.
-        transmit: changes their bytes.
-        refusal: its answer instead of a stream.
-    """
-
-    write: AnswerWriter = extracted
-    plan: Callable[[str], Sequence[str]] = planned
-    evidence: Evidence = Evidence.ACTION_GROUP
-    alter: EventStep = unaltered
-    transmit: ByteStep = whole
-    refusal: ServiceError | None = None
-
-
-HONEST_AGENT: Final = ScriptedAgent()
-
-
-MODEL_ID: Final = "local.extractive-v1"
-"""Of the model that the server plays."""
-
-Reshape = Callable[[dict[str, Any]], dict[str, Any]]
-"""From one response body to another."""
-
-
-def _unchanged(reply: dict[str, Any]) -> dict[str, Any]:
-    return reply
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptedModel:
-    """A model.
-
-    Args:
-        write: writes its answer.
-        reshape: changes the response.
-        alter: changes its events, where it is streamed.
-        transmit: changes their bytes.
-        refusal: its answer instead.
-        seconds: to wait before its response, where it is not streamed.
-    """
-
-    write: AnswerWriter = extracted
-    reshape: Reshape = _unchanged
-    alter: EventStep = unaltered
-    transmit: ByteStep = whole
-    refusal: ServiceError | None = None
-    seconds: float = 0.0
-
-
-HONEST_MODEL: Final = ScriptedModel()
