@@ -33,7 +33,7 @@ from knowledge_rag.evaluation.answers_eval import (
     citations,
     cited_lines,
 )
-from knowledge_rag.evaluation.evaluation_report import laid_out, new_table
+from knowledge_rag.evaluation.evaluation_report import grouped, laid_out, new_table
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.local.store import Tables, ingest_transaction
@@ -280,18 +280,14 @@ class AlertsReport:
     def completeness(self, run: str) -> Mapping[str, Completeness]:
         """Return the figures of each dataset, and of all under ``all``."""
         rated = [it for it in self.rated if it.run == run]
-        names = dict.fromkeys(it.row.dataset for it in rated)
-        parts = {
-            name: Completeness.of([it for it in rated if it.row.dataset == name]) for name in names
-        }
-        return {**parts, ALL: Completeness.of(rated)}
+        parts = grouped(rated, lambda it: it.row.dataset) | {ALL: rated}
+        return {name: Completeness.of(those) for name, those in parts.items()}
 
     def near_misses(self, run: str) -> Mapping[str, Given]:
         """Return the near misses of each project, and of all under ``all``."""
         near = [it for it in self.near if it.run == run]
-        projects = dict.fromkeys(it.project for it in near)
-        parts = {name: Given.of([it for it in near if it.project == name]) for name in projects}
-        return {**parts, ALL: Given.of(near)}
+        parts = grouped(near, lambda it: it.project) | {ALL: near}
+        return {name: Given.of(those) for name, those in parts.items()}
 
     def auroc(self, run: str) -> float | None:
         """Return how well confidence separates right answers from wrong ones, near misses included.

@@ -11,16 +11,15 @@ and ``tests`` are for reports alone. Other keys are ignored.
 from __future__ import annotations
 
 import html
-import json
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.citations import MAX_LINE, Citation, check_source_file
-from knowledge_rag.core.errors import InvalidCitation, InvalidRequest, UnreadableDocument
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
-from knowledge_rag.evaluation.datasets import MAX_DATASET_BYTES, read_lines
+from knowledge_rag.evaluation.datasets import read_labelled, read_objects
 from knowledge_rag.extract.documents import WEB_SUFFIXES
 from knowledge_rag.local.corpus import read_bytes
 
@@ -198,8 +197,8 @@ def has_cases(path: Path) -> bool:
         InvalidRequest: there is no row in it, or the first is no JSON object.
         UnreadableDocument: it can't be read.
     """
-    for number, line in read_lines(path, MAX_DATASET_BYTES):
-        return "relevant" not in _object(f"{path}, line {number}", line)
+    for _, fields in read_objects(path):
+        return "relevant" not in fields
     raise InvalidRequest(f"{path}: no rows in it")
 
 
@@ -211,22 +210,7 @@ def read_cases(paths: Sequence[Path]) -> tuple[Case, ...]:
             message names file and line.
         UnreadableDocument: a file can't be read.
     """
-    cases: dict[str, Case] = {}
-    for path in paths:
-        before = len(cases)
-        for number, line in read_lines(path, MAX_DATASET_BYTES):
-            where = f"{path}, line {number}"
-            fields = _object(where, line)
-            try:
-                case = _case(fields, path.parent / INCIDENTS_FOLDER)
-            except (InvalidCitation, ValueError) as error:
-                raise InvalidRequest(f"{where}: {error}") from error
-            if case.id in cases:
-                raise InvalidRequest(f"{where}: another case has the id {case.id[:80]!r}")
-            cases[case.id] = case
-        if len(cases) == before:
-            raise InvalidRequest(f"{path}: no rows in it")
-    return tuple(cases.values())
+    return read_labelled(paths, lambda path, row: _case(row, path.parent / INCIDENTS_FOLDER))
 
 
 def doubts_about_cases(cases: Sequence[Case], lines: LabelledLines) -> Iterator[str]:
@@ -238,18 +222,6 @@ def doubts_about_cases(cases: Sequence[Case], lines: LabelledLines) -> Iterator[
                 yield f"case {case.id}: there is no document {labelled.source_file}"
             elif not lines.counted(labelled):
                 yield f"case {case.id}: {labelled} has no text, the document has {length} lines"
-
-
-def _object(where: str, line: str) -> Mapping[str, Any]:
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InvalidRequest(
-            f"{where}: no JSON; cases are JSON Lines, an object on each line"
-        ) from error
-    if not isinstance(fields, dict):
-        raise InvalidRequest(f"{where}: a case is a JSON object")
-    return fields
 
 
 def _case(fields: Mapping[str, Any], incidents: Path) -> Case:

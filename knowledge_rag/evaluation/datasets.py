@@ -14,7 +14,7 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from knowledge_rag.core.citations import MAX_LINE, check_source_file
 from knowledge_rag.core.errors import InvalidCitation, InvalidRequest, UnreadableDocument
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _MEBIBYTE = 1 << 20
 _Row = TypeVar("_Row")
+_Labelled = TypeVar("_Labelled", bound="Labelled")
 
 
 def read_text(path: Path, max_bytes: int) -> str:
@@ -89,6 +90,14 @@ def read_rows(
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise wrong(number) from error
     return rows
+
+
+class Labelled(Protocol):
+    """A labelled row."""
+
+    @property
+    def id(self) -> str:
+        """Unique in a run."""
 
 
 MAX_DATASET_BYTES: Final = 256 * 1024 * 1024
@@ -156,19 +165,57 @@ def load_datasets(paths: Sequence[Path]) -> tuple[Row, ...]:
             message names file and line.
         UnreadableDocument: a file can't be read.
     """
-    rows: list[Row] = []
+    return read_labelled(paths, lambda path, fields: _row(fields, path.stem))
+
+
+def read_labelled(
+    paths: Sequence[Path], parse: Callable[[Path, Mapping[str, Any]], _Labelled]
+) -> tuple[_Labelled, ...]:
+    """Read the rows of several files of labels, in order.
+
+    Args:
+        paths: JSON Lines.
+        parse: makes one of its file and its JSON object, or raises ``ValueError`` with what is wrong.
+
+    Raises:
+        InvalidRequest: a file has no rows, two rows have one id, or a row is wrong; the message names
+            file and line.
+        UnreadableDocument: a file can't be read.
+    """
+    found: dict[str, _Labelled] = {}
     seen: dict[str, str] = {}
     for path in paths:
-        before = len(rows)
-        for number, row in _rows(path):
-            where = f"{path}, line {number}"
-            if row.id in seen:
-                raise InvalidRequest(f"{where}: id {row.id[:80]!r} stands at {seen[row.id]} too")
-            seen[row.id] = where
-            rows.append(row)
-        if len(rows) == before:
+        before = len(found)
+        for where, fields in read_objects(path):
+            try:
+                one = parse(path, fields)
+            except (InvalidCitation, ValueError) as error:
+                raise InvalidRequest(f"{where}: {error}") from error
+            if one.id in found:
+                raise InvalidRequest(f"{where}: id {one.id[:80]!r} stands at {seen[one.id]} too")
+            found[one.id], seen[one.id] = one, where
+        if len(found) == before:
             raise InvalidRequest(f"{path}: no rows in it")
-    return tuple(rows)
+    return tuple(found.values())
+
+
+def read_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each row of a file of labels, and where it is.
+
+    Raises:
+        InvalidRequest: a row is no JSON object.
+        UnreadableDocument: the file can't be read.
+    """
+    for number, line in read_lines(path, MAX_DATASET_BYTES):
+        where = f"{path}, line {number}"
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            hint = "labels are JSON Lines: one object on each line"
+            raise InvalidRequest(f"{where}: no JSON; {hint}") from error
+        if not isinstance(fields, dict):
+            raise InvalidRequest(f"{where}: a row is a JSON object")
+        yield where, fields
 
 
 def sample(rows: Sequence[Row], limit: int | None, seed: int) -> tuple[Row, ...]:
@@ -204,26 +251,7 @@ def docs_beside(paths: Sequence[Path]) -> Path:
     return found[0]
 
 
-def _rows(path: Path) -> Iterable[tuple[int, Row]]:
-    for number, line in read_lines(path, MAX_DATASET_BYTES):
-        yield number, _row(f"{path}, line {number}", line, path.stem)
-
-
-def _row(where: str, line: str, dataset: str) -> Row:
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        hint = "; a dataset is JSON Lines: one object, a question, on each line"
-        raise InvalidRequest(f"{where}: no JSON{hint}") from error
-    try:
-        return _checked(fields, dataset)
-    except (InvalidCitation, ValueError) as error:
-        raise InvalidRequest(f"{where}: {error}") from error
-
-
-def _checked(fields: object, dataset: str) -> Row:
-    if not isinstance(fields, dict):
-        raise ValueError("a row is a JSON object")  # noqa: TRY004 - wrong input, not a defect
+def _row(fields: Mapping[str, Any], dataset: str) -> Row:
     query = _text(fields, "query")
     if len(query) > MAX_QUERY_CHARACTERS:
         raise ValueError(f"query has {len(query)} characters, allowed: {MAX_QUERY_CHARACTERS}")

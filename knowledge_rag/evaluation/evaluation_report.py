@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rich.console import Group
 from rich.table import Table
@@ -24,11 +24,13 @@ from knowledge_rag.evaluation.timing import Percentiles, percentiles
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
     from knowledge_rag.evaluation.evaluation_run import Judged
+
+_Item = TypeVar("_Item")
 
 LATENCY_P95_BELOW_MS: Final = 2000.0
 SUCCESS_ABOVE: Final = 0.95
@@ -177,11 +179,17 @@ def summarise(setup: Setup, judged: Sequence[Judged]) -> Evaluation:
         setup: how it was made.
         judged: at least one question.
     """
-    names = dict.fromkeys(each.asked.row.dataset for each in judged)
-    by_dataset = {
-        name: figures([each for each in judged if each.asked.row.dataset == name]) for name in names
-    }
-    return Evaluation(setup, tuple(judged), figures(judged), by_dataset)
+    by_dataset = grouped(judged, lambda each: each.asked.row.dataset)
+    summed = {name: figures(those) for name, those in by_dataset.items()}
+    return Evaluation(setup, tuple(judged), figures(judged), summed)
+
+
+def grouped(items: Iterable[_Item], name_of: Callable[[_Item], str]) -> dict[str, list[_Item]]:
+    """Return items by their names, in the order in which the names come first."""
+    groups: dict[str, list[_Item]] = {}
+    for item in items:
+        groups.setdefault(name_of(item), []).append(item)
+    return groups
 
 
 def figures(judged: Sequence[Judged]) -> Figures:

@@ -233,7 +233,7 @@ def test_an_incident_may_stand_in_its_case_and_other_fields_are_left_alone(tmp_p
         (GOOD | {"must": ["a.md:0-2"]}, "lines count from 1"),
         (GOOD | {"must": ["a.md:3-2"]}, "lines count from 1"),
         (GOOD | {"none": "yes"}, "true or false"),
-        (GOOD, "another case has the id"),
+        (GOOD, "id '1' stands at"),
     ],
 )
 def test_a_row_that_is_no_case_is_named(tmp_path, row, problem):

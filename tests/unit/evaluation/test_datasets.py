@@ -59,7 +59,7 @@ def test_a_row_has_files_and_lines_and_what_goes_with_them(tmp_path):
     ("row", "problem"),
     [
         ("{", "no JSON"),
-        ("id,query", "no JSON; a dataset is JSON Lines"),
+        ("id,query", "no JSON; labels are JSON Lines"),
         (labelled(query="why \ud800?"), "query holds half a character"),
         ("[1]", "a row is a JSON object"),
         (labelled(id=7), "id is a text that is not blank"),
