@@ -72,7 +72,7 @@ class _Heading:
     is_action: bool
 
 
-class Runbook:
+class ParsedDocument:
     """A document, parsed once for all places in it."""
 
     def __init__(self, text: Sequence[str]) -> None:

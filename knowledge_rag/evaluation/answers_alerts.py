@@ -23,7 +23,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.evaluation.answers_actions import Runbook
+from knowledge_rag.evaluation.answers_actions import ParsedDocument
 from knowledge_rag.evaluation.answers_cases import LabelledLines
 from knowledge_rag.evaluation.answers_eval import (
     CITED_SHARE,
@@ -108,7 +108,7 @@ class Places:
 
     def __init__(self, lines: LabelledLines) -> None:
         self._lines = lines
-        self._runbooks: dict[str, Runbook] = {}
+        self._parsed: dict[str, ParsedDocument] = {}
 
     def rate(self, row: Row, run: str, recommendation: Mapping[str, Any]) -> Rated:
         """Compare an answer with what its alert's author wrote."""
@@ -136,9 +136,9 @@ class Places:
         )
 
     def _actions(self, source_file: str, place: range | None) -> tuple[str, Actions]:
-        if source_file not in self._runbooks:
-            self._runbooks[source_file] = Runbook(self._lines.text(source_file))
-        return source_file, self._runbooks[source_file].actions(place)
+        if source_file not in self._parsed:
+            self._parsed[source_file] = ParsedDocument(self._lines.text(source_file))
+        return source_file, self._parsed[source_file].actions(place)
 
 
 _Place = tuple[str, "range | None"]
@@ -396,7 +396,7 @@ class Local:
     budget: Budget | None = None
 
     def retrieval(self, knowledge_base: KnowledgeBase) -> AbstractContextManager[BoundedRetrieval]:
-        """Return the way to a knowledge base, this one or one like it."""
+        """Return the retrieval of a knowledge base, this one or one like it."""
         return local_retrieval(knowledge_base, search_type=self.search_type, budget=self.budget)
 
 

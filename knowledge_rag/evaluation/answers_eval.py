@@ -229,11 +229,11 @@ def _torn(
 
 
 def _dangerous(
-    ranges: Iterable[Range], followed: frozenset[Line], lines: LabelledLines
+    ranges: Iterable[Range], instructed: frozenset[Line], lines: LabelledLines
 ) -> Iterator[Failure]:
     for labelled in ranges:
         forbidden = lines.counted(labelled)
-        if shown := sorted(forbidden & followed):
+        if shown := sorted(forbidden & instructed):
             where, found = str(labelled), len(shown)
             yield Failure(Rule.BAD, where, found, len(forbidden), _excerpt(shown[0], lines))
 
@@ -314,7 +314,7 @@ def ask_all(
     """Ask every question with the advisor that needs no model, on one event loop.
 
     Args:
-        retrieval: the way to the knowledge base; it stays open for queries that an answer adds.
+        retrieval: of the knowledge base; it stays open for queries that an answer adds.
         questions: what to ask.
         progress: called before each question.
     """

@@ -181,7 +181,7 @@ def run_cases(
     """Ask every case and score its answer.
 
     Args:
-        retrieval: the way to the knowledge base.
+        retrieval: of the knowledge base.
         asked: the cases, at least one; each with its question, or with why it can't be asked.
         check: compares citations with the documents on disk.
         lines: of the documents.

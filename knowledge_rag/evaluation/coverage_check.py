@@ -174,7 +174,7 @@ def check_all(
     Args:
         alerts: at least one.
         runbooks: the documents.
-        retrieval: the way to the knowledge base.
+        retrieval: of the knowledge base.
         wanted: among how many results the runbook has to be, and whether to look for steps, too.
         progress: called before each alert.
     """
@@ -194,7 +194,7 @@ def check_all(
 
 
 class _Asking:
-    """A way to the knowledge base that asks each query once, and once more where that failed."""
+    """A retrieval that asks each query once, and once more where that failed."""
 
     def __init__(self, retrieval: Retrieval) -> None:
         self.floors = getattr(retrieval, "floors", None)

@@ -149,7 +149,7 @@ def _documents(row: Row, ranking: Sequence[Citation]) -> Iterator[tuple[str, flo
 
 
 class Askable(Protocol):
-    """A way to a knowledge base; what fails there becomes ``degraded``."""
+    """Asks a knowledge base; a failure becomes ``degraded``."""
 
     async def prepare(self) -> None:
         """Do what the first question would have to wait for."""
@@ -230,7 +230,7 @@ def ask_all(
     its first connection before it is asked anything.
 
     Args:
-        retrieval: the way to the knowledge base.
+        retrieval: of the knowledge base.
         rows: the questions, at least one.
         max_results: asked for with each, 1 or more.
         with_alert: whether to ask with the alert's name.

@@ -2,12 +2,12 @@
 
 import pytest
 
-from knowledge_rag.evaluation.answers_actions import Runbook
+from knowledge_rag.evaluation.answers_actions import ParsedDocument
 
 
 def action_lines(text, place=None):
     lines = text.strip().split("\n")
-    found = Runbook(lines).actions(place)
+    found = ParsedDocument(lines).actions(place)
     return [lines[n - 1].strip() for n in sorted(found.lines)], [
         lines[n - 1].strip() for n in sorted(found.code)
     ]
@@ -99,4 +99,4 @@ def test_labelled_lines_are_an_action_section_unless_a_heading_in_them_is_one():
 
 def test_nothing_is_counted_where_no_heading_says_what_to_do():
     assert action_lines("# Service\n\n- a fact\n\n```\nsome code\n```") == ([], [])
-    assert Runbook([]).actions().lines == frozenset()
+    assert ParsedDocument([]).actions().lines == frozenset()

@@ -1,3 +1,5 @@
+"""Metric math as CloudWatch computes it."""
+
 import math
 
 import pytest
@@ -55,7 +57,7 @@ def test_a_metric_without_data_gives_none_and_breaches_nothing():
 @pytest.mark.parametrize(
     ("expression", "problem"),
     [
-        ("x + 1", "'x' has no value; given are e, n"),
+        ("x + 1", "'x' is not supported: use numbers, e, n,"),
         ("e +", "is no metric math"),
         ("1 < e < 5", "not supported"),
         ("SUM(METRICS())", "'SUM(METRICS())' is not supported"),
@@ -64,13 +66,11 @@ def test_a_metric_without_data_gives_none_and_breaches_nothing():
         ("[e for e in n]", "not supported"),
         ("IF(e, 1)", "not supported"),
         ("FILL(e + n, 0)", "not supported"),
-        ("FILL(x, 0)", "'x' has no value"),
-        ("PERIOD(x)", "'x' has no value"),
+        ("FILL(x, 0)", "'x' is not supported"),
+        ("PERIOD(x)", "'PERIOD(x)' is not supported"),
         ("e ** 9", "not supported"),
         ("True", "not supported"),
         ("'e'", "not supported"),
-        ("(" * 300 + "e" + ")" * 300, "is no metric math"),
-        ("1" + "+1" * 600, "longer than 1024 characters"),
         ("", "is no metric math"),
         ("e\x00", "is no metric math"),
     ],
