@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Synthesize; give the process's exit code."""
+    """Synthesize; return the exit code."""
     app = cdk.App()
     try:
         settings = load_settings(app.node.get_all_context(), os.environ.get("CDK_DEFAULT_REGION"))
@@ -45,12 +45,7 @@ def main() -> int:
 
 
 def add_stacks(app: cdk.App, settings: Settings) -> None:
-    """Add both stacks, the data first.
-
-    Args:
-        app: that they become part of.
-        settings: of the deployment.
-    """
+    """Add both stacks, the data first."""
     data = DataStack(
         app,
         f"{settings.name}-data",

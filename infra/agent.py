@@ -101,7 +101,7 @@ def _action_group(
             lambda_=retrieve.function_arn
         ),
         api_schema=bedrock.CfnAgent.APISchemaProperty(payload=sources.schema),
-        # A group in use can't be taken away otherwise, and a stack that fails to go costs money.
+        # A group in use can't be removed otherwise, and a stack that can't be deleted costs money.
         skip_resource_in_use_check_on_delete=True,
     )
 

@@ -179,11 +179,11 @@ class Alarms(Construct):
         self._count_failed_starts(emitters, retrieve_log_group_name)
         self.loud: list[cloudwatch.Alarm] = []
         self.quiet: list[cloudwatch.Alarm] = []
-        tell = actions.SnsAction(topic)
+        notify = actions.SnsAction(topic)
         for alarm in (*retrieval_alarms(settings.thresholds), *ingestion_alarms()):
             made = self._alarm(alarm, settings, emitters)
-            made.add_alarm_action(tell)
-            made.add_ok_action(tell)
+            made.add_alarm_action(notify)
+            made.add_ok_action(notify)
             (self.loud if alarm.severity is Severity.ALARM else self.quiet).append(made)
         self.health = cloudwatch.CompositeAlarm(
             self,

@@ -2,7 +2,7 @@
 
 Byte code saves a cold start from compiling a hundred files. It is valid for one Python version only, so
 an interpreter of exactly that version compiles it. Files are marked *unchecked*: Python uses them
-whatever the sources' times, which a zip does not keep.
+regardless of the sources' times, which a zip does not keep.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Target:
     Args:
         python: version, ``major.minor``.
         wheel_platform: uv's name of the platform, ``None`` for this machine's.
-        elf_machine: that native libraries must be for, ``None`` where the machine itself will tell.
+        elf_machine: that native libraries must be for, ``None`` for this machine.
         compiler: interpreter whose byte code the target reads, ``None`` where there is none.
     """
 
@@ -137,5 +137,5 @@ def compile_folder(folder: Path, interpreter: Path) -> None:
     command += ["-s", str(folder), "-p", DEPLOYED_AT, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - as above
     if done.returncode:
-        told = " ".join((done.stdout + done.stderr).split())
-        raise BundlingError(f"can't compile the bundle with {interpreter}: {told[:500]}")
+        output = " ".join((done.stdout + done.stderr).split())
+        raise BundlingError(f"can't compile the bundle with {interpreter}: {output[:500]}")

@@ -85,7 +85,7 @@ class DataStack(Stack):
         self.starter_function_name = starter.name
         self.collection_name = store.collection_name
         self._publish(settings, base)
-        self._tell(buckets, base, starter)
+        self._outputs(buckets, base, starter)
 
     def _publish(self, settings: Settings, base: KnowledgeBase) -> None:
         for name, value in (
@@ -99,7 +99,7 @@ class DataStack(Stack):
                 string_value=value,
             )
 
-    def _tell(self, buckets: Buckets, base: KnowledgeBase, starter: IngestionStarter) -> None:
+    def _outputs(self, buckets: Buckets, base: KnowledgeBase, starter: IngestionStarter) -> None:
         command = (
             "aws bedrock-agent start-ingestion-job"
             f" --knowledge-base-id {base.knowledge_base_id}"

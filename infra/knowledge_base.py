@@ -193,9 +193,9 @@ def _configuration(
     model: str, store: StoreSettings
 ) -> bedrock.CfnKnowledgeBase.KnowledgeBaseConfigurationProperty:
     base = bedrock.CfnKnowledgeBase
-    told = None
+    embedding = None
     if store.embedding_model in CHOOSES_DIMENSION:
-        told = base.EmbeddingModelConfigurationProperty(
+        embedding = base.EmbeddingModelConfigurationProperty(
             bedrock_embedding_model_configuration=base.BedrockEmbeddingModelConfigurationProperty(
                 dimensions=store.embedding_dimension, embedding_data_type="FLOAT32"
             )
@@ -203,6 +203,6 @@ def _configuration(
     return base.KnowledgeBaseConfigurationProperty(
         type="VECTOR",
         vector_knowledge_base_configuration=base.VectorKnowledgeBaseConfigurationProperty(
-            embedding_model_arn=model, embedding_model_configuration=told
+            embedding_model_arn=model, embedding_model_configuration=embedding
         ),
     )

@@ -1,4 +1,4 @@
-"""What is known of Bedrock's models: vector sizes, and where an inference profile sends requests."""
+"""Bedrock's models: vector sizes, and the regions that an inference profile sends requests to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EMBEDDING_DIMENSIONS: Final[dict[str, tuple[int, ...]]] = {
 """Text embedding models that a knowledge base takes, and the vector sizes that each can give."""
 
 CHOOSES_DIMENSION: Final = frozenset({"amazon.titan-embed-text-v2:0", "cohere.embed-v4:0"})
-"""Models that have to be told the size."""
+"""Models whose vector size has to be chosen."""
 
 PROFILE_REGIONS: Final[dict[str, tuple[str, ...]]] = {
     "us": ("us-east-1", "us-east-2", "us-west-2"),
@@ -37,7 +37,7 @@ PROFILE_REGIONS: Final[dict[str, tuple[str, ...]]] = {
     ),
 }
 """Where a geographic profile may send a request. Each profile has its own list, which grows: set
-``agent_model_regions`` where it differs (``aws bedrock get-inference-profile`` tells)."""
+``agent_model_regions`` where it differs (``aws bedrock get-inference-profile`` lists them)."""
 
 _MODEL: Final = re.compile(r"(?:(us|eu|jp|au|apac|global)\.)?([a-z0-9-]+\.[a-z0-9.:_-]+)")
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")

@@ -1,4 +1,4 @@
-"""Who watches the deployment: the topic, the alarms and the dashboard."""
+"""Monitoring of the deployment: the topic, the alarms and the dashboard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Monitoring(Construct):
-    """Alarms, the topic that they are sent to, and a dashboard for whoever is on call.
+    """Alarms, the topic that they are sent to, and a dashboard for people on call.
 
     Args:
         settings: of the deployment.
@@ -32,7 +32,7 @@ class Monitoring(Construct):
     Attributes:
         topic: that alarms are sent to.
         alarms: all of them.
-        dashboard: for whoever is on call.
+        dashboard: for people on call.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments

@@ -2,7 +2,7 @@
 
 A knowledge base here takes at most 1 KB of metadata a chunk ("Metadata support" in the Bedrock user
 guide). Ours has 0.5 to 0.9 KB; the rare chunk with more, of very long headings and paths, makes its
-document fail, which the ingestion job tells and counts. What is found is as exact as elsewhere.
+document fail, which the ingestion job reports and counts. Results are as exact as elsewhere.
 """
 
 from __future__ import annotations

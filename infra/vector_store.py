@@ -65,12 +65,12 @@ def short_hash(value: object, length: int = 8) -> str:
 
 
 class Store(Protocol):
-    """What a knowledge base needs to know of its vector store.
+    """A knowledge base's view of its vector store.
 
     Attributes:
         collection_name: name of the collection, ``""`` where there is none.
         identity: changes when the store holds other vectors, so that the knowledge base has to.
-        storage: the store, as the knowledge base is told of it.
+        storage: the store, as the knowledge base takes it.
     """
 
     collection_name: str
@@ -118,7 +118,7 @@ class OpenSearchStore(Construct):
         """Let a role read and write the index, and the deployment make it.
 
         The rights come before the collection, which takes longer to make than they take to be known:
-        whoever comes with rights that are not known yet is refused.
+        a caller whose rights are not known yet is refused.
         """
         access = aoss.CfnAccessPolicy(
             self,

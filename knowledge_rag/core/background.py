@@ -30,6 +30,6 @@ class Background(Generic[_Result]):
     def _run(self) -> None:
         try:
             self.result = self._work()
-        except Exception as error:  # noqa: BLE001 - for whoever waits to raise again
+        except Exception as error:  # noqa: BLE001 - for the caller that waits to raise again
             self.error = error
         self.over.set()

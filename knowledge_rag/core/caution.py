@@ -1,4 +1,4 @@
-"""What lint finds in a document, and the sentence that goes with every answer that cites the lines."""
+"""Kinds of lint findings in a document, and the caution for an answer that cites the lines."""
 
 from __future__ import annotations
 

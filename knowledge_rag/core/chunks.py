@@ -107,7 +107,7 @@ class Chunk(NamedTuple):
 def chunk_id(source_file: str, start_line: int, end_line: int, content: str) -> str:
     """Return the id, 32 hex digits, that binds a file, its lines and their bytes together.
 
-    The same four give the same id, so whoever holds a chunk can prove that its citation is the one
+    The same four give the same id, so anyone with a chunk can prove that its citation is the one
     that it was made with.
     """
     key = f"{source_file}\0{start_line}\0{end_line}\0{content}"

@@ -25,7 +25,7 @@ CANDIDATE: Final = re.compile(
     rf"|(?P<rule>(?:=+|-+){_EOL})"
     r")"
 )
-"""A line that is a heading, or may hide headings behind it; every other line is passed over.
+"""A line that is a heading, or may hide headings behind it; every other line is skipped.
 
 A heading takes the blank lines below it along.
 """
@@ -133,7 +133,7 @@ ITEM_PART: Final = re.compile(
 
 
 CUTS: Final = frozenset({"blank", "bullet", "own"})
-"""The last groups of their matches that tell a cut: behind "blank", before the others."""
+"""The last groups of matches that mark a cut: behind "blank", before the others."""
 
 
 @lru_cache(maxsize=256)

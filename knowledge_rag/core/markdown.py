@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _MARKER_LENGTH = 20
-"""Characters that tell a list item: a newline, its indent, up to nine digits, a mark, a space."""
+"""Characters that identify a list item: a newline, its indent, up to nine digits, a mark, a space."""
 
 
 def line_before_is_blank(source: str, position: int) -> bool:

@@ -268,7 +268,7 @@ _FORWARD: Final = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Words that look ahead, whatever else a question says."""
+"""Words that look ahead, regardless of the rest of a question."""
 
 _WHEN: Final = re.compile(
     rf"""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import date
 
 PRIMARY_RESULTS: Final = 60
-"""Asked for whatever the caller wants, so that a source which ranks low can be preferred at all."""
+"""Asked for regardless of the caller's number, so that a source with a low rank can be preferred."""
 
 SECONDARY_RESULTS: Final = 10
 """Asked for on top in the secondary scope."""

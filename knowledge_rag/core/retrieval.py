@@ -375,8 +375,8 @@ def _less(
     notice = outcome.notice
     if one_document:
         results = sorted(results, key=_lines)
-        told = _of_document(f"{over_size}", over_size, "left out to keep the answer small")
-        notice = " ".join(filter(None, (notice, told)))
+        omitted = _of_document(f"{over_size}", over_size, "left out to keep the answer small")
+        notice = " ".join(filter(None, (notice, omitted)))
     return replace(outcome, results=tuple(results), dropped=dict(dropped), notice=notice)
 
 

@@ -72,7 +72,7 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:
         return _serve(run, event, context)
     except Exception as error:
         end = _failed(run, RetrievalFailed(Reason.INTERNAL, code=type(error).__name__))
-        with suppress(Exception):  # what can't even be told must not cost the answer
+        with suppress(Exception):  # a report that fails must not cost the answer
             report.defect(error)
             report.answered(run.call, run.query, end, run.started)
         if run.settings is not None and run.settings.raise_internal_errors:

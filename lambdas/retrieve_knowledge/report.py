@@ -98,7 +98,7 @@ def answered(call: Call, query: Query | None, end: End, started: float) -> None:
     Args:
         call: that asked.
         query: what it asked, ``None`` where that could not be read.
-        end: what became of it.
+        end: of the query.
         started: when the event arrived, in seconds of the monotonic clock.
     """
     latency_ms = (time.monotonic() - started) * 1000

@@ -23,7 +23,7 @@ RAISE_INTERNAL_ERRORS    true or false: let a defect raise, not degrade (debuggi
 An empty value counts as absent. ``AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME``, credentials, proxies
 and ``AWS_CA_BUNDLE`` are botocore's own settings and work as they do there;
 ``POWERTOOLS_METRICS_DISABLED`` is Powertools' own, and so is ``POWERTOOLS_LOG_LEVEL`` (or
-``LOG_LEVEL``), save that a level which does not exist counts as INFO and is told once in the log.
+``LOG_LEVEL``), save that a level which does not exist counts as INFO and is reported once in the log.
 ``POWERTOOLS_SERVICE_NAME`` is the deployment's name, under which its logs and metrics are found;
 ``knowledge-rag`` unless set.
 """

@@ -2,9 +2,9 @@
 
 It is a custom resource of the data stack. On create and update it makes the corpus bucket mirror the
 deployed folder, starts an ingestion job and waits for it; on delete it drains a running job and, where
-the stack's data is to go with it, empties the buckets. Documents that fail, and jobs that do, are
-metrics and a line in the stack's outputs: they never undo a deployment. What can't be copied or
-started does, because nothing could be found then. A deletion is never held up.
+the stack's data is to go with it, empties the buckets. Documents and jobs that fail are metrics and a line
+in the stack's outputs: they never undo a deployment. A failure to copy or to start does, because nothing
+could be found then. A deletion never waits for an error.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _tear_down(properties: Properties, s3: S3Client, clock: Clock) -> None:
 def _tried(what: str) -> Iterator[None]:
     try:
         yield
-    except Exception:  # noqa: BLE001 - a deletion goes on with whatever can be done
+    except Exception:  # noqa: BLE001 - a deletion continues with the rest
         logger.exception("could not be done before the deletion", step=what)
 
 
