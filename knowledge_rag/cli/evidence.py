@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.segment import Segment, Segments
-
 from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.terminal import print_pieces
 from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.metadata import CAUTION
@@ -29,11 +28,11 @@ def show_outcome(console: Console, body: Mapping[str, Any], knowledge_base: Path
     for number, result in enumerate(body["results"], start=1):
         _show_result(console, number, result)
     if body["status"] == Status.NO_MATCH:
-        _print(console, (_NOTHING.format(knowledge_base), "yellow"))
+        print_pieces(console, [(_NOTHING.format(knowledge_base), "yellow")])
     elif body["status"] == Status.DEGRADED:
         console.print(f"{_DEGRADED}: {body['reason']}.", style="red")
     if "notice" in body:
-        _print(console, (str(body["notice"]), "yellow"))
+        print_pieces(console, [(str(body["notice"]), "yellow")])
 
 
 def exit_code_of(body: Mapping[str, Any]) -> ExitCode:
@@ -57,21 +56,15 @@ def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> No
     where = metadata.get("section_path") or metadata.get("title") or citation.source_file
     score = f"{result['relevance_score']:.2f}" if "relevance_score" in result else "-"
     where = heading_words(where) or citation.source_file
-    _print(console, (f"{number}. {where}", "bold"), (f"  score {score}", "dim"))
-    _print(console, (f"   {citation}", "cyan"))
+    print_pieces(console, [(f"{number}. {where}", "bold"), (f"  score {score}", "dim")])
+    print_pieces(console, [(f"   {citation}", "cyan")])
     if caution := sentence(citation, metadata.get(CAUTION, ())):
-        _print(console, (f"   {caution}", "yellow"))
+        print_pieces(console, [(f"   {caution}", "yellow")])
     width = len(str(citation.end_line))
     lines = result["content"].split("\n")
     for line_number, line in enumerate(lines, start=citation.start_line):
-        _print(console, (f"   {line_number:>{width}} │ ", "dim"), (line, ""))
+        print_pieces(console, [(f"   {line_number:>{width}} │ ", "dim"), (line, "")])
     console.print()
-
-
-def _print(console: Console, *parts: tuple[str, str]) -> None:
-    # as segments, because rich turns the tabs of a text into spaces
-    line = [Segment(neutralise(text), console.get_style(style)) for text, style in parts]
-    console.print(Segments([*line, Segment.line()]), end="")
 
 
 _HEADINGS = ("before", "after", "source", "dates", "lines", "why")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,13 +28,12 @@ from knowledge_rag.cli.options import (
     TimeoutOption,
     port_option,
 )
-from knowledge_rag.cli.terminal import err, out, print_json
+from knowledge_rag.cli.terminal import print_address
 from knowledge_rag.core.errors import InvalidRequest, how_to_install
-from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.errors import NotInstalled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 _DEFAULT_PORT = 8322
@@ -75,7 +74,7 @@ def mcp(
     with until_stopped(), _here(backend, kb) if backend.is_local else deployed(backend) as asked:
         server = create_server(asked.retrieval, asked.documents, one_client=not http)
         if http:
-            ready = _told(asked.about, json=json)
+            ready = partial(print_address, asked.about, json=json)
             serve_http(server, _DEFAULT_PORT if port is None else port, ready)
         else:
             run_stdio(server)
@@ -98,15 +97,3 @@ def _here(backend: BackendOptions, kb: Path | None) -> Iterator[Backend]:
         asyncio.run(retrieval.retrieve(Query("warm up")))
         about = f"{knowledge_base.path} ({knowledge_base.chunks} chunks)"
         yield Backend(retrieval, about, KnowledgeBaseDocuments(knowledge_base.path))
-
-
-def _told(about: str, *, json: bool) -> Callable[[str], None]:
-    def ready(url: str) -> None:
-        if json:
-            print_json({"url": url})
-        else:
-            err().print(f"serving {neutralise(about)}, Ctrl-C stops")
-            out().print(url)
-        sys.stdout.flush()
-
-    return ready

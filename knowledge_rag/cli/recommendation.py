@@ -11,8 +11,6 @@ import os
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from rich.segment import Segment, Segments
-
 from knowledge_rag.cli.procedures import (
     ALARMING,
     CAREFUL,
@@ -23,6 +21,7 @@ from knowledge_rag.cli.procedures import (
     source_lines,
 )
 from knowledge_rag.cli.prose import barred, cut, laid_out
+from knowledge_rag.cli.terminal import print_pieces
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.recommendation import Concern, Strength
@@ -65,7 +64,7 @@ def show_recommendation(console: Console, recommendation: Recommendation) -> Non
     wrapped only if COLUMNS is set. Commands are never wrapped.
     """
     for line in lines_of(recommendation, _width(console)):
-        _print(console, line)
+        print_pieces(console, line)
 
 
 def lines_of(recommendation: Recommendation, width: int | None) -> Iterator[Line]:
@@ -82,12 +81,14 @@ def lines_of(recommendation: Recommendation, width: int | None) -> Iterator[Line
 def show_evidence(console: Console, findings: Findings) -> None:
     """Print what was asked, how each search ended, and the evidence, numbered."""
     for asked in findings.asked:
-        _print(console, [(f"asked: {' '.join(asked.query.text.split())}{_ended(asked)}", "dim")])
+        print_pieces(
+            console, [(f"asked: {' '.join(asked.query.text.split())}{_ended(asked)}", "dim")]
+        )
     for asked in findings.completions:
-        _print(console, [(f"completed:{_ended(asked)}", "dim")])
+        print_pieces(console, [(f"completed:{_ended(asked)}", "dim")])
     for entry, result in zip(findings.ledger.entries, findings.ledger.results, strict=True):
         score = "" if result.relevance_score is None else f"  score {result.relevance_score:.2f}"
-        _print(console, [(f"{entry.number:>3}. {entry.citation}{score}", "dim")])
+        print_pieces(console, [(f"{entry.number:>3}. {entry.citation}{score}", "dim")])
     console.print()
 
 
@@ -96,12 +97,6 @@ def _ended(asked: Asked) -> str:
     ended = asked.outcome.reason or asked.outcome.status
     found = counted(len(asked.outcome.results), "result") if asked.outcome.results else ended
     return f"{filters}: {found}"
-
-
-def _print(console: Console, line: Line) -> None:
-    # as segments, because rich turns the tabs of a text into spaces
-    segments = [Segment(neutralise(text), console.get_style(style)) for text, style in line]
-    console.print(Segments([*Segment.simplify(segments), Segment.line()]), end="")
 
 
 def _width(console: Console) -> int | None:

@@ -24,7 +24,7 @@ from knowledge_rag.cli.backend import (
 )
 from knowledge_rag.cli.exits import ExitCode, until_stopped
 from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, TimeoutOption, port_option
-from knowledge_rag.cli.terminal import err, out, print_json, print_note
+from knowledge_rag.cli.terminal import err, out, print_address, print_json, print_note
 from knowledge_rag.core.errors import InvalidRequest, how_to_install
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.errors import NotInstalled
@@ -211,12 +211,7 @@ def _serve_deployed(backend: BackendOptions, options: ConsoleOptions, *, json: b
             prepare=asked.retrieval.prepare,
         )
         with running(app, options.port) as url:
-            if json:
-                print_json({"console_url": url})
-            else:
-                err().print(f"serving {neutralise(asked.about)}, Ctrl-C stops")
-                out().print(url)
-            sys.stdout.flush()
+            print_address(asked.about, url, json=json, key="console_url")
             threading.Event().wait()
 
 

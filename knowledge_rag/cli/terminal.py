@@ -13,6 +13,7 @@ import typer
 from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
@@ -20,7 +21,7 @@ from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from rich.table import Column
 
@@ -63,6 +64,23 @@ def print_note(kind: str, message: str) -> None:
 def print_json(value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
     """Print one JSON document on one line; non-ASCII is escaped, so any terminal is safe."""
     sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
+
+
+def print_pieces(console: Console, pieces: Iterable[tuple[str, str]]) -> None:
+    """Print one line of text and styles; control characters are made visible, tabs stay."""
+    # as segments, because rich turns the tabs of a text into spaces
+    segments = [Segment(neutralise(text), console.get_style(style)) for text, style in pieces]
+    console.print(Segments([*Segment.simplify(segments), Segment.line()]), end="")
+
+
+def print_address(about: str, url: str, *, json: bool, key: str = "url") -> None:
+    """Print the address of a server at once: a program may wait for it."""
+    if json:
+        print_json({key: url})
+    else:
+        err().print(f"serving {neutralise(about)}, Ctrl-C stops")
+        out().print(url)
+    sys.stdout.flush()
 
 
 @contextmanager

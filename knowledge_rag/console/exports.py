@@ -8,7 +8,6 @@ links become words, and a bracket that is no reference becomes code: only citati
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from markdown_it.tree import SyntaxTreeNode
@@ -23,8 +22,6 @@ from knowledge_rag.orchestrator.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from markdown_it import MarkdownIt
 
     from knowledge_rag.console.answers import Answer
 
@@ -179,7 +176,7 @@ def rewritten(parts: Iterable[Mapping[str, Any]]) -> list[str]:
         else:
             marked += plain(part["text"])
     writer = _Writer(references)
-    lines = writer.blocks(SyntaxTreeNode(_parser().parse(marked, {})).children)
+    lines = writer.blocks(SyntaxTreeNode(parser().parse(marked, {})).children)
     lost = [one for number, one in enumerate(references) if number not in writer.placed]
     return [*lines, *(("", " ".join(map(_cited_words, lost))) if lost else ())]
 
@@ -341,8 +338,3 @@ def _started(line: str) -> str:
 
 def _longest_run(text: str) -> int:
     return max((len(run) for run in _RUN.findall(text)), default=0)
-
-
-@cache
-def _parser() -> MarkdownIt:
-    return parser()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -90,8 +91,14 @@ def without_places(source: str) -> str:
     return _PLACE.sub("", source)
 
 
+@cache
 def parser() -> MarkdownIt:
     """Return the Markdown parser of answers."""
+    return make_parser()
+
+
+def make_parser() -> MarkdownIt:
+    """Make a Markdown parser of answers, to be configured further."""
     made = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Html)
     made.enable(["table", "strikethrough"])
     made.disable(["html_block", "html_inline", "image", "entity", "reference"])

@@ -25,6 +25,7 @@ from knowledge_rag.console.markup import (
     PLACED,
     WRITTEN,
     Reference,
+    make_parser,
     mark_of,
     parser,
     place_of,
@@ -292,7 +293,7 @@ class AnswerRenderer:
 
     def render(self) -> list[Block]:
         """Return the blocks that have changed since the last time, and close those that are over."""
-        blocks = list(_blocks(self._open, _parser()))
+        blocks = list(_blocks(self._open, parser()))
         html = [self._html(block) for block in blocks]
         changed = [
             Block(self._closed + at, now)
@@ -329,7 +330,7 @@ class AnswerRenderer:
         }
         prepare(block.tokens)
         mark_cited_items(block.tokens, block.source, self._references, self._contents)
-        html = _parser().renderer.render(block.tokens, _parser().options, env)
+        html = parser().renderer.render(block.tokens, parser().options, env)
         lost = "".join(mark_of(number) for number in meant if number not in env[PLACED])
         return sanitised(f"{html}<p>{lost}</p>" if lost else html, self._references)
 
@@ -355,11 +356,6 @@ def _blocks(source: str, parse: MarkdownIt) -> Iterator[_Parsed]:
 
 
 @cache
-def _parser() -> MarkdownIt:
-    return parser()
-
-
-@cache
 def _outliner() -> MarkdownIt:
     """Return a parser that finds blocks only."""
-    return parser().disable("inline")
+    return make_parser().disable("inline")

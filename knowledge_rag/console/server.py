@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.console.app import create_console
 from knowledge_rag.console.json_http import Json
@@ -23,7 +23,6 @@ from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from http import HTTPStatus
-    from types import TracebackType
 
     from starlette.responses import Response
     from starlette.types import ASGIApp
@@ -98,51 +97,34 @@ class _JsonConnection(BoundedConnection):
         return Json({"error": message}, status)
 
 
-class ConsoleServer:
-    """The console on a port of the loopback interface, for as long as the block runs."""
-
-    def __init__(self, app: ASGIApp, port: int = DEFAULT_PORT) -> None:
-        server = http_server(app, lifespan="on", connection=_JsonConnection)
-        self._running = ServerThread(server, "console", port, "--console-port")
-
-    @property
-    def url(self) -> str:
-        """The address for a browser, e.g. ``http://127.0.0.1:8320/``."""
-        return f"{self._running.url}/"
-
-    def __enter__(self) -> Self:
-        self._running.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._running.stop()
-
-
 @contextmanager
 def running(app: ASGIApp, port: int | None = None) -> Iterator[str]:
-    """Serve a console on loopback; gives its address.
+    """Serve a console on loopback for as long as the block runs; yields its address.
 
     Args:
         app: as :func:`knowledge_rag.console.app.create_console` makes it.
         port: 0 takes a free one; ``None`` the usual one, or a free one where that is taken.
 
     Raises:
-        ServerFailed: on entering, when the port is taken.
+        ServerFailed: on entering, when the port is taken or the server does not start.
     """
-    with ExitStack() as stack:
-        try:
-            usual = DEFAULT_PORT if port is None else port
-            server = stack.enter_context(ConsoleServer(app, usual))
-        except ServerFailed:
-            if port is not None:
-                raise
-            server = stack.enter_context(ConsoleServer(app, 0))
-        yield server.url
+    try:
+        server = _started(app, DEFAULT_PORT if port is None else port)
+    except ServerFailed:
+        if port is not None:
+            raise
+        server = _started(app, 0)
+    try:
+        yield f"{server.url}/"
+    finally:
+        server.stop()
+
+
+def _started(app: ASGIApp, port: int) -> ServerThread:
+    http = http_server(app, lifespan="on", connection=_JsonConnection)
+    server = ServerThread(http, "console", port, "--console-port")
+    server.start()
+    return server
 
 
 @contextmanager
@@ -153,16 +135,16 @@ def local_console(
     settings: ConsoleSettings,
     port: int | None = None,
 ) -> Iterator[str]:
-    """Serve the console of a local knowledge base; gives its address."""
+    """Serve the console of a local knowledge base; yields its address."""
     budget = settings.budget
-    way = BoundedRetrieval(
+    retrieval = BoundedRetrieval(
         function, budget, timeout_notice=timed_out(budget.seconds), floors=ADVICE_FLOORS
     )
-    prepare = partial(way.prepare, READY_SECONDS)
-    app = create_console(way, documents, advisors, settings, prepare=prepare)
+    prepare = partial(retrieval.prepare, READY_SECONDS)
+    app = create_console(retrieval, documents, advisors, settings, prepare=prepare)
     try:
         with running(app, port) as url:
             yield url
     finally:
         function.close()  # first: who still waits for it then fails at once
-        way.close()
+        retrieval.close()

@@ -52,7 +52,7 @@ def run_stdio(server: Server[Any]) -> None:
 
 async def _serve_until_stopped(server: Server[Any]) -> None:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_stop_when_told, tasks.cancel_scope)
+        tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
         lines = StandardInput(MAX_REQUEST_BYTES, taken_standard_input())
         # what the SDK needs of a file is its lines
         async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (reading, writing):
@@ -60,7 +60,7 @@ async def _serve_until_stopped(server: Server[Any]) -> None:
         tasks.cancel_scope.cancel()
 
 
-async def _stop_when_told(scope: anyio.CancelScope) -> None:
+async def _stop_on_signal(scope: anyio.CancelScope) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             # a thread that writes to a client which does not read can't be left otherwise

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from knowledge_rag.console.addresses import RepositoryLinks
 from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.documents import KeptDocuments
-from knowledge_rag.console.server import ConsoleServer
+from knowledge_rag.console.server import running
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.local.corpus import CorpusFiles
 from knowledge_rag.local.ingest import ingest
@@ -167,5 +167,4 @@ def console(
                 reports=shelf.kb.with_name("reports.jsonl"),
             ),
         )
-        server = stack.enter_context(ConsoleServer(app, 0))
-        yield server.url.removesuffix("/")
+        yield stack.enter_context(running(app, 0)).removesuffix("/")

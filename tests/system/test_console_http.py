@@ -18,7 +18,7 @@ import pytest
 
 from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.documents import KeptDocuments
-from knowledge_rag.console.server import ConsoleServer
+from knowledge_rag.console.server import running
 from knowledge_rag.core.retrieval import SearchSettings, SearchType
 from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.corpus import CorpusFiles
@@ -123,7 +123,7 @@ def url(knowledge_base, documents, corpus):
         )
         settings = ConsoleSettings("tests", reports=corpus.parent / "reports.jsonl")
         app = create_console(way, documents, advisors, settings)
-        yield stack.enter_context(ConsoleServer(app, 0)).url
+        yield stack.enter_context(running(app, 0))
 
 
 def ask(url, question=QUESTION, **more):
@@ -280,7 +280,7 @@ def test_nothing_documented_and_nothing_reached_are_told_apart(url, documents):
         way = BedrockRetrieve(SearchSettings("LOCALKB001", SearchType.HYBRID), "us-east-1")
         retrieval = stack.enter_context(closing(BoundedRetrieval(way, Budget(PATIENT_SECONDS))))
         app = create_console(retrieval, documents, {"extractive": ExtractiveAdvisor()})
-        down = ask(stack.enter_context(ConsoleServer(app, 0)).url)
+        down = ask(stack.enter_context(running(app, 0)))
     (done,) = only(down, "done")
     assert (done["success"], done["recommendation"]["status"]) == (False, "degraded")
     assert only(down, "status")[1]["message"] == "The knowledge base could not be searched"

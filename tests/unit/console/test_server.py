@@ -18,7 +18,7 @@ from knowledge_rag.console import api
 from knowledge_rag.console import server as server_module
 from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.questions import Asker
-from knowledge_rag.console.server import ConsoleServer, FunctionInItsProcess, running
+from knowledge_rag.console.server import FunctionInItsProcess, running
 from knowledge_rag.core.errors import RetrievalFailed
 from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, Status
@@ -48,12 +48,12 @@ async def slow(_request):
 def server():
     quick = Route("/", lambda _: PlainTextResponse("here"))
     app = Starlette(routes=[quick, Route("/slow", slow)])
-    with ConsoleServer(app, 0) as running:
-        yield running
+    with running(app, 0) as url:
+        yield url
 
 
 def connected(server):
-    address = urlsplit(server.url)
+    address = urlsplit(server)
     return socket.create_connection((address.hostname, address.port), timeout=60)
 
 
@@ -63,7 +63,7 @@ def test_half_requests_leave_a_place_for_whole_ones(server, said):
         for _ in range(http_server.MAX_CONNECTIONS + 12):
             stack.enter_context(connected(server)).sendall(said)
         for _ in range(3):
-            assert httpx.get(server.url).text == "here"
+            assert httpx.get(server).text == "here"
 
 
 @pytest.mark.parametrize("said", [b"", HALF, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + HALF])
@@ -77,7 +77,7 @@ def test_a_head_that_does_not_come_ends_the_connection(server, monkeypatch, said
 
 def test_a_request_that_has_come_may_take_its_time(server, monkeypatch):
     monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.05)
-    assert httpx.get(f"{server.url}slow").text == "here"
+    assert httpx.get(f"{server}slow").text == "here"
 
 
 @pytest.fixture
