@@ -107,7 +107,7 @@ def no_document(page, _script):
 def dashboard(page, _script):
     page.open().ask(QUESTION)
     page.page.get_by_role("link", name="Dashboard").click()
-    page.page.get_by_text("As a table").first.click()
+    page.page.locator(".figure").first.wait_for()
 
 
 STATES = (

@@ -86,16 +86,6 @@ def test_where_nothing_came_back_nothing_is_documented(page):
     assert page.page.locator(".card").count() == 0
 
 
-def test_the_axis_of_a_chart_of_times_names_no_unit_but_its_ticks_do(page):
-    page.open().ask(ASKED)
-    page.page.get_by_role("link", name="Dashboard").click()
-    figure = page.page.get_by_role("region", name="Time of a search")
-    expect(figure.locator(".axis")).to_have_text("time, up to")
-    ticks = figure.locator(".column-label").all_text_contents()
-    assert ticks
-    assert all(tick == "more" or tick.endswith(("\nms", "\ns")) for tick in ticks)
-
-
 def current(page):
     return page.page.locator(".outline [aria-current]")
 
