@@ -18,7 +18,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.response import read_json
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
 from knowledge_rag.orchestrator.consultation import advise_on, consult, look_up
 from knowledge_rag.orchestrator.incident import Incident
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.cli.backend import BackendOptions
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
-    from knowledge_rag.orchestrator.consultation import Consultation
-    from knowledge_rag.orchestrator.telling import Notify
+    from knowledge_rag.orchestrator.consultation import Consultation, Notify
 
 
 def incident_of(question: str | None, path: Path | None) -> Incident:
@@ -159,7 +158,7 @@ def chosen_advisor(choice: AdvisorChoice, deployed_agent: str = "") -> Advisor:
 
 def _converse(model_id: str | None, region: str | None) -> Advisor:
     from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
-    from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
+    from knowledge_rag.orchestrator.wording import agent_prompt
 
     if not model_id:
         raise InvalidRequest(
@@ -216,7 +215,7 @@ class LiveAnswer:
         self._live.stop()
 
     def notify(self, event: Mapping[str, Any]) -> None:
-        """Show an event of the consultation; see :mod:`knowledge_rag.orchestrator.telling`."""
+        """Show an event of the consultation; see :mod:`knowledge_rag.orchestrator.consultation`."""
         if self._console.is_terminal and not self._live.is_started:
             self._live.start()  # not before: until then others show how far they are
         match event["event"]:

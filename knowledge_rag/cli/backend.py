@@ -165,10 +165,8 @@ def _documents(aws: Aws, found: Deployed) -> Documents | None:
 def _way_to(options: BackendOptions, region: str, found: Deployed | None) -> Way:
     from knowledge_rag.cli.inputs import gateway_token
     from knowledge_rag.core.retrieval import SearchSettings
-    from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
-    from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
-    from knowledge_rag.orchestrator.backends.function import RetrievalFunction
-    from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
+    from knowledge_rag.orchestrator.backends.aws import BedrockRetrieve, RetrievalFunction
+    from knowledge_rag.orchestrator.backends.gateway import Bearer, KnowledgeGateway, SigV4
 
     if found is not None:
         return RetrievalFunction(found.function, region)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from knowledge_rag.cli.prose import Line
-    from knowledge_rag.orchestrator.findings import Asked, Findings
     from knowledge_rag.orchestrator.recommendation import Recommendation, Warned
+    from knowledge_rag.orchestrator.retrieval import Asked, Findings
 
 MAX_WIDTH: Final = 120
 """Columns of a line of words at most: longer ones are hard to read."""

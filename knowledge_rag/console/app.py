@@ -27,8 +27,7 @@ from knowledge_rag.console.questions import Asker
 from knowledge_rag.console.security import LOOPBACK_HOSTS, Guard
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.local.http_server import described
-from knowledge_rag.orchestrator.held import tell_of
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.retrieval import Budget, log_defect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
@@ -140,7 +139,7 @@ def _answered(handler: Handler) -> Handler:
             _logger.warning("%s", described(error))
             return Json({"error": "the knowledge base could not be read"}, 503)
         except Exception as error:  # noqa: BLE001 - logged without its message; the client learns nothing
-            tell_of(error, "a request failed")
+            log_defect(error, "a request failed")
             return Json({"error": "the console failed; its log says why"}, 500)
 
     return answered

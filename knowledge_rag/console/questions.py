@@ -26,9 +26,9 @@ from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS
 from knowledge_rag.orchestrator.consultation import consult
-from knowledge_rag.orchestrator.held import tell_of
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.queries import build_queries, queries_for
+from knowledge_rag.orchestrator.retrieval import log_defect
 from knowledge_rag.orchestrator.state import one_line
 
 if TYPE_CHECKING:
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
-    from knowledge_rag.orchestrator.consultation import Consultation
+    from knowledge_rag.orchestrator.consultation import Consultation, Notify
     from knowledge_rag.orchestrator.retrieval import Retrieval
-    from knowledge_rag.orchestrator.telling import Notify
 
 _TYPES: Final = frozenset(kind.value for kind in DocumentType)
 _RUNBOOK: Final = DocumentType.RUNBOOK.value
@@ -247,7 +246,7 @@ class Asker:
             how = "timeout"
             yield "error", {"message": _LATE, "reason": how}
         except Exception as error:  # noqa: BLE001 - logged without its message; the reader learns nothing
-            tell_of(error, "an answer failed")
+            log_defect(error, "an answer failed")
             how = "internal"
             yield "error", {"message": _BROKEN, "reason": how}
         finally:

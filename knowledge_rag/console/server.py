@@ -17,8 +17,8 @@ from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.http_server import BoundedConnection, ServerThread, http_server
 from knowledge_rag.local.local_retrieval import GENERATED_FILTERS, answered
 from knowledge_rag.local.settings import timed_out
-from knowledge_rag.orchestrator.backends.arguments import current_ids, to_arguments
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+from knowledge_rag.orchestrator.retrieval import current_ids, to_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -24,8 +24,7 @@ from knowledge_rag.core.lines import decode
 from knowledge_rag.evaluation.coverage_yaml import WrongRules, read_yaml
 from knowledge_rag.local.corpus import read_regular
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, links_in
-from knowledge_rag.orchestrator.names import fold
+from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, fold, links_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

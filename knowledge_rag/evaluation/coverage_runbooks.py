@@ -19,8 +19,7 @@ from knowledge_rag.evaluation.coverage_yaml import read_yaml
 from knowledge_rag.evaluation.datasets import Target, read_text
 from knowledge_rag.local.corpus import read_extracted
 from knowledge_rag.orchestrator.headings import tells_only_kind
-from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit, folded_parts
-from knowledge_rag.orchestrator.names import fold
+from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit, fold, folded_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

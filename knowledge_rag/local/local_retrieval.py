@@ -19,9 +19,8 @@ from knowledge_rag.local.action_group import ADVICE_FLOORS, local_action_group
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS, timed_out
 from knowledge_rag.local.spelling import Corrected
-from knowledge_rag.orchestrator.backends.arguments import current_ids, to_arguments
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.retrieval import Budget, current_ids, to_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

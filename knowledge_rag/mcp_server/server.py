@@ -23,8 +23,8 @@ from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.mcp_server import resources
 from knowledge_rag.mcp_server.evidence_store import EvidenceStore
 from knowledge_rag.mcp_server.tools import RETRIEVE, VERIFY, Tools, tools
-from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
-from knowledge_rag.orchestrator.held import HeldToItsWord
+from knowledge_rag.orchestrator.retrieval import SafeRetrieval
+from knowledge_rag.orchestrator.wording import agent_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +77,7 @@ def create_server(
         KnowledgeRagError: the installation is incomplete.
     """
     carried_out = Tools(
-        HeldToItsWord(retrieval),
+        SafeRetrieval(retrieval),
         evidence or EvidenceStore(),
         links=documents is not None,
         reviewing=anyio.CapacityLimiter(MAX_REVIEWS),

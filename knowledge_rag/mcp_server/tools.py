@@ -28,7 +28,7 @@ from knowledge_rag.mcp_server.schemas import (
     VERIFICATION_OUTPUT,
     retrieval_schemas,
 )
-from knowledge_rag.orchestrator.backends.arguments import on_behalf_of
+from knowledge_rag.orchestrator.retrieval import on_behalf_of
 from knowledge_rag.orchestrator.wording import BAR, NO_MATCH, counted
 from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES, to_query, wire_bytes
 

@@ -33,7 +33,7 @@ from knowledge_rag.orchestrator.headings import (
     kind_told,
     tells_only_kind,
 )
-from knowledge_rag.orchestrator.names import fold, stem
+from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form
 from knowledge_rag.orchestrator.procedures import (
     NotShown,

@@ -16,11 +16,12 @@ from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import CAUTION, DOCUMENT_TYPE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.draft import Kind
-from knowledge_rag.guardrails.support.report import Verdict
+from knowledge_rag.guardrails.support.check import SupportChecker
+from knowledge_rag.guardrails.support.report import Verdict, WarningKind, describe
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.answer import read_answer
-from knowledge_rag.orchestrator.linked import called_alike, followed, words_of_link
+from knowledge_rag.orchestrator.links import called_alike, followed, words_of_link
 from knowledge_rag.orchestrator.outline import SERVICE
 from knowledge_rag.orchestrator.planning import plan_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why
@@ -36,7 +37,7 @@ from knowledge_rag.orchestrator.recommendation import (
     Step,
     Warned,
 )
-from knowledge_rag.orchestrator.stating import (
+from knowledge_rag.orchestrator.steps import (
     INCIDENT_ID,
     Citer,
     confidence_of,
@@ -46,18 +47,18 @@ from knowledge_rag.orchestrator.stating import (
     status_of,
     steps_of,
 )
-from knowledge_rag.orchestrator.support import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from knowledge_rag.guardrails.support.report import SupportReport
     from knowledge_rag.guardrails.verify import Cited, Settings, Verified
     from knowledge_rag.orchestrator.advisors.advisor import Advice
     from knowledge_rag.orchestrator.answer import Answer, Part
-    from knowledge_rag.orchestrator.findings import Findings
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.planning import Plan
     from knowledge_rag.orchestrator.recommendation import CitedLines
+    from knowledge_rag.orchestrator.retrieval import Findings
 
 MAX_NAMED: Final = 3
 """Documents that are about an incident and give no step: so many are named."""
@@ -492,3 +493,53 @@ def _without_name(text: str, name: str) -> str:
         rf"^[*_`\s]*{re.escape(name)}[*_`\s]*[:,\u2013\u2014-][*_`\s]*", "", text, count=1
     )
     return rest if rest.strip() else text
+
+
+Concerned = tuple[Concern, str]
+"""What a warning is about, and its sentence."""
+
+
+def judge(
+    claims: Iterable[str], cited: Sequence[Cited], known: Sequence[str] = ()
+) -> tuple[Verdict, list[Concerned]]:
+    """Hold what is said against the lines that it cites.
+
+    Args:
+        claims: what is said, and each command apart, so that a quotation of either counts as one.
+        cited: the evidence.
+        known: what may be said though the lines don't: titles and headings that they stand under.
+
+    Returns:
+        Unsupported if any claim is, else supported if any claim is; and what to warn of.
+    """
+    lines = [line for it in cited for line in it.content.split("\n")] + [*known]
+    checker = SupportChecker()
+    verdicts: set[Verdict] = set()
+    concerns: list[Concerned] = []
+    for claim in claims:
+        report = checker.check(claim, lines)
+        verdicts.add(report.verdict)
+        concerns += _concerns(report)
+    for verdict in (Verdict.UNSUPPORTED, Verdict.SUPPORTED):
+        if verdict in verdicts:
+            return verdict, concerns
+    return Verdict.NOTHING_TO_CHECK, concerns
+
+
+def _concerns(report: SupportReport) -> Iterator[Concerned]:
+    for atom in report.missing:
+        yield Concern.UNSUPPORTED, f"{describe(atom, _no_number)}."
+    if report.verdict is Verdict.UNSUPPORTED and not report.missing:
+        words = ", ".join(report.missing_words[:8])
+        yield Concern.UNSUPPORTED, f"The cited lines hold too few of its words; missing: {words}."
+    for warning in report.warnings:
+        if warning.kind is WarningKind.NEGATION:
+            message = f'"{warning.text}": one of the step and its lines denies it.'
+            yield Concern.NEGATION, message
+        else:
+            message = f"{warning.text} fills in what the cited lines leave open."
+            yield Concern.FILLED_PLACEHOLDER, message
+
+
+def _no_number(index: int) -> int:
+    return index + 1

@@ -4,12 +4,18 @@
 
     KnowledgeRagError
     └── AdviceFailed                  an advisor could not write an answer; has a reason
-        └── ModelFailed               a model or an agent (advisors/failures.py); has a coarse cause
+        └── ModelFailed               a model or an agent (advisors/calls.py); has a coarse cause
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from knowledge_rag.core.errors import KnowledgeRagError
+from knowledge_rag.orchestrator.retrieval import Findings
+
+if TYPE_CHECKING:
+    from knowledge_rag.core.outcome import Reason
 
 
 class AdviceFailed(KnowledgeRagError):  # noqa: N818 - named for what it is, as core's errors are
@@ -22,3 +28,19 @@ class AdviceFailed(KnowledgeRagError):  # noqa: N818 - named for what it is, as 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class ModelFailed(AdviceFailed):
+    """A model or an agent wrote no answer that can be used.
+
+    Args:
+        cause: the coarse reason, as retrieval has it.
+        detail: one clause for the log; quotes neither the incident nor the answer.
+        found: the evidence found until then.
+    """
+
+    def __init__(self, cause: Reason, detail: str, found: Findings | None = None) -> None:
+        super().__init__(f"{cause}: {detail}")
+        self.cause = cause
+        self.detail = detail
+        self.found = found or Findings()

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, links_in
-from knowledge_rag.orchestrator.names import fold
+from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, fold, links_in
 from knowledge_rag.orchestrator.pager_texts import clean_title, looks_like_name, names_in
 from knowledge_rag.orchestrator.pagers import pasted, read
 from knowledge_rag.orchestrator.state import (

@@ -7,22 +7,23 @@ outage of the knowledge base is an honest, empty recommendation.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypedDict
 
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.orchestrator.consultation import consult
-from knowledge_rag.orchestrator.graph_state import as_mapping
-from knowledge_rag.orchestrator.held import is_cancelled, tell_of
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.recommendation import AGENT_ID, Recommendation
+from knowledge_rag.orchestrator.retrieval import is_cancelled, log_defect
+from knowledge_rag.orchestrator.state import MAX_ITEMS
 from knowledge_rag.orchestrator.wording import UNREACHABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
+    from knowledge_rag.orchestrator.consultation import Notify
     from knowledge_rag.orchestrator.retrieval import Retrieval
-    from knowledge_rag.orchestrator.telling import Notify
 
 
 def merge_outputs(
@@ -74,7 +75,7 @@ def knowledge_rag_node(retrieval: Retrieval, advisor: Advisor | None = None) -> 
     """Make the node.
 
     In a graph that streams with ``stream_mode="custom"`` it tells what it is doing: see
-    :data:`knowledge_rag.orchestrator.telling.Notify`.
+    :data:`knowledge_rag.orchestrator.consultation.Notify`.
 
     Args:
         retrieval: the way to the knowledge base; its budget bounds each query.
@@ -95,9 +96,9 @@ async def _advised(state: object, retrieval: Retrieval, advisor: Advisor | None)
     except asyncio.CancelledError as error:
         if is_cancelled():
             raise
-        tell_of(error, "consultation raised")
+        log_defect(error, "consultation raised")
     except Exception as error:  # noqa: BLE001 - a defect here must not end the incident's graph
-        tell_of(error, "consultation raised")
+        log_defect(error, "consultation raised")
     return _FAILED.to_dict()
 
 
@@ -117,3 +118,49 @@ def _stream_writer() -> Notify | None:
         return get_stream_writer()
     except (RuntimeError, KeyError):  # nothing runs around it; or something else than a graph does
         return None
+
+
+_NESTED: Final = ("incident", "signals", "evidence", "history", "labels", "annotations")
+"""Keys of a state that hold more than a text."""
+
+_DEPTH: Final = 3
+"""A list of signals, a signal, its labels: deeper nothing is read."""
+
+
+def as_mapping(state: object) -> object:
+    """Give a state with what has fields (dataclasses, pydantic models) as mappings of its fields.
+
+    Of each list and mapping only the members that are read are looked into.
+
+    Args:
+        state: of any type; what has no fields is given back as it is.
+    """
+    fields = _fields(state)
+    if fields is None:
+        return state
+    plain: dict[object, object] = dict(fields)
+    plain.update((key, _plain(fields[key], _DEPTH)) for key in _NESTED if key in fields)
+    return plain
+
+
+def _plain(value: object, depth: int) -> object:
+    if depth == 0:
+        return value
+    if isinstance(value, list | tuple):
+        return [*(_plain(member, depth - 1) for member in value[:MAX_ITEMS]), *value[MAX_ITEMS:]]
+    fields = _fields(value)
+    if fields is None:
+        return value
+    read = islice(fields.items(), MAX_ITEMS)
+    return {**fields, **{key: _plain(member, depth - 1) for key, member in read}}
+
+
+def _fields(value: object) -> Mapping[object, object] | None:
+    if isinstance(value, Mapping):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+    names = getattr(type(value), "model_fields", None)  # as pydantic's models have them
+    if isinstance(names, Mapping):
+        return {name: getattr(value, name, None) for name in names}
+    return None

@@ -1,42 +1,306 @@
-"""What each maker's payload says, in the words of a graph's state.
-
-A function for each maker takes a payload and returns its alerts, none if the payload is not that maker's.
-The shapes are those of the makers' public documentation; tests/data/incidents/README.md names the pages.
-"""
+"""Reads values out of JSON of any shape: they may be absent, of another type, or far too large."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Final
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final
 
-from knowledge_rag.orchestrator.pager_alerts import (
-    NAME_KEYS,
-    SERVICE_KEYS,
-    Alert,
-    alert_of,
-    detailed_alert,
-    is_prometheus,
-    prometheus_alert,
-)
-from knowledge_rag.orchestrator.pager_facts import (
-    Facts,
-    at,
-    first,
-    folded,
-    mapping,
-    members,
-    passage,
-    pick,
-    scalars,
-    tags,
-    texts,
-)
+from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, fold, links_in
 from knowledge_rag.orchestrator.pager_texts import (
+    MAX_RAW,
     clean_title,
     leading_name,
+    plain,
+    runbook_links,
+    says_runbook,
+    unescape_entities,
 )
-from knowledge_rag.orchestrator.state import MAX_TEXT
+from knowledge_rag.orchestrator.state import ALERT_KEYS, MAX_ITEMS, MAX_NAME, MAX_TEXT, one_line
+
+MAX_NODES: Final = 200
+"""Objects of a payload that are searched for runbook links and, if it is unknown, for its texts."""
+
+Facts = Mapping[str, Any]
+
+
+def mapping(value: object) -> Facts:
+    """Return a mapping as it is, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def members(value: object) -> list[Any]:
+    """Return the first MAX_ITEMS members of a list, none of anything else."""
+    return value[:MAX_ITEMS] if isinstance(value, list) else []
+
+
+def at(facts: Facts, path: str) -> Any:  # noqa: ANN401 - JSON is of any type
+    """Return the value at a path such as ``"priority.summary"``; ``None`` if there is none."""
+    value: object = facts
+    for key in path.split("."):
+        value = mapping(value).get(key)
+    return value
+
+
+def first(*values: object, limit: int = MAX_NAME) -> str:
+    """Return the first value that is a text or a number and not blank, as one line."""
+    return next((text for value in values if (text := one_line(value, limit))), "")
+
+
+def pick(facts: Facts, *paths: str, limit: int = MAX_NAME) -> str:
+    """Return the first text at any of the paths, as :func:`first` does."""
+    return first(*(at(facts, path) for path in paths), limit=limit)
+
+
+def passage(facts: Facts, *paths: str) -> str:
+    """Return the first text at any of the paths with its lines, at most MAX_RAW characters."""
+    return next((text for path in paths if (text := raw(at(facts, path)).strip())), "")
+
+
+def raw(value: object) -> str:
+    """Return a text with its lines, ``""`` for anything else."""
+    return value[:MAX_RAW] if isinstance(value, str) else ""
+
+
+def texts(value: object, limit: int = MAX_NAME) -> list[str]:
+    """Return the texts of a list, or the one that stands there instead of a list."""
+    found = members(value) if isinstance(value, list) else [value]
+    return [text for member in found if (text := first(member, limit=limit))]
+
+
+def scalars(value: object) -> dict[str, str]:
+    """Return the members of a mapping that are texts or numbers, as labels are."""
+    pairs = islice(mapping(value).items(), MAX_ITEMS)
+    named = ((first(key), first(member)) for key, member in pairs)
+    return {key: text for key, text in named if key and text}
+
+
+def folded(value: object) -> dict[str, Any]:
+    """Return a mapping by its folded keys: ``alert_title``, ``alertTitle`` and ``ALERT.TITLE`` are one."""
+    return {fold(first(key)): it for key, it in islice(mapping(value).items(), MAX_NODES)}
+
+
+def tags(value: object) -> dict[str, str]:
+    """Return tags as labels: ``"a:b, c:d"``, a list of such, of objects or of pairs, or a mapping."""
+    if isinstance(value, Mapping):
+        value = [[key, text] for key, it in islice(value.items(), MAX_ITEMS) for text in texts(it)]
+    found: dict[str, list[str]] = {}
+    for tag in members(raw(value).split(",") if isinstance(value, str) else value):
+        match tag:
+            case str():
+                key, _, text = tag.strip().partition(":")
+                key, text = (key, text) if text else ("tags", key)
+            case [key, text]:
+                pass
+            case (
+                {"tag": key, "value": text}
+                | {"key": key, "value": text}
+                | {"name": key, "value": text}
+            ):
+                pass
+            case _:
+                continue
+        if (name := first(key)) and (said := first(text)):
+            found.setdefault(name, []).append(said)
+    return {key: first(", ".join(said)) for key, said in found.items()}
+
+
+def walk(payload: object) -> list[tuple[tuple[str, ...], Facts]]:
+    """Return a payload's objects, the outer ones first, with the keys that lead to them.
+
+    At most MAX_NODES, and MAX_ITEMS members of each.
+    """
+    found: list[tuple[tuple[str, ...], Facts]] = []
+    waiting: deque[tuple[tuple[str, ...], object]] = deque([((), payload)])
+    looked_at = 0
+    while waiting and len(found) < MAX_NODES and looked_at < MAX_NODES * MAX_ITEMS:
+        path, value = waiting.popleft()
+        looked_at += 1
+        if isinstance(value, Mapping):
+            found.append((path, value))
+            pairs = islice(value.items(), MAX_ITEMS)
+            waiting += [
+                ((*path, first(key)), it) for key, it in pairs if isinstance(it, Mapping | list)
+            ]
+        else:
+            waiting += [(path, it) for it in members(value) if isinstance(it, Mapping | list)]
+    return found
+
+
+def runbooks_in(payload: object) -> list[str]:
+    """Return the values of what is called a runbook anywhere in a payload, and links with such a text."""
+    found: list[str] = []
+    for _, facts in walk(payload):
+        for key, value in islice(facts.items(), MAX_ITEMS):
+            if fold(first(key)) in RUNBOOK_KEYS:
+                found += texts(value, MAX_TEXT)
+        target = pick(facts, "href", "url", "link", "value_link", limit=MAX_TEXT)
+        if target and any(
+            says_runbook(pick(facts, key)) for key in ("text", "name", "title", "label")
+        ):
+            found.append(target)
+    return list(dict.fromkeys(found))
+
+
+NAME_KEYS: Final = (*(fold(key) for key in ALERT_KEYS), "alertrule", "rulename", "monitorname")
+SERVICE_KEYS: Final = ("service", "servicename", "affectedservice", "affectedservices", "services")
+_TEXT_KEYS: Final = ("description", "summary", "message", "details", "text", "body", "firing")
+"""Folded names of custom fields that hold the alert's name, its service, and what it says."""
+
+_OVER: Final = frozenset({
+    "resolved", "resolve", "ok", "closed", "close", "recovered", "success", "inactive", "normal",
+    "delete", "deleted", "declined", "merged", "canceled", "learning",
+})  # fmt: skip
+"""Folded states and actions of an alert that is over, of any maker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One alert, or one incident, of a payload.
+
+    Args:
+        name: of the alert, exactly as written; ``""`` where the payload has none.
+        state: what is known of it, as ``Incident.from_state`` reads it.
+        is_over: whether it is resolved.
+    """
+
+    name: str
+    state: dict[str, Any] = field(default_factory=dict)
+    is_over: bool = False
+
+
+def is_prometheus(alert: object) -> bool:
+    """Whether something is an alert as Prometheus, Alertmanager and Grafana write it."""
+    return any(isinstance(mapping(alert).get(key), Mapping) for key in ("labels", "annotations"))
+
+
+def prometheus_alert(alert: Facts) -> Alert:
+    """Read an alert that has labels and annotations."""
+    labels = scalars(alert.get("labels"))
+    state = {
+        "labels": labels,
+        "annotations": mapping(alert.get("annotations")),
+        "signals": [alert],
+    }
+    over = pick(alert, "status.state", "status", "state")
+    return Alert(pick(labels, *ALERT_KEYS), state, _is_over(over))
+
+
+def alerts_in_text(text: str) -> list[Facts]:
+    """Return the alerts that Alertmanager and Grafana write into a text, with labels and annotations.
+
+    Their default templates put them into PagerDuty's details and Opsgenie's description::
+
+        Labels:
+         - alertname = DiskFull
+        Annotations:
+         - summary = /data is full
+    """
+    alerts: list[Facts] = []
+    part: dict[str, str] | None = None
+    for line in map(str.strip, text[:MAX_RAW].split("\n")):
+        if line == "Labels:":
+            alerts.append({"labels": (part := {}), "annotations": {}})
+        elif line == "Annotations:" and alerts:
+            part = alerts[-1]["annotations"]
+        elif line.startswith("- ") and " = " in line and part is not None:
+            key, _, value = line[2:].partition(" = ")
+            part[key.strip()] = value.strip()
+        elif line:
+            part = None
+    return alerts
+
+
+def detailed_alert(details: object, *, other_name: str = "", **facts: Any) -> list[Alert]:  # noqa: ANN401 - as alert_of
+    """Read an alert whose details may be anything, alerts of Alertmanager included."""
+    given = mapping({"details": details} if isinstance(details, str) else details)
+    described = raw(facts.pop("description", ""))
+    inner = [
+        Alert(one.name, one.state, is_over)
+        for key, is_over in (("firing", False), ("resolved", True))
+        for one in map(prometheus_alert, _alerts_of(given.get(key)))
+    ]
+    if inner := inner or [prometheus_alert(it) for it in alerts_in_text(described)]:
+        return [_completed(one, facts) for one in inner]
+    known = folded(given)
+    says = [text for key in _TEXT_KEYS if (text := raw(known.get(key)))]
+    described = described or next(iter(says), "")
+    short = {
+        key: it
+        for key, it in given.items()
+        if fold(first(key)) not in _TEXT_KEYS and len(raw(it)) <= MAX_NAME
+    }
+    name = pick(known, *NAME_KEYS) or leading_name(clean_title(first(facts["title"]))) or other_name
+    facts |= {
+        "service": pick(known, *SERVICE_KEYS) or facts["service"],
+        "labels": {**facts.get("labels", {}), **scalars(short)},
+        "signals": [text for text in says if text != described],
+    }
+    return [alert_of(name=name, description=described, **facts)]
+
+
+def _alerts_of(detail: object) -> list[Facts]:
+    """Return the alerts of a detail that lists them, as objects or in a text."""
+    return [it for it in members(detail) if is_prometheus(it)] or alerts_in_text(raw(detail))
+
+
+def _completed(alert: Alert, facts: Facts) -> Alert:
+    """Add what a pager knows of an alert that it carries; the alert's own labels count more."""
+    own = {**alert.state["annotations"], **alert.state["labels"]}
+    state = {**alert.state, "incident_id": first(facts["incident_id"])}
+    if not pick(own, "summary", "title"):
+        state["title"] = first(facts["title"], limit=MAX_TEXT)
+    if not pick(own, "service", "service_name", "job"):
+        state["service"] = first(facts["service"])
+    if not pick(own, "severity", "priority"):
+        state["severity"] = first(facts["severity"])
+    return Alert(alert.name, state, alert.is_over or _is_over(facts["over"]))
+
+
+def alert_of(  # noqa: PLR0913 - an incident's fields
+    *,
+    name: object = "",
+    title: object = "",
+    description: str = "",
+    service: object = "",
+    severity: object = "",
+    incident_id: object = "",
+    labels: Mapping[str, object] | None = None,
+    signals: list[str] | None = None,
+    over: object = "",
+    runbooks: object = None,
+) -> Alert:
+    """Make an alert of facts as a payload has them.
+
+    Without a name it has the one that its title begins with.
+    """
+    heading = clean_title(first(unescape_entities(raw(title)), limit=MAX_TEXT))
+    named = first(name) or leading_name(heading)
+    state = {
+        "alert_name": named,
+        "title": heading,
+        "description": plain(description),
+        "service": first(service),
+        "severity": first(severity),
+        "incident_id": first(incident_id),
+        "labels": scalars(labels),
+        "signals": [plain(signal) for signal in signals or () if signal],
+        "runbook": [*runbooks_in(runbooks), *links_of(description)],
+    }
+    return Alert(named, {key: value for key, value in state.items() if value}, _is_over(over))
+
+
+def links_of(description: str) -> list[str]:
+    """Return the links to runbooks in a description, with its markup."""
+    return [*runbook_links(description), *links_in(first(description, limit=MAX_TEXT))]
+
+
+def _is_over(status: object) -> bool:
+    return fold(first(status)) in _OVER
+
 
 _ZABBIX_SEVERITIES: Final = {
     "0": "Not classified", "1": "Information", "2": "Warning",

@@ -13,28 +13,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.orchestrator.names import fold
-from knowledge_rag.orchestrator.pager_alerts import is_prometheus, links_of, prometheus_alert
-from knowledge_rag.orchestrator.pager_facts import (
+from knowledge_rag.orchestrator.links import fold
+from knowledge_rag.orchestrator.pager_formats import (
+    MAKERS,
     at,
     first,
+    is_prometheus,
+    links_of,
     mapping,
     members,
     pick,
+    prometheus_alert,
     raw,
     runbooks_in,
     scalars,
     walk,
 )
-from knowledge_rag.orchestrator.pager_formats import MAKERS
 from knowledge_rag.orchestrator.pager_texts import plain
 from knowledge_rag.orchestrator.state import ALERT_KEYS, MAX_ITEMS, MAX_NAME, MAX_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from knowledge_rag.orchestrator.pager_alerts import Alert
-    from knowledge_rag.orchestrator.pager_facts import Facts
+    from knowledge_rag.orchestrator.pager_formats import Alert, Facts
 
 SUPPORTED: Final = (
     "supported: incident, signals, title, service, description; webhooks of "

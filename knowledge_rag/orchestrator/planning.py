@@ -32,8 +32,7 @@ from knowledge_rag.orchestrator.choosing import (
     with_rules,
 )
 from knowledge_rag.orchestrator.governing import forbids
-from knowledge_rag.orchestrator.linked import anchored, followed
-from knowledge_rag.orchestrator.names import fold, stem
+from knowledge_rag.orchestrator.links import anchored, fold, followed, stem
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
 from knowledge_rag.orchestrator.queries import WHO
@@ -45,10 +44,10 @@ if TYPE_CHECKING:
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.orchestrator.choosing import Elsewhere, Place
-    from knowledge_rag.orchestrator.findings import Asked, Findings
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.outline import Outline
     from knowledge_rag.orchestrator.procedures import Procedure
+    from knowledge_rag.orchestrator.retrieval import Asked, Findings
 
 MAX_COMPLETED: Final = 3
 """Documents that are completed for one alert."""

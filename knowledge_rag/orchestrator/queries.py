@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.chunks import DocumentType, split_words
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
-from knowledge_rag.orchestrator.linked import words_of_link
+from knowledge_rag.orchestrator.links import words_of_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

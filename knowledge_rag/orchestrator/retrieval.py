@@ -1,26 +1,37 @@
-"""Asking the knowledge base, whichever way leads to it: the interface, and several queries at once."""
+"""Searching the knowledge base: the interface of a backend, several queries at once, and their results."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
-from dataclasses import dataclass, replace
+import traceback
+from collections.abc import Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from knowledge_rag.core import telemetry
+from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.metadata import CONTEXT_LENGTH, SHOWN_FIELDS, finite_score, shown_fields
 from knowledge_rag.core.net.deadline import (
     DEFAULT_DEADLINE_SECONDS,
     RETRIEVAL_BUDGET_SECONDS,
     Deadline,
 )
-from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
+from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
+from knowledge_rag.core.retrieval import degraded
+from knowledge_rag.guardrails.ledger import Ledger
+from knowledge_rag.guardrails.passages import Passage, read_passage
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.orchestrator.planning import Plan
 
 MIN_BUDGET_SECONDS: Final = 0.1
 MAX_BUDGET_SECONDS: Final = 600.0
@@ -28,29 +39,31 @@ MAX_BUDGET_SECONDS: Final = 600.0
 
 _WORKING_SHARE: Final = DEFAULT_DEADLINE_SECONDS / RETRIEVAL_BUDGET_SECONDS
 _LONGEST_ENDING_SECONDS: Final = 1.0
-"""Kept free for the end of the work at most, however long the budget."""
+"""Reserved for the end of the work at most, however long the budget."""
+_SHOWN_FRAMES: Final = 8
+"""Innermost frames of a defect that are logged."""
 
-_logger = logging.getLogger(__name__)
+_ids: Final[ContextVar[Mapping[str, str]]] = ContextVar("ids")
+_logger: Final = logging.getLogger(__name__)
 
 
 class Retrieval(Protocol):
-    """One way to the knowledge base."""
+    """A backend that searches the knowledge base."""
 
     async def retrieve(self, query: Query) -> RetrievalOutcome:
-        """Ask one question.
+        """Answer one query within the backend's budget.
 
-        Whatever the other side does, this is an outcome within the way's budget: every fault is
-        ``degraded`` with its coarse reason. Only cancellation is passed on. Each result is proven:
-        its text is the cited lines.
+        Every fault is ``degraded`` with its coarse reason; only cancellation is passed on. Each result
+        is proven: its text is the cited lines.
 
         Args:
-            query: the question; never more results come back than it asks for.
+            query: the question; the outcome has no more results than it asks for.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a caller waits for one query at most, everything included.
+    """The longest time that a caller waits for one query, everything included.
 
     Args:
         seconds: MIN_BUDGET_SECONDS..MAX_BUDGET_SECONDS.
@@ -72,12 +85,82 @@ class Budget:
 
     @property
     def working_seconds(self) -> float:
-        """After how many seconds the work stops, so that its end lands in the budget."""
+        """Seconds after which the work stops, so that its end lands in the budget."""
         return max(self.seconds * _WORKING_SHARE, self.seconds - _LONGEST_ENDING_SECONDS)
 
     def deadline(self) -> Deadline:
         """Return the instant, from now, at which the work stops."""
         return Deadline.after(self.working_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query and its outcome.
+
+    Args:
+        query: the question.
+        outcome: its results.
+        alert: the alert of a group that it was asked for; ``""`` where there is one only.
+    """
+
+    query: Query
+    outcome: RetrievalOutcome
+    alert: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All queries of one incident with their outcomes: the only ground of a recommendation.
+
+    Args:
+        asked: the queries, in the order of asking; none where nothing could be asked.
+        completions: queries for the rest of the documents found, with their outcomes.
+        plan: the procedures in them; ``None`` where nobody has looked for them yet.
+        notes: sentences of an advisor for the reader.
+        ledger: all results, numbered; made from them.
+
+    Raises:
+        InvalidCitation: a result's text has not as many lines as its citation.
+    """
+
+    asked: tuple[Asked, ...] = ()
+    completions: tuple[Asked, ...] = ()
+    plan: Plan | None = None
+    notes: tuple[str, ...] = ()
+    ledger: Ledger = field(init=False)
+
+    def __post_init__(self) -> None:
+        ledger = Ledger.of(*(it.outcome.results for it in (*self.asked, *self.completions)))
+        object.__setattr__(self, "ledger", ledger)
+
+    @property
+    def status(self) -> Status:
+        """``ok`` with any result; without one, ``no_match`` only if every query was answered."""
+        if len(self.ledger):
+            return Status.OK
+        return Status.DEGRADED if self.failures else Status.NO_MATCH
+
+    @property
+    def failures(self) -> tuple[Reason, ...]:
+        """Why queries could not be answered, in the order of asking, each reason once."""
+        reasons = (asked.outcome.reason for asked in self.asked)
+        return tuple(dict.fromkeys(reason for reason in reasons if reason is not None))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """An advisor's notes, then retrieval's notices, each sentence once."""
+        notices = (asked.outcome.notice for asked in self.asked)
+        return tuple(dict.fromkeys((*self.notes, *(notice for notice in notices if notice))))
+
+    def result(self, number: int) -> RetrievalResult:
+        """Return the result that is entry ``number`` of the ledger, with its metadata.
+
+        Raises:
+            IndexError: the ledger has no such entry.
+        """
+        if not 1 <= number <= len(self.ledger):
+            raise IndexError(f"entry {number} of {len(self.ledger)}")
+        return self.ledger.results[number - 1]
 
 
 async def gather(
@@ -87,23 +170,24 @@ async def gather(
     limit: int = MAX_QUERIES,
     max_results: int = RESULTS,
 ) -> tuple[RetrievalOutcome, ...]:
-    """Ask several questions at once; each has its own outcome, and none costs another its.
+    """Ask several queries at once; the failure of one does not affect the others.
 
     Args:
         queries: any number, in any order.
-        backend: whom to ask.
-        limit: how many are in flight at a time, 1 or more; the budget of a query begins with it.
-        max_results: what each query is cut to, 1 or more.
+        backend: any implementation; see :class:`SafeRetrieval`.
+        limit: queries in flight at a time, 1 or more.
+        max_results: limit of each query's results, 1 or more.
 
     Returns:
         One outcome a query, in the order of the queries.
     """
+    safe = SafeRetrieval(backend)
     turns = asyncio.Semaphore(limit)
 
     async def ask(query: Query) -> RetrievalOutcome:
         async with turns:
-            return await _asked(
-                backend, replace(query, max_results=min(query.max_results, max_results))
+            return await safe.retrieve(
+                replace(query, max_results=min(query.max_results, max_results))
             )
 
     async with asyncio.TaskGroup() as group:
@@ -111,10 +195,116 @@ async def gather(
     return tuple(task.result() for task in tasks)
 
 
-async def _asked(backend: Retrieval, query: Query) -> RetrievalOutcome:
+class SafeRetrieval:
+    """Returns an outcome whatever another backend raises, returns or waits for.
+
+    Args:
+        retrieval: the other backend.
+        seconds: how long one query may take. By default more than any backend's budget, so that it
+            only ends a query whose backend ignores its own.
+    """
+
+    def __init__(self, retrieval: Retrieval, seconds: float = MAX_BUDGET_SECONDS) -> None:
+        self._retrieval = retrieval
+        self._seconds = seconds
+
+    async def retrieve(self, query: Query) -> RetrievalOutcome:
+        """Answer one query; see the interface. Only the caller's own cancellation is passed on."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                returned: object = await self._retrieval.retrieve(query)
+        except TimeoutError:
+            _logger.warning("seconds=%s | retrieval took too long", self._seconds)
+            return degraded(Reason.TIMEOUT)
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            log_defect(error, "retrieval raised")
+            return degraded(Reason.INTERNAL)
+        except Exception as error:  # noqa: BLE001 - the boundary to code that anyone may have written
+            log_defect(error, "retrieval raised")
+            return degraded(Reason.INTERNAL)
+        return _checked(returned, query)
+
+
+def is_cancelled() -> bool:
+    """Whether the present task was asked to end.
+
+    Code below may raise ``CancelledError`` itself, by waiting for a task of its own that was
+    cancelled; passed on, it would end a graph without an error and without a result.
+    """
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def log_defect(error: BaseException, what: str) -> None:
+    """Log a defect of code below, without its message, which may quote a query or an incident."""
+    frames = [line.strip() for line in traceback.format_tb(error.__traceback__, -_SHOWN_FRAMES)]
+    _logger.error("error=%s frames=%s | %s", type(error).__name__, frames, what)
+
+
+def to_arguments(query: Query, *, most_results: int | None = None) -> dict[str, object]:
+    """Return a query as the retrieval function takes it, directly or through a gateway.
+
+    Args:
+        query: the question.
+        most_results: limit of the other side's schema; ``None`` for none.
+    """
+    wanted = query.max_results if most_results is None else min(query.max_results, most_results)
+    return {"query": query.text, "max_results": wanted, **query.filters}
+
+
+@contextmanager
+def on_behalf_of(*, incident_id: str = "", session_id: str = "") -> Iterator[None]:
+    """Name the incident and session of the block's queries, in this task and those that it starts.
+
+    A function that is invoked directly makes them properties of its log lines and metrics, so that
+    queries per incident can be counted. Other backends ignore them.
+    """
+    ids = {telemetry.INCIDENT_ID: incident_id, telemetry.SESSION_ID: session_id}
+    token = _ids.set({name: value for name, value in ids.items() if value})
     try:
-        return await backend.retrieve(query)
-    except Exception as error:  # noqa: BLE001 - one query's defect must not cost the others theirs
-        # Without its message, which may quote the query.
-        _logger.error("error=%s | retrieval raised", type(error).__name__)  # noqa: TRY400 - likewise
-        return RetrievalOutcome(Status.DEGRADED, reason=Reason.INTERNAL)
+        yield
+    finally:
+        _ids.reset(token)
+
+
+def current_ids() -> Mapping[str, str]:
+    """Return the ids that :func:`on_behalf_of` set here, by the function's names for them."""
+    return _ids.get({})
+
+
+def _checked(returned: object, query: Query) -> RetrievalOutcome:
+    # A frozen dataclass checks no types, so any backend may have put anything into it.
+    found: object = returned.results if isinstance(returned, RetrievalOutcome) else None
+    if not isinstance(returned, RetrievalOutcome) or not isinstance(found, tuple | list):
+        _logger.error("type=%s | retrieval gave no outcome", type(returned).__name__)
+        return degraded(Reason.INTERNAL)
+    results = tuple(found)[: query.max_results]
+    if not all(map(_is_exact, results)):
+        _logger.error("results=%d | retrieval gave what is no evidence", len(results))
+        return degraded(Reason.UNVERIFIABLE_RESULTS)
+    kept = tuple(map(_showable, results))
+    return returned if kept == tuple(found) else replace(returned, results=kept)
+
+
+def _showable(result: RetrievalResult) -> RetrievalResult:
+    """Return a result without those shown fields of its metadata that can't be shown."""
+    others = {name: it for name, it in result.metadata.items() if name not in SHOWN_FIELDS}
+    return replace(result, metadata={**others, **shown_fields(result.metadata)})
+
+
+def _is_exact(result: object) -> bool:
+    """Whether it is a result whose text has the lines and hashes that it claims."""
+    if not isinstance(result, RetrievalResult):
+        return False
+    citation: object = result.citation
+    metadata: object = result.metadata
+    if not isinstance(citation, Citation) or not isinstance(metadata, Mapping):
+        return False
+    score = result.relevance_score
+    if score is not None and finite_score(score) is None:
+        return False
+    # a context prefix has been taken off long before
+    known = {name: it for name, it in metadata.items() if name != CONTEXT_LENGTH}
+    return isinstance(read_passage(result.content, {**known, **citation.to_dict()}), Passage)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from knowledge_rag.core.resources import shipped
+
 BAR: Final = "| "
 """Left of each line of a model's words, so that none of them can pass for a citation or for the product's own word."""
 NO_MATCH: Final = "No documented guidance found for this scenario"
@@ -134,3 +136,16 @@ def fruitless(passages: int, *, finished: bool = True) -> str:
     """
     why = "the advisor found nothing in " + ("it" if passages == 1 else "them")
     return f"{counted(passages, 'passage')} came back; {why if finished else _UNFINISHED}."
+
+
+PROMPT: Final = "prompts/knowledge-rag-agent.txt"
+"""Read by the deployed agent and by whoever converses with a model alike."""
+
+
+def agent_prompt() -> str:
+    """Give the prompt's text.
+
+    Raises:
+        KnowledgeRagError: it is in neither place, so the installation is incomplete.
+    """
+    return shipped(PROMPT).read_text(encoding="utf-8")

@@ -16,8 +16,7 @@ from knowledge_rag.local.corpus import CorpusFiles
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.orchestrator.advisors.advisor import Advice
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.advisor import Advice, ExtractiveAdvisor
 from knowledge_rag.orchestrator.composition import state
 from knowledge_rag.orchestrator.showing import pieces_of
 from tests.support.local import CORPUS, minilm
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from knowledge_rag.core.outcome import Reason
-    from knowledge_rag.orchestrator.advisors.advisor import Advisor
-    from knowledge_rag.orchestrator.advisors.live import Listener
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor, Listener
 
 REPOSITORY = "https://example.com/team/runbooks/blob/main/{path}#L{start}-L{end}"
 SAMPLE = (

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
-from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
+from knowledge_rag.orchestrator.wording import agent_prompt
 from tests.browser.consoles import QUESTION, Script, ScriptedAdvisor, console
 from tests.support.fixtures import ENVIRONMENT
 from tests.support.local import minilm

@@ -10,10 +10,10 @@ from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.guardrails.support.report import Verdict
 from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID
 from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings
-from knowledge_rag.orchestrator.advisors.failures import ModelFailed
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
-from knowledge_rag.orchestrator.findings import Findings
+from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.recommendation import Shortfall
+from knowledge_rag.orchestrator.retrieval import Findings
 from tests.support.advisors import assert_exact, cited_lines, words_of
 from tests.support.misbehaving_agents import QUOTING_ID
 from tests.support.scripted_advisors import (  # noqa: F401 - fixtures among them

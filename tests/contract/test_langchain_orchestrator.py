@@ -25,8 +25,12 @@ from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-from knowledge_rag.orchestrator.langchain_retriever import KnowledgeRetriever, KnowledgeUnavailable
-from knowledge_rag.orchestrator.langchain_tool import KnowledgeTool, outcome_of
+from knowledge_rag.orchestrator.langchain import (
+    KnowledgeRetriever,
+    KnowledgeTool,
+    KnowledgeUnavailable,
+    outcome_of,
+)
 from knowledge_rag.orchestrator.retrieval import Budget
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 from tests.support.local import CORPUS, PROJECT, minilm, write_files

@@ -4,8 +4,8 @@ import pytest
 
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.orchestrator.advisors.converse import CUT_NOTE
-from knowledge_rag.orchestrator.advisors.failures import ModelFailed
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
+from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.recommendation import Shortfall
 from tests.support.advisors import assert_exact, cited_lines, words_of
 from tests.support.scripted_advisors import (  # noqa: F401 - fixtures among them

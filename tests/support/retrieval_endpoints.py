@@ -22,10 +22,8 @@ from knowledge_rag.evaluation.faults.server import http as response
 from knowledge_rag.local.action_group import EVIDENCE_FLOOR_HYBRID, REGION, local_action_group
 from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
 from knowledge_rag.local.local_retrieval import LocalFunction
-from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
-from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
-from knowledge_rag.orchestrator.backends.function import RetrievalFunction
-from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
+from knowledge_rag.orchestrator.backends.aws import BedrockRetrieve, RetrievalFunction
+from knowledge_rag.orchestrator.backends.gateway import Bearer, KnowledgeGateway, SigV4
 from tests.support.mcp_gateway import TOKEN, TOOL, McpGateway
 from tests.support.patience import patient_function
 

@@ -25,14 +25,14 @@ from knowledge_rag.local.corpus import CorpusFiles
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.local_retrieval import LocalFunction
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
-from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
-from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
+from knowledge_rag.orchestrator.backends.aws import BedrockRetrieve
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.wording import agent_prompt
 from tests.support import misbehaving_agents, misbehaving_models
 from tests.support import scripted as scripted_agents
 from tests.support.cli import eventually, lines_of

@@ -17,7 +17,7 @@ from knowledge_rag.core.retrieval import SearchSettings
 from knowledge_rag.evaluation.faults.server import serving, silent
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.orchestrator.backends.bedrock_retrieve import BedrockRetrieve
+from knowledge_rag.orchestrator.backends.aws import BedrockRetrieve
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.node import knowledge_rag_node

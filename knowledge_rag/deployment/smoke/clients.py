@@ -23,8 +23,8 @@ from knowledge_rag.core.outcome import TOOL_NAMES, RetrievalResult, Status
 from knowledge_rag.deployment.aws import CONNECT_SECONDS
 from knowledge_rag.deployment.bounded import all_within
 from knowledge_rag.deployment.errors import CallFailed, Trouble, call_failed
-from knowledge_rag.orchestrator.backends import mcp_messages as mcp
-from knowledge_rag.orchestrator.backends.authorisation import GATEWAY_SERVICE
+from knowledge_rag.orchestrator.backends import gateway as mcp
+from knowledge_rag.orchestrator.backends.gateway import GATEWAY_SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -314,7 +314,7 @@ class GatewayClient:
             tools = mcp.tool_names(self._request("tools/list", {}))
         except UnreadableResponse as error:
             raise BadAnswer(str(error)) from error
-        fitting = mcp.fitting(tools)
+        fitting = mcp.retrieval_tools(tools)
         if not fitting:
             raise BadAnswer(
                 f"the gateway has no tool {TOOL_NAMES[0]}, but {', '.join(tools) or 'none'}"

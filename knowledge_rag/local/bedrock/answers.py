@@ -18,8 +18,8 @@ def extracted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:
     """Write down the procedures of the results, as the advisor without a model hands them over."""
     # only now: most who use the local server never ask it for an answer
     from knowledge_rag.orchestrator.composition import state  # noqa: PLC0415
-    from knowledge_rag.orchestrator.findings import Asked, Findings  # noqa: PLC0415
     from knowledge_rag.orchestrator.incident import Incident  # noqa: PLC0415
+    from knowledge_rag.orchestrator.retrieval import Asked, Findings  # noqa: PLC0415
     from knowledge_rag.orchestrator.showing import counted_line, pieces_of  # noqa: PLC0415
 
     query = Query(question[:MAX_QUERY_CHARACTERS] if question.strip() else "?")

@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import degraded
-from knowledge_rag.orchestrator.advisors.advisor import Advice
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
-from knowledge_rag.orchestrator.advisors.failures import ModelFailed, as_model_failure
-from knowledge_rag.orchestrator.advisors.live import advise
+from knowledge_rag.orchestrator.advisors.advisor import Advice, ExtractiveAdvisor, advise
+from knowledge_rag.orchestrator.advisors.calls import as_model_failure
 from knowledge_rag.orchestrator.composition import recommend
-from knowledge_rag.orchestrator.findings import Asked, Findings
-from knowledge_rag.orchestrator.held import is_cancelled, tell_of
+from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.recommendation import Shortfall
+from knowledge_rag.orchestrator.retrieval import Asked, Findings, is_cancelled, log_defect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from knowledge_rag.orchestrator.advisors.advisor import Advisor
-    from knowledge_rag.orchestrator.advisors.live import Listener
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor, Listener
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.recommendation import Recommendation
 
@@ -97,7 +94,7 @@ class FallbackAdvisor:
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
-            tell_of(error, "advisor raised")
+            log_defect(error, "advisor raised")
             failure = ModelFailed(Reason.INTERNAL, type(error).__name__)
         except Exception as error:  # noqa: BLE001 - whatever a model's way fails with, there is another
             failure = as_model_failure(error)

@@ -1,39 +1,327 @@
-"""Asks an AgentCore gateway: the Model Context Protocol over streamable HTTP."""
+"""The Model Context Protocol's messages, as far as calling one tool needs them.
+
+A client of one tool, under one deadline: the protocol's own library brings an HTTP client whose
+timeouts are a read's and not a call's (``docs/decisions/0002-deadline-at-the-socket.md``).
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
+import re
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import botocore.session
+from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
+from knowledge_rag.core.background import Background
 from knowledge_rag.core.bedrock import leave_time_to_parse
-from knowledge_rag.core.errors import DeadlineExceeded, InvalidSettings, RetrievalFailed
-from knowledge_rag.core.net.clients import create_transport
+from knowledge_rag.core.errors import (
+    DeadlineExceeded,
+    InvalidSettings,
+    RetrievalFailed,
+    UnreadableResponse,
+)
+from knowledge_rag.core.net.clients import TimelyCredentials, create_transport
 from knowledge_rag.core.net.connect import Endpoint, is_loopback
-from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, Reason
-from knowledge_rag.core.response import read_outcome
+from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, TARGET_SEPARATOR, TOOL_NAMES, Reason
+from knowledge_rag.core.response import read_json, read_outcome
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS
-from knowledge_rag.orchestrator.backends import mcp_messages as mcp
-from knowledge_rag.orchestrator.backends.arguments import to_arguments
-from knowledge_rag.orchestrator.backends.lazily import Lazily
+from knowledge_rag.orchestrator.backends.bounded import Lazily
+from knowledge_rag.orchestrator.retrieval import to_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from botocore.awsrequest import AWSResponse
+    from botocore.credentials import Credentials, ReadOnlyCredentials
 
     from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.net.transport import Transport
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
-    from knowledge_rag.orchestrator.backends.authorisation import Authorisation
+
+PROTOCOL_VERSION: Final = "2025-06-18"
+"""What is offered; a gateway may answer with another version, which is then the one to name."""
+
+JSON: Final = "application/json"
+EVENT_STREAM: Final = "text/event-stream"
+HEADERS: Final = {"Content-Type": JSON, "Accept": f"{JSON}, {EVENT_STREAM}"}
+"""Of every message that is sent."""
+
+MAX_MESSAGE_CHARACTERS: Final = 300
+
+_VERSION: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_NAME: Final = re.compile(r"[\x21-\x7e]{1,256}")
+_OUR_MISTAKES: Final = frozenset({-32700, -32600, -32601, -32602})
+"""JSON-RPC's codes for a message that is wrong: no retry mends it."""
+
+
+class Refused(RetrievalFailed):
+    """The gateway answered with an error, or its tool did.
+
+    Args:
+        reason: the coarse reason that callers see.
+        code: the protocol's, for the log.
+        message: the gateway's own words, cut; it can quote the query, so no log has it.
+    """
+
+    def __init__(self, reason: Reason, *, code: str, message: str) -> None:
+        super().__init__(reason, code=code, permanent=reason is Reason.CONFIGURATION)
+        self.message = message[:MAX_MESSAGE_CHARACTERS]
+
+
+def request(number: int, method: str, parameters: Mapping[str, object]) -> bytes:
+    """Write a request."""
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
+    return json.dumps(message).encode()
+
+
+def notification(method: str) -> bytes:
+    """Write a notification, which has no answer."""
+    return json.dumps({"jsonrpc": "2.0", "method": method}).encode()
+
+
+def introduction(name: str) -> dict[str, object]:
+    """Give the parameters of ``initialize``."""
+    client = {"name": name, "version": "1"}
+    return {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
+
+
+def read_result(data: bytes, content_type: str, number: int) -> dict[str, Any]:
+    """Find the result of a request in a JSON body, or among the events of a stream.
+
+    Args:
+        data: of the response.
+        content_type: of the response, with or without parameters.
+        number: of the request.
+
+    Raises:
+        UnreadableResponse: it holds no answer to that request.
+        Refused: the answer is an error.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == EVENT_STREAM:
+        messages = _events(data)
+    elif kind == JSON:
+        messages = [read_json(data)]
+    else:
+        raise UnreadableResponse("the gateway's answer is neither JSON nor an event stream")
+    for message in messages:
+        if isinstance(message, dict) and message.get("id") == number and "method" not in message:
+            return _result(message)
+    raise UnreadableResponse("the gateway's answer is to another request")
+
+
+def protocol_of(initialized: Mapping[str, Any]) -> str:
+    """Give the version that the gateway speaks.
+
+    Raises:
+        UnreadableResponse: it is no version.
+    """
+    version = initialized.get("protocolVersion")
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
+        raise UnreadableResponse("the gateway's protocol version is none")
+    return version
+
+
+def session_id(value: str) -> str:
+    """Give the id of a session back.
+
+    Raises:
+        UnreadableResponse: it can't be sent as a header.
+    """
+    if not _NAME.fullmatch(value):
+        raise UnreadableResponse("the gateway's session id is none")
+    return value
+
+
+def tool_names(listed: Mapping[str, Any]) -> list[str]:
+    """Give the names of the listed tools.
+
+    Raises:
+        UnreadableResponse: it is no list of tools.
+    """
+    tools = listed.get("tools")
+    if not isinstance(tools, list):
+        raise UnreadableResponse("the gateway's tools are no list")
+    names = [tool.get("name") if isinstance(tool, dict) else None for tool in tools]
+    return [name for name in names if isinstance(name, str)]
+
+
+def retrieval_tools(names: Sequence[str]) -> list[str]:
+    """Give those names that are the retrieval function's."""
+    return [name for name in names if name.rpartition(TARGET_SEPARATOR)[2] in TOOL_NAMES]
+
+
+def tool_body(result: Mapping[str, Any]) -> object:
+    """Give what the tool returned: its structured content, or the JSON in its one text.
+
+    Raises:
+        UnreadableResponse: it returned neither.
+        Refused: it failed.
+    """
+    if result.get("isError"):
+        message = " ".join(_texts(result.get("content")))
+        raise Refused(Reason.UNAVAILABLE, code="ToolError", message=message)
+    if isinstance(result.get("structuredContent"), dict):
+        return result["structuredContent"]
+    return read_json(_only_text(result.get("content")))
+
+
+def _only_text(content: object) -> str:
+    texts = _texts(content)
+    if len(texts) != 1:
+        raise UnreadableResponse(f"the gateway's tool returned {len(texts)} texts")
+    return texts[0]
+
+
+def _texts(content: object) -> list[str]:
+    parts: Sequence[object] = content if isinstance(content, list) else ()
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _result(message: Mapping[str, Any]) -> dict[str, Any]:
+    if "error" in message:
+        raise _refused(message["error"])
+    if not isinstance(message.get("result"), dict):
+        raise UnreadableResponse("the gateway's answer has no result")
+    result: dict[str, Any] = message["result"]
+    return result
+
+
+def _refused(error: object) -> Refused:
+    members = error if isinstance(error, dict) else {}
+    code = members.get("code")
+    number = code if isinstance(code, int) and abs(code) < 100_000 else 0
+    reason = Reason.CONFIGURATION if number in _OUR_MISTAKES else Reason.UNAVAILABLE
+    return Refused(reason, code=f"JsonRpc {number}", message=str(members.get("message", "")))
+
+
+def _events(data: bytes) -> list[Any]:
+    try:
+        text = data.decode().replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise UnreadableResponse("the gateway's stream is not UTF-8") from error
+    events = (
+        [line[5:].removeprefix(" ") for line in event.split("\n") if line.startswith("data:")]
+        for event in text.split("\n\n")
+    )
+    return [read_json("\n".join(lines)) for lines in events if lines]
+
+
+GATEWAY_SERVICE: Final = "bedrock-agentcore"
+"""What a signature for an AgentCore gateway is made for."""
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{1,16384}")
+"""RFC 6750's characters; anything else could break out of the header."""
+
+
+class Authorisation(Protocol):
+    """Lets a gateway know who asks."""
+
+    def apply(self, request: AWSRequest, deadline: Deadline) -> None:
+        """Add the headers that say so.
+
+        Raises:
+            RetrievalFailed: there is nothing to say it with.
+            DeadlineExceeded: it could not be had in time.
+        """
+
+
+class SigV4:
+    """Signs each request as whoever the environment says.
+
+    Args:
+        region: of the gateway.
+        service: that the signature is for.
+        find: gives the credentials, ``None`` where there are none; botocore's usual chain.
+    """
+
+    def __init__(
+        self,
+        region: str,
+        *,
+        service: str = GATEWAY_SERVICE,
+        find: Callable[[], Credentials | None] | None = None,
+    ) -> None:
+        self._region = region
+        self._service = service
+        self._found: Lazily[_Signer] = Lazily(
+            "credentials", lambda: _Signer((find or _usual_credentials)())
+        )
+
+    def apply(self, request: AWSRequest, deadline: Deadline) -> None:
+        """Sign the request; nothing may be added to it afterwards."""
+        credentials = self._found.get(deadline).credentials(deadline)
+        SigV4Auth(credentials, self._service, self._region).add_auth(request)
+
+
+class Bearer:
+    """Brings a token.
+
+    Args:
+        token: gives one that is still good, asked before each request; it may block, and what it
+            raises counts as having none. A fixed token is checked at once.
+
+    Raises:
+        InvalidSettings: the fixed token is no token.
+    """
+
+    def __init__(self, token: str | Callable[[], str]) -> None:
+        if isinstance(token, str):
+            fixed = _checked(token)
+            self._give: Callable[[], str] = lambda: fixed
+        else:
+            self._give = token
+
+    def apply(self, request: AWSRequest, deadline: Deadline) -> None:
+        """Add the token."""
+        asking = Background("token", self._give)
+        if not asking.over.wait(deadline.remaining()):
+            raise DeadlineExceeded("the token took too long")
+        if asking.result is None:
+            code = type(asking.error).__name__ if asking.error else "NoToken"
+            raise RetrievalFailed(Reason.ACCESS_DENIED, code=code, permanent=True)
+        request.headers["Authorization"] = f"Bearer {_checked(asking.result)}"
+
+
+class _Signer:
+    """Credentials, renewed in time."""
+
+    def __init__(self, credentials: Credentials | None) -> None:
+        self._credentials = credentials
+        self._timely = TimelyCredentials(credentials)
+
+    def credentials(self, deadline: Deadline) -> Credentials | ReadOnlyCredentials:
+        if self._credentials is None:
+            raise RetrievalFailed(Reason.ACCESS_DENIED, code="NoCredentials", permanent=True)
+        signing: dict[str, Credentials] = {}
+        with deadline.applied():
+            self._timely.renew({"signing": signing})
+        renewed = signing.get("request_credentials")
+        return renewed or self._credentials.get_frozen_credentials()
+
+
+def _usual_credentials() -> Credentials | None:
+    try:
+        return botocore.session.get_session().get_credentials()
+    except (BotoCoreError, OSError, ValueError) as error:
+        raise InvalidSettings(f"AWS credentials: {error}") from error
+
+
+def _checked(token: object) -> str:
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        raise InvalidSettings("the gateway's token is one word of a bearer token's characters")
+    return token
+
 
 CLIENT_NAME: Final = "knowledge-rag"
 MAX_TOOL_PAGES: Final = 10
@@ -88,7 +376,7 @@ class KnowledgeGateway:
         most = MAX_TOOL_RESULTS if query.source_file is None else MAX_SERVICE_RESULTS
         arguments = to_arguments(query, most_results=most)
         result = self._call(arguments, deadline)
-        return read_outcome(mcp.tool_body(result), max_results=query.max_results)
+        return read_outcome(tool_body(result), max_results=query.max_results)
 
     def close(self) -> None:
         """Close every connection."""
@@ -139,12 +427,12 @@ class KnowledgeGateway:
         return self._session
 
     def _initialize(self, deadline: Deadline) -> dict[str, str]:
-        about = mcp.introduction(CLIENT_NAME)
+        about = introduction(CLIENT_NAME)
         result, response = self._request("initialize", about, {}, deadline)
-        headers = {"MCP-Protocol-Version": mcp.protocol_of(result)}
+        headers = {"MCP-Protocol-Version": protocol_of(result)}
         if "mcp-session-id" in response.headers:
-            headers["Mcp-Session-Id"] = mcp.session_id(response.headers["mcp-session-id"])
-        self._send(mcp.notification("notifications/initialized"), headers, deadline)
+            headers["Mcp-Session-Id"] = session_id(response.headers["mcp-session-id"])
+        self._send(notification("notifications/initialized"), headers, deadline)
         return headers
 
     def _find_tool(self, headers: Mapping[str, str], deadline: Deadline) -> str:
@@ -152,7 +440,7 @@ class KnowledgeGateway:
         page: dict[str, object] = {}
         for _ in range(MAX_TOOL_PAGES):
             listed, _response = self._request("tools/list", page, headers, deadline)
-            fitting += mcp.fitting(mcp.tool_names(listed))
+            fitting += retrieval_tools(tool_names(listed))
             if not isinstance(listed.get("nextCursor"), str):
                 break
             page = {"cursor": listed["nextCursor"]}
@@ -173,14 +461,14 @@ class KnowledgeGateway:
         deadline: Deadline,
     ) -> tuple[dict[str, Any], AWSResponse]:
         number = next(self._numbers)
-        response = self._send(mcp.request(number, method, parameters), headers, deadline)
+        response = self._send(request(number, method, parameters), headers, deadline)
         data = response.content
         leave_time_to_parse(data, deadline)
         kind = response.headers.get("content-type", "")
-        return mcp.read_result(data, kind, number), response
+        return read_result(data, kind, number), response
 
     def _send(self, message: bytes, headers: Mapping[str, str], deadline: Deadline) -> AWSResponse:
-        request = AWSRequest("POST", self._url, {**mcp.HEADERS, **headers}, message)
+        request = AWSRequest("POST", self._url, {**HEADERS, **headers}, message)
         transport = self._transport.get(deadline)
         self._authorisation.apply(request, deadline)
         with deadline.applied():

@@ -19,7 +19,7 @@ from knowledge_rag.cli.advice import (
 )
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.queries import build_queries
 from tests.support.local import PROJECT
 

@@ -13,7 +13,7 @@ from knowledge_rag.console.app import create_console
 from knowledge_rag.console.security import LOOPBACK_HOSTS, POLICY
 from knowledge_rag.console.server import DEFAULT_PORT
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from tests.support.local import PROJECT
 from tests.support.retrievals import NOTHING, Answering
 

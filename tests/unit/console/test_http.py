@@ -15,7 +15,7 @@ from knowledge_rag.console.limits import MAX_BODY_BYTES
 from knowledge_rag.console.pages import read_assets
 from knowledge_rag.console.security import POLICY
 from knowledge_rag.local.errors import UnusableKnowledgeBase
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from tests.support.local import PROJECT
 from tests.support.retrievals import Answering
 from tests.unit.console.kept import NAME, Shelf

@@ -15,8 +15,7 @@ from knowledge_rag.console.metrics import ConsoleMetrics
 from knowledge_rag.console.questions import Asker, Question, read_question
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
-from knowledge_rag.orchestrator.advisors.advisor import Advice
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.advisor import Advice, ExtractiveAdvisor
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.queries import build_queries
 from tests.support.evidence import passage

@@ -28,9 +28,8 @@ from knowledge_rag.local.action_group import FunctionFailed
 from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
-from knowledge_rag.orchestrator.backends.arguments import on_behalf_of
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
+from knowledge_rag.orchestrator.retrieval import Budget, on_behalf_of
 from tests.support.local import WordHashes, write_files
 from tests.support.retrievals import Answering, Waiting
 from tests.unit.console.test_http import Console

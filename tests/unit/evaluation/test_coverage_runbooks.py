@@ -10,7 +10,7 @@ from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbook, Ru
 from knowledge_rag.evaluation.coverage_yaml import Place
 from knowledge_rag.evaluation.datasets import Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents
-from knowledge_rag.orchestrator.names import fold
+from knowledge_rag.orchestrator.links import fold
 from tests.support.local import write_files
 
 KUBELET = "# Kubelet\n\nIntro.\n\n## KubeletDown\n\nRestart it.\n\n### More\n\nx\n\n## Steps\n\ny\n"

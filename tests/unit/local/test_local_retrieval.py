@@ -23,8 +23,7 @@ from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import LocalFunction, answered, local_retrieval
 from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS, timed_out
-from knowledge_rag.orchestrator.backends.arguments import on_behalf_of
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.retrieval import Budget, on_behalf_of
 from tests.support.local import PROJECT, WordHashes, minilm, write_files
 from tests.support.sample import sample_copy
 

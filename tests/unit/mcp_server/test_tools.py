@@ -19,7 +19,7 @@ from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from knowledge_rag.mcp_server.schemas import MAX_EVIDENCE_IDS, VERIFICATION_OUTPUT
 from knowledge_rag.mcp_server.server import create_server
 from knowledge_rag.mcp_server.tools import read_arguments, verify_answer
-from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
+from knowledge_rag.orchestrator.wording import agent_prompt
 from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES
 from tests.support.evidence import passage
 from tests.support.mcp_served import Answers, talking, texts

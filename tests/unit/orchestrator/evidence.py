@@ -7,7 +7,7 @@ from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
 
 
 def results_of(source_file, text):

@@ -13,7 +13,6 @@ from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.composition import recommend, without_advice
-from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.recommendation import (
     MAX_INCOMPLETE,
@@ -23,6 +22,7 @@ from knowledge_rag.orchestrator.recommendation import (
     Shortfall,
     Strength,
 )
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.wording import NO_ADVICE, NO_MATCH, UNREACHABLE, UNVERIFIED
 from tests.support.runbooks import consulted
 from tests.unit.orchestrator.evidence import (

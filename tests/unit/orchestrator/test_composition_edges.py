@@ -11,7 +11,6 @@ from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.guardrails.verify import Settings, verify
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.composition import recommend, without_advice
-from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.recommendation import (
     MAX_SIMILAR,
@@ -20,6 +19,7 @@ from knowledge_rag.orchestrator.recommendation import (
     Concern,
     Shortfall,
 )
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.unit.orchestrator.evidence import FINDINGS, findings_of
 from tests.unit.orchestrator.schema import VALIDATOR

@@ -8,15 +8,13 @@ import pytest
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator.advisors.advisor import Advice
-from knowledge_rag.orchestrator.backends.arguments import current_ids, on_behalf_of
-from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.consultation import consult, sources_of
 from knowledge_rag.orchestrator.errors import AdviceFailed
-from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.planning import COMPLETION_RESULTS, MAX_COMPLETED
 from knowledge_rag.orchestrator.recommendation import Concern, Shortfall, Strength
+from knowledge_rag.orchestrator.retrieval import Asked, Findings, current_ids, on_behalf_of
 from knowledge_rag.orchestrator.showing import pieces_of
-from knowledge_rag.orchestrator.telling import sources_of
 from knowledge_rag.orchestrator.wording import NO_ADVICE, NO_MATCH, UNREACHABLE
 from tests.support.retrievals import DOWN, NOTHING, Answering, Waiting, found, result
 from tests.unit.orchestrator.evidence import RUNBOOK_RESULTS

@@ -7,11 +7,11 @@ import pytest
 
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.composition import recommend
-from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 from tests.support.runbooks import actions, advised, assert_cites_exactly, consulted, question
 from tests.unit.orchestrator.evidence import (

@@ -4,7 +4,7 @@ import pytest
 
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
-from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from tests.unit.guardrails.evidence import result
 
 FOUND = RetrievalOutcome(Status.OK, (result("a.md", 1, "one"), result("b.md", 3, "x\ny")))

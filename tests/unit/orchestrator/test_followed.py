@@ -10,12 +10,11 @@ from knowledge_rag.core.retrieval import Query
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
-from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.consultation import consult, sources_of
 from knowledge_rag.orchestrator.errors import AdviceFailed
-from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.showing import pieces_of
-from knowledge_rag.orchestrator.telling import sources_of
 from tests.support.retrievals import Answering, found, result
 from tests.unit.orchestrator.evidence import RUNBOOK_RESULTS
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import pytest
 from pydantic import BaseModel
 
-from knowledge_rag.orchestrator.graph_state import as_mapping
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.node import as_mapping
 
 
 class Labels(BaseModel):

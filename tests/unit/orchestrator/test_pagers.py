@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from knowledge_rag.orchestrator.graph_state import as_mapping
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.node import as_mapping
 from knowledge_rag.orchestrator.pagers import MAX_PASTED, pasted
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.state import MAX_ITEMS

@@ -7,7 +7,6 @@ import pytest
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.orchestrator.consultation import MAX_ALERTS, consult, look_up
-from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.planning import (
     COMPLETION_RESULTS,
@@ -20,6 +19,7 @@ from knowledge_rag.orchestrator.planning import (
 )
 from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, Concern, Strength
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from tests.support.runbooks import (
     Search,
     actions,

@@ -4,7 +4,7 @@ import asyncio
 import random
 
 from knowledge_rag.core.lines import decode, slice_lines
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.incident import Incident
 from tests.support.shared_data import shared_data

@@ -21,7 +21,7 @@ from knowledge_rag.orchestrator.recommendation import (
     Strength,
 )
 from knowledge_rag.orchestrator.showing import headings_of, pieces_of
-from knowledge_rag.orchestrator.stating import Citer
+from knowledge_rag.orchestrator.steps import Citer
 from tests.unit.orchestrator.evidence import findings_of, results_of
 
 FILE = "runbooks/queue.md"

@@ -24,18 +24,18 @@ from knowledge_rag.evaluation.faults.server import (
 )
 from knowledge_rag.local.bedrock.invoke_agent import chunk
 from knowledge_rag.local.bedrock.streams import CONTENT_TYPE
+from knowledge_rag.orchestrator.advisors.advisor import MAX_LIST_CHARACTERS, incident_text
 from knowledge_rag.orchestrator.advisors.bedrock_agent import (
     AgentSettings,
     BedrockAgentAdvisor,
     input_text,
 )
 from knowledge_rag.orchestrator.advisors.calls import MAX_THREADS
-from knowledge_rag.orchestrator.advisors.failures import ModelFailed
-from knowledge_rag.orchestrator.advisors.told import MAX_LIST_CHARACTERS, told
 from knowledge_rag.orchestrator.composition import recommend
-from knowledge_rag.orchestrator.findings import Findings
+from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.queries import build_queries
+from knowledge_rag.orchestrator.retrieval import Findings
 from knowledge_rag.orchestrator.state import MAX_ITEMS, MAX_NAME, MAX_TEXT
 from tests.support.advisors import INCIDENT, advise, body_of, encoded, searched
 from tests.support.evidence import passage
@@ -106,12 +106,12 @@ def test_what_is_told_is_bounded_whatever_the_incident_is():
     lists = dict.fromkeys(("signals", "evidence", "history"), ("x" * MAX_TEXT,) * MAX_ITEMS)
     names = dict.fromkeys(("incident_id", "alert_name", "service", "severity"), "n" * MAX_NAME)
     largest = Incident(**lists, **names, title="t" * MAX_TEXT, description="d" * MAX_TEXT)
-    said = told(largest)
+    said = incident_text(largest)
     assert len(said) <= 18_000
     assert said.count("x" * MAX_TEXT) == 3 * (MAX_LIST_CHARACTERS // MAX_TEXT)
     assert said.count(f"- ({MAX_ITEMS - 2} more)") == 3
     assert said.count("\n") == 5 + 3 * 4
-    assert told(Incident()) == ""
+    assert incident_text(Incident()) == ""
 
 
 def test_an_incident_of_which_nothing_is_known_costs_no_call():

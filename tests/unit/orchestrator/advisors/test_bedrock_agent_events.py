@@ -9,9 +9,13 @@ from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.bedrock.invoke_agent import chunk, failure
 from knowledge_rag.local.bedrock.streams import Event
-from knowledge_rag.orchestrator.advisors.agent_events import NOT_TRACED, Framing, TurnReader
-from knowledge_rag.orchestrator.advisors.bedrock_agent import read_turn
-from knowledge_rag.orchestrator.advisors.failures import ModelFailed
+from knowledge_rag.orchestrator.advisors.bedrock_agent import (
+    NOT_TRACED,
+    Framing,
+    TurnReader,
+    read_turn,
+)
+from knowledge_rag.orchestrator.errors import ModelFailed
 from tests.support import misbehaving_agents
 from tests.support.advisors import ACTION_GROUP, TRACES, body_of, encoded, searched, turn
 from tests.support.evidence import passage

@@ -10,7 +10,7 @@ import pytest
 from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.orchestrator.advisors.calls import MAX_THREADS, ModelCalls
-from knowledge_rag.orchestrator.advisors.failures import ModelFailed
+from knowledge_rag.orchestrator.errors import ModelFailed
 
 
 def client():

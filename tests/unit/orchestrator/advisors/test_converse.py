@@ -14,13 +14,14 @@ from knowledge_rag.orchestrator.advisors.converse import (
     CUT_NOTE,
     MAX_ATTEMPTS,
     MAX_TOKENS,
+    SEARCH_DONE,
     ConverseAdvisor,
     ConverseSettings,
+    messages_of,
 )
-from knowledge_rag.orchestrator.advisors.converse_exchange import SEARCH_DONE, messages_of
-from knowledge_rag.orchestrator.advisors.failures import ModelFailed
 from knowledge_rag.orchestrator.composition import recommend
-from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.errors import ModelFailed
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from tests.support.advisors import INCIDENT, advise
 from tests.unit.orchestrator.evidence import FINDINGS, findings_of
 

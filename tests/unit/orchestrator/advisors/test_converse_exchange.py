@@ -11,17 +11,17 @@ from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.guardrails.search_results import citation_of, source_of
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.bedrock.converse import parse_converse_request
-from knowledge_rag.orchestrator.advisors.converse_exchange import (
+from knowledge_rag.orchestrator.advisors.converse import (
     SEARCH_DONE,
     messages_of,
     read_response,
+    without_unfinished,
 )
-from knowledge_rag.orchestrator.advisors.cut_answer import without_unfinished
-from knowledge_rag.orchestrator.advisors.failures import ModelFailed
-from knowledge_rag.orchestrator.advisors.prompt import agent_prompt
-from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
+from knowledge_rag.orchestrator.wording import agent_prompt
 from tests.support.advisors import INCIDENT
 from tests.support.local import PROJECT
 from tests.unit.orchestrator.evidence import FINDINGS

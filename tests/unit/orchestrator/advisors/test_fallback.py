@@ -9,16 +9,14 @@ import pytest
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.evaluation.faults.server import answering, http, serving
-from knowledge_rag.orchestrator.advisors.advisor import Advice
+from knowledge_rag.orchestrator.advisors.advisor import Advice, ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
-from knowledge_rag.orchestrator.advisors.extractive import ExtractiveAdvisor
-from knowledge_rag.orchestrator.advisors.failures import ModelFailed
 from knowledge_rag.orchestrator.advisors.fallback import DOUBTED_NOTE, FallbackAdvisor
 from knowledge_rag.orchestrator.composition import recommend
-from knowledge_rag.orchestrator.errors import AdviceFailed
-from knowledge_rag.orchestrator.findings import Asked, Findings
+from knowledge_rag.orchestrator.errors import AdviceFailed, ModelFailed
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.recommendation import Concern
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 from tests.support.advisors import INCIDENT
 from tests.unit.orchestrator.evidence import FINDINGS, findings_of

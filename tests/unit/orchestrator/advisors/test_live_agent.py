@@ -12,8 +12,8 @@ from knowledge_rag.evaluation.faults.server import serving
 from knowledge_rag.local.bedrock.invoke_agent import chunk
 from knowledge_rag.local.bedrock.streams import CONTENT_TYPE
 from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
-from knowledge_rag.orchestrator.advisors.failures import ModelFailed
-from knowledge_rag.orchestrator.findings import Findings
+from knowledge_rag.orchestrator.errors import ModelFailed
+from knowledge_rag.orchestrator.retrieval import Findings
 from tests.support.advisors import INCIDENT, body_of, encoded, searched
 from tests.support.evidence import passage
 

@@ -17,8 +17,7 @@ from knowledge_rag.core.errors import (
 from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
-from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
+from knowledge_rag.orchestrator.backends.gateway import Bearer, KnowledgeGateway, SigV4
 from tests.support.mcp_gateway import TOKEN
 
 

@@ -18,10 +18,8 @@ from knowledge_rag.core.errors import (
 from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.orchestrator.backends.arguments import current_ids, on_behalf_of
-from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-from knowledge_rag.orchestrator.backends.lazily import Lazily
-from knowledge_rag.orchestrator.retrieval import Budget, gather
+from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval, Lazily
+from knowledge_rag.orchestrator.retrieval import Budget, current_ids, gather, on_behalf_of
 
 NOTHING = RetrievalOutcome(Status.NO_MATCH)
 

@@ -22,9 +22,8 @@ from knowledge_rag.core.net.clients import create_transport
 from knowledge_rag.core.net.deadline import Deadline, current_deadline
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.orchestrator.backends.authorisation import Bearer, SigV4
-from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
-from knowledge_rag.orchestrator.backends.lazily import Lazily
+from knowledge_rag.orchestrator.backends.bounded import Lazily
+from knowledge_rag.orchestrator.backends.gateway import Bearer, KnowledgeGateway, SigV4
 from tests.support.evidence import passage
 from tests.support.mcp_gateway import TOOL
 

@@ -9,7 +9,7 @@ import pytest
 from knowledge_rag.core.errors import (
     UnreadableResponse,
 )
-from knowledge_rag.orchestrator.backends import mcp_messages as mcp
+from knowledge_rag.orchestrator.backends import gateway as mcp
 
 
 def test_an_answer_is_found_among_a_streams_other_events():

@@ -13,8 +13,8 @@ from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.evaluation.faults.server import REQUEST_ID, answering, http, serving
-from knowledge_rag.orchestrator.backends.arguments import on_behalf_of
-from knowledge_rag.orchestrator.backends.function import RetrievalFunction
+from knowledge_rag.orchestrator.backends.aws import RetrievalFunction
+from knowledge_rag.orchestrator.retrieval import on_behalf_of
 from tests.support.evidence import passage
 
 NOTHING = http({"results": [], "status": "no_match"})

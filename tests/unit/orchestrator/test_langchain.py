@@ -8,10 +8,10 @@ import pytest
 
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.orchestrator import synchronously
-from knowledge_rag.orchestrator.backends.arguments import current_ids, on_behalf_of
+from knowledge_rag.orchestrator import langchain
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-from knowledge_rag.orchestrator.synchronously import MAX_THREADS, ask
+from knowledge_rag.orchestrator.langchain import MAX_THREADS, ask
+from knowledge_rag.orchestrator.retrieval import current_ids, on_behalf_of
 from tests.support.retrievals import NOTHING, Answering, found, result
 
 QUERY = Query("how do I restart quokka-db")
@@ -84,9 +84,9 @@ def blocking():
 def places(number):
     """Take places of threads."""
     for _ in range(number):
-        assert synchronously._turns.acquire(timeout=30)
+        assert langchain._turns.acquire(timeout=30)
     yield
-    synchronously._turns.release(number)
+    langchain._turns.release(number)
 
 
 def test_a_way_that_blocks_its_loop_is_a_timeout(blocking):

@@ -1,4 +1,4 @@
-"""Asks the retrieval function, by Lambda's Invoke."""
+"""Ask through AWS: the knowledge base itself by Bedrock's Retrieve, or the function by Lambda's Invoke."""
 
 from __future__ import annotations
 
@@ -7,20 +7,53 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.bedrock import check_error, leave_time_to_parse
+from knowledge_rag.core.bedrock import check_error, create_client, leave_time_to_parse
 from knowledge_rag.core.errors import InvalidSettings, RetrievalFailed, UnreadableResponse
 from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
-from knowledge_rag.core.net.clients import create_client
+from knowledge_rag.core.net.clients import create_client as create_aws_client
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.response import read_json, read_outcome
-from knowledge_rag.orchestrator.backends.arguments import current_ids, to_arguments
-from knowledge_rag.orchestrator.backends.lazily import Lazily
+from knowledge_rag.core.retrieval import Retriever
+from knowledge_rag.orchestrator.backends.bounded import Lazily
+from knowledge_rag.orchestrator.retrieval import current_ids, to_arguments
 
 if TYPE_CHECKING:
+    from knowledge_rag.core.bedrock import BedrockClient
     from knowledge_rag.core.net.clients import AwsClient
     from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalOutcome
-    from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.core.retrieval import Query, SearchSettings
+
+
+class BedrockRetrieve:
+    """The core's own retriever; needs ``bedrock:Retrieve`` on the knowledge base.
+
+    Args:
+        settings: of the search: knowledge base, search type, floor, guardrail.
+        region: of the knowledge base.
+    """
+
+    name = "retrieve"
+
+    def __init__(self, settings: SearchSettings, region: str) -> None:
+        self._settings = settings
+        self._client: Lazily[BedrockClient] = Lazily("AWS client", lambda: create_client(region))
+
+    def prepare(self, deadline: Deadline) -> None:
+        """Make the client and load its certificates; see ``Way``."""
+        self._client.get(deadline).prepare()
+
+    def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
+        """Search, and prove each result; see ``Way``."""
+        retriever = Retriever(self._client.get(deadline).api, self._settings)
+        return retriever.retrieve(query, deadline).outcome
+
+    def close(self) -> None:
+        """Close every connection."""
+        client = self._client.made()
+        if client is not None:
+            client.close()
+
 
 _FUNCTION: Final = re.compile(r"[a-zA-Z0-9:_-]{1,170}")
 _QUALIFIER: Final = re.compile(r"\$LATEST|[a-zA-Z0-9_-]{1,128}")
@@ -51,7 +84,7 @@ class RetrievalFunction:
         if qualifier:
             self._target["Qualifier"] = qualifier
         self._client: Lazily[AwsClient] = Lazily(
-            "AWS client", lambda: create_client("lambda", "Invoke", region, check_error)
+            "AWS client", lambda: create_aws_client("lambda", "Invoke", region, check_error)
         )
 
     def prepare(self, deadline: Deadline) -> None:

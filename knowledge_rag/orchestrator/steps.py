@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.ledger import Evidence as Retrieved
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.guardrails.verify import Cited
-    from knowledge_rag.orchestrator.findings import Findings
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.outline import Block as Lines
     from knowledge_rag.orchestrator.outline import Outline
     from knowledge_rag.orchestrator.planning import Block, Plan
     from knowledge_rag.orchestrator.procedures import Item, Procedure
+    from knowledge_rag.orchestrator.retrieval import Findings
 
 MAX_PAST: Final = 3
 """Similar incidents at most."""

@@ -7,7 +7,7 @@ import pytest
 
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.orchestrator.held import HeldToItsWord
+from knowledge_rag.orchestrator.retrieval import SafeRetrieval
 from tests.support.evidence import passage
 from tests.support.retrievals import NOTHING, Answering, Waiting, found, result
 
@@ -15,7 +15,7 @@ QUERY = Query("how do I restart quokka-db", 3)
 
 
 def ask(answer, seconds=30):
-    return asyncio.run(HeldToItsWord(Answering(answer), seconds).retrieve(QUERY))
+    return asyncio.run(SafeRetrieval(Answering(answer), seconds).retrieve(QUERY))
 
 
 def raising(error):
@@ -57,7 +57,7 @@ def test_what_is_no_outcome_is_degraded(given):
 
 
 def test_a_way_without_the_method_is_degraded():
-    outcome = asyncio.run(HeldToItsWord(object()).retrieve(QUERY))
+    outcome = asyncio.run(SafeRetrieval(object()).retrieve(QUERY))
     assert outcome.reason is Reason.INTERNAL
 
 
@@ -106,7 +106,7 @@ def test_evidence_that_carries_hashes_has_to_keep_to_them():
 def test_who_never_answers_is_a_timeout():
     async def ask_one():
         waiting = Waiting()
-        outcome = await HeldToItsWord(waiting, 0.01).retrieve(QUERY)
+        outcome = await SafeRetrieval(waiting, 0.01).retrieve(QUERY)
         return outcome, waiting.cancelled
 
     outcome, cancelled = asyncio.run(ask_one())
@@ -117,7 +117,7 @@ def test_who_never_answers_is_a_timeout():
 def test_the_callers_cancellation_is_passed_on():
     async def cancel():
         waiting = Waiting()
-        asking = asyncio.create_task(HeldToItsWord(waiting).retrieve(QUERY))
+        asking = asyncio.create_task(SafeRetrieval(waiting).retrieve(QUERY))
         await waiting.all_wait.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):

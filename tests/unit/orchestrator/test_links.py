@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.orchestrator.incident import MAX_LINKS, Incident
-from knowledge_rag.orchestrator.linked import MAX_WORDS, anchored, followed, words_of_link
+from knowledge_rag.orchestrator.links import MAX_WORDS, anchored, followed, words_of_link
 from knowledge_rag.orchestrator.queries import build_queries
 from tests.support.runbooks import actions, advised
 from tests.unit.orchestrator.evidence import results_of

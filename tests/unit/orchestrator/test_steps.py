@@ -9,13 +9,13 @@ from knowledge_rag.core.lines import decode
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.orchestrator.composition import state
-from knowledge_rag.orchestrator.findings import Asked, Findings
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.planning import Block, Plan
 from knowledge_rag.orchestrator.procedures import Why, procedure_of
 from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, MAX_STEPS, Strength
-from knowledge_rag.orchestrator.stating import MAX_PAST, Citer, steps_of
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
+from knowledge_rag.orchestrator.steps import MAX_PAST, Citer, steps_of
 from tests.support.local import CORPUS
 from tests.support.runbooks import (
     advised,
