@@ -141,7 +141,7 @@ class _Worker:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
         # a process that is killed clears nothing away, so it leaves its files where we do
         self._folder = tempfile.TemporaryDirectory()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[str] | None = None
         self._starting = threading.Lock()
         self._stopped = False
 
@@ -176,7 +176,7 @@ class _Worker:
         broken = Broken("played", "to its end", _last_line(answer["failed"]))
         return FaultResult(fault.name, 0.0, "not played to its end", broken=(broken,))
 
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> subprocess.Popen[str]:
         if self._process is not None:
             return self._process
         process = self._start()
@@ -184,7 +184,7 @@ class _Worker:
             raise CannotRun(f"no process to run faults in: {_last_line(loaded['failed'])}")
         return process
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[str]:
         with self._starting:
             if self._stopped:
                 raise CannotRun("stopped")
@@ -193,37 +193,31 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
+                encoding="utf-8",
                 env=os.environ | {"TMPDIR": self._folder.name},
                 start_new_session=True,  # a terminal's Ctrl-C is this process's to hear
             )
             return self._process
 
     def _ask(
-        self, process: subprocess.Popen[bytes], name: str, seconds: float
+        self, process: subprocess.Popen[str], name: str, seconds: float
     ) -> dict[str, Any] | None:
         assert process.stdin is not None  # noqa: S101 - for the type checker: it was asked for
         with suppress(BrokenPipeError):  # the process has died, which its answer will say
-            process.stdin.write(name.encode() + b"\n")
+            process.stdin.write(f"{name}\n")
             process.stdin.flush()
         return self._answer(process, seconds)
 
-    def _answer(self, process: subprocess.Popen[bytes], seconds: float) -> dict[str, Any] | None:
+    def _answer(self, process: subprocess.Popen[str], seconds: float) -> dict[str, Any] | None:
         assert process.stdout is not None  # noqa: S101 - as above
-        line, until = bytearray(), time.monotonic() + seconds
-        while not line.endswith(b"\n"):
-            ready, _, _ = select.select([process.stdout], [], [], max(0, until - time.monotonic()))
-            if not ready:
-                self._end()
-                return None
-            data = os.read(process.stdout.fileno(), 65536)
-            if not data:
-                return self._gone()
-            line += data
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def _gone(self) -> dict[str, Any]:
+        ready, _, _ = select.select([process.stdout], [], [], seconds)
+        line = process.stdout.readline() if ready else ""
+        if line.endswith("\n"):
+            answer: dict[str, Any] = json.loads(line)
+            return answer
         self._end()
+        if not ready:
+            return None
         self._errors.seek(0)
         return {"failed": self._errors.read().decode(errors="replace") or "it ended"}
 
