@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 MAX_PAGES: Final = 2_000
-"""A longer document is a shelf: take it apart. Some three seconds of reading."""
+"""A longer document has to be split. Some three seconds of reading."""
 MAX_CHARACTERS: Final = 20_000_000
 """Of all pages together: a small file may unpack to any size."""
 

@@ -8,13 +8,11 @@ in the service, the values that people type (:data:`CASELESS_KEYS`) match whatev
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_KEY: Final = 100
 MIN_MEMBERS: Final = 2
@@ -48,7 +46,8 @@ class Comparison:
 
     def matches_value(self, found: object) -> bool:
         """Return whether one value of the attribute passes."""
-        return COMPARISONS[self.operator](_folded(self.key, found), self.value)
+        compare, _, _ = COMPARISONS[self.operator]
+        return compare(_folded(self.key, found), self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ def _comparison(operator: str, body: object, where: str) -> Comparison:
     key, value = body["key"], body["value"]
     if not isinstance(key, str) or not 1 <= len(key) <= MAX_KEY:
         raise InvalidFilter(f"{where}.key: must be a string of 1 to {MAX_KEY} characters")
-    allowed, description = _OPERANDS[operator]
+    _, allowed, description = COMPARISONS[operator]
     if not allowed(value):
         raise InvalidFilter(f"{where}.value: must be {description}")
     value = _folded(key, value)
@@ -150,7 +149,7 @@ def _among(found: object, wanted: object) -> bool:
     return isinstance(wanted, frozenset) and _is_scalar(found) and _marked(found) in wanted
 
 
-def _ordered(test: Callable[[float, float], bool]) -> Callable[[object, object], bool]:
+def _ordered(test: Callable[[float, float], bool]) -> Compare:
     def compare(found: object, wanted: object) -> bool:
         if not isinstance(found, int | float) or not isinstance(wanted, int | float):
             return False
@@ -175,34 +174,23 @@ def _list_contains(found: object, wanted: object) -> bool:
     return isinstance(found, list) and any(_same(one, wanted) for one in found)
 
 
-COMPARISONS: Final[dict[str, Callable[[object, object], bool]]] = {
-    "equals": _same,
-    "notEquals": lambda found, wanted: not _same(found, wanted),
-    "greaterThan": _ordered(lambda found, wanted: found > wanted),
-    "greaterThanOrEquals": _ordered(lambda found, wanted: found >= wanted),
-    "lessThan": _ordered(lambda found, wanted: found < wanted),
-    "lessThanOrEquals": _ordered(lambda found, wanted: found <= wanted),
-    "in": _among,
-    "notIn": lambda found, wanted: not _among(found, wanted),
-    "startsWith": _starts_with,
-    "stringContains": _contains,
-    "listContains": _list_contains,
-}
-
 _SCALAR = (_is_scalar, "a string, a number or a boolean")
 _NUMBER = (_is_number, "a number")
 _STRING = (_is_string, "a string")
 _LIST = (_is_list, f"a list of 1 to {MAX_VALUES} strings, numbers or booleans")
-_OPERANDS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
-    "equals": _SCALAR,
-    "notEquals": _SCALAR,
-    "greaterThan": _NUMBER,
-    "greaterThanOrEquals": _NUMBER,
-    "lessThan": _NUMBER,
-    "lessThanOrEquals": _NUMBER,
-    "in": _LIST,
-    "notIn": _LIST,
-    "startsWith": _STRING,
-    "stringContains": _STRING,
-    "listContains": _SCALAR,
+
+Compare = Callable[[object, object], bool]
+COMPARISONS: Final[dict[str, tuple[Compare, Callable[[object], bool], str]]] = {
+    "equals": (_same, *_SCALAR),
+    "notEquals": (lambda found, wanted: not _same(found, wanted), *_SCALAR),
+    "greaterThan": (_ordered(lambda found, wanted: found > wanted), *_NUMBER),
+    "greaterThanOrEquals": (_ordered(lambda found, wanted: found >= wanted), *_NUMBER),
+    "lessThan": (_ordered(lambda found, wanted: found < wanted), *_NUMBER),
+    "lessThanOrEquals": (_ordered(lambda found, wanted: found <= wanted), *_NUMBER),
+    "in": (_among, *_LIST),
+    "notIn": (lambda found, wanted: not _among(found, wanted), *_LIST),
+    "startsWith": (_starts_with, *_STRING),
+    "stringContains": (_contains, *_STRING),
+    "listContains": (_list_contains, *_SCALAR),
 }
+"""By operator: how it compares, which values it takes, and what these are called."""

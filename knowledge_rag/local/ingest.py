@@ -33,6 +33,7 @@ from knowledge_rag.local.store import (
     commit_batch,
     ingest_transaction,
     text_key,
+    unfinished,
 )
 
 if TYPE_CHECKING:
@@ -306,7 +307,7 @@ class _Run:
 
     def _write(self, stale: Sequence[KnownDocument], left: int) -> None:
         is_changed = stale or self._fresh or not (self._same_model and self._tables.has_words())
-        if is_changed or self._tables.unfinished() != left:
+        if is_changed or unfinished(self._connection) != left:
             self._is_writing = True
             self._progress(0, 1, "writing")
             if is_changed:

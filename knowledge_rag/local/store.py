@@ -460,10 +460,6 @@ class Tables:
             for row, name, sha256, fingerprint, _, warnings, _ in rows
         }
 
-    def unfinished(self) -> int:
-        """Return how many documents the last ingest left to do; 0 if it came to its end."""
-        return unfinished(self._connection)
-
     def note_unfinished(self, documents: int) -> None:
         """Keep how many documents are left to do."""
         self._connection.execute("DELETE FROM meta WHERE key = ?", (UNFINISHED,))
