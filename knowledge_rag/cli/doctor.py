@@ -37,9 +37,9 @@ def doctor(
     from knowledge_rag.deployment.doctor.checks import (
         DEFAULT_AGENT_MODEL,
         DEFAULT_EMBEDDING_MODEL,
+        PlannedDeployment,
     )
     from knowledge_rag.deployment.doctor.examination import as_text, examine
-    from knowledge_rag.deployment.doctor.finding import PlannedDeployment
     from knowledge_rag.deployment.stacks import check_name
 
     planned = PlannedDeployment(

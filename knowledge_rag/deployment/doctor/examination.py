@@ -11,7 +11,7 @@ from rich.text import Text
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.deployment.bounded import all_within
 from knowledge_rag.deployment.doctor import checks
-from knowledge_rag.deployment.doctor.finding import Finding, Status
+from knowledge_rag.deployment.doctor.checks import Finding, Status
 from knowledge_rag.deployment.errors import CallFailed, Trouble
 from knowledge_rag.orchestrator.wording import counted
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from concurrent.futures import Future
 
-    from knowledge_rag.deployment.doctor.finding import PlannedDeployment
+    from knowledge_rag.deployment.doctor.checks import PlannedDeployment
 
     Check = Callable[[PlannedDeployment], Finding | tuple[Finding, ...]]
 

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from knowledge_rag.deployment.aws import Aws
-from knowledge_rag.deployment.doctor.checks import DEFAULT_AGENT_MODEL, DEFAULT_EMBEDDING_MODEL
-from knowledge_rag.deployment.doctor.finding import PlannedDeployment
+from knowledge_rag.deployment.doctor.checks import (
+    DEFAULT_AGENT_MODEL,
+    DEFAULT_EMBEDDING_MODEL,
+    PlannedDeployment,
+)
 from tests.support.account import account_fixture, moto_fixture  # noqa: F401 - fixtures
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 
 from infra.settings import load_settings
 from knowledge_rag.deployment.doctor import checks
-from knowledge_rag.deployment.doctor.finding import Status
+from knowledge_rag.deployment.doctor.checks import Status
 from knowledge_rag.deployment.errors import CallFailed, Trouble
 from tests.support.account import concurrency, retrieve_quota
 from tests.support.played_aws import DENIED, Fault, stack_in
