@@ -1,34 +1,42 @@
-r"""Which brackets that read like references are none: links, definitions, indexes, repetitions."""
+"""Which brackets of a text are references, and which of those have no evidence."""
 
 from __future__ import annotations
 
 import re
-import string
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.guardrails.characters import normalise
-from knowledge_rag.guardrails.references import (
-    MAX_REFERENCE,
-    Numbers,
-    common_reference,
-    unclosed_head,
+from knowledge_rag.guardrails.characters import (
+    CLOSING,
+    CLOSING_PATTERN,
+    MARKUP_PATTERNS,
+    MAX_ZEROS,
+    OPENING,
+    OPENING_PATTERN,
+    normalise,
 )
+from knowledge_rag.guardrails.readings import CODE, views_of
+from knowledge_rag.guardrails.references import MAX_REFERENCE, Unparsable, parse, unclosed_head
+from knowledge_rag.guardrails.resolve import Why, resolve
 
 if TYPE_CHECKING:
-    from knowledge_rag.guardrails.line_state import LineState
-    from knowledge_rag.guardrails.outlet import Outlet
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from knowledge_rag.guardrails.draft import Span
+    from knowledge_rag.guardrails.ledger import Evidence, Ledger
+    from knowledge_rag.guardrails.readings import View
     from knowledge_rag.guardrails.references import Reference
 
-_AHEAD: Final = 1_000
-"""Characters behind a bracket that may tell what it is: a link's destination at most."""
+A_BRACKET: Final = re.compile(rf"(?P<open>{OPENING_PATTERN})|{CLOSING_PATTERN}")
 
+_A_SHOWN_BRACKET: Final = re.compile(rf"[{re.escape(OPENING + CLOSING)}]")
+_BEFORE: Final = 64
+_BEHIND: Final = 1_000
+_LINE_END: Final = re.compile(r"\r\n?|\n")
 _IDENTIFIER: Final = re.compile(r"(?:[A-Za-z_$](?:[\w.$]*[\w$])?|[@=/^$&])\Z", re.ASCII)
-_IDENTIFIES: Final = frozenset(string.ascii_letters + string.digits + "_$@=/^&")
-"""What such an identifier ends in."""
-_INDEX: Final = re.compile(r"\d+")
-_TAG: Final = re.compile(r"<[^<>]*>")
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_TAG: Final = re.compile(r"<[^<>]*>")
 _DESTINATION: Final = re.compile(
     r"\([ \t]*(?:<[^<>\n()\[\]]*>|[^\s()<>\[\]]*)"
     r"(?:[ \t]+(?:\"[^\"\n()\[\]]*\"|'[^'\n()\[\]]*'))?[ \t]*\)"
@@ -36,198 +44,422 @@ _DESTINATION: Final = re.compile(
 _ADDRESS: Final = re.compile(
     r"\([ \t]*<?(?:[a-z][a-z0-9+.-]*:|[#/?]|[^\s()]*[./][^\s()])", re.IGNORECASE
 )
-_NUMBERS_BEGUN: Final = re.compile(r"[\s,;&\-\u2010-\u2015]*+\d[\d\s,;&\-\u2010-\u2015\\]*+\Z")
-_TICKS: Final = re.compile(r"\\*`")
-_GOES_ON: Final = re.compile(r"`++(?:[A-Za-z0-9]|[\s,;:*_]*+[(]?lines?[\W_]*+\d)", re.IGNORECASE)
-"""Goes on behind a code span with what it has begun."""
-_GOING_ON: Final = frozenset("(:")
-"""How a link's destination and a definition begin behind their brackets."""
 _DEFINITION: Final = re.compile(
     r":[ \t]{0,8}<?(?:https?://|mailto:|www\.|[/#]|\.{1,2}/)", re.IGNORECASE
 )
+_LINE_BEGUN: Final = re.compile(r"[ \t>*+\-\d.)]*\Z")
+_NUMBERS_BEGUN: Final = re.compile(r"[\s,;&\-\u2010-\u2015]*+\d[\d\s,;&\-\u2010-\u2015\\]*+\Z")
+_TICKS: Final = re.compile(r"\\*`")
+_GOES_ON: Final = re.compile(r"(?:[A-Za-z0-9]|[\s,;:*_]*+[(]?lines?[\W_]*+\d)", re.IGNORECASE)
+"""Goes on behind a code span with the reference that was begun in it."""
+_PIPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
+"""One that every reader takes for escaped has an odd number of backslashes before it."""
+_DELIMITERS: Final = re.compile(
+    r"^[ \t>]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+(?=[|: \t]*+-)[|: \t-]+\r?$", re.MULTILINE
+)
+"""The line below a table's head."""
+_TURN: Final = re.compile(
+    rf"\u202e|<bdo|&#(?:0{{0,{MAX_ZEROS}}}+8238(?!\d)|x0{{0,{MAX_ZEROS}}}+202e(?![\da-f]))",
+    re.IGNORECASE,
+)
+"""From here on, and up to the end of the paragraph at most, text is read from right to left."""
 
 
-@dataclass(slots=True)
-class Opened:
-    """The last bracket that opened, and what would follow from taking it out.
+class Bracket(NamedTuple):
+    """A bracket, as written.
 
     Args:
-        start: its index, or that of the backslash which belongs to it.
-        bracket: its index.
-        content: the index behind it.
-        joins: whether the bracket before it might come to hold a reference.
-        inline: whether ordinary text of its line goes out before it.
-        span_end: where the code span ends that it stands in; ``None`` in text.
-        before: what was in it before a reference that has been read; ``start`` and ``content`` are
-            behind that.
+        start: its offset.
+        end: offset behind it.
+        opens: whether it is an opening one.
+        code: the code span of each view that it stands in alone.
     """
 
     start: int
-    bracket: int
-    content: int
-    joins: bool
-    inline: bool
-    span_end: int | None = None
-    before: str | None = None
-
-    def behind(self, text: str, reference: Opened, end: int) -> Opened | None:
-        """Give what is left of it behind a reference in it; ``None`` if that makes none any more."""
-        before = self.held(text, reference.start)
-        if len(before) > MAX_REFERENCE:
-            return None
-        return replace(self, start=end, content=end, joins=True, inline=True, before=before)
-
-    def is_odd(self, span_end: int | None) -> bool:
-        """Whether it holds a reference, or closes in another code span: no good one is like that."""
-        return self.before is not None or self.span_end != span_end
-
-    def held(self, text: str, end: int) -> str:
-        """Give what stands in it up to ``end``, without references that have been read."""
-        return (self.before or "") + text[self.content : end]
-
-    def forget(self, count: int) -> None:
-        """Follow the outlet in forgetting its first ``count`` characters."""
-        self.start -= count
-        self.bracket -= count
-        self.content -= count
-        if self.span_end is not None:
-            self.span_end -= count
+    end: int
+    opens: bool
+    code: tuple[Span | None, ...]
 
 
-class Brackets:
-    """Tells what a closed bracket is from what stands around it, and before it in the answer.
+class Good(NamedTuple):
+    """A reference that resolves."""
+
+    start: int
+    end: int
+    evidence: tuple[Evidence, ...]
+
+
+class Bad(NamedTuple):
+    """A reference that doesn't resolve, or the beginning of one that is never closed.
 
     Args:
-        outlet: holds the text.
-        line: that the bracket stands on.
+        start: its offset.
+        end: offset behind it, and behind the link's destination that belongs to it.
+        why: the reason.
+        is_inside: whether another bracket is open around it.
     """
 
-    def __init__(self, outlet: Outlet, line: LineState) -> None:
-        self._outlet = outlet
-        self._line = line
-        self._plain = -1  # behind the last bracket that is text, for [text][label]
-        self._index = -1  # behind the last index, for a[1][2]
-        self._defined: set[str] = set()
+    start: int
+    end: int
+    why: Why
+    is_inside: bool
 
-    def note_plain(self, end: int) -> None:
-        """Note that the bracket which ends before ``end`` is text."""
-        self._plain = end
 
-    def sees_enough(self, opened: Opened, end: int) -> bool:
-        """Whether what follows a closing bracket tells what it is, and what its line would be."""
-        rest = self._outlet.text[end : end + _AHEAD]
-        if not rest:
-            return False
-        if len(rest) == _AHEAD or "\n" in rest:
-            return True
-        if (rest[0] == "(" and ")" not in rest) or (rest[0] == ":" and len(rest) < 20):
-            return False
-        prefix = None if opened.inline else self._line.prefix(opened.start)
-        return self._line.is_decided(prefix, self.past_destination(end))
+class Reading:
+    """Reads the brackets of whole top-level blocks.
 
-    def common(self, start: int, *, final: bool) -> tuple[Reference, int] | None:
-        """Read the bracket at ``start`` if it is as nearly all references are, and can be none else.
+    Args:
+        text: the blocks.
+        start: offset from which brackets are looked at; before it, all are known.
+        ledger: the evidence of the request.
+        defined: numbers that label a link's definition further up.
+    """
+
+    def __init__(self, text: str, start: int, ledger: Ledger, defined: Iterable[str]) -> None:
+        self.text, self.start = text, start
+        self.views = views_of(text)
+        self.good: list[Good] = []
+        self.bad: list[Bad] = []
+        self.unchecked: list[Span] = []
+        self.defined = set(defined)
+        self._ledger = ledger
+        self._index = -1
+        self._bad_before = 0
+        self._lines = [0, *(found.end() for found in _LINE_END.finditer(text))]
+        self._paragraphs = self._paragraphs_of_lines()
+        self._turns = [found.start() for found in _TURN.finditer(text)]
+        brackets = self._brackets()
+        self._pair(brackets)
+        for hidden in self._hidden(brackets):
+            self._pair([one for one in brackets if not _is_within(one.start, hidden)], again=True)
+        self._merge()
+
+    @property
+    def code(self) -> Sequence[Span]:
+        """Code to every reader: blocks, whole lines each, and spans."""
+        first, *others = self.views
+        both = [
+            span
+            for spans in (first.code, first.spans)
+            for span in spans
+            if all(span in (*one.code, *one.spans) for one in others)
+        ]
+        return sorted(both)
+
+    def is_sound(self, cited: set[Evidence]) -> bool:
+        """Whether no reader sees a reference but those that are good, or known to be unchecked.
 
         Args:
-            start: its index.
-            final: whether no more of the answer comes; else its line has to be there.
-
-        Returns:
-            What it refers to, and the index behind it.
+            cited: what references before these blocks stand for.
         """
-        text = self._outlet.text
-        found = common_reference(text, start)
-        if not found or not (final or text.find("\n", found[1], found[1] + _AHEAD) >= 0):
-            return None
-        is_number = isinstance(found[0][0], Numbers)
-        return None if is_number and self._may_be_other(start, found[1]) else found
-
-    def _may_be_other(self, start: int, end: int) -> bool:
-        """Whether a number in brackets could be a link, an index or a definition, by what is around it."""
-        return (
-            bool(self._defined)
-            or self._index == start
-            or self._outlet.text[end : end + 1] in _GOING_ON
-            or self._outlet.character_before(start) in _IDENTIFIES
+        cited = cited.union(*(one.evidence for one in self.good))
+        tolerated = Counter(_bare(self.text[start:end]) for start, end in self.unchecked)
+        return not self.bad and all(
+            self._shows_nothing_else(page, cited, Counter(tolerated))
+            for view in self.views
+            for page in _pages(view)
         )
 
-    def is_no_reference(self, opened: Opened, raw: str, end: int, *, bare: bool) -> bool:
-        """Whether a bracket that reads like a reference is a link, an index or a definition.
+    def _shows_nothing_else(self, page: str, cited: set[Evidence], tolerated: Counter[str]) -> bool:
+        opened: list[tuple[int, int]] = []
+        for found in _A_SHOWN_BRACKET.finditer(page):
+            if found[0] in OPENING:
+                if opened and unclosed_head(page[opened[-1][1] : found.start()]):
+                    return False
+                opened.append(found.span())
+            elif opened:
+                start, inner = opened.pop()
+                raw = page[inner : found.start()]
+                if len(raw) > MAX_REFERENCE and unclosed_head(raw):
+                    return False
+                if (reference := parse(raw)) is None:
+                    continue
+                evidence = resolve(reference, self._ledger)
+                if not isinstance(evidence, Why) and cited.issuperset(evidence):
+                    continue
+                label = _bare(page[start : found.end()])
+                tolerated[label] -= 1
+                if tolerated[label] < 0:
+                    return False
+        return not any(
+            page[inner : inner + 1] != CODE and unclosed_head(page[inner : inner + MAX_REFERENCE])
+            for _, inner in opened
+        )
 
-        Args:
-            opened: its opening bracket.
-            raw: what stands in it.
-            end: behind its closing bracket.
-            bare: whether it is the keyword alone.
-        """
-        text = self._outlet.text
-        if (text[opened.bracket], text[end - 1]) != ("[", "]"):
-            return False  # no other bracket makes a link or an index, whatever it looks like
-        following = text[end : end + _AHEAD]
-        numeric = not _LETTER.search(_TAG.sub("", raw) if "<" in raw else raw)
-        if (numeric or bare) and _destination(following):
+    # what the text is made of
+
+    def _brackets(self) -> list[Bracket]:
+        """Return the brackets that are not code to every reader, in order."""
+        found = [
+            (one.start(), one.end(), one["open"] is not None)
+            for one in A_BRACKET.finditer(self.text, self.start)
+        ]
+        cut = self._cut_by_tables()
+        spans = [
+            [None if (span := view.code_at(start)) in cut else span for start, _, _ in found]
+            for view in self.views
+        ]
+        hidden = [
+            _code_brackets(view, [(*one, span) for one, span in zip(found, of, strict=True)])
+            for view, of in zip(self.views, spans, strict=True)
+        ]
+        return [
+            Bracket(*one, tuple(of[at] for of in spans))
+            for at, one in enumerate(found)
+            if not all(at in each for each in hidden)
+        ]
+
+    def _cut_by_tables(self) -> set[Span]:
+        """Return the code spans that may be cut where cells end: some readers see more tables than others."""
+        cut: set[Span] = set()
+        if "|" not in self.text:
+            return cut
+        for view in self.views:
+            piped = -1
+            for span in view.spans:
+                line = self._line_of(span[0])
+                if _PIPE.search(self.text, *span):
+                    piped = line
+                if piped == line and _DELIMITERS.search(self.text, *self._paragraph(span[0])):
+                    cut.add(span)
+        return cut
+
+    def _hidden(self, brackets: Sequence[Bracket]) -> Iterator[Sequence[Span]]:
+        """Yield spans in which some readers see no brackets: tags, and code spans."""
+        known = []
+        if "<" in self.text:
+            for pattern in MARKUP_PATTERNS:
+                tags = [found.span() for found in pattern.finditer(self.text) if found[0][0] == "<"]
+                within = [one.start for one in brackets if _is_within(one.start, tags)]
+                if within and within not in known:
+                    known.append(within)
+                    yield tags
+        if any(any(one.code) for one in brackets):
+            for view in self.views:
+                yield view.spans
+
+    def _paragraphs_of_lines(self) -> list[tuple[int, int]]:
+        """Return for each line the first and the last one that any reader has in its paragraph."""
+        known: list[tuple[int, int] | None] = [None] * len(self._lines)
+        for view in self.views:
+            for (start, end), _ in view.shown:
+                first = self._line_of(start)
+                last = max(first, self._line_of(end - 1))
+                for line in range(first, last + 1):
+                    was = known[line] or (first, last)
+                    known[line] = min(first, was[0]), max(last, was[1])
+        return [one or (line, line) for line, one in enumerate(known)]
+
+    def _line_of(self, offset: int) -> int:
+        return bisect_right(self._lines, offset) - 1
+
+    def _paragraph(self, offset: int) -> Span:
+        first, last = self._paragraphs[self._line_of(offset)]
+        end = self._lines[last + 1] if last + 1 < len(self._lines) else len(self.text)
+        return self._lines[first], end
+
+    # brackets in pairs
+
+    def _pair(self, brackets: Iterable[Bracket], *, again: bool = False) -> None:
+        opened: list[Bracket] = []
+        self._index = -1
+        self._bad_before = len(self.bad)
+        for one in brackets:
+            if one.opens:
+                if opened and self._breaks(opened[-1], one, is_inside=len(opened) > 1):
+                    opened.pop()
+                opened.append(one)
+            elif opened:
+                first = opened.pop()
+                if (
+                    one.start < self._paragraph(first.start)[1]
+                    or "\n" not in self.text[first.end : one.start]
+                ):
+                    self._close(first, one, is_inside=bool(opened), again=again)
+                else:
+                    self._leave_open(first, is_inside=bool(opened))
+        for at, one in enumerate(opened):
+            self._leave_open(one, is_inside=at > 0)
+
+    def _breaks(self, outer: Bracket, inner: Bracket, *, is_inside: bool) -> bool:
+        """Whether a bracket that opens in another one ends what that one had begun."""
+        begun = self.text[outer.end : inner.start]
+        if len(begun) > MAX_REFERENCE or inner.start >= self._paragraph(outer.start)[1]:
+            return False
+        same_code = outer.code == inner.code and any(outer.code)
+        if not same_code and _NUMBERS_BEGUN.match(normalise(begun).text):
+            self._take(outer.start, inner.start, Why.UNCLOSED, is_inside=is_inside)
+            return True
+        if head := 0 if same_code else unclosed_head(begun):
+            self._take(
+                outer.start, self._before_ticks(outer.end, head), Why.UNCLOSED, is_inside=is_inside
+            )
+            return True
+        return False
+
+    def _close(self, first: Bracket, last: Bracket, *, is_inside: bool, again: bool) -> None:
+        start, end = first.start, last.end
+        good, bad = self._inside(start, end)
+        inside = [*((one.start, one.end) for one in good), *((one.start, one.end) for one in bad)]
+        raw = self._without(first.end, last.start, sorted(inside))
+        if len(raw) > MAX_REFERENCE:
+            self._leave_open(first, is_inside=is_inside)
+            return
+        turned = any(
+            self._paragraph(start)[0] <= at < end
+            and not any(one.start <= at < one.end for one in self.bad)
+            for at in self._turns
+        )
+        reference = parse(raw) or (parse(raw[::-1]) if turned else None)
+        if reference is None:
+            return
+        is_odd = bool(good or bad or turned or first.code != last.code)
+        if not is_odd and self._is_other(first, last, raw, reference):
+            if not again:
+                self.unchecked.append((start, end))
+            return
+        evidence = Why.UNPARSABLE if is_odd else resolve(reference, self._ledger)
+        if isinstance(evidence, Why) or (again and (start, end, evidence) not in self.good):
+            why = evidence if isinstance(evidence, Why) else Why.UNPARSABLE
+            begin = max([one.end for one in good], default=start)
+            self._take(
+                begin, _past_destination(self.text, end), why, is_inside=is_inside or bool(good)
+            )
+        elif not again:
+            self.good.append(Good(start, end, evidence))
+
+    def _inside(self, start: int, end: int) -> tuple[Sequence[Good], Sequence[Bad]]:
+        """Return the references that were found between two brackets."""
+        at = bisect_right(self.good, start, key=lambda one: one.start)
+        good = []
+        while at < len(self.good) and self.good[at].end <= end:
+            good.append(self.good[at])
+            at += 1
+        at = len(self.bad)
+        while at > self._bad_before and self.bad[at - 1].start > start:
+            at -= 1
+        return good, self.bad[at:]
+
+    def _leave_open(self, one: Bracket, *, is_inside: bool) -> None:
+        end = min(self._paragraph(one.start)[1], one.end + MAX_REFERENCE)
+        good, _ = self._inside(one.start, end)
+        begin = max([each.end for each in good], default=one.end)
+        raw = self.text[begin:end]
+        if not (head := unclosed_head(raw)):
+            return
+        if all(one.code):
+            ends = max(span[1] for span in one.code if span)
+            if begin + head <= ends and not _GOES_ON.match(self.text, ends, end):
+                return
+        start = begin if good else one.start
+        self._take(
+            start, self._before_ticks(begin, head), Why.UNCLOSED, is_inside=is_inside or bool(good)
+        )
+
+    def _before_ticks(self, begin: int, head: int) -> int:
+        """Return the end of a head, or where backticks begin in it: else they would be another span's."""
+        ticks = _TICKS.search(self.text, begin, begin + head)
+        return ticks.start() if ticks else begin + head
+
+    def _take(self, start: int, end: int, why: Why, *, is_inside: bool) -> None:
+        before = self.text[max(0, start - _BEFORE) : start]
+        if (len(before) - len(before.rstrip("\\"))) % 2:
+            start -= 1
+        self.bad.append(Bad(start, end, why, is_inside))
+
+    def _without(self, start: int, end: int, inside: Sequence[Span]) -> str:
+        parts, at = [], start
+        for first, last in inside:
+            parts.append(self.text[at:first])
+            at = max(at, last)
+        return "".join([*parts, self.text[at:end]])
+
+    def _merge(self) -> None:
+        """Join what overlaps, and drop what lies in something that goes."""
+        merged: list[Bad] = []
+        for one in sorted(self.bad, key=lambda one: (one.start, -one.end)):
+            if merged and one.start < merged[-1].end:
+                last = merged[-1]
+                merged[-1] = last._replace(end=max(last.end, one.end))
+            else:
+                merged.append(one)
+        self.bad = merged
+        gone = [(one.start, one.end) for one in merged]
+        self.good = sorted(one for one in self.good if not _overlaps(one.start, one.end, gone))
+        self.unchecked = sorted(one for one in self.unchecked if not _overlaps(*one, gone))
+
+    # brackets that only look like references
+
+    def _is_other(
+        self, first: Bracket, last: Bracket, raw: str, reference: Reference | Unparsable
+    ) -> bool:
+        """Whether a bracket is a link, an index or a definition."""
+        text, start, end = self.text, first.end - 1, last.end
+        if (text[first.start], text[last.start]) != ("[", "]"):
+            return False  # no other bracket makes one, whatever it looks like
+        following = text[end : end + _BEHIND]
+        numeric = not _LETTER.search(_TAG.sub("", raw))
+        bare = isinstance(reference, Unparsable) and reference.bare
+        if (numeric or bare) and is_destination(following):
             return True
         if not numeric:
             return False
-        before = self._outlet.before(opened.bracket)
-        if not _INDEX.fullmatch(raw):
+        before = text[max(0, start - _BEFORE) : start]
+        if not raw.isascii() or not raw.isdigit():
             return before[-1:] in ("^", "\\") and following[:1] in ("+", "{")
-        identified = before[-1:] in _IDENTIFIES and _IDENTIFIER.search(before)
-        if identified or self._index == opened.bracket:
+        if _IDENTIFIER.search(before) or self._index == start:
             self._index = end
             return True
-        return self._is_label(opened, raw, following)
-
-    def head_end(self, opened: Opened, at: int, *, beside: bool = False) -> int:
-        """Give the index behind what is to go of a bracket that is never closed; 0 for nothing.
-
-        What is in one code span is code. Of what is not, only that goes which stands before
-        backticks, or they would be those of another span.
-
-        Args:
-            opened: the bracket.
-            at: where the scan has come to.
-            beside: whether another bracket opens in the same code span, and may reach out of it.
-        """
-        content = opened.content
-        last = min(at, content + MAX_REFERENCE)
-        text = self._outlet.text[content:last]
-        end = content + unclosed_head(text)
-        if end == content or (not beside and self._is_code(opened, end, last)):
-            return 0
-        ticks = _TICKS.search(text, 0, end - content)
-        return content + ticks.start() if ticks else end
-
-    def past_destination(self, end: int) -> int:
-        """Give the index behind the link's destination that follows ``end``; ``end`` without one."""
-        destination = _destination(self._outlet.text[end : end + _AHEAD])
-        return end + destination.end() if destination else end
-
-    def forget(self, count: int) -> None:
-        """Follow the outlet in forgetting its first ``count`` characters."""
-        self._plain -= count
-        self._index -= count
-
-    def _is_code(self, opened: Opened, end: int, last: int) -> bool:
-        """Whether what a bracket begins ends at ``end`` in the same code span, and stays in it."""
-        if opened.span_end is None or end > opened.span_end:
-            return False
-        return not _GOES_ON.match(self._outlet.text, opened.span_end, last)
-
-    def _is_label(self, opened: Opened, raw: str, following: str) -> bool:
-        """Whether a number is a link's label: where it is defined, or in [text][label]."""
-        prefix = None if opened.inline else self._line.prefix(opened.start)
-        if prefix is not None and not prefix.strip() and _DEFINITION.match(following):
-            self._defined.add(raw)
-        return raw in self._defined and (prefix is not None or self._plain == opened.bracket)
+        line = text[text.rfind("\n", 0, start) + 1 : start]
+        begins = _LINE_BEGUN.match(line) is not None
+        if begins and not line.strip() and _DEFINITION.match(following):
+            self.defined.add(raw)
+        return raw in self.defined and (begins or before.endswith("]"))
 
 
-def _destination(following: str) -> re.Match[str] | None:
-    return _ADDRESS.match(following) and _DESTINATION.match(following)
+def is_destination(following: str) -> bool:
+    """Whether a text begins with the address of a link."""
+    return bool(_ADDRESS.match(following) and _DESTINATION.match(following))
 
 
-def has_begun_numbers(begun: str) -> bool:
-    """Whether nothing but numbers stands between an opening bracket and the next one."""
-    if len(begun) > MAX_REFERENCE:
-        return False
-    return _NUMBERS_BEGUN.match(begun if begun.isascii() else normalise(begun).text) is not None
+def _past_destination(text: str, end: int) -> int:
+    following = text[end : end + _BEHIND]
+    found = _ADDRESS.match(following) and _DESTINATION.match(following)
+    return end + found.end() if found else end
+
+
+def _code_brackets(view: View, brackets: Sequence[tuple[int, int, bool, Span | None]]) -> set[int]:
+    """Return which brackets are code to one reader: all in blocks, pairs in spans."""
+    found: set[int] = set()
+    opened: list[tuple[int, Span]] = []
+    blocks = set(view.code)
+    for at, (_, _, opens, span) in enumerate(brackets):
+        if span is None:
+            continue
+        if span in blocks:
+            found.add(at)
+        elif opens:
+            opened.append((at, span))
+        elif opened and opened[-1][1] == span:
+            found |= {opened.pop()[0], at}
+    return found
+
+
+def _pages(view: View) -> Iterator[str]:
+    for _, page in view.shown:
+        if _A_SHOWN_BRACKET.search(page):
+            yield page
+
+
+def _bare(bracket: str) -> str:
+    return re.sub(r"[\s*_`~\\]", "", normalise(bracket).look)
+
+
+def _is_within(offset: int, spans: Sequence[Span]) -> bool:
+    return _overlaps(offset, offset + 1, spans)
+
+
+def _overlaps(start: int, end: int, spans: Sequence[Span]) -> bool:
+    """Whether a span overlaps one of others, which are in order and don't overlap."""
+    at = bisect_left(spans, (end, end)) - 1
+    return at >= 0 and start < spans[at][1]

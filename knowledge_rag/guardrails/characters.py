@@ -82,6 +82,8 @@ _MARKUP_WITH_VALUES: Final = re.compile(
 """The same for readers to whom a value in quotes may hold what else ends a tag."""
 _MARKUP_AS_TAGS: Final = re.compile(rf"<[!?][^>]*>|{_TAG}|{_MARK}", re.DOTALL)
 """The same for readers who know of no comments."""
+MARKUP_PATTERNS: Final = (_MARKUP, _MARKUP_WITH_VALUES, _MARKUP_AS_TAGS)
+"""The ways in which readers see what is markup in a text."""
 _NOT_AS_WRITTEN: Final = re.compile(r"[<&*_~`\\]")
 _PIECE: Final = re.compile(
     rf"(?P<markup>{_COMMENT}|{_SPECIAL}|{_TAG}|{_MARK})|&#?\w{{1,31}};?|.", re.DOTALL
@@ -89,6 +91,9 @@ _PIECE: Final = re.compile(
 _PIECE_WITH_VALUES: Final = re.compile(
     rf"(?P<markup>{_COMMENT}|{_SPECIAL}|{_TAG_WITH_VALUES}|{_MARK})|&#?\w{{1,31}};?|.", re.DOTALL
 )
+
+
+_PIECE_WITHOUT_TAGS: Final = re.compile(rf"(?P<markup>{_MARK})|&#?\w{{1,31}};?|.", re.DOTALL)
 
 
 class Normalised(NamedTuple):
@@ -216,7 +221,7 @@ def without_markup(raw: str) -> Iterator[str]:
 
 
 def shown(raw: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """Yield how a page shows a text: with values in tags, if that is another way, second.
+    """Yield how a page shows a text: first without tags; then so if values in them may end none; then with them.
 
     Each way is its look, and for each character the index behind what it is written as in ``raw``.
     """
@@ -224,8 +229,10 @@ def shown(raw: str) -> Iterator[tuple[str, Sequence[int]]]:
         yield raw, range(1, len(raw) + 1)
         return
     yield _shown(raw, _PIECE)
-    if "<" in raw and ("'" in raw or '"' in raw):
-        yield _shown(raw, _PIECE_WITH_VALUES)
+    if "<" in raw:
+        if "'" in raw or '"' in raw:
+            yield _shown(raw, _PIECE_WITH_VALUES)
+        yield _shown(raw, _PIECE_WITHOUT_TAGS)
 
 
 def _shown(raw: str, pieces: re.Pattern[str]) -> tuple[str, Sequence[int]]:

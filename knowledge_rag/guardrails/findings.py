@@ -73,21 +73,3 @@ class Findings:
             start = self.code.pop()[0]
         if end > start:
             self.code.append((start, end))
-
-    def cut(self, start: int, end: int, marked: int) -> None:
-        """Follow the answer, as it goes out, in losing what stands from ``start`` to ``end``.
-
-        Args:
-            start: offset of the first character that goes.
-            end: offset behind the last one.
-            marked: characters of the mark that comes in its place.
-        """
-        for spans in (self.unchecked, self.code):
-            behind = []
-            while spans and spans[-1][1] > start:
-                first, last = spans.pop()
-                if first < start:
-                    behind.append((first, start))
-                elif first >= end:
-                    behind.append((first - end + start + marked, last - end + start + marked))
-            spans.extend(reversed(behind))

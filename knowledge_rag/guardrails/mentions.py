@@ -136,7 +136,7 @@ class AnswerScanner:
         spans = spans or lines_before(text[max(0, start - BEFORE) : start])
         if not spans or _DESTINATION.search(text, max(0, start - BEFORE), start):
             return last
-        place = self._bare(start, last)
+        place = self._bare(start, last, name_end=end)
         names = names_of(text[start:end])
         evidence = resolve(tuple(Lines(names, *span) for span in spans), self._ledger)
         if place is None:
@@ -147,7 +147,7 @@ class AnswerScanner:
             self._cut(*place, evidence)
         return max(last, self._edge)
 
-    def _bare(self, start: int, end: int) -> Span | None:
+    def _bare(self, start: int, end: int, *, name_end: int) -> Span | None:
         """Return a mention with the code spans that hold parts of it, and without marks around it.
 
         Returns:
@@ -161,6 +161,8 @@ class AnswerScanner:
         at = bisect_right(code, (self._base + lead, sys.maxsize)) - 1
         held = [span for span in code[max(at, 0) :] if span[1] > self._base + lead]
         held = [(a - self._base, b - self._base) for a, b in held if a < self._base + end]
+        if held and held[0][0] < start and held[0][1] < name_end:  # it goes on behind code
+            lead = max(lead, held.pop(0)[1])
         if any(a < start or b > last for a, b in held):
             return None
         return min([lead, *(a for a, _ in held)]), max([end, *(b for _, b in held)])

@@ -214,14 +214,6 @@ def common_reference(text: str, start: int) -> tuple[Reference, int] | None:
     return ((lines,), found.end()) if lines.first <= lines.last else None
 
 
-def may_become(raw: str) -> bool:
-    """Whether ``raw``, read behind an opening bracket, may still become a reference.
-
-    It may until it is too long: whatever words there are, a file and its lines may follow.
-    """
-    return len(raw) <= MAX_REFERENCE
-
-
 def lines_behind(text: str, start: int, end: int) -> tuple[Sequence[tuple[int, int]], int]:
     """Read the lines that stand behind a document's name: ``:5-9``, ``#L5-L9``, ``, lines 5 and 9``.
 

@@ -1,51 +1,89 @@
-r"""Finds the references of an answer as it arrives, and takes out those without evidence.
+r"""Keeps the references of an answer that resolve and takes out the others, whole or as a stream.
 
-One pass, left to right, over text that may come in pieces. Whatever has to be decided is decided
-from a bounded number of characters behind it, so the outcome does not depend on the pieces. What
-is taken out is treated as if it had never been there: what counts is the text that goes out. Where
-leaving nothing in its place could give the text around it another meaning (two halves of a
-reference would meet, two backticks, a line would begin a code block), a mark goes there instead.
+Most text is passed as it comes: words, simple code, references that resolve, and in ordinary sentences
+also those that don't. Anything else makes the text from the first bracket on wait until its top-level
+block is over. Then Markdown parsers say what readers see of it, with and without what does not resolve;
+if they see anything else that reads like a reference, its brackets become curly ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.guardrails.brackets import Brackets, Opened, has_begun_numbers
-from knowledge_rag.guardrails.code_spans import held_in
+from knowledge_rag.guardrails.brackets import A_BRACKET, Reading
+from knowledge_rag.guardrails.characters import CLOSING, MAX_NAME, MAX_ZEROS, OPENING
 from knowledge_rag.guardrails.findings import Findings, Kept, Taken
-from knowledge_rag.guardrails.line_state import LineState
-from knowledge_rag.guardrails.link_text import LinkText
-from knowledge_rag.guardrails.markdown_blocks import Kind
-from knowledge_rag.guardrails.outlet import Outlet
-from knowledge_rag.guardrails.plain_lines import plain_code
-from knowledge_rag.guardrails.readers import Readers
-from knowledge_rag.guardrails.references import MAX_REFERENCE, Unparsable, may_become, parse
+from knowledge_rag.guardrails.readings import is_open, views_of
+from knowledge_rag.guardrails.references import Numbers, common_reference, parse
 from knowledge_rag.guardrails.resolve import Why, resolve
-from knowledge_rag.guardrails.tokens import (
-    LONG_RUN,
-    MAX_LINK,
-    begun_token,
-    find_token,
-    is_whole_tag,
-    may_grow,
-    possible_bracket,
-    span_end,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from knowledge_rag.guardrails.brackets import Bad
+    from knowledge_rag.guardrails.draft import Span
     from knowledge_rag.guardrails.ledger import Evidence, Ledger
     from knowledge_rag.guardrails.references import Reference
 
 MARK: Final = "[unverified]"
 """Stands for what was taken out, where something has to."""
+MAX_BLOCK: Final = 32_768
+"""Characters of a top-level block that is read as a whole."""
 
-_CODE = Kind.CODE
-_DEPTH: Final = 4
-"""Brackets around one another that are kept in mind; a deeper one is nobody's reference."""
+_MAX_BRACKETS: Final = 1_000
+_SLICE: Final = 4_096
+_GROWTH: Final = 1.25
+_B: Final = re.escape(OPENING + CLOSING)
+_START: Final = (
+    r"(?![ \t>\-+*\d.)`~]*\Z)(?:[ ]{0,3}(?:>|(?:[-+*]|\d{1,9}[.)])[ ]))*+"
+    r"[ ]{0,3}(?=[^ \t\r\n`~]|`(?!``)|~(?!~~))"
+)
+"""How a line begins that is no code, once it is known that it has more to it than marks."""
+_LINE_START: Final = re.compile(_START)
+_WORDS: Final = re.compile(
+    rf"(?:[^`&<\\\u202e\r\n{_B}]++|&(?=[^#A-Za-z])|<(?=[^A-Za-z/!?{_B}])|\\(?=[^`&\\{_B}\r\n])"
+    rf"|`[^`&\r\n{_B}]{{1,900}}+`(?=[^`])|\r?\n(?={_START})|\n(?=\r?\n))++"
+)
+"""Words, plain code spans, and the beginnings of plain lines."""
+_PLAIN_SPAN: Final = re.compile(r"`[^`\r\n]++`")
+_CODE_SPAN: Final = re.compile(rf"`(?:[^`|&\r\n{_B}]|\[[^`|&\r\n{_B}]*\])++`(?=[^`])")
+"""One that holds pairs of brackets."""
+_FENCE: Final = re.compile(r"( {0,3})(`{3,}|~{3,})[^`|\r\n]*\r?\n")
+_FENCE_BEGUN: Final = re.compile(r" {0,3}(?:```|~~~)[^\r\n]*\Z")
+_BLANK: Final = re.compile(r"[ \t]*\r?\n")
+_BRACKET: Final = re.compile(rf"\[([^`&<\\\u202e\r\n{_B}]{{0,300}}+)\]")
+_ADDRESS: Final = re.compile(rf"\(https?://[^\s()<>`&\\{_B}]++\)(?=[^(\[:{{`])")
+_BEGUN: Final = re.compile(r"[ \t>\-+*\d.)`~]*\Z")
+"""What a line may begin with, with nothing behind it yet."""
+_INDENTED: Final = re.compile(r"[ \t]++(?=[^ \t\r\n`~>])")
+_TEXT_LINE: Final = re.compile(r"[ ]*+(?:(?:[-+*]|\d{1,9}[.)])[ ]{1,4}+)?+[^\W\d_]")
+_SENTENCE: Final = re.compile(r"[^\W\d_][^\n]*[ .,;)*\"']\Z")
+"""Ordinary words, at the end of which something can go without changing what is around it."""
+_INDEXED: Final = re.compile(r"[\w$@=/^&\\!\]]\Z", re.ASCII)
+_LEFT_EDGE: Final = re.compile(r"[^\s\-+*\d]")
+_NEXT_BLOCK: Final = re.compile(rf"\n[ \t]*\r?\n(?={_LEFT_EDGE.pattern})")
+"""Where a top-level block begins at the left edge, unless another one is still open."""
+_BLANK_ABOVE: Final = re.compile(r"\n[ \t]*\r?\n\Z")
+_POSSIBLE: Final = re.compile(
+    rf"\\?(?:{A_BRACKET.pattern}|&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{0,{MAX_NAME}}}\Z)|\\\Z"
+)
+"""A bracket, or what may turn out to be one."""
+_JOINS: Final = re.compile(
+    r"(?:<\0[A-Za-z/!?]|(?:&#?|0{9})[0-9A-Za-z]{0,18}\0[#0-9A-Za-z;]|`\0`|~\0~|[\]\uff3d]\0[(:])\Z|\]:[ \t]*\0"
+)
+"""What must not come to stand side by side; the NUL is where something is taken out."""
+_NOT_BEHIND: Final = frozenset(["", "(", "[", ":", "{", "`"])
+_LONE_RETURN: Final = re.compile(r"\r(?!\n)")
+_PARTIAL: Final = re.compile(rf"&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{0,{MAX_NAME}}}\Z")
+_WORD_BEHIND: Final = re.compile(r" ?(?!source)[^\s\d\-+*>#=`~|<:!?_&\\\[]", re.IGNORECASE)
+_FAR: Final = 1_000
+"""Characters that decide what a bracket or a backtick is, unless its block has to."""
+_LONG: Final = 200
+"""Characters before a bracket that are looked at, and of a line's beginning."""
+
+Cut = tuple[int, int, Why, str]
+"""First and last offset of what goes, the reason, and what comes in its place."""
 
 
 class Scanner:
@@ -58,345 +96,422 @@ class Scanner:
 
     def __init__(self, ledger: Ledger, *, mark: bool = False) -> None:
         self.found = Findings()
-        self._ledger = ledger
-        self._mark = mark
-        self._outlet = Outlet()
-        self._line = LineState(self._outlet)
-        self._brackets = Brackets(self._outlet, self._line)
-        self._at = 0  # index in the outlet's text, as all the others
-        self._open: Opened | None = None
-        self._outer: list[Opened] = []  # brackets around it that may come to hold a reference
-        self._waits_behind_bracket = False
-        self._link = LinkText(self._outlet)
-        self._span_end: int | None = None  # of a code span whose brackets are looked at
-        self._readers = Readers()  # who see fewer brackets
-        self._settled = 0  # behind the last reference that stays or was taken out
+        self._ledger, self._mark = ledger, mark
+        self._text = ""  # as it goes out, as far as that is decided
+        self._block = 0  # index in it where the top-level block begins
+        self._at = 0  # up to which all is passed
+        self._sent = 0  # up to which it has gone out; behind ``_at`` without a bracket
+        self._written = 0  # leads from an index behind ``_at`` to the offset as written
+        self._out = 0  # leads from an index to the offset as it goes out
+        self._fence: re.Pattern[str] | None = None  # what ends the fence that is open
+        self._waits = False  # for the end of the block
+        self._searched = 0  # index up to which that was looked for
+        self._try = 0  # index before which it is not looked for again
+        self._is_blunt = False  # nothing can be told any more
+        self._defined: set[str] = set()
+        self._cited: set[Evidence] = set()
+        self._parts: list[str] = []
 
     @property
     def settled(self) -> int:
         """Offset, in the answer as it goes out, before which it is known what is code."""
-        return self._at + self._outlet.moved
+        return self._at + self._out
 
     def feed(self, piece: str) -> str:
-        """Read more of the answer; give what can go out now."""
-        self._outlet.add(piece)
-        self._run(final=False)
-        self._outlet.send(self._releasable())
-        self._forget()
-        return self._outlet.flush()
+        """Read more of the answer; return what can go out now."""
+        for start in range(0, len(piece), _SLICE):
+            self._text += piece[start : start + _SLICE]
+            self._read(final=False)
+        return self._flush()
 
     def close(self, piece: str = "") -> str:
-        """Read the last of the answer; give what is left to go out."""
-        self._outlet.add(piece)
-        self._run(final=True)
-        self._end_paragraph()
-        self._outlet.send(len(self._outlet.text))
-        return self._outlet.flush()
+        """Read the last of the answer; return what is left to go out."""
+        out = self.feed(piece)
+        self._read(final=True)
+        return out + self._flush()
 
-    def _run(self, *, final: bool) -> None:
-        while (self._line.begun or self._begin_line(final=final)) and self._step(final=final):
-            pass
-        if self._open and self._at - self._open.content > MAX_REFERENCE:
-            self._break()
-        while self._outer and self._at - self._outer[0].content > MAX_REFERENCE:
-            del self._outer[0]
-        self._give_up_hidden()
+    def _flush(self) -> str:
+        out = "".join(self._parts)
+        self._parts.clear()
+        return out
 
-    def _step(self, *, final: bool) -> bool:
-        """Go on to behind the next token; false at the text's end, or to wait for more of it."""
-        if self._line.kind is _CODE:
-            return self._pass_code_lines(final=final)
-        text = self._outlet.text
-        token = find_token(text, self._at)
-        if not token or (not final and may_grow(token, text)):
-            self._at = len(text) if final else begun_token(text, self._at)
-            return False
-        kind, self._at, end = token
-        if self._link.end >= 0 and kind != "line":
-            self._look_behind_bracket()
-        return self._pass(kind, end, final=final)
-
-    def _pass(self, kind: str, end: int, *, final: bool) -> bool:
-        """Pass the token that the scan has come to; false to wait for more of the text."""
-        if kind == "ticks":
-            return self._pass_ticks(end, final=final)
-        if kind == "close":
-            return self._close_bracket(end, final=final)
-        if kind == "tag":
-            return self._pass_tag(end, final=final)
-        if kind == "open":
-            if self._pass_common(final=final):
-                return True
-            self._open_bracket(end)
-        elif kind == "return":
-            self._line.part()
-        elif kind == "turn":
-            self._line.turn(self._at)
-        elif self._line.end(self._at):
-            self._end_paragraph()
-        self._at = end
-        return True
-
-    # lines, code spans and tags
-
-    def _begin_line(self, *, final: bool) -> bool:
-        if self._open or self._link.end >= 0 or self._readers.active or self._line.turned:
-            begun = self._line.begin(self._at, final=final)
-            if begun and not self._line.goes_on():
-                self._link.end = -1
-                self._end_paragraph()
-            return begun
-        start, text = self._at, self._outlet.text
-        self._at = end = self._line.pass_plain(start, final=final)
-        if text.find("`", start, end) >= 0:
-            for first, last in plain_code(text, start, end):
-                self.found.add_code(first, last, self._outlet.moved)
-        return self._line.begun or self._line.begin(end, final=final)
-
-    def _end_paragraph(self) -> None:
-        self._break()
-        self._break_hidden(self._readers.end())
-        self._line.turned = 0
-
-    def _pass_code_lines(self, *, final: bool) -> bool:
-        start = self._at
-        self._at, goes_on = self._line.pass_code(start, final=final)
-        self.found.add_code(start, self._at, self._outlet.moved)
-        return goes_on
-
-    def _pass_ticks(self, end: int, *, final: bool) -> bool:
-        start, text = self._at, self._outlet.text
-        if end == len(text) and not final and end - start < LONG_RUN:
-            return False
-        if start == self._span_end:
-            self._span_end, self._at = None, end
-            return True
-        if end - start == LONG_RUN or self._outlet.is_escaped(start):
-            self._line.spans = False
-        if self._line.spans:
-            closed = span_end(text, start, end, final=final)
-            if closed is None:
-                return False
-            if closed:
-                return self._pass_span(end, closed, final=final)
-            self._line.spans = False  # whatever this may begin elsewhere, the rest is text
-        self._at = end
-        return True
-
-    def _pass_span(self, end: int, closed: int, *, final: bool) -> bool:
-        """Pass a code span, or only the backticks before ``end`` if what it holds has to be looked at."""
-        start, text = self._at, self._outlet.text
-        last = closed - (end - start)
-        held = held_in(text, end, last)
-        is_cut = self._line.cuts_span(held, closed, final=final)
-        if is_cut is None:
-            return False
-        if is_cut:  # its cells end where they end, and with them the code
-            self._line.spans, self._at = False, end
-            return True
-        self.found.add_code(start, closed, self._outlet.moved)
-        self._at = closed
-        if held.unmatched:
-            self._span_end, self._at = last, end
-            self._readers.see_code(self._opened())
-        return True
-
-    def _look_behind_bracket(self) -> None:
-        """See whether this is in a link's destination: there, a backtick begins no code span."""
-        if self._link.is_open(self._at):
-            self._line.spans = False
-
-    def _pass_tag(self, end: int, *, final: bool) -> bool:
-        text = self._outlet.text
-        if end == len(text) and not final and end - self._at <= LONG_RUN + 2:
-            return False
-        if text[self._at : self._at + 4].lower() == "<bdo":
-            self._line.turn(self._at)
-        if not is_whole_tag(text, self._at, end):
-            self._line.spans = False  # an attribute may hold backticks that begin no code span
-            self._readers.see_tag(self._at, self._opened())
-        self._at = end
-        return True
-
-    # brackets
-
-    def _pass_common(self, *, final: bool) -> bool:
-        """Keep what begins here if it is a reference as nearly all are, and good; else leave it."""
-        if self._open or self._link.end >= 0 or self._readers.active or self._line.turned:
-            return False
-        start, common = self._at, self._brackets.common(self._at, final=final)
-        evidence = resolve(common[0], self._ledger) if common else Why.UNPARSABLE
-        if not common or isinstance(evidence, Why):
-            return False
-        self._at, self._waits_behind_bracket = common[1], False
-        self._link.note(self._at)
-        self._keep(start, evidence)
-        return True
-
-    def _opened(self) -> list[Opened]:
-        return [*self._outer, self._open] if self._open else []
-
-    def _open_bracket(self, end: int) -> None:
-        self._give_up_hidden()
-        start, outer, around = self._at, self._open, self._outer
-        begun = self._outlet.text[outer.content : start] if outer else ""
-        joins = outer is not None and may_become(begun)
-        beside = outer is not None and outer.span_end == self._span_end is not None
-        if outer and not beside and has_begun_numbers(begun):
-            self._open = None
-            self._take_out(outer, start, Why.UNCLOSED)
-            joins = False
-        elif self._break(beside=beside):
-            joins = False
-        elif outer and joins:  # a link may stand in a reference; what is shown of it is its text
-            self._outer = [*around, outer][-_DEPTH:]
-        first = start - self._outlet.is_escaped(start)
-        inline = self._line.prefix(first) is None
-        self._open = Opened(first, start, end, joins=joins, inline=inline, span_end=self._span_end)
-        self._break_hidden(self._readers.open(self._outlet.text, self._open))
-
-    def _break(self, *, beside: bool = False) -> bool:
-        """Give up the open bracket; if it begins like a reference, take that beginning out."""
-        opened, self._open = self._open, None
-        self._outer = []
-        if opened is None:
-            return False
-        if head_end := self._brackets.head_end(opened, self._at, beside=beside):
-            self._take_out(opened, head_end, Why.UNCLOSED)
-        return bool(head_end)
-
-    def _close_bracket(self, end: int, *, final: bool) -> bool:
-        if self._readers.active and end == len(self._outlet.text) and not final:
-            return False  # to those who close another bracket here, what follows tells what goes
-        self._give_up_hidden()
-        opened = self._open
-        if opened is None:
-            start, self._at = self._at, end
-            self._link.note(end)
-            self._close_hidden(start, None)
-            return True
-        raw, turned = opened.held(self._outlet.text, self._at), self._line.turned
-        reference = parse(raw) or (parse(raw[::-1]) if turned else None)
-        if reference and (turned or opened.is_odd(self._span_end)):
-            reference = Unparsable()
-        if reference is None:
-            if len(raw) > MAX_REFERENCE:
-                self._break()
-            self._brackets.note_plain(end)
+    def _read(self, *, final: bool) -> None:
+        while not self._is_blunt:
+            if not self._waits:
+                self._pass(final=final)
+            if not self._waits or not self._end_block(final=final):
+                break
+        if self._is_blunt:
+            self._go_blunt(final=final)
+        elif final:
+            self._send(len(self._text))
         else:
-            self._waits_behind_bracket = not final and not self._brackets.sees_enough(opened, end)
-            if self._waits_behind_bracket:
-                return False
-        self._open, around = None, self._outer
-        self._outer = []
-        start, self._at = self._at, end
-        self._link.note(end)
-        is_none = reference is None or not self._judge(opened, raw, reference)
-        if not is_none:
-            left = (one.behind(self._outlet.text, opened, self._at) for one in around)
-            around = [one for one in left if one]
-        if around:
-            *self._outer, self._open = around
-        self._close_hidden(start, opened, is_none=is_none)
-        return True
+            found = _POSSIBLE.search(self._text, max(self._at, self._sent))
+            self._send(found.start() if found else len(self._text))
+            self._forget()
 
-    def _close_hidden(self, start: int, closed: Opened | None, *, is_none: bool = True) -> None:
-        """Read the bracket that closes at ``start``, and has been read, as those who show no tags."""
-        text, in_code = self._outlet.text, self._span_end is not None
-        place = start, self._at
-        for hidden in self._readers.close(text, place, closed, in_code=in_code, is_none=is_none):
-            if parse(hidden.held(text, start)) is not None:
-                self._take_out_hidden(hidden, self._at)
-
-    def _give_up_hidden(self) -> None:
-        if self._readers.active:
-            self._break_hidden(self._readers.give_up(self._at - MAX_REFERENCE))
-
-    def _break_hidden(self, opened: Iterable[Opened]) -> None:
-        for hidden in opened:
-            if head_end := self._brackets.head_end(hidden, self._at):
-                self._take_out_hidden(hidden, head_end)
-
-    def _take_out_hidden(self, hidden: Opened, end: int) -> None:
-        """Take out what is a reference without its tags; if one of them holds another, what follows."""
-        start, text = hidden.start, self._outlet.text
-        if self._settled > start:
-            start = max(self._settled, text.find(">", self._settled, end) + 1)
-        taken = replace(hidden, start=start, joins=True)
-        self._readers.drop(text, taken, end)
-        if start < end:
-            if end == self._at:
-                self._open, self._outer = None, []
-            self._take_out(taken, end, Why.UNPARSABLE)
-
-    def _judge(self, opened: Opened, raw: str, reference: Reference | Unparsable) -> bool:
-        """Keep a reference or take it out; false if the bracket is none after all."""
-        end, outlet = self._at, self._outlet
-        bare = isinstance(reference, Unparsable) and reference.bare
-        if opened.before is None and self._brackets.is_no_reference(opened, raw, end, bare=bare):
-            self.found.unchecked.append((opened.bracket + outlet.moved, end + outlet.moved))
-            return False
-        evidence = resolve(reference, self._ledger)
-        if isinstance(evidence, Why):
-            self._take_out(opened, self._brackets.past_destination(end), evidence)
-        else:
-            self._keep(opened.bracket, evidence)
-        return True
-
-    def _keep(self, start: int, evidence: tuple[Evidence, ...]) -> None:
-        outlet = self._outlet
-        self.found.kept.append(Kept(start + outlet.moved, self._at + outlet.moved, evidence))
-        self._settled = self._at
-
-    def _take_out(self, opened: Opened, end: int, why: Why) -> None:
-        start, outlet = opened.start, self._outlet
-        whole = why is not Why.UNCLOSED
-        must_mark = (
-            self._mark
-            or opened.joins
-            or self._line.needs_mark(start, end, inline=opened.inline, whole=whole)
-        )
-        mark = MARK if must_mark else ""
-        if mark and outlet.text[end : end + 1] in ("(", "[", ":"):
-            mark += " "  # or the mark would be a link's text
-        written = outlet.text[start:end]
-        self.found.taken.append(Taken(start + outlet.base, end + outlet.base, written, why, mark))
-        self.found.cut(start + outlet.moved, end + outlet.moved, len(mark))
-        self._line.cut(start, end, mark)
-        outlet.replace(start, end, mark)
-        self._at = max(self._at, end)
-        self._settled = end
-        if opened.span_end != self._span_end:  # backticks of a span went, or their counterparts
-            self._line.spans, self._span_end = False, None
-
-    # what goes out
-
-    def _releasable(self) -> int:
-        """Give the index up to which text can go out, whatever follows."""
-        opened, text = self._open, self._outlet.text
-        if starts := [*self._readers.starts, *(one.start for one in self._outer)]:
-            return min(*starts, opened.start) if opened else min(starts)
-        if opened and (self._waits_behind_bracket or may_become(text[opened.content : self._at])):
-            return opened.start
-        return possible_bracket(text, self._at)
+    def _send(self, end: int) -> None:
+        if end > self._sent:
+            self._parts.append(self._text[self._sent : end])
+            self._sent = end
 
     def _forget(self) -> None:
-        """Forget what has gone out, but for what the next bracket may need to see before it."""
-        if 0 <= self._link.end < self._at - MAX_LINK:
-            self._look_behind_bracket()
-        needed = self._at if self._link.end < 0 else self._link.end
-        opened = self._opened()
-        starts = (*self._readers.starts, *(one.start for one in opened))
-        count = self._outlet.forgettable(min((needed, *starts)))
-        if not count:
-            return
-        self._readers.forget(self._outlet.text, count, self._at)
-        self._line.forget(count)
-        self._brackets.forget(count)
-        for one in opened:
-            one.forget(count)
+        """Forget what has gone out, unless it begins the block, or is all that is known of it."""
+        first = self._block if self._at - self._block <= MAX_BLOCK else self._at - _LONG
+        self._drop(min(first, self._sent))
+
+    def _drop(self, count: int) -> None:
+        self._text = self._text[count:]
+        self._block -= count
         self._at -= count
-        self._link.forget(count)
-        self._settled = max(self._settled - count, 0)
-        self._span_end = self._span_end and self._span_end - count
-        self._outlet.forget(count)
+        self._sent -= count
+        self._searched -= count
+        self._try -= count
+        self._written += count
+        self._out += count
+
+    # what is passed as it comes
+
+    def _pass(self, *, final: bool) -> None:
+        """Pass what needs no parser, and see whether something else follows."""
+        text = f"{self._text}\n" if final else self._text
+        while not self._waits and self._at < len(self._text):
+            at = self._at
+            if self._fence:
+                self._pass_code(text)
+            elif at and text[at - 1] != "\n":
+                self._pass_words(text)
+            else:
+                self._begin_line(text)
+            if len(text) - len(self._text) != final:  # something was taken out
+                text = f"{self._text}\n" if final else self._text
+            elif self._at == at:
+                break
+        self._at = min(self._at, len(self._text))
+        if self._waits:
+            self._searched, self._try = self._at, 0
+            self._is_blunt = self._at - self._block > MAX_BLOCK
+
+    def _begin_line(self, text: str) -> None:
+        at = self._at
+        is_below_blank = at == 0 or _BLANK_ABOVE.search(text, max(0, at - _LONG), at)
+        if is_below_blank and _LEFT_EDGE.match(text, at):
+            self._block = at
+        if _LINE_START.match(text, at):
+            self._pass_words(text)
+        elif blank := _BLANK.match(text, at):
+            self._at = blank.end()
+        elif fence := _FENCE.match(text, at):
+            self._fence = _end_of_fence(len(fence[1]), fence[2])
+            self.found.add_code(at, fence.end(), self._out)
+            self._at = fence.end()
+        elif (indented := _INDENTED.match(text, at)) and self._is_below_text(text, at):
+            self._at = indented.end()
+        elif not (_BEGUN.match(text, at) and len(text) - at < _LONG) and not self._is_begun_fence(
+            text, at
+        ):
+            self._waits = True
+
+    def _is_below_text(self, text: str, at: int) -> bool:
+        line = text.rfind("\n", 0, at - 1) + 1
+        return at > 0 and _TEXT_LINE.match(text, line, at) is not None
+
+    def _is_begun_fence(self, text: str, at: int) -> bool:
+        return _FENCE_BEGUN.match(text, at) is not None and len(text) - at < _LONG
+
+    def _pass_code(self, text: str) -> None:
+        """Pass the whole lines of a fence."""
+        last = text.rfind("\n") + 1
+        ended = self._fence.search(text, self._at, last) if self._fence else None
+        end = last
+        if ended:
+            end, self._fence = ended.end("end"), None
+            if end < 0:
+                end, self._waits = ended.start(), True
+        if (lone := _LONE_RETURN.search(text, self._at, end)) and lone.end() < len(text):
+            end, self._waits, self._fence = (
+                lone.start(),
+                True,
+                None,
+            )  # not a line's end to all readers
+        self.found.add_code(self._at, min(end, len(self._text)), self._out)
+        self._at = max(self._at, end)
+
+    def _pass_words(self, text: str) -> None:
+        at = self._at
+        if at and text[at - 1] == "]" and text[at] in "(:":
+            self._pass_behind_bracket(text)
+            return
+        if not (words := _WORDS.match(text, at)):
+            self._pass_token(text)
+            return
+        self._at = end = words.end()
+        if text.find("`", at, end) >= 0:
+            for span in _PLAIN_SPAN.finditer(text, at, end):
+                self.found.add_code(*span.span(), self._out)
+        for block in _NEXT_BLOCK.finditer(text, max(0, at - 2), end):
+            self._block = block.end()
+
+    def _pass_token(self, text: str) -> None:
+        at = self._at
+        character, following = text[at], text[at + 1 : at + 2]
+        if character == "\n" or (character == "\r" and following == "\n"):
+            self._at += 1
+        elif character == "[" and self._pass_bracket(text):
+            pass
+        elif (
+            character == "`"
+            and (span := _CODE_SPAN.match(text, at, at + _FAR))
+            and "|" not in self._line_before(text)
+        ):
+            self.found.add_code(at, span.end(), self._out)
+            self._at = span.end()
+        elif character in "`[":
+            self._waits = self._sees_enough(text)
+        else:
+            self._waits = bool(following) or character not in "\r&<\\"
+
+    def _pass_behind_bracket(self, text: str) -> None:
+        """Pass a link's address, if it is a plain one; what else may be one waits, and so do definitions."""
+        if text[self._at] == ":" and _SENTENCE.search(
+            self._line_before(text)[:-1].rpartition("[")[0]
+        ):
+            self._at += 1
+        elif address := _ADDRESS.match(text, self._at, self._at + _FAR):
+            self._at = address.end()
+        else:
+            self._waits = text[self._at] == ":" or self._sees_enough(text)
+
+    def _sees_enough(self, text: str) -> bool:
+        return len(text) - self._at >= _FAR or text.find("\n", self._at) >= 0
+
+    def _line_before(self, text: str) -> str:
+        return text[max(text.rfind("\n", 0, self._at) + 1, self._at - _LONG) : self._at]
+
+    def _pass_bracket(self, text: str) -> bool:
+        """Keep or take out what stands between two brackets if it can be told at once."""
+        at = self._at
+        if (common := common_reference(text, at)) and common[1] < at + _FAR:
+            reference, end = common
+            evidence = resolve(reference, self._ledger)
+            if not isinstance(evidence, Why) and self._is_citation(text, reference, end):
+                self.found.kept.append(Kept(at + self._out, end + self._out, evidence))
+                self._cited.update(evidence)
+                self._at = end
+                return True
+        if found := _BRACKET.match(text, at):
+            read, end = parse(found[1]), found.end()
+            if read is None:
+                self._at = end
+                return True
+            is_plain = text[end : end + 1] not in _NOT_BEHIND and not self._defined
+            if is_plain and _SENTENCE.search(self._line_before(text)):
+                why = resolve(read, self._ledger)
+                if isinstance(why, Why):
+                    self._take_out(at, end, why)
+                    return True
+        return False
+
+    def _is_citation(self, text: str, reference: Reference, end: int) -> bool:
+        """Whether what reads like a reference is no link, no index and no definition."""
+        following, before = text[end : end + 1], text[self._at - 1 : self._at]
+        if not following or following == "(":
+            return False
+        if following == ":" and not _SENTENCE.search(self._line_before(text)):
+            return False
+        if not isinstance(reference[0], Numbers):
+            return before not in ("\\", "!")
+        if before == "]" and self.found.kept and self.found.kept[-1].end == self._at + self._out:
+            return not self._defined
+        return not self._defined and not _INDEXED.search(before)
+
+    def _take_out(self, start: int, end: int, why: Why) -> None:
+        mark = MARK if self._mark else ""
+        written = self._text[start:end]
+        self.found.taken.append(
+            Taken(start + self._written, end + self._written, written, why, mark)
+        )
+        self._text = self._text[:start] + mark + self._text[end:]
+        self._at = start + len(mark)
+        self._written += end - start - len(mark)
+
+    # what waits for the end of its block
+
+    def _end_block(self, *, final: bool) -> bool:
+        """Decide the block if it is over; whether to go on behind it."""
+        self._send(self._at)
+        self._drop(self._block)
+        while found := _NEXT_BLOCK.search(self._text, max(self._searched, 0)):
+            end = found.end()
+            if end > MAX_BLOCK:
+                break
+            self._searched = end - 1
+            if end > self._at and end >= self._try:
+                if self._decide(end):
+                    return True
+                self._try = int(end * _GROWTH)
+        if len(self._text) > MAX_BLOCK:
+            self._is_blunt = True
+        elif final:
+            self._decide(len(self._text), final=True)
+        return False
+
+    def _decide(self, end: int, *, final: bool = False) -> bool:
+        """Decide what goes of the block up to ``end``; false if it goes on behind that."""
+        region = self._text[:end]
+        first = _POSSIBLE.search(region, self._at)
+        start = first.start() if first else end
+        cuts: Sequence[Cut]
+        reading: Reading | None
+        if sum(1 for _ in A_BRACKET.finditer(region, start)) > _MAX_BRACKETS:
+            if not final and is_open(region):
+                return False
+            cuts, reading = _curled(region, start), None
+        else:
+            reading = Reading(region, start, self._ledger, self._defined)
+            if not final and any(view.is_open for view in reading.views):
+                return False
+            cuts, reading = self._cuts(reading)
+        text = _without(region, cuts)
+        if reading:
+            self._note(reading)
+        for first_, last, why, mark in cuts:
+            self.found.taken.append(
+                Taken(first_ + self._written, last + self._written, region[first_:last], why, mark)
+            )
+        if self._sent < end:
+            self._parts.append(text[self._sent :])
+        self._text = text + self._text[end:]
+        self._written += len(region) - len(text)
+        self._sent = max(self._sent, end) + len(text) - len(region)
+        self._at = self._block = len(text)
+        self._waits = False
+        return True
+
+    def _cuts(self, reading: Reading) -> tuple[Sequence[Cut], Reading | None]:
+        """Return what goes of a block, and what is read of the rest."""
+        text = reading.text
+        if not reading.bad and reading.is_sound(self._cited):
+            return (), reading
+        for all_marked in (False, True) if reading.bad else ():
+            cuts = [self._cut(text, bad, is_marked=all_marked) for bad in reading.bad]
+            left = Reading(_without(text, cuts), reading.start, self._ledger, self._defined)
+            if left.is_sound(self._cited) and _is_like(reading, left, cuts):
+                return cuts, left
+        curled = _curled(text, reading.start)
+        marked = [self._cut(text, bad, is_marked=True) for bad in reading.bad]
+        cuts = sorted([*marked, *_outside(curled, marked)])
+        views = [*reading.views, *views_of(_without(text, cuts))]
+        if any(view.is_open for view in views):
+            return curled, None  # what comes next would be read in another way
+        return cuts, None
+
+    def _cut(self, text: str, bad: Bad, *, is_marked: bool) -> Cut:
+        start, end = bad.start, bad.end
+        beside = f"{text[max(0, start - _LONG) : start]}\0{text[end : end + 1]}"
+        if not (
+            is_marked
+            or self._mark
+            or bad.is_inside
+            or self._begins_block(text, bad)
+            or _JOINS.search(beside)
+        ):
+            return start, end, bad.why, ""
+        return start, end, bad.why, f"{MARK} " if text[end : end + 1] in ("(", "[", ":") else MARK
+
+    @staticmethod
+    def _begins_block(text: str, bad: Bad) -> bool:
+        """Whether a block would begin in another way, and might belong to the one before."""
+        is_head = bad.why is Why.UNCLOSED
+        return bad.start == 0 and (is_head or not _WORD_BEHIND.match(text, bad.end))
+
+    def _note(self, reading: Reading) -> None:
+        for start, end, evidence in reading.good:
+            self.found.kept.append(Kept(start + self._out, end + self._out, evidence))
+            self._cited.update(evidence)
+        self.found.unchecked += [
+            (start + self._out, end + self._out) for start, end in reading.unchecked
+        ]
+        for start, end in reading.code:
+            if end > self._at:
+                self.found.add_code(max(start, self._at), end, self._out)
+        self._defined |= reading.defined
+
+    # what can't be told any more
+
+    def _go_blunt(self, *, final: bool) -> None:
+        """Make all brackets curly: it can't be known any more what is code."""
+        text = self._text
+        start = max(self._at, self._sent)
+        end = len(text)
+        if not final and (partial := _PARTIAL.search(text, start)):
+            end = partial.start()
+        cuts = _curled(text[:end], start)
+        for first, last, why, mark in cuts:
+            self.found.taken.append(
+                Taken(first + self._written, last + self._written, text[first:last], why, mark)
+            )
+        left = _without(text[:end], cuts)
+        self._parts.append(left[self._sent :])
+        self._written += end - len(left)
+        self._text = left + text[end:]
+        self._at = self._sent = len(left)
+        self._drop(self._sent)
+
+
+def _end_of_fence(indent: int, mark: str) -> re.Pattern[str]:
+    """Return the pattern of what ends a fence, or may end it: that depends on the list it stands in."""
+    ticks = rf"{mark[0]}{{{len(mark)},}}[ \t]*\r?\n"
+    if not indent:
+        return re.compile(rf"^(?P<end> {{0,3}}{ticks})", re.MULTILINE)
+    odd = rf" {{0,{indent - 1}}}(?=[^ \r\n])|[ \t]*{ticks}"
+    return re.compile(rf"^(?:(?P<end> {{{indent},3}}{ticks})|{odd})", re.MULTILINE)
+
+
+def _without(text: str, cuts: Sequence[Cut]) -> str:
+    parts, at = [], 0
+    for start, end, _, mark in cuts:
+        parts += [text[at:start], mark]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def _curled(text: str, start: int) -> Sequence[Cut]:
+    """Make curly brackets of all others."""
+    return [
+        (one.start(), one.end(), Why.UNPARSABLE, "{" if one["open"] else "}")
+        for one in A_BRACKET.finditer(text, start)
+    ]
+
+
+def _outside(cuts: Iterable[Cut], others: Sequence[Cut]) -> Iterator[Cut]:
+    """Yield the cuts that lie in none of others; all of them are in order."""
+    at = 0
+    for cut in cuts:
+        while at < len(others) and others[at][1] <= cut[0]:
+            at += 1
+        if at == len(others) or cut[1] <= others[at][0]:
+            yield cut
+
+
+def _is_like(before: Reading, after: Reading, cuts: Sequence[Cut]) -> bool:
+    """Whether nothing but what was cut is read in another way."""
+    if [before.text[a:b] for a, b, _ in before.good] != [after.text[a:b] for a, b, _ in after.good]:
+        return False
+    return all(
+        was.blocks == now.blocks
+        and was.is_open == now.is_open
+        and _texts(before.text, was.spans, cuts) == _texts(after.text, now.spans, ())
+        for was, now in zip(before.views, after.views, strict=False)
+    )
+
+
+def _texts(text: str, spans: Sequence[Span], cuts: Sequence[Cut]) -> Sequence[str]:
+    """Return the texts of code spans without what was cut out of them."""
+    found = []
+    for start, end in spans:
+        within = [cut for cut in cuts if cut[0] < end and start < cut[1]]
+        if all(start <= cut[0] and cut[1] <= end for cut in within):
+            moved = [(a - start, b - start, why, mark) for a, b, why, mark in within]
+            found.append(_without(text[start:end], moved))
+    return found

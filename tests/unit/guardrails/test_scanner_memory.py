@@ -1,8 +1,8 @@
-"""What is taken out changes no line around it, and what has been forgotten changes no decision."""
+"""Removing a reference changes no line around it, and what has been forgotten changes no decision."""
 
 import pytest
 
-from knowledge_rag.guardrails.scanner import MARK
+from knowledge_rag.guardrails.scanner import MARK, MAX_BLOCK
 from knowledge_rag.guardrails.stream import VerifiedStream
 from knowledge_rag.guardrails.verify import verify
 from tests.unit.guardrails.evidence import LEDGER
@@ -22,21 +22,22 @@ def streamed(text, size=1):
         ("[9]    echo", f"{MARK}    echo"),
         ("a\n\n[9]    echo", f"a\n\n{MARK}    echo"),
         ("[9]\techo", f"{MARK}\techo"),
-        ("[9]   echo", "   echo"),
+        ("[9]   echo", f"{MARK}   echo"),
+        ("[9] echo", " echo"),
         ("[9]```\n`x`\n```\n", f"{MARK}```\n`x`\n```\n"),
         ("[9]~~~\nx\n~~~\n", f"{MARK}~~~\nx\n~~~\n"),
-        ("- [9]    x\n", "-     x\n"),
-        ("- [9]\n", "- \n"),
+        ("- [9]    x\n", f"- {MARK}    x\n"),
+        ("- [9]\n", f"- {MARK}\n"),
         ("> [9] x\n", ">  x\n"),
         ("[9]<pre>\nx\n", f"{MARK}<pre>\nx\n"),
-        ("[9]\n\n    [98]\n", "\n\n    [98]\n"),
-        ("[9]\n    [98]\n", "\n    [98]\n"),
-        ("[9]- x\n\n    [98]\n", "- x\n\n    \n"),
-        ("- [9] x\n\n    [98]\n", "-  x\n\n    \n"),
+        ("[9]\n\n    [98]\n", f"{MARK}\n\n    [98]\n"),
+        ("[9]\n    [98]\n", f"{MARK}\n    \n"),
+        ("[9]- x\n\n    [98]\n", f"{MARK}- x\n\n    [98]\n"),
+        ("- [9] x\n\n    [98]\n", f"- {MARK} x\n\n    {MARK}\n"),
         ("[9] x\n    [98]\n", " x\n    \n"),
-        ("[9]> ```\n> [98]\n> ```\n", f"{MARK}> ```\n> \n> ```\n"),
-        ("[9] [8] [7]    x", f"  {MARK}    x"),
-        ("a `b\n[9]\n`[98]`", "a `b\n\n`[98]`"),
+        ("[9]> ```\n> [98]\n> ```\n", f"{MARK}> ```\n> {MARK}\n> ```\n"),
+        ("[9] [8] [7]    x", f"{MARK}      x"),
+        ("a `b\n[9]\n`[98]`", f"a `b\n{MARK}\n`{MARK}`"),
     ],
 )
 def test_a_line_means_the_same_without_what_was_taken_out(text, left):
@@ -66,10 +67,24 @@ def test_a_label_that_was_defined_long_ago_is_still_one():
 
 def test_what_has_gone_out_is_forgotten():
     stream = VerifiedStream(LEDGER)
-    for _ in range(2_000):
+    for _ in range(4_000):
         stream.feed("Reboot the primary, then wait [1]. ")
-        assert len(stream._scanner._scanner._outlet.text) < 2_000
+        assert len(stream._scanner._scanner._text) < MAX_BLOCK + 2_000
         assert len(stream._scanner._text) < 8_000
+
+
+@pytest.mark.parametrize(
+    "unit", ["x `[9] [1] ", "- `[9]\n\n", "[", "[a\n\nb", "```\n[9]\n", "<!-- [9]\n\nx", "> [9\n"]
+)
+def test_a_block_without_end_loses_its_brackets_where_it_gets_too_long(unit):
+    stream, shown = VerifiedStream(LEDGER), 0
+    text = unit * (3 * MAX_BLOCK // len(unit))
+    for at in range(0, len(text), 500):
+        shown += len(stream.feed(text[at : at + 500]))
+        assert len(stream._scanner._scanner._text) < MAX_BLOCK + 6_000
+    assert shown > MAX_BLOCK
+    _, verified = stream.close()
+    assert verified == verify(text, LEDGER)
 
 
 @pytest.mark.parametrize("begun", [" " * 700, ">" * 700, "- " * 350])
@@ -167,13 +182,7 @@ def test_what_is_open_stays_so_however_much_is_forgotten_meanwhile(text):
         ("- -\n`a|b` `[9]`", "- -\n`a|b` `[9]`"),
         ("b [1] c\n- -\n`a|b` `[9]`", "b [1] c\n- -\n`a|b` `[9]`"),
         ("[" + "x" * 2_100 + " [1] a", "[" + "x" * 2_100 + " [1] a"),
-        ("`ps | grep [9]` x\n" + "y" * 2_045, "`ps | grep [9]` x\n" + "y" * 2_045),
-        ("`ps | grep [9]` x\n" + "y" * 2_046, "`ps | grep ` x\n" + "y" * 2_046),
-        ("`ps | grep [9]` x\n" + f"{'y' * 100}\n" * 30, "`ps | grep ` x\n" + f"{'y' * 100}\n" * 30),
-        (
-            "`ps | grep [9]` x\n" + f"{'y' * 100}\n" * 9,
-            "`ps | grep [9]` x\n" + f"{'y' * 100}\n" * 9,
-        ),
+        ("`ps | grep [9]` x\n" + "y" * 3_000, "`ps | grep [9]` x\n" + "y" * 3_000),
     ],
 )
 def test_bounds_of_what_is_looked_at_are_kept(text, left):

@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge_rag.guardrails.characters import OPENING
+from knowledge_rag.guardrails.readings import views_of
 from knowledge_rag.guardrails.resolve import Why
-from knowledge_rag.guardrails.scanner import MARK
+from knowledge_rag.guardrails.scanner import MARK, MAX_BLOCK
 from knowledge_rag.guardrails.stream import VerifiedStream
 from knowledge_rag.guardrails.verify import Settings, verify
 from tests.unit.guardrails.evidence import LEDGER
@@ -248,31 +249,40 @@ def test_an_opening_bracket_is_held_back_while_it_may_become_a_reference(fragmen
 
 def test_what_is_held_back_is_bounded():
     stream = VerifiedStream(LEDGER)
-    shown = "".join(stream.feed("x") for _ in range(3_000)) if stream.feed("[") == "" else ""
-    assert len(shown) > 500
+    shown = "".join(map(stream.feed, ["["] + 40 * ["x" * 1_000]))
+    assert len(shown) > 30_000
 
 
 @pytest.mark.parametrize(
-    "hostile", ["[", "[9]", "[Source: ", "[[1]", "`", "``x`", "\\[", "- [9]", "<a ", "[9]("]
+    "hostile",
+    [
+        "[",
+        "[9]",
+        "[Source: ",
+        "[[1]",
+        "`",
+        "``x`",
+        "\\[",
+        "- [9]\n\n",
+        "<a ",
+        "[9](",
+        "[a\n\nb",
+        "> [9\n\n",
+    ],
 )
-def test_steps_grow_with_the_length_of_a_hostile_answer_and_no_faster(hostile, monkeypatch):
-    from knowledge_rag.guardrails import scanner
+def test_what_readers_are_asked_grows_with_the_length_of_a_hostile_answer_and_no_faster(
+    hostile, monkeypatch
+):
+    from knowledge_rag.guardrails import brackets
 
-    steps = 0
-    step = scanner.Scanner._step
-
-    def counted(self, *, final):
-        nonlocal steps
-        steps += 1
-        return step(self, final=final)
-
-    monkeypatch.setattr(scanner.Scanner, "_step", counted)
-    taken = []
-    for times in (500, 2_000):
-        steps = 0
+    read = []
+    monkeypatch.setattr(brackets, "views_of", lambda text: read.append(len(text)) or views_of(text))
+    asked = []
+    for times in (4_000, 16_000):
+        read.clear()
         verify(hostile * times, LEDGER)
-        taken.append(steps)
-    assert taken[1] <= 4 * taken[0] + 10
+        asked.append(sum(read))
+    assert asked[1] <= 4 * asked[0] + 8 * MAX_BLOCK
 
 
 @pytest.mark.parametrize(("answer", "words"), [("[1][1]", 0), ("Reboot[1] it [2].", 2), ("[1]", 0)])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.markdown_blocks import Blocks, Kind, next_line, plain_code_end
+from knowledge_rag.guardrails.readings import is_open, views_of
 from knowledge_rag.guardrails.verify import verify
 
 REFERENCE = "[77]"
@@ -37,10 +37,42 @@ def test_no_reference_that_a_parser_shows_as_text_escapes(html, answer):
         assert REFERENCE not in text
 
 
-@given(st.lists(st.sampled_from([*PIECES, "     code\n", "| a"]), max_size=18).map("".join))
-@settings(max_examples=300)
-def test_lines_of_code_passed_over_at_once_go_on_as_each_of_them_would(text):
-    for opening in ("```", "~~~~", "- ```", "1. ~~~", "> ```"):
-        _, blocks = next_line(Blocks(), opening)
-        for line in text[: plain_code_end(blocks, text, 0)].split("\n")[:-1]:
-            assert next_line(blocks, line) == (Kind.CODE, blocks)
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a `b` ``c ` d`` \\`e` f`", ["`b`", "``c ` d``", "` f`"]),
+        ("a `b\nc` `d`", ["`d`"]),
+        ("- a\n\n  ```x\n  [9]\n  ```\n", ["  ```x\n  [9]\n  ```\n"]),
+        ("a\n\n    b\r\n    c\r\n", ["    b\r\n    c\r\n"]),
+        ("| a |\n|---|\n| `b` |\n", ["`b`"]),
+        ("> ```\n> b\n", ["> ```\n> b\n"]),
+        ("```\nb", ["```\nb"]),
+    ],
+)
+def test_code_is_known_by_its_place(text, code):
+    for view in views_of(text):
+        assert [text[start:end] for start, end in sorted([*view.code, *view.spans])] == code
+
+
+@pytest.mark.parametrize(
+    ("text", "views"),
+    [
+        ("a", 1),
+        ("a < b | c", 1),
+        ("`<a>`", 1),
+        ("<a>", 2),
+        ("a | b\n-|-\n", 2),
+        ("<a> | b\n-|-\n", 4),
+    ],
+)
+def test_a_text_is_read_as_often_as_readers_differ(text, views):
+    assert len(views_of(text)) == views
+
+
+@pytest.mark.parametrize(
+    ("text", "open_to"),
+    [("a\n\n", 0), ("- a\n\n", 0), ("```\na\n\n", 1), ("<!-- a\n\n", 1), ("- ```\n\n", 0)],
+)
+def test_a_block_is_open_while_a_line_at_the_left_edge_belongs_to_it(text, open_to):
+    assert sum(view.is_open for view in views_of(text)) == open_to
+    assert is_open(text) == bool(open_to)

@@ -1,0 +1,192 @@
+"""How Markdown readers see a text: what is code to them, and which words they show.
+
+Readers differ in two things: whether HTML is let through, and whether tables are. CommonMark's own
+parser reads a text each of these ways, as far as the text holds anything that they differ in.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from html import unescape
+from typing import TYPE_CHECKING, Final
+
+from markdown_it import MarkdownIt
+
+from knowledge_rag.guardrails.characters import CLOSING, OPENING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from markdown_it.token import Token
+
+    from knowledge_rag.guardrails.draft import Span
+
+CODE: Final = "\x7f"
+"""Stands on a page for a bracket that is code."""
+
+_FOLLOWING: Final = "Q7Z0Q"
+_LINE_END: Final = re.compile(r"\r\n?|\n")
+_TICKS: Final = re.compile(r"`+")
+_FENCE_ENDS: Final = re.compile(r"[ \t]*(?:[\r\n]|\Z)")
+_FENCE: Final = 3
+_TAG: Final = re.compile(r"<[A-Za-z/!?]")
+_BELOW_HEAD: Final = re.compile(r"[\r\n][ \t>|:-]*-[ \t>|:-]*(?=[\r\n]|\Z)")
+_LABEL: Final = 0xF0000
+_SHOWN_HTML: Final = (
+    re.compile(r"<!--.*?-->|<[^>]*>", re.DOTALL),
+    re.compile(r"<[^<>]*>"),
+)
+_BLANK_LINES: Final = re.compile(r"\n{2,}")
+
+
+@dataclass(slots=True)
+class View:
+    """What one reader sees of a text.
+
+    Args:
+        blocks: the types of its blocks, in order.
+        is_open: whether a line at the left edge, below a blank one, would belong to its last block.
+        spans: its code spans that end on their line, backticks included.
+        code: its code blocks, whole lines.
+        shown: what a page shows, by the lines that it stems from; spans of offsets.
+    """
+
+    blocks: list[str] = field(default_factory=list)
+    is_open: bool = False
+    spans: list[Span] = field(default_factory=list)
+    code: list[Span] = field(default_factory=list)
+    shown: list[tuple[Span, str]] = field(default_factory=list)
+
+    def code_at(self, offset: int) -> Span | None:
+        """Return the code span or block that holds the character at an offset."""
+        for spans in (self.code, self.spans):
+            at = bisect_right(spans, (offset, len(CODE) << 62)) - 1
+            if at >= 0 and offset < spans[at][1]:
+                return spans[at]
+        return None
+
+
+@lru_cache(maxsize=32)
+def views_of(text: str) -> Sequence[View]:
+    """Return what each reader sees of whole top-level blocks."""
+    runs = [found.span() for found in _TICKS.finditer(text)]
+    lines = [0, *(found.end() for found in _LINE_END.finditer(text))]
+    source = f"{_with_labels(text, runs)}\n\n{_FOLLOWING}\n"
+
+    def view(*, html: bool, tables: bool) -> View:
+        return _view(_parser(html, tables), source, text, runs, lines)
+
+    views = [view(html=False, tables=False)]
+    if "<" in text and any(not views[0].code_at(tag.start()) for tag in _TAG.finditer(text)):
+        views.append(view(html=True, tables=False))
+    if "|" in text and _BELOW_HEAD.search(text):
+        views += [view(html=html > 0, tables=True) for html in range(len(views))]
+    return views
+
+
+def is_open(text: str) -> bool:
+    """Whether to some reader a line at the left edge, below a blank one, belongs to a text's last block."""
+    following = len(_LINE_END.findall(text)) + 2
+    source = f"{text}\n\n{_FOLLOWING}\n"
+    for parser in _outliners():
+        last = [one for one in parser.parse(source) if one.map and one.map[0] == following]
+        if not last or last[0].level > 0 or last[0].type != "paragraph_open":
+            return True
+    return False
+
+
+@cache
+def _outliners() -> Sequence[MarkdownIt]:
+    return [MarkdownIt("commonmark", {"html": way}).disable("inline") for way in (False, True)]
+
+
+@cache
+def _parser(html: bool, tables: bool) -> MarkdownIt:  # noqa: FBT001 - keys of the cache
+    parser = MarkdownIt("commonmark", {"html": html})
+    return parser.enable("table") if tables else parser
+
+
+def _with_labels(text: str, runs: Sequence[Span]) -> str:
+    """Put a character of its own behind each run of backticks, to know a code span by."""
+    parts, at = [], 0
+    for number, (start, end) in enumerate(runs):
+        if end - start >= _FENCE and _FENCE_ENDS.match(text, end):
+            continue  # with anything behind it, this would end no fence
+        parts += [text[at:end], chr(_LABEL + number)]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def _view(
+    parser: MarkdownIt, source: str, text: str, runs: Sequence[Span], lines: Sequence[int]
+) -> View:
+    view = View(is_open=True)
+    offsets = [*lines, len(text)]
+    by_length: dict[int, list[int]] = {}
+    for number, (start, end) in enumerate(runs):
+        by_length.setdefault(end - start, []).append(number)
+    labels = {_LABEL + number: None for number in range(len(runs))}
+    following = len(lines) + 1
+    for token in parser.parse(source):
+        first, last = token.map or (following, following)
+        if first == following and token.map:
+            view.is_open = token.level > 0 or token.type != "paragraph_open"
+            break
+        if token.type != "inline":
+            view.blocks.append(token.type)
+        if token.map is None:
+            continue
+        place = offsets[min(first, len(lines))], offsets[min(last, len(lines))]
+        if token.type in ("fence", "code_block"):
+            view.code.append(place)
+        elif token.type == "html_block":
+            for pattern in _SHOWN_HTML:
+                page = unescape(pattern.sub("", token.content.translate(labels)))
+                view.shown.append((place, _BLANK_LINES.sub("\n", page)))
+        elif token.type == "inline":
+            children = token.children or ()
+            page = "".join(_shown(child) for child in children).translate(labels)
+            view.shown.append((place, page))
+            view.spans += _spans(children, text, runs, by_length)
+    return view
+
+
+def _spans(
+    children: Sequence[Token], text: str, runs: Sequence[Span], by_length: dict[int, list[int]]
+) -> Iterator[Span]:
+    for child in children:
+        number = ord(child.content[0]) - _LABEL if child.type == "code_inline" else -1
+        if not 0 <= number < len(runs):
+            continue
+        length = len(child.markup)
+        same = by_length.get(length, [])
+        behind = bisect_right(same, number)
+        if behind == len(same):
+            continue
+        span = runs[number][1] - length, runs[same[behind]][1]
+        if not _LINE_END.search(text, *span):
+            yield span
+
+
+def _shown(part: Token) -> str:
+    if part.type in ("softbreak", "hardbreak"):
+        return "\n"
+    if part.type == "html_inline":
+        return "\n" if part.content.lower().startswith("<br") else ""
+    return without_pairs(part.content) if part.type == "code_inline" else part.content
+
+
+def without_pairs(code: str) -> str:
+    """Return code with a mark for each bracket that opens and closes in it."""
+    shown, opened = list(code), []
+    for at, one in enumerate(code):
+        if one in OPENING:
+            opened.append(at)
+        elif one in CLOSING and opened:
+            shown[opened.pop()] = shown[at] = CODE
+    for at in opened:
+        shown[at] += CODE
+    return "".join(shown)
