@@ -1,4 +1,4 @@
-"""From an incident to a recommendation: ask, let someone write, verify; one way for every caller."""
+"""From an incident to a recommendation, the same way for every caller: search, advise, verify."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import (
     Asked,
     Findings,
-    SafeRetrieval,
     current_ids,
     gather,
     is_cancelled,
@@ -66,13 +65,13 @@ _logger: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Consultation:
-    """What a consultation gave.
+    """A recommendation with its evidence.
 
     Args:
-        recommendation: what to do, every citation of it from the evidence.
-        findings: the evidence that it rests on.
-        advice: the answer as its advisor wrote it; ``None`` where nobody had to.
-        verified: the answer as it may be shown, and what was taken out of it; likewise.
+        recommendation: what to do; all its citations are from the evidence.
+        findings: the evidence.
+        advice: the answer as its advisor wrote it; ``None`` without one.
+        verified: a model's answer as it may be shown, and what was removed from it.
     """
 
     recommendation: Recommendation
@@ -89,16 +88,16 @@ async def consult(
     queries: tuple[Query, ...] | None = None,
     notify: Notify | None = None,
 ) -> Consultation:
-    """Return a recommendation for an incident.
+    """Return a recommendation for an incident: :func:`look_up`, then :func:`advise_on`.
 
     Args:
         incident: what is known.
-        retrieval: the way to the knowledge base, whoever wrote it; asked even if the advisor searches
-            itself, so that another can write in its place.
-        advisor: who writes; by default the one without a model. Where it fails, nobody does: wrap
-            it in a fallback to have it replaced.
+        retrieval: the backend; asked even if the advisor searches itself, so that a fallback has
+            evidence.
+        advisor: by default the one without a model. If it fails there is no advice: wrap it in a
+            fallback.
         queries: what to ask; by default what the incident suggests.
-        notify: is told of each stage, see :mod:`knowledge_rag.orchestrator.consultation`.
+        notify: receives the events, see :data:`Notify`.
     """
     findings = await look_up(incident, retrieval, queries=queries, notify=notify)
     return await advise_on(incident, findings, advisor, notify=notify)
@@ -111,41 +110,38 @@ async def look_up(
     queries: tuple[Query, ...] | None = None,
     notify: Notify | None = None,
 ) -> Findings:
-    """Ask, complete the documents that procedures stand in, and choose the procedures.
+    """Search, complete the documents that procedures stand in, and choose the procedures.
 
-    The queries go out side by side, then the completions, at most MAX_COMPLETED for each alert; each has the
+    The queries run in parallel, then the completions, at most MAX_COMPLETED for each alert; each has the
     budget of a query. Of the completions only what a procedure needs is kept.
 
     Args:
-        incident: what is known; the alerts of a group are asked for one by one.
-        retrieval: the way to the knowledge base.
+        incident: what is known; the alerts of a group are looked up one by one.
+        retrieval: the backend.
         queries: what to ask; by default what the incident suggests.
-        notify: is told of each stage.
+        notify: receives the events.
     """
-    teller = Teller(notify)
+    events = Events(notify)
     floors = getattr(retrieval, "floors", None)
     asked = [(it, "") for it in queries] if queries is not None else list(_queries(incident))
-    teller.searching(tuple(query for query, _ in asked))
-    held = SafeRetrieval(retrieval)
+    events.send("searching", queries=[query.text for query, _ in asked])
     with _named(incident):
-        outcomes = await gather([query for query, _ in asked], held)
+        outcomes = await gather([query for query, _ in asked], retrieval)
         found = [
             Asked(query, outcome, alert)
             for (query, alert), outcome in zip(asked, outcomes, strict=True)
         ]
         findings = Findings(tuple(found))
-        for choose in (_first, documents_elsewhere):
-            if files := choose(incident, findings):
-                findings = await _completed(incident, findings, files, held, floors)
+        if files := documents_to_complete(incident, findings.asked):
+            findings = await _completed(incident, findings, files, retrieval, floors)
+        if files := documents_elsewhere(incident, findings):
+            findings = await _completed(incident, findings, files, retrieval, floors)
     plan = findings.plan or plan_of(incident, findings, floors)
     kept = tuple(map(partial(_needed, plan=plan), findings.completions))
     findings = replace(findings, completions=kept, plan=plan)
-    teller.found(findings)
+    events.send("found", status=findings.status.value, sources=len(findings.ledger))
+    events.evidence(findings)
     return findings
-
-
-def _first(incident: Incident, findings: Findings) -> list[str]:
-    return documents_to_complete(incident, findings.asked)
 
 
 async def _completed(
@@ -155,7 +151,7 @@ async def _completed(
     retrieval: Retrieval,
     floors: Floors | None,
 ) -> Findings:
-    """Fetch the rest of documents side by side, and choose the procedures again."""
+    """Fetch the rest of documents in parallel, and choose the procedures again."""
     wanted = [completion(incident, it) for it in files]
     rest = await gather(wanted, retrieval, max_results=COMPLETION_RESULTS)
     findings = replace(findings, completions=(*findings.completions, *map(Asked, wanted, rest)))
@@ -172,13 +168,10 @@ def _queries(incident: Incident) -> Iterator[tuple[Query, str]]:
 
 
 def _needed(asked: Asked, plan: Plan) -> Asked:
-    """Return a completion with the passages that a procedure needs."""
     results = tuple(it for it in asked.outcome.results if plan.needs(it.citation))
-    return (
-        replace(asked, outcome=replace(asked.outcome, results=results))
-        if results
-        else replace(asked, outcome=RetrievalOutcome(Status.NO_MATCH))
-    )
+    nothing = RetrievalOutcome(Status.NO_MATCH)
+    outcome = replace(asked.outcome, results=results) if results else nothing
+    return replace(asked, outcome=outcome)
 
 
 async def advise_on(
@@ -188,24 +181,17 @@ async def advise_on(
     *,
     notify: Notify | None = None,
 ) -> Consultation:
-    """Have an advisor write from what was found.
-
-    Args:
-        incident: what is known.
-        findings: of :func:`look_up`.
-        advisor: who writes; by default the one without a model.
-        notify: is told of each stage.
-    """
-    teller = Teller(notify)
-    followed = Followed(teller, findings)
-    given = await _written(incident, findings, advisor or ExtractiveAdvisor(), followed)
-    followed.settle(given.findings, given.recommendation, given.verified)
-    teller.done(given.recommendation)
-    return given
+    """Have an advisor write from the findings of :func:`look_up`; see :func:`consult`."""
+    events = Events(notify)
+    answer = _LiveAnswer(events, findings)
+    consultation = await _written(incident, findings, advisor or ExtractiveAdvisor(), answer)
+    answer.settle(consultation)
+    events.send("done", status=consultation.recommendation.status.value)
+    return consultation
 
 
 def _named(incident: Incident) -> AbstractContextManager[None]:
-    """Name the incident to the function, whose queries are counted by it; what is named already stays."""
+    """Name the incident to the retrieval function, for its metrics; ids that are set already stay."""
     named = current_ids()
     return on_behalf_of(
         incident_id=incident.incident_id or named.get(telemetry.INCIDENT_ID, ""),
@@ -214,10 +200,10 @@ def _named(incident: Incident) -> AbstractContextManager[None]:
 
 
 async def _written(
-    incident: Incident, findings: Findings, advisor: Advisor, followed: Followed
+    incident: Incident, findings: Findings, advisor: Advisor, answer: _LiveAnswer
 ) -> Consultation:
     try:
-        advice = await advise(advisor, incident, findings, followed)
+        advice = await advise(advisor, incident, findings, answer)
         if advice.text is None:
             given = state(incident, advice.findings, advice.advisor)
             return Consultation(given, advice.findings, advice)
@@ -241,12 +227,12 @@ Notify = Callable[[Mapping[str, Any]], None]
 
 ``searching``  ``queries``: what is about to be asked
 ``found``      ``status`` and number of ``sources``
-``evidence``   ``sources``, as ``sources_of`` gives them: all that the text after it refers to. Where an
-               advisor has searched itself, it comes again and replaces the first
-``text``       more ``text`` that may be shown, and its ``parts``: ``{"text"}`` of what is said,
+``evidence``   ``sources`` of :func:`sources_of`, which the text after it refers to; sent again where an
+               advisor has searched itself
+``text``       more ``text`` to show, and its ``parts``: ``{"text"}`` of words,
                ``{"text", "citations": [{"number", "citation"}]}`` of each reference; ``by_model``
                is whether a model wrote it, so that it has to be shown as such
-``restarted``  what was shown of the text is void: another advisor writes, or the answer came to
+``restarted``  the text sent so far is void: another advisor writes, or the answer came to
                something else
 ``done``       ``status`` of the recommendation
 """
@@ -254,56 +240,34 @@ Notify = Callable[[Mapping[str, Any]], None]
 _OF_SOURCES: Final = (TITLE, DOCUMENT_TYPE, SOURCE_URL, PAGE, CAUTION, DOCUMENT_SHA256)
 
 
-class Teller:
-    """Tells a listener of a consultation's stages.
-
-    Args:
-        notify: the listener; ``None`` for nobody.
-    """
+class Events:
+    """Sends the events of one consultation to a listener, ``None`` for nobody."""
 
     def __init__(self, notify: Notify | None) -> None:
         self._notify = notify
 
-    def searching(self, queries: tuple[Query, ...]) -> None:
-        """Tell what is about to be asked."""
-        self._tell("searching", queries=[query.text for query in queries])
-
-    def found(self, findings: Findings) -> None:
-        """Tell how the search ended, and what it found."""
-        self._tell("found", status=findings.status.value, sources=len(findings.ledger))
-        self.evidence(findings)
-
-    def evidence(self, findings: Findings) -> None:
-        """Tell what the text that follows may refer to; it replaces what was told before."""
-        if self._notify and len(findings.ledger):
-            self._tell("evidence", sources=sources_of(findings))
-
-    def text(self, pieces: Iterable[Piece], *, by_model: bool) -> None:
-        """Tell more of the answer."""
-        if self._notify and (parts := [_part(piece) for piece in pieces]):
-            text = "".join(part["text"] for part in parts)
-            self._tell("text", text=text, parts=parts, by_model=by_model)
-
-    def restarted(self) -> None:
-        """Tell that what was told of the answer is void."""
-        self._tell("restarted")
-
-    def done(self, recommendation: Recommendation) -> None:
-        """Tell that the recommendation stands."""
-        self._tell("done", status=recommendation.status.value)
-
-    def _tell(self, event: str, **more: object) -> None:
+    def send(self, event: str, **more: object) -> None:
+        """Send an event."""
         if self._notify:
             self._notify({"event": event, **more})
 
+    def evidence(self, findings: Findings) -> None:
+        """Send the evidence that the following text may refer to; it replaces the previous one."""
+        if self._notify and len(findings.ledger):
+            self.send("evidence", sources=sources_of(findings))
+
+    def text(self, pieces: Iterable[Piece], *, by_model: bool) -> None:
+        """Send more of the answer."""
+        if self._notify and (parts := [_part(piece) for piece in pieces]):
+            text = "".join(part["text"] for part in parts)
+            self.send("text", text=text, parts=parts, by_model=by_model)
+
 
 def sources_of(findings: Findings) -> list[dict[str, Any]]:
-    """Give the evidence as JSON: of each entry its number, citation, lines and what is known of it.
+    """Return the evidence as JSON, in the order of the ledger's numbers.
 
-    Returns:
-        In the order of their numbers: ``number``, ``citation``, ``content``; ``relevance_score``,
-        ``title``, ``document_type``, ``source_url``, ``page``, ``caution`` and ``document_sha256``
-        where known.
+    Each entry has ``number``, ``citation``, ``content``; ``relevance_score``, ``title``,
+    ``document_type``, ``source_url``, ``page``, ``caution`` and ``document_sha256`` where known.
     """
     sources = []
     for entry in findings.ledger.entries:
@@ -323,81 +287,62 @@ def _part(piece: Piece) -> dict[str, Any]:
     return {"text": piece.text, "citations": cited}
 
 
-class Followed:
-    """Hears an answer in the making and tells what may be shown of it; see ``live.Listener``.
+class _LiveAnswer:
+    """Streams an answer while it is written, verified; a ``Listener`` of an advisor.
 
-    Nothing is told before the first reference that stands for retrieved lines, so that an answer
-    which cites nothing is not shown even for a moment. In the end, what was told is what the
-    recommendation was made of, character by character, or it is taken back.
-
-    Args:
-        teller: tells it.
-        findings: the evidence that was told already.
+    Nothing is shown before the first reference to retrieved lines, so that an answer without
+    citations is not shown even for a moment. In the end the shown text is the verified answer,
+    character by character, or it is retracted.
     """
 
-    def __init__(self, teller: Teller, findings: Findings) -> None:
-        self._teller = teller
+    def __init__(self, events: Events, findings: Findings) -> None:
+        self._events = events
+        self._shown = False
+        self._begin(findings)
+
+    def _begin(self, findings: Findings) -> None:
         self._findings = findings
         self._written = ""
         self._stream = PieceStream(findings.ledger)
-        self._held: tuple[Piece, ...] = ()
-        self._told = False
+        self._buffer: tuple[Piece, ...] = ()
 
     def wrote(self, text: str, findings: Findings) -> None:
         """Take more of the answer."""
         written = self._written + text
         if findings.ledger != self._findings.ledger:
-            self._take_back()
-            self._now_with(findings)
+            self._restart(findings)
             text = written
         self._written = written
-        self._show(self._stream.feed(text))
+        pieces = self._stream.feed(text)
+        self._buffer += pieces
+        if self._shown or any(piece.cited for piece in pieces):
+            self._events.text(self._buffer, by_model=True)
+            self._buffer, self._shown = (), True
 
-    def settle(
-        self, findings: Findings, recommendation: Recommendation, verified: Verified | None
-    ) -> None:
-        """Tell what is left to tell, or take back what was told and tell what it came to instead.
+    def settle(self, consultation: Consultation) -> None:
+        """Stream the rest, or retract the streamed text and send what the answer came to instead.
 
-        Args:
-            findings: that the recommendation rests on.
-            recommendation: what the answer came to. Where it recommends nothing, its summary is all
-                there is to show.
-            verified: the answer; ``None`` where nobody wrote one.
+        Where it recommends nothing, that is its summary.
         """
-        if verified is None or recommendation.status is not Status.OK:
-            self._take_back()
-            self._now_with(findings)
-            shown = showing.pieces_of(recommendation, findings.ledger)
-            self._teller.text(shown or [Piece(recommendation.summary)], by_model=False)
+        given, verified = consultation.recommendation, consultation.verified
+        findings = consultation.findings
+        if verified is None or given.status is not Status.OK:
+            self._restart(findings)
+            shown = showing.pieces_of(given, findings.ledger)
+            self._events.text(shown or [Piece(given.summary)], by_model=False)
             return
+        rest, streamed = self._stream.close()
         same = findings.ledger == self._findings.ledger
-        rest, told = self._stream.close()
-        if self._told and same and told == verified:
-            self._teller.text(rest, by_model=True)
+        if self._shown and same and streamed == verified:
+            self._events.text(rest, by_model=True)
             return
-        self._take_back()
-        self._now_with(findings)
-        self._teller.text(pieces_of(verified), by_model=True)
+        self._restart(findings)
+        self._events.text(pieces_of(verified), by_model=True)
 
-    def _show(self, pieces: tuple[Piece, ...]) -> None:
-        self._held += pieces
-        if self._told or any(piece.cited for piece in pieces):
-            self._teller.text(self._held, by_model=True)
-            self._held, self._told = (), True
-
-    def _take_back(self) -> None:
-        if self._told:
-            self._teller.restarted()
-        self._restart()
-
-    def _restart(self) -> None:
-        self._written = ""
-        self._stream = PieceStream(self._findings.ledger)
-        self._held = ()
-        self._told = False
-
-    def _now_with(self, findings: Findings) -> None:
+    def _restart(self, findings: Findings) -> None:
+        if self._shown:
+            self._events.send("restarted")
+        self._shown = False
         if findings.ledger != self._findings.ledger:
-            self._teller.evidence(findings)
-        self._findings = findings
-        self._restart()
+            self._events.evidence(findings)
+        self._begin(findings)
