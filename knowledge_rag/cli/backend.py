@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.stacks import Deployed
     from knowledge_rag.local.knowledge_base import Documents
-    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval, Way
+    from knowledge_rag.orchestrator.backends.bounded import BlockingBackend, BoundedRetrieval
     from knowledge_rag.orchestrator.retrieval import Budget
 
 StackOption = Annotated[
@@ -162,7 +162,7 @@ def _documents(aws: Aws, found: Deployed) -> Documents | None:
     return BucketDocuments(aws, found.corpus_bucket) if found.corpus_bucket else None
 
 
-def _way_to(options: BackendOptions, region: str, found: Deployed | None) -> Way:
+def _way_to(options: BackendOptions, region: str, found: Deployed | None) -> BlockingBackend:
     from knowledge_rag.cli.inputs import gateway_token
     from knowledge_rag.core.retrieval import SearchSettings
     from knowledge_rag.orchestrator.backends.aws import BedrockRetrieve, RetrievalFunction

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class FunctionInItsProcess:
-    """Calls the function as a direct caller would; see ``orchestrator.backends.bounded.Way``.
+    """Calls the function as a direct caller would; see ``orchestrator.backends.bounded.BlockingBackend``.
 
     One query at a time: a local one takes some milliseconds, and waiting counts to the budget.
 

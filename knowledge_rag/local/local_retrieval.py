@@ -138,7 +138,7 @@ class LocalFunction:
         """Do nothing: all is made when the block is entered."""
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Invoke it; see ``Way``. The function has a deadline of its own."""
+        """Invoke it; see ``BlockingBackend``. The function has a deadline of its own."""
         if not self._turn.acquire(timeout=deadline.remaining()):
             raise DeadlineExceeded("other queries took too long")
         try:

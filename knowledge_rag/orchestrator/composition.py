@@ -21,7 +21,7 @@ from knowledge_rag.guardrails.support.report import Verdict, WarningKind, descri
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.answer import read_answer
-from knowledge_rag.orchestrator.links import called_alike, followed, words_of_link
+from knowledge_rag.orchestrator.links import called_alike, linked_documents, words_of_link
 from knowledge_rag.orchestrator.outline import SERVICE
 from knowledge_rag.orchestrator.planning import plan_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why
@@ -205,7 +205,7 @@ def _of_plan(plan: Plan, findings: Findings, incident: Incident) -> Iterator[War
     if incident.read_as.startswith("unrecognised"):
         yield Warned(Concern.READ_AS, f"{incident.read_as}.")
     given = {it.source_file for it in plan.procedures}
-    for link in followed(findings.ledger.results, incident.links) if given else ():
+    for link in linked_documents(findings.ledger.results, incident.links) if given else ():
         if not given & set(link.files):
             files = wording.listed([*link.files])
             message = f"No step is from the runbook that the alert links ({files})."
@@ -467,7 +467,7 @@ def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:
 def _of_links(incident: Incident, findings: Findings) -> Iterator[Warned]:
     """Say if nothing was found of the runbook that the alert links; its own words are never shown as they are."""
     results = findings.ledger.results
-    if followed(results, incident.links):
+    if linked_documents(results, incident.links):
         return
     words = words_of_link(incident.links)
     told = "Nothing was found of the runbook that the alert links"

@@ -100,12 +100,12 @@ class Link:
 
     @property
     def stem(self) -> str:
-        """Give the folded name of the page; a link to an index is to its folder's page, too."""
+        """The folded name of the page; a link to an index is to its folder's page, too."""
         return _fold(_PAGE.sub("", self.parts[-1]))
 
 
 def links_in(text: str) -> tuple[str, ...]:
-    """Give the links to runbooks in a description: documents, and what is called a runbook there.
+    """Return the links to runbooks in a description: documents, and links called a runbook there.
 
     >>> links_in("Look at https://grafana.example/d/1 and docs/alarms.md#outage.")
     ('docs/alarms.md#outage',)
@@ -120,18 +120,18 @@ def links_in(text: str) -> tuple[str, ...]:
 
 
 def folded_parts(source_file: str, root: str = "") -> list[str]:
-    """Give the folded parts of a document's path, its name without the suffix.
+    """Return the folded parts of a document's path, its name without the suffix.
 
     Args:
         source_file: relative to the documents' folder.
-        root: that folder's own name, which links mostly have, too.
+        root: that folder's own name, which most links contain.
     """
     *folders, name = source_file.split("/")
     return [*map(_fold, (root, *folders)), _fold(name.rpartition(".")[0] or name)]
 
 
 def fit(link: Link, source_file: str, root: str) -> Fit | None:
-    """Give how well a document fits a link; ``None`` if it doesn't.
+    """Return how well a document fits a link; ``None`` if it doesn't.
 
     An index needs its folder to agree, too, since every folder may have one; without a folder, the
     link means the one at the top.
@@ -161,10 +161,7 @@ def contradicts(link: Link, source_file: str, root: str) -> bool:
 
 
 def _sides(link: Link, source_file: str, root: str) -> tuple[list[str], list[str], bool]:
-    """Give the folded parts of a link's path and of a document's, and whether that is its folder's index.
-
-    Of such an index the folder is the last part.
-    """
+    # of a folder's index, the folder is the last part
     wanted = [*map(_fold, link.parts[:-1]), link.stem]
     have = folded_parts(source_file, root)
     is_index = have[-1] in INDEXES and link.stem not in INDEXES
@@ -199,7 +196,7 @@ def stem(source_file: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Give the letters and digits of a name, so that camel, kebab and title case are one.
+    """Return the letters and digits of a name, so that camel, kebab and title case are one.
 
     >>> fold("KubePodCrashLooping") == fold("kube-pod crash_looping")
     True
@@ -223,18 +220,17 @@ _NO_WORDS: Final = re.compile(r"[^\w\s]+")
 
 
 def words_of_link(links: Sequence[str]) -> str:
-    """Give the words that the first link names its page with, its folder and its section.
+    """Return the words of the first link's folder, page and section, for a search and for a person.
 
-    They are for a search and for a person, and letters, digits and spaces alone, whatever the link
-    is; ``""`` if it has no letters there.
+    They are letters, digits and spaces alone; ``""`` if it has no letters there.
 
     >>> words_of_link(["https://wiki.example/db/rds-failover.md#promote-a-replica"])
     'db rds failover promote a replica'
     """
     for link in map(Link.said_in, links):
         named = [_SUFFIX.sub("", part) for part in link.parts]
-        told = [it for it in named if it not in _BRANCHES and fold(it) not in INDEXES]
-        parts = (*told[-_PARTS:], link.anchor)
+        named_parts = [it for it in named if it not in _BRANCHES and fold(it) not in INDEXES]
+        parts = (*named_parts[-_PARTS:], link.anchor)
         words = " ".join(_NO_WORDS.sub(" ", split_words(it)) for it in parts)
         if any(letter.isalpha() for letter in words):
             return " ".join(words.replace("_", " ").split())[:MAX_WORDS].rstrip()
@@ -242,8 +238,8 @@ def words_of_link(links: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """Where one link leads among the documents that were retrieved.
+class LinkTarget:
+    """Where one link leads among the retrieved documents.
 
     Args:
         files: that fit it, several only where they fit equally well.
@@ -254,32 +250,28 @@ class Followed:
     anchor: str
 
 
-def followed(results: Iterable[RetrievalResult], links: Iterable[str]) -> tuple[Followed, ...]:
-    """Give the retrieved documents that an alert's author means, or the authors of several alerts.
+def linked_documents(
+    results: Iterable[RetrievalResult], links: Iterable[str]
+) -> tuple[LinkTarget, ...]:
+    """Return the retrieved documents that links lead to, in the links' order, the likeliest first.
 
-    Args:
-        results: what was retrieved.
-        links: the likeliest first.
-
-    Returns:
-        One for each link that leads to any, in their order; each document for the first such link, but
-        again for each of its sections that is linked.
+    Each document comes for its first link, and again for each of its sections that is linked.
     """
     addresses = {it.citation.source_file: _address(it) for it in results}
-    given: list[Followed] = []
+    targets: list[LinkTarget] = []
     for text in links:
         for link in Link.readings(text):
             if files := _meant(link, addresses):
-                it = Followed(tuple(files), _matter(link.anchor))
-                known = [one for one in given if one.files == it.files]
+                it = LinkTarget(tuple(files), _matter(link.anchor))
+                known = [one for one in targets if one.files == it.files]
                 if it.anchor not in ("", *(one.anchor for one in known)) or not known:
-                    given.append(it)
+                    targets.append(it)
                 break
-    return tuple(given)
+    return tuple(targets)
 
 
-def anchored(links: Iterable[Followed]) -> dict[str, list[str]]:
-    """Give the documents that links lead to, in their order, with the anchors of their sections."""
+def anchored(links: Iterable[LinkTarget]) -> dict[str, list[str]]:
+    """Return the linked documents, in their order, with the anchors of their sections."""
     anchors: dict[str, list[str]] = {}
     for it in links:
         for file in it.files:
@@ -288,7 +280,7 @@ def anchored(links: Iterable[Followed]) -> dict[str, list[str]]:
 
 
 def called_alike(results: Iterable[RetrievalResult], links: Iterable[str]) -> list[str]:
-    """Give the retrieved documents that have a link's name and stand in another folder than it says."""
+    """Return the retrieved documents with a link's name in another folder than it says."""
     files = dict.fromkeys(it.citation.source_file for it in results)
     read = [link for text in links for link in Link.readings(text) if link.parts]
     return [file for file in files if any(contradicts(link, file, root="") for link in read)]
@@ -302,7 +294,6 @@ def _matter(anchor: str) -> str:
 
 
 def _meant(link: Link, addresses: dict[str, str]) -> list[str]:
-    """Give the files that have a link's address on the web, else those that fit its path best."""
     for address in link.addresses:
         if files := [file for file, its in addresses.items() if its == address]:
             return files

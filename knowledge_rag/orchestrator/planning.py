@@ -32,7 +32,7 @@ from knowledge_rag.orchestrator.choosing import (
     with_rules,
 )
 from knowledge_rag.orchestrator.governing import forbids
-from knowledge_rag.orchestrator.links import anchored, fold, followed, stem
+from knowledge_rag.orchestrator.links import anchored, fold, linked_documents, stem
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
 from knowledge_rag.orchestrator.queries import WHO
@@ -300,7 +300,7 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
         else ()
     )
     names = tuple(dict.fromkeys(filter(None, (member.alert_name, *more, *_spelled(text, results)))))
-    links = anchored(followed(results, member.links))
+    links = anchored(linked_documents(results, member.links))
     labels = " ".join((*member.labels.values(), member.service, member.severity))
     return Wanted(names, text, links, bool(member.alert_name), labels, member.service)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.faults.server import Script
     from knowledge_rag.local.action_group import ActionGroup
     from knowledge_rag.local.bedrock.server import LocalBedrock
-    from knowledge_rag.orchestrator.backends.bounded import Way
+    from knowledge_rag.orchestrator.backends.bounded import BlockingBackend
 
 ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:knowledge-rag-dev-retrieve-knowledge:live"
 WAYS = ("retrieve", "function", "gateway", "gateway, token, stream", "local")
@@ -98,7 +98,7 @@ class Endpoint:
     """
 
     switch: Switch
-    make: Callable[[], Way]
+    make: Callable[[], BlockingBackend]
     meets: bool = True
     question: bytes = b""
 

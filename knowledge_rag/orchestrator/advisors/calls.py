@@ -10,7 +10,6 @@ import contextvars
 import logging
 import threading
 import time
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -20,11 +19,11 @@ from botocore.exceptions import ClientError, EventStreamError
 from botocore.parsers import ResponseParserError
 
 from knowledge_rag.core.errors import InvalidSettings, RetrievalFailed
-from knowledge_rag.core.failures import FORESEEN, MAX_CODE_CHARACTERS, as_failure
+from knowledge_rag.core.failures import MAX_CODE_CHARACTERS, as_failure
 from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.orchestrator.backends.bounded import PREPARATION_SECONDS, Lazily
+from knowledge_rag.orchestrator.backends.bounded import PREPARATION_SECONDS, Lazily, failure_of
 from knowledge_rag.orchestrator.errors import AdviceFailed, ModelFailed
 
 if TYPE_CHECKING:
@@ -48,11 +47,11 @@ _logger = logging.getLogger(__name__)
 
 
 def as_model_failure(error: Exception, found: Findings | None = None) -> ModelFailed:
-    """Give the failure that whatever was raised amounts to.
+    """Return any error as a ModelFailed.
 
     Args:
         error: of botocore, of this product, or a defect, which is logged without its message.
-        found: the evidence that had been found until then.
+        found: the evidence found until then.
     """
     if isinstance(error, ModelFailed):
         return error
@@ -64,20 +63,11 @@ def as_model_failure(error: Exception, found: Findings | None = None) -> ModelFa
 
 
 def _failure(error: Exception) -> RetrievalFailed:
-    code = type(error).__name__
-    if isinstance(error, RetrievalFailed):
-        return error
     if isinstance(error, ClientError):
         return _answered(error)
-    if isinstance(error, FORESEEN):
-        return as_failure(error)
     if isinstance(error, ParserError | ResponseParserError):
-        return RetrievalFailed(Reason.MALFORMED_RESPONSE, code=code)
-    if isinstance(error, InvalidSettings):
-        return RetrievalFailed(Reason.CONFIGURATION, code=code)
-    frames = [line.strip() for line in traceback.format_tb(error.__traceback__)]
-    _logger.error("error=%s frames=%s | unforeseen error", code, frames)
-    return RetrievalFailed(Reason.INTERNAL, code=code)
+        return RetrievalFailed(Reason.MALFORMED_RESPONSE, code=type(error).__name__)
+    return failure_of(error)
 
 
 def _answered(error: ClientError) -> RetrievalFailed:
@@ -112,11 +102,7 @@ _Result = TypeVar("_Result")
 
 
 def check_deadline(seconds: float) -> None:
-    """Check the time that is set for an advisor.
-
-    Raises:
-        InvalidSettings: it is outside MIN_DEADLINE_SECONDS..MAX_DEADLINE_SECONDS.
-    """
+    """Raise InvalidSettings outside MIN_DEADLINE_SECONDS..MAX_DEADLINE_SECONDS."""
     if not MIN_DEADLINE_SECONDS <= seconds <= MAX_DEADLINE_SECONDS:  # a NaN is outside, too
         raise InvalidSettings(
             f"an advisor's deadline must be {MIN_DEADLINE_SECONDS} to {MAX_DEADLINE_SECONDS} "
@@ -125,11 +111,10 @@ def check_deadline(seconds: float) -> None:
 
 
 class ModelCalls:
-    """Calls one operation of one service.
+    """Calls one operation of one service, on threads of its own since botocore blocks.
 
-    botocore blocks, so it works on threads of this object's own: asyncio's are few and shared. A
-    thread can't be stopped, and need not be: the deadline holds at the socket, however slowly the
-    other side drips, and there too the thread learns that its caller has left.
+    A thread can't be stopped, and need not be: the deadline holds at the socket, and there too the
+    thread learns that its caller has left.
 
     Args:
         name: of the threads.
@@ -141,27 +126,20 @@ class ModelCalls:
         self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix=name)
 
     async def call(self, work: Callable[[Any], _Result], deadline: Deadline) -> _Result:
-        """Do ``work`` with the botocore client, and give what it gives.
+        """Return the result of ``work`` with the botocore client, by the deadline.
 
-        A call that is cancelled leaves its thread within a second, and its connection with it; only
-        one that is still connecting goes on until the deadline.
-
-        Args:
-            work: what to do; every exchange that it starts keeps the deadline.
-            deadline: by which this has returned or raised.
+        A cancelled call ends its thread and its connection within a second; only one that is still
+        connecting goes on until the deadline.
 
         Raises:
-            ModelFailed: whatever went wrong. Only cancellation is passed on.
+            ModelFailed: on any fault. Only cancellation is passed on.
         """
         return await self._bounded(lambda inner: self._work(work, inner), deadline)
 
     async def prepare(self, seconds: float = PREPARATION_SECONDS) -> None:
-        """Spare the first call what takes time once: credentials, the client, certificates.
+        """Make the client, credentials and certificates ready, within ``seconds``.
 
-        Whatever fails here is told by the first call.
-
-        Args:
-            seconds: how long to wait for it; what is ready later serves later calls.
+        A failure here is ignored: the first call reports it.
         """
         with suppress(ModelFailed):
             await self._bounded(
@@ -169,7 +147,7 @@ class ModelCalls:
             )
 
     def close(self) -> None:
-        """Let calls under way end, which takes no longer than their deadline, and close the client."""
+        """Wait for calls under way, within their deadline, and close the client."""
         self._threads.shutdown(wait=True, cancel_futures=True)
         client = self._client.made()
         if client is not None:

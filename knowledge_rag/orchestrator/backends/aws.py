@@ -40,11 +40,11 @@ class BedrockRetrieve:
         self._client: Lazily[BedrockClient] = Lazily("AWS client", lambda: create_client(region))
 
     def prepare(self, deadline: Deadline) -> None:
-        """Make the client and load its certificates; see ``Way``."""
+        """Make the client and load its certificates; see ``BlockingBackend``."""
         self._client.get(deadline).prepare()
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Search, and prove each result; see ``Way``."""
+        """Search, and prove each result; see ``BlockingBackend``."""
         retriever = Retriever(self._client.get(deadline).api, self._settings)
         return retriever.retrieve(query, deadline).outcome
 
@@ -88,11 +88,11 @@ class RetrievalFunction:
         )
 
     def prepare(self, deadline: Deadline) -> None:
-        """Make the client and load its certificates; see ``Way``."""
+        """Make the client and load its certificates; see ``BlockingBackend``."""
         self._client.get(deadline).prepare()
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Invoke it with the flat arguments of a direct caller; see ``Way``."""
+        """Invoke it with the flat arguments of a direct caller; see ``BlockingBackend``."""
         payload = json.dumps({**to_arguments(query), **current_ids()}).encode()
         client = self._client.get(deadline)
         with deadline.applied():

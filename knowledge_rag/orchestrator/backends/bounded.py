@@ -1,4 +1,4 @@
-"""What takes unknown time to make, made once, on first use, and waited for no longer than a deadline."""
+"""From a blocking backend that may fail to the interface: bounded, cancellable, never raising."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ _Made = TypeVar("_Made")
 
 
 class Lazily(Generic[_Made]):
-    """Makes one thing for all threads.
+    """Makes one thing for all threads, once, on first use, within a deadline.
 
-    botocore fetches the first credentials while it makes a client, from wherever they come and with
-    timeouts of its own.
+    botocore fetches the first credentials while it makes a client, with timeouts of its own.
 
     Args:
         name: of the thread that makes it.
@@ -52,10 +51,7 @@ class Lazily(Generic[_Made]):
         self._making: Background[_Made] | None = None
 
     def get(self, deadline: Deadline) -> _Made:
-        """Give the thing.
-
-        Args:
-            deadline: until when to wait for it; made later, it serves the next call.
+        """Return the thing; what is made after the deadline serves the next call.
 
         Raises:
             DeadlineExceeded: it could not be made in time.
@@ -69,7 +65,7 @@ class Lazily(Generic[_Made]):
         return making.result
 
     def made(self) -> _Made | None:
-        """Give the thing if it is there, and forget it."""
+        """Return the thing if it is there, and forget it."""
         with self._lock:
             making, self._making = self._making, None
         return None if making is None else making.result
@@ -98,8 +94,8 @@ _Result = TypeVar("_Result")
 _logger = logging.getLogger(__name__)
 
 
-class Way(Protocol):
-    """One way to ask, as a thread does.
+class BlockingBackend(Protocol):
+    """A backend that blocks and may fail.
 
     Attributes:
         name: for the log.
@@ -108,18 +104,14 @@ class Way(Protocol):
     name: str
 
     def prepare(self, deadline: Deadline) -> None:
-        """Do beforehand what the first question would have to wait for.
-
-        Raises:
-            Exception: as :meth:`ask`.
-        """
+        """Do beforehand what the first query would have to wait for; raises as :meth:`ask`."""
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Ask one question; called by several threads at once.
+        """Answer one query; called by several threads at once.
 
         Args:
             query: the question.
-            deadline: by which this has returned or raised, whatever the other side does.
+            deadline: by which this has returned or raised.
 
         Raises:
             RetrievalFailed: it could not be searched.
@@ -128,38 +120,38 @@ class Way(Protocol):
         """
 
     def close(self) -> None:
-        """Close every connection; nobody asks any more."""
+        """Close every connection."""
 
 
 class BoundedRetrieval:
-    """A way, behind the interface ``Retrieval``.
+    """A blocking backend, behind the interface ``Retrieval``.
 
-    The way works on a thread of this object's own, since asyncio's are few and shared. A thread
+    The backend works on threads of this object's own, since asyncio's are few and shared. A thread
     can't be stopped, and need not be: it ends by the query's deadline, which holds at the socket.
 
     Args:
-        way: whom to ask; closed by :meth:`close`.
+        backend: closed by :meth:`close`.
         budget: of each query.
-        timeout_notice: what the reader is told of a query that took too long, if anything.
-        floors: scores under which what it finds is no advice, where they are known for its scale.
+        timeout_notice: the outcome's notice for a query that took too long, if any.
+        floors: scores under which results are no advice, where they are known for its scale.
     """
 
     def __init__(
         self,
-        way: Way,
+        backend: BlockingBackend,
         budget: Budget | None = None,
         *,
         timeout_notice: str | None = None,
         floors: Floors | None = None,
     ) -> None:
         self.floors = floors
-        self._way = way
+        self._backend = backend
         self._budget = budget or Budget()
         self._timeout_notice = timeout_notice
-        self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix=way.name)
+        self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix=backend.name)
 
     async def retrieve(self, query: Query) -> RetrievalOutcome:
-        """Ask one question; see the interface."""
+        """Answer one query; see the interface."""
         outcome = await self._retrieved(query)
         if outcome.reason is Reason.TIMEOUT and outcome.notice is None:
             return replace(outcome, notice=self._timeout_notice)
@@ -169,39 +161,36 @@ class BoundedRetrieval:
         deadline = self._budget.deadline()
         try:
             async with asyncio.timeout(self._budget.seconds):
-                return await self._in_thread(lambda: self._way.ask(query, deadline))
+                return await self._in_thread(lambda: self._backend.ask(query, deadline))
         except Exception as error:  # noqa: BLE001 - the boundary: every fault becomes an outcome
             return self._degraded(error)
 
     async def prepare(self, seconds: float = PREPARATION_SECONDS) -> None:
-        """Spare the first question what takes time once: credentials, certificates, a session.
+        """Make credentials, certificates and a session ready, within ``seconds``.
 
-        Whatever fails here is told in the log, and by the first question.
-
-        Args:
-            seconds: how long to wait for it; what is ready later serves later questions.
+        A failure here is logged, and the first query reports it.
         """
         deadline = Deadline.after(seconds)
         try:
             async with asyncio.timeout(seconds):
-                await self._in_thread(lambda: self._way.prepare(deadline))
+                await self._in_thread(lambda: self._backend.prepare(deadline))
         except Exception as error:  # noqa: BLE001 - likewise
             self._degraded(error)
 
     def close(self) -> None:
-        """Let queries under way end, which takes no longer than their budget, and close the way."""
+        """Wait for queries under way, within their budget, and close the backend."""
         self._threads.shutdown(wait=True, cancel_futures=True)
-        self._way.close()
+        self._backend.close()
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
         context = contextvars.copy_context()
         return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work)
 
     def _degraded(self, error: Exception) -> RetrievalOutcome:
-        failure = _failure(error)
+        failure = failure_of(error)
         _logger.warning(
             "backend=%s reason=%s code=%s request_id=%s | retrieval degraded",
-            self._way.name,
+            self._backend.name,
             failure.reason,
             neutralise(failure.code),
             neutralise(failure.request_id),
@@ -209,7 +198,8 @@ class BoundedRetrieval:
         return RetrievalOutcome(Status.DEGRADED, reason=failure.reason)
 
 
-def _failure(error: Exception) -> RetrievalFailed:
+def failure_of(error: Exception) -> RetrievalFailed:
+    """Return any error as a RetrievalFailed; a defect is logged without its message."""
     if isinstance(error, RetrievalFailed):
         return error
     if isinstance(error, FORESEEN):

@@ -368,11 +368,11 @@ class KnowledgeGateway:
         self._session: _Session | None = None
 
     def prepare(self, deadline: Deadline) -> None:
-        """Begin the session; see ``Way``."""
+        """Begin the session; see ``BlockingBackend``."""
         self._begun(deadline)
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Call the tool, which returns more than MAX_TOOL_RESULTS of one document only; see ``Way``."""
+        """Call the tool, which returns more than MAX_TOOL_RESULTS of one document only; see ``BlockingBackend``."""
         most = MAX_TOOL_RESULTS if query.source_file is None else MAX_SERVICE_RESULTS
         arguments = to_arguments(query, most_results=most)
         result = self._call(arguments, deadline)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.orchestrator.incident import MAX_LINKS, Incident
-from knowledge_rag.orchestrator.links import MAX_WORDS, anchored, followed, words_of_link
+from knowledge_rag.orchestrator.links import MAX_WORDS, anchored, linked_documents, words_of_link
 from knowledge_rag.orchestrator.queries import build_queries
 from tests.support.runbooks import actions, advised
 from tests.unit.orchestrator.evidence import results_of
@@ -17,7 +17,7 @@ SITE = "https://github.example/acme/ops/blob/main/"
 
 def linked(results, links):
     """Return the documents that links lead to, with the anchors of their sections."""
-    return anchored(followed(results, links))
+    return anchored(linked_documents(results, links))
 
 
 def page(step, title="Mail"):
