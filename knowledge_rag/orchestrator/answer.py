@@ -71,7 +71,7 @@ class Block(NamedTuple):
 
 
 def lines_of(verified: Verified) -> tuple[Line, ...]:
-    """Give the lines of an answer."""
+    """Return the lines of an answer."""
     lines, start = [], 0
     for text in verified.text.replace(_GONE, "\ufffd").split("\n"):
         lines.append(Line(start, text.removesuffix("\r")))
@@ -80,7 +80,7 @@ def lines_of(verified: Verified) -> tuple[Line, ...]:
 
 
 def blocks_of(lines: Sequence[Line]) -> Iterator[Block]:
-    """Give the blocks of consecutive lines; blank ones belong to none."""
+    """Return the blocks of consecutive lines; blank ones belong to none."""
     source = "".join("\n" + line.text for line in lines)
     starts, position = [], 0
     for line in lines:
@@ -118,7 +118,7 @@ def _is_table(source: str, start: int) -> bool:
 
 
 def inside(item: Block) -> tuple[Line, ...]:
-    """Give the lines of a list item without its mark and its indent."""
+    """Return the lines of a list item without its mark and its indent."""
     first, *rest = item.lines
     match = grammar.ITEM.match("\n" + first.text)
     if match is None:
@@ -128,7 +128,7 @@ def inside(item: Block) -> tuple[Line, ...]:
 
 
 def cut(line: Line, count: int) -> Line:
-    """Give the rest of a line behind ``count`` characters."""
+    """Return the rest of a line behind ``count`` characters."""
     return line._replace(start=line.start + count, text=line.text[count:])
 
 
@@ -139,7 +139,7 @@ def dedented(line: Line, columns: int) -> Line:
 
 
 def code_of(block: Block) -> tuple[str, str]:
-    """Give what a code block says it holds (``bash``, ``""``) and what it holds."""
+    """Return what a code block says it holds (``bash``, ``""``) and what it holds."""
     first, *rest = block.lines
     fence = grammar.BLOCK_START.match("\n" + first.text)
     if fence is None or fence.lastgroup != "fence":
@@ -153,7 +153,7 @@ def code_of(block: Block) -> tuple[str, str]:
 
 
 def cited_in(lines: Sequence[Line], citations: Sequence[Cited]) -> tuple[Cited, ...]:
-    """Give the citations whose references stand in these lines, in their order.
+    """Return the citations whose references stand in these lines, in their order.
 
     Args:
         lines: that follow each other.
@@ -319,7 +319,7 @@ class _Reader:
                 self._section = Section.OPEN  # who sums up on the label's own line is done with it
 
     def _blocks(self, lines: Sequence[Line]) -> Iterator[Block]:
-        """Give the blocks of lines; references alone on theirs are blocks of their own.
+        """Return the blocks of lines; references alone on theirs are blocks of their own.
 
         To Markdown a line ``2. Wait`` right below one of words goes on with it, but who writes a
         reference below a step's code begins the next step there.
@@ -450,7 +450,7 @@ class _Reader:
             yield Part(text, (), cited, line.start, line.end)
 
     def _of_prose(self, group: list[Block]) -> Iterator[Part]:
-        """Give what each reference of a paragraph stands behind: the sentence before it."""
+        """Return what each reference of a paragraph stands behind: the sentence before it."""
         head, *more = group
         cited = cited_in(head.lines, self._citations)
         if not cited:
@@ -517,7 +517,7 @@ def _is_label(label: re.Match[str], *, alone: bool) -> bool:
 def _cited_sentences(
     lines: Sequence[Line], cited: Sequence[Cited]
 ) -> Iterator[tuple[str, tuple[Cited, ...]]]:
-    """Give each cited sentence of a paragraph with the references right behind it."""
+    """Return each cited sentence of a paragraph with the references right behind it."""
     text = "\n".join(line.text for line in lines)
     place = _places(lines)
     places = [(place(it.start), place(it.end)) for it in cited]
@@ -533,7 +533,7 @@ def _cited_sentences(
 
 
 def _places(lines: Sequence[Line]) -> Callable[[int], int]:
-    """Give what tells where a character at an offset of the answer is in lines that are joined."""
+    """Return what tells where a character at an offset of the answer is in lines that are joined."""
     starts = [line.start for line in lines]
     before = [0, *accumulate(len(line.text) + 1 for line in lines)]
 

@@ -1,8 +1,7 @@
-"""From an advisor's answer to a recommendation: the one way there, whoever wrote the answer.
+"""From advice to a recommendation: of procedures as they are, or of a model's answer.
 
-The answer is verified against the evidence first, and only what is left of it is read. Every
-citation of a recommendation is one of the verified answer's; a step that kept none is left out and
-counted.
+An answer is verified against the evidence first, and only the rest is read. Every citation of a
+recommendation is one of the verified answer's; a step without one is left out and counted.
 """
 
 from __future__ import annotations
@@ -70,13 +69,7 @@ _SHOWN_UNCITED: Final = 60
 def recommend(
     incident: Incident, advice: Advice, settings: Settings | None = None
 ) -> Recommendation:
-    """Turn an advisor's answer into a recommendation.
-
-    Args:
-        incident: that the answer is for.
-        advice: the answer, and the evidence that it was written from.
-        settings: of the verification.
-    """
+    """Return the recommendation of an advisor's answer, verified with the settings."""
     if advice.text is None:
         return state(incident, advice.findings, advice.advisor)
     verified = verify(advice.text, advice.findings.ledger, settings)
@@ -84,7 +77,7 @@ def recommend(
 
 
 def _with_cautions(given: Recommendation, findings: Findings) -> Recommendation:
-    """Put first what lint found in the passages that the shown lines are from, a sentence for each document."""
+    """Put lint's cautions on the cited passages first, a sentence for each document."""
     shown = given.shown
     found: dict[str, list[str]] = {}
     for result in findings.ledger.results:
@@ -97,7 +90,6 @@ def _with_cautions(given: Recommendation, findings: Findings) -> Recommendation:
 
 
 def _joint(said: Sequence[str]) -> str:
-    """Return the first of some sentences on one document, and how many more passages they are about."""
     more = len(said) - 1
     if not more:
         return said[0]
@@ -105,13 +97,7 @@ def _joint(said: Sequence[str]) -> str:
 
 
 def state(incident: Incident, findings: Findings, advisor: str) -> Recommendation:
-    """Make a recommendation of the procedures in findings, without any text between them.
-
-    Args:
-        incident: that they are for.
-        findings: the evidence, with a plan.
-        advisor: the name of who hands them over.
-    """
+    """Return the recommendation of the procedures in findings, as they are."""
     return _with_cautions(_stated(incident, findings, advisor), findings)
 
 
@@ -177,7 +163,6 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
 
 
 def _of_sections(sections: Sequence[Section]) -> Iterator[Warned]:
-    """Name what is not shown of each procedure."""
     for section in sections:
         for it in section.not_shown:
             if it.is_missed:
@@ -185,7 +170,6 @@ def _of_sections(sections: Sequence[Section]) -> Iterator[Warned]:
 
 
 def _named(it: NotShown) -> str:
-    """Return the sentence that names lines which are not shown."""
     if it.why is Why.ELSEWHERE:
         return f'"{it.heading}" in {it.source_file} belongs to the procedure and is not shown.'
     if it.end == it.start and it.why is not Why.NOT_RETRIEVED:
@@ -195,7 +179,6 @@ def _named(it: NotShown) -> str:
 
 
 def _of_plan(plan: Plan, findings: Findings, incident: Incident) -> Iterator[Warned]:
-    """Yield what a group's alerts got, how a payload was read, and where steps are not from the alert's link."""
     for block in plan.blocks:
         if block.alert and not block.procedures:
             told = (
@@ -215,14 +198,7 @@ def _of_plan(plan: Plan, findings: Findings, incident: Incident) -> Iterator[War
 def compose(
     incident: Incident, verified: Verified, findings: Findings, advisor: str
 ) -> Recommendation:
-    """Make a recommendation of a verified answer.
-
-    Args:
-        incident: that the answer is for.
-        verified: the answer, verified against the ledger of ``findings``.
-        findings: the evidence.
-        advisor: the name of who wrote the answer.
-    """
+    """Return the recommendation of an answer that was verified against the ledger of ``findings``."""
     if findings.status is not Status.OK:
         return without_advice(incident, findings)
     composer = _Composer(incident, verified, findings)
@@ -232,12 +208,7 @@ def compose(
 
 
 def without_advice(incident: Incident, findings: Findings) -> Recommendation:
-    """Say honestly that there is none: nothing documented, no search, or no advisor's answer.
-
-    Args:
-        incident: that advice was wanted for.
-        findings: what retrieval gave for it.
-    """
+    """Return a recommendation without advice: nothing documented, no search, or no answer."""
     warnings = _bounded(list(_of_search(incident, findings)))
     asked = wording.counted(len(findings.asked), "query")
     if findings.status is Status.OK:
@@ -267,7 +238,7 @@ def _degraded(
 
 
 class _Composer:
-    """Makes steps and warnings out of the parts of one answer."""
+    """Makes steps and warnings of one answer."""
 
     def __init__(self, incident: Incident, verified: Verified, findings: Findings) -> None:
         self._incident = incident
@@ -336,7 +307,7 @@ class _Composer:
         return replace(self._plan, blocks=tuple(blocks)), sections
 
     def nothing(self, advisor: str) -> Recommendation:
-        """Give the recommendation of an answer that kept none, though there was evidence."""
+        """Return the recommendation of an answer without any cited step, though there was evidence."""
         warnings = _bounded(list(self._all_warnings()))
         admitted = wording.NO_MATCH.casefold() in " ".join(self._verified.text.casefold().split())
         if self._answer.uncited or not admitted:
@@ -387,7 +358,7 @@ class _Composer:
         return tuple(dict.fromkeys(map(self._citer.lines_of, cited)))
 
     def _known(self, cited: Sequence[Cited]) -> tuple[str, ...]:
-        """Give what a step may name though its lines don't: they stand under it."""
+        """Return the titles and headings above the cited lines, which a step may repeat."""
         known = (
             text
             for it in cited
@@ -420,7 +391,7 @@ class _Composer:
     def _all_warnings(self) -> Iterator[Warned]:
         yield from _of_search(self._incident, self._findings)
         if self.steps:
-            yield from _of_plan(self._linked_plan(), self._findings, self._incident)
+            yield from _of_plan(self._drawn_on()[0], self._findings, self._incident)
         for part in self._answer.uncited:
             quoted = " ".join(part.text.split())[:_SHOWN_UNCITED]
             yield Warned(Concern.UNCITED_STEPS, f'"{quoted}" cites nothing, so it is no step')
@@ -431,12 +402,7 @@ class _Composer:
                 continue
             yield Warned(warned.kind, warned.message, number)
 
-    def _linked_plan(self) -> Plan:
-        """Return the plan as far as the answer draws on it."""
-        return self._drawn_on()[0]
-
     def _number_at(self, offset: int) -> int | None:
-        """Give the number of the step that a place in the answer is in."""
         numbered = enumerate(self._answer.steps, start=1)
         return next((n for n, part in numbered if part.start <= offset < part.end), None)
 
@@ -451,7 +417,7 @@ _ABOVE: Final = ("title", "section_path", SERVICE, INCIDENT_ID)
 
 
 def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:
-    """Give what there is to say before anybody has written anything."""
+    """Yield the warnings that do not depend on the advice."""
     for asked in findings.asked:
         if asked.outcome.reason is not None and findings.status is Status.OK:
             message = (
@@ -465,7 +431,7 @@ def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:
 
 
 def _of_links(incident: Incident, findings: Findings) -> Iterator[Warned]:
-    """Say if nothing was found of the runbook that the alert links; its own words are never shown as they are."""
+    """Warn if the linked runbook was not found; the link's own words are never shown as they are."""
     results = findings.ledger.results
     if linked_documents(results, incident.links):
         return
@@ -478,7 +444,6 @@ def _of_links(incident: Incident, findings: Findings) -> Iterator[Warned]:
 
 
 def _bounded(warnings: list[Warned]) -> tuple[Warned, ...]:
-    """Give as many warnings as a recommendation holds, and say if there were more."""
     if len(warnings) <= MAX_WARNINGS:
         return tuple(warnings)
     message = f"{len(warnings)} warnings, the first {MAX_WARNINGS - 1} are given."
@@ -486,7 +451,6 @@ def _bounded(warnings: list[Warned]) -> tuple[Warned, ...]:
 
 
 def _without_name(text: str, name: str) -> str:
-    """Take the incident's own name off the beginning of what is said of it."""
     if not name:
         return text
     rest = re.sub(
@@ -496,21 +460,20 @@ def _without_name(text: str, name: str) -> str:
 
 
 Concerned = tuple[Concern, str]
-"""What a warning is about, and its sentence."""
 
 
 def judge(
     claims: Iterable[str], cited: Sequence[Cited], known: Sequence[str] = ()
 ) -> tuple[Verdict, list[Concerned]]:
-    """Hold what is said against the lines that it cites.
+    """Check claims against the lines that they cite.
 
     Args:
-        claims: what is said, and each command apart, so that a quotation of either counts as one.
+        claims: words, and each command apart, so that a quotation of either counts as one.
         cited: the evidence.
-        known: what may be said though the lines don't: titles and headings that they stand under.
+        known: titles and headings above the lines, which claims may repeat.
 
     Returns:
-        Unsupported if any claim is, else supported if any claim is; and what to warn of.
+        Unsupported if any claim is, else supported if any claim is; and the warnings.
     """
     lines = [line for it in cited for line in it.content.split("\n")] + [*known]
     checker = SupportChecker()

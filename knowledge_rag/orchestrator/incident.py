@@ -177,7 +177,7 @@ _OWN: Final = 6
 
 
 def _sources(reader: StateReader) -> Iterator[Source]:
-    """Give the mappings that facts are taken from, the ones that know best first."""
+    """Return the mappings that facts are taken from, the ones that know best first."""
     told = reader.state.get("incident")
     incident = {} if isinstance(told, str) else reader.mapping(told, "incident")
     for where, source in (("incident", incident), ("state", reader.state)):
@@ -193,7 +193,7 @@ def _sources(reader: StateReader) -> Iterator[Source]:
 
 
 def _links(sources: list[Source]) -> tuple[str, ...]:
-    """Give what is called a runbook, and what the incident's description calls one."""
+    """Return what is called a runbook, and what the incident's description calls one."""
     said = [
         text
         for _, source in sources

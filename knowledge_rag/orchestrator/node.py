@@ -111,7 +111,7 @@ _FAILED: Final = Recommendation(
 
 
 def _stream_writer() -> Notify | None:
-    """Give the writer of the graph's custom stream; ``None`` outside a graph."""
+    """Return the writer of the graph's custom stream; ``None`` outside a graph."""
     from langgraph.config import get_stream_writer  # noqa: PLC0415 - the rest needs no LangGraph
 
     try:
@@ -128,7 +128,7 @@ _DEPTH: Final = 3
 
 
 def as_mapping(state: object) -> object:
-    """Give a state with what has fields (dataclasses, pydantic models) as mappings of its fields.
+    """Return a state with what has fields (dataclasses, pydantic models) as mappings of its fields.
 
     Of each list and mapping only the members that are read are looked into.
 

@@ -1,8 +1,4 @@
-"""What a recommendation is: the advisory format, and what must hold of it.
-
-``schemas/recommendation.schema.json`` describes what :meth:`Recommendation.to_dict` gives, and
-docs/recommendation.md says what each field means.
-"""
+"""The advisory format, described by ``schemas/recommendation.schema.json`` and docs/recommendation.md."""
 
 from __future__ import annotations
 
@@ -23,19 +19,17 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.procedures import NotShown, Part
 
 AGENT_ID: Final = "knowledge-rag"
-"""Under which an orchestrator finds this agent's output."""
+"""Key of this agent's output in a graph's state."""
 
 MAX_STEPS: Final = 200
-"""Steps of a recommendation at most; what is beyond is named by its lines."""
+"""Further steps are named by their lines."""
 
 MAX_SIMILAR: Final = 30
-"""Similar incidents at most."""
 
 MAX_INCOMPLETE: Final = 0.5
 """Confidence at most where anything of a procedure is missing."""
 
 MAX_WARNINGS: Final = 100
-"""Warnings of a recommendation at most; who writes more than that has to be looked at as a whole."""
 
 
 class Shortfall(StrEnum):
@@ -48,7 +42,7 @@ class Shortfall(StrEnum):
 
 
 class Concern(StrEnum):
-    """What a warning is about, beyond what the checks of an answer's wording warn of."""
+    """Kinds of warnings, beyond those of an answer's wording."""
 
     UNCITED_STEPS = "uncited_steps"
     """Steps were left out, since no reference of theirs stands for anything."""
@@ -78,32 +72,23 @@ class Concern(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something that a person should look at.
-
-    Args:
-        kind: what it is about.
-        message: one sentence.
-        step: the number of the step that it is about; ``None`` if it is about no single one.
-    """
+    """A warning: one sentence, and the step that it is about, if it is about a single one."""
 
     kind: Concern | WordingKind
     message: str
     step: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the wire form; ``step`` is absent where there is none."""
+        """Return the wire form."""
         wire: dict[str, Any] = {"kind": self.kind.value, "message": self.message}
         return wire if self.step is None else {**wire, "step": self.step}
 
 
 @dataclass(frozen=True, slots=True)
 class CitedLines:
-    """A citation with what proves it later.
+    """A citation with its hashes, in hexadecimal: of the lines' text, and of the ingested document.
 
-    Args:
-        citation: lines that retrieval returned for this incident.
-        text_sha256: of the lines' text as UTF-8, in hexadecimal.
-        document_sha256: of the whole document when it was ingested; ``""`` if retrieval gave none.
+    ``document_sha256`` is ``""`` if retrieval returned none.
     """
 
     citation: Citation
@@ -111,13 +96,13 @@ class CitedLines:
     document_sha256: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the wire form: the citation's four keys and the hashes that are known."""
+        """Return the wire form: the citation's four keys and the known hashes."""
         wire = {**self.citation.to_dict(), "text_sha256": self.text_sha256}
         return wire | ({"document_sha256": self.document_sha256} if self.document_sha256 else {})
 
 
 class Strength(StrEnum):
-    """How good the evidence for a recommendation is, in a word."""
+    """How good the evidence for a recommendation is."""
 
     STRONG = "strong"
     """The procedure is filed under what was asked for, and whole."""
@@ -129,12 +114,7 @@ class Strength(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a recommendation rests on, in words.
-
-    Args:
-        strength: in one word.
-        reasons: why, one sentence each.
-    """
+    """The strength of a recommendation's evidence, and why, one sentence each."""
 
     strength: Strength
     reasons: tuple[str, ...] = ()
@@ -146,14 +126,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Lines that govern a step: a caution, a condition, a prohibition.
-
-    Args:
-        text: as they stand there.
-        kind: what they make of the step.
-        after: whether they stand behind it.
-        citations: the lines, at least one.
-    """
+    """Lines that govern a step: a caution, condition or prohibition, before or after it."""
 
     text: str
     kind: Governs
@@ -256,12 +229,7 @@ class Step:
             raise ValueError(f"a step without a citation: {self.action[:60]!r}")
 
     def to_dict(self, number: int, section: Section | None = None) -> dict[str, Any]:
-        """Return the wire form.
-
-        Args:
-            number: of the step, 1-based.
-            section: the procedure that it belongs to, if it does to one.
-        """
+        """Return the wire form of step ``number``, 1-based, of a procedure, if it belongs to one."""
         wire: dict[str, Any] = {"step": number, "action": self.action}
         if self.commands:
             wire["commands"] = list(self.commands)
@@ -306,14 +274,14 @@ class SimilarIncident:
             raise ValueError(f"a similar incident without a citation: {self.incident_id!r}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the wire form; ``incident_id`` is null where none is known."""
+        """Return the wire form; ``incident_id`` is null where none is known."""
         wire = {"incident_id": self.incident_id or None, "resolution": self.resolution}
         return wire | _cited(self.citations) | {"support": _wire_verdict(self.support)}
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What is recommended for an incident, and what that rests on.
+    """Advice for an incident, and its evidence.
 
     Args:
         status: ``ok`` with guidance or a similar incident; ``no_match`` if nothing is documented;
@@ -321,18 +289,17 @@ class Recommendation:
         summary: a sentence or two.
         guidance: the steps, in the order in which to take them.
         similar_incidents: earlier ones.
-        analysis: what the advisor makes of it, in its own words and without any source; ``""`` if
-            it said nothing.
+        analysis: the advisor's own words without a source; ``""`` for none.
         confidence: 0..1, computed from the evidence, see docs/recommendation.md; 0 unless ok.
-        reasoning: what the confidence rests on.
-        warnings: what a person should look at.
-        advisor: who wrote it; ``""`` where nobody had to.
+        reasoning: of the confidence.
+        warnings: for a person to look at.
+        advisor: name of its advisor; ``""`` for none.
         reason: why it is degraded; else ``None``.
         procedures: that the steps belong to, in the order of the steps.
         reading: the closest sections where nothing is documented; never advice.
         alerts: for each alert of a group, whether anything is documented for it.
         unknown: words of the incident that no cited line, heading or title holds.
-        evidence: what it rests on, in words; ``None`` unless ok.
+        evidence: its strength; ``None`` unless ok.
 
     Raises:
         ValueError: these do not agree.
@@ -384,7 +351,7 @@ class Recommendation:
         return self.procedures[step.procedure - 1] if step.procedure else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the advisory format, as ``schemas/recommendation.schema.json`` describes it."""
+        """Return the advisory format of ``schemas/recommendation.schema.json``."""
         wire: dict[str, Any] = {"agent_id": AGENT_ID, "status": self.status.value}
         if self.reason is not None:
             wire["reason"] = self.reason.value

@@ -40,7 +40,7 @@ _UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def one_line(value: object, limit: int = MAX_TEXT) -> str | None:
-    """Give a scalar as one line of at most ``limit`` characters; ``None`` if it is no scalar."""
+    """Return a scalar as one line of at most ``limit`` characters; ``None`` if it is no scalar."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
@@ -67,7 +67,7 @@ class StateReader:
             self.problems.append(problem)
 
     def mapping(self, value: object, where: str) -> Mapping[object, object]:
-        """Give a mapping as it is, nothing for ``None``; report anything else."""
+        """Return a mapping as it is, nothing for ``None``; report anything else."""
         if isinstance(value, Mapping):
             return value
         if value is not None:
@@ -75,20 +75,20 @@ class StateReader:
         return {}
 
     def name(self, sources: Iterable[tuple[str, Mapping[object, object]]], *keys: str) -> str:
-        """Give the first text found under any of the keys, source after source; ``""`` if none."""
+        """Return the first text found under any of the keys, source after source; ``""`` if none."""
         return self._first(sources, keys, MAX_NAME)
 
     def text(self, sources: Iterable[tuple[str, Mapping[object, object]]], *keys: str) -> str:
-        """Give the first text found, as :meth:`name` does, longer ones included."""
+        """Return the first text found, as :meth:`name` does, longer ones included."""
         return self._first(sources, keys, MAX_TEXT)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Give the texts of a list in the state: each member's own, or what a mapping says."""
+        """Return the texts of a list in the state: each member's own, or what a mapping says."""
         found = (self._of_member(where, member) for where, member in self.members(key))
         return tuple(dict.fromkeys(text for text in found if text))
 
     def members(self, key: str) -> Iterator[tuple[str, object]]:
-        """Give the members of a list (or the values of a mapping) with where they stand."""
+        """Return the members of a list (or the values of a mapping) with where they stand."""
         value = self.state.get(key)
         if value is None:
             return
@@ -106,7 +106,7 @@ class StateReader:
             self._report_rest(key, len(value))
 
     def labels(self, value: object, where: str) -> dict[str, str]:
-        """Give the labels of a mapping whose names and values are scalars."""
+        """Return the labels of a mapping whose names and values are scalars."""
         labels: dict[str, str] = {}
         for key, member in islice(self.mapping(value, where).items(), MAX_ITEMS):
             name, text = one_line(key, MAX_NAME), one_line(member, MAX_NAME)
@@ -154,7 +154,7 @@ class StateReader:
 
 
 def flattened(member: Mapping[object, object]) -> dict[object, object]:
-    """Give a signal's facts with those of its labels and annotations, which it may override."""
+    """Return a signal's facts with those of its labels and annotations, which it may override."""
     facts: dict[object, object] = {}
     for nested in _NESTED:
         inner = member.get(nested)

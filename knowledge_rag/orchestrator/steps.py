@@ -1,7 +1,7 @@
-"""From procedures to a recommendation: steps, guards and citations, all of them lines that were retrieved.
+"""Steps, guards, similar incidents and evidence of procedures; all citations are retrieved lines.
 
-No text is written to be read back: an item's lines are looked up in the ledger, and a line that it does not hold
-could not be cited, so it could not be a step.
+An item's lines are looked up in the ledger: a line that it does not have could not be cited, so it
+could not be a step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sentences in which a recommendation speaks for itself."""
+"""The sentences of a recommendation, and the prompt that asks a model for the same ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNFINISHED: Final = "the advisor did not finish: read them yourself"
 
 
 def counted(number: int, noun: str) -> str:
-    """Give a number with its noun, in the plural where it has to be.
+    """Return a number with its noun, in the plural where needed.
 
     >>> counted(1, "query"), counted(3, "query"), counted(0, "step")
     ('1 query', '3 queries', '0 steps')
@@ -49,7 +49,7 @@ def listed(names: list[str]) -> str:
 
 
 def told(steps: int, documents: list[str], incidents: list[str]) -> str:
-    """Give the summary of a recommendation whose advisor wrote none.
+    """Return the summary of a recommendation whose advisor wrote none.
 
     Args:
         steps: how many there are.
@@ -143,7 +143,7 @@ PROMPT: Final = "prompts/knowledge-rag-agent.txt"
 
 
 def agent_prompt() -> str:
-    """Give the prompt's text.
+    """Return the prompt's text.
 
     Raises:
         KnowledgeRagError: it is in neither place, so the installation is incomplete.

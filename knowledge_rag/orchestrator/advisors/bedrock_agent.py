@@ -1,4 +1,4 @@
-"""What the events of ``InvokeAgent`` say: the answer, and in the traces the evidence for it.
+"""The advisor that is a Bedrock agent: it searches and writes itself, by ``InvokeAgent``.
 
 Evidence is what the service itself reports of the retrieval function (its body, proven again) and of
 a knowledge base that the agent looks into (its passages, proven by their hashes). What a model wrote
@@ -70,7 +70,7 @@ _LEAST_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What an agent said, and what it had found for it."""
+    """An agent's answer and its evidence."""
 
     text: str
     findings: Findings
@@ -78,17 +78,17 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class _Invoked:
-    """What a trace says that the agent is about to do."""
+    """A traced invocation."""
 
     action_group: str
     query: str
 
 
 class TurnReader:
-    """Takes the events of one turn.
+    """Reads the events of one turn.
 
     Args:
-        action_group: the name of the one whose function retrieves.
+        action_group: name of the one whose function retrieves.
     """
 
     def __init__(self, action_group: str) -> None:
@@ -100,10 +100,9 @@ class TurnReader:
         self._blocked = False
 
     def take(self, event: Mapping[str, Any]) -> bytes:
-        """Take the next event; kinds and members that this version does not know are passed over.
+        """Take the next event and return its text, UTF-8 that may end within a character.
 
-        Returns:
-            What the agent says in it, UTF-8 that may end within a character; mostly nothing.
+        Unknown kinds and members are ignored.
 
         Raises:
             ModelFailed: it returns control, which the caller can't carry out.
@@ -122,18 +121,18 @@ class TurnReader:
         return said
 
     def findings(self) -> Findings:
-        """Give what was found until now.
+        """Return the evidence so far.
 
-        A request that the function refused, or that was one more than a turn may have, counts only
-        where no other was served: nothing is left open by it.
+        A request that the function refused, or beyond a turn's limit, counts only where no other was
+        served.
         """
         return Findings(tuple(self._served or self._not_served))
 
     def turn(self) -> Turn:
-        """Give the whole turn.
+        """Return the whole turn.
 
         Raises:
-            ModelFailed: it holds no answer, or none that any evidence is known for.
+            ModelFailed: it has no answer, or no evidence.
         """
         findings = self.findings()
         try:
@@ -152,7 +151,6 @@ class TurnReader:
         return Turn(said, findings)
 
     def _note(self, invocation: object) -> None:
-        """Remember what is asked: by its trace's id, which the observation repeats."""
         asked = member(invocation, "actionGroupInvocationInput")
         looked_up = member(invocation, "knowledgeBaseLookupInput", "text")
         trace_id = text(member(invocation, "traceId"))
@@ -178,8 +176,8 @@ class TurnReader:
     def _is_ours(self, invoked: _Invoked | None) -> bool:
         """Whether an output is the retrieval function's.
 
-        Another action group's tool might repeat whatever a model gave it. So an output whose
-        invocation is not traced counts only where none of any other group is.
+        Another group's tool might repeat a model's words. So an output whose invocation is not traced
+        counts only where none of any other group is.
         """
         if invoked is not None:
             return invoked.action_group == self._action_group
@@ -187,7 +185,7 @@ class TurnReader:
 
 
 class Framing:
-    """Follows an event stream's messages, one behind the other, whatever pieces they arrive in."""
+    """Tracks where the messages of an event stream end, whatever pieces they arrive in."""
 
     def __init__(self) -> None:
         self._missing = 0  # of the present message, once its length is known
@@ -218,7 +216,7 @@ class Framing:
 
 
 def _answered(output: str) -> tuple[RetrievalOutcome, bool]:
-    """Give what the function answered, and whether it was a query that it owed an answer."""
+    """Return the function's outcome, and whether it served the query."""
     try:
         outcome = read_outcome(_body(output))
     except RequestRefused:
@@ -229,7 +227,7 @@ def _answered(output: str) -> tuple[RetrievalOutcome, bool]:
 
 
 def _body(output: str) -> Any:  # noqa: ANN401 - JSON is of any type
-    """Read an output: the function's body, or what it stands in, which of them is not documented."""
+    """Return the function's body, which an output may wrap: the service doesn't document that."""
     value = read_json(output)
     for path in (_BODY, ("response", "responseBody", *_BODY)):
         if isinstance(inner := member(value, *path), str):
@@ -238,7 +236,7 @@ def _body(output: str) -> Any:  # noqa: ANN401 - JSON is of any type
 
 
 def _query_of(asked: object) -> str:
-    """Give the query of an invocation, which a model wrote: for the record alone."""
+    # a model wrote it, so it is for the record alone
     arguments = (*_arguments(asked), *objects(member(asked, "parameters")))
     return next((text(one.get("value")) for one in arguments if one.get("name") == "query"), "")
 
@@ -273,17 +271,17 @@ _BROKEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """Which agent, and how it is asked.
+    """The agent and its limits.
 
     Args:
         agent_id: 1..10 letters and digits.
         agent_alias_id: likewise.
         region: of the agent.
         seconds: that an answer may take, everything included.
-        fresh_sessions: whether each advice has a session of its own. A session that goes on is one
-            incident's and nobody else's, but what the agent found in an earlier turn is no evidence
-            in a later one, and citations are known to vanish after the first.
-        action_group: the name of the one whose function retrieves.
+        fresh_sessions: whether each advice has a session of its own, rather than each incident. In a
+            session that goes on, evidence of an earlier turn does not count, and citations are known
+            to vanish after the first turn.
+        action_group: name of the one whose function retrieves.
 
     Raises:
         InvalidSettings: the service has no such ids, or the time is outside its bounds.
@@ -308,7 +306,7 @@ class BedrockAgentAdvisor:
 
     Args:
         settings: which agent.
-        new_id: gives a text of letters and digits, at most 32, never the same twice.
+        new_id: returns a new text of at most 32 letters and digits.
     """
 
     def __init__(
@@ -324,17 +322,17 @@ class BedrockAgentAdvisor:
         )
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
-        """Have the agent search and write; an incident of which nothing is known costs no call.
+        """Have the agent search and write; an empty incident costs no call.
 
         Args:
             incident: what is known.
-            findings: ignored: the answer may refer to what the agent itself has found.
+            findings: ignored: the answer refers to the agent's own search.
 
         Returns:
             The agent's text with the evidence of its trace.
 
         Raises:
-            ModelFailed: it wrote nothing that could be held against evidence.
+            ModelFailed: it wrote nothing that can be checked against evidence.
         """
         del findings
         return await self._advised(incident)
@@ -342,7 +340,7 @@ class BedrockAgentAdvisor:
     async def advise_live(
         self, incident: Incident, findings: Findings, listener: Listener
     ) -> Advice:
-        """Have the agent search and write, and tell of it meanwhile; see ``advise``."""
+        """Do the same, and stream the answer to the listener."""
         del findings
         with Relay(listener).listening() as relay:
             return await self._advised(incident, relay)
@@ -358,7 +356,7 @@ class BedrockAgentAdvisor:
         return Advice(turn.text, turn.findings, NAME)
 
     async def prepare(self) -> None:
-        """Spare the first incident what takes time once; what fails here, its advice tells."""
+        """Make the client ready; a failure here shows in the first advice."""
         await self._calls.prepare()
 
     def close(self) -> None:
@@ -391,7 +389,7 @@ class BedrockAgentAdvisor:
 
 
 def input_text(incident: Incident) -> str:
-    """Give what the agent is asked: the incident, and the queries to look it up with."""
+    """Return the agent's input: the incident, and the queries to look it up with."""
     texts = dict.fromkeys(query.text for query in build_queries(incident))
     queries = [f"{n}. {text}" for n, text in enumerate(texts, start=1)]
     return "\n".join(
@@ -409,16 +407,16 @@ def input_text(incident: Incident) -> str:
 def read_turn(
     events: Iterable[Mapping[str, Any]], action_group: str, relay: Relay | None = None
 ) -> Turn:
-    """Read a turn's events to their end.
+    """Read a turn's events, which arrive from botocore, to their end.
 
     Args:
-        events: as botocore gives them, while they arrive.
-        action_group: the name of the one whose function retrieves.
-        relay: is told what the agent writes.
+        events: of one turn.
+        action_group: name of the one whose function retrieves.
+        relay: receives the agent's text.
 
     Raises:
-        ModelFailed: the stream breaks off, holds an error, is damaged, or has no answer to hold
-            against evidence; it keeps the evidence that came before.
+        ModelFailed: the stream breaks off, holds an error, is damaged, or has no answer that can be
+            checked; it keeps the evidence that came before.
     """
     reader = TurnReader(action_group)
     remaining = iter(events)
@@ -438,9 +436,9 @@ def read_turn(
 
 
 def check_stream(response_dict: dict[str, Any], **more: object) -> None:
-    """Hold the body of an ``InvokeAgent`` response to its framing; a ``before-parse`` handler.
+    """Check the framing of an ``InvokeAgent`` response; a ``before-parse`` handler.
 
-    A reader of the format takes what is cut off within a message for the stream's end.
+    Readers of the format take a cut-off message for the stream's end.
     """
     if response_dict["status_code"] >= 300:
         check_error(response_dict, **more)
@@ -450,14 +448,12 @@ def check_stream(response_dict: dict[str, Any], **more: object) -> None:
 
 
 class _Framed:
-    """A body that has to end behind a whole message."""
-
     def __init__(self, body: Any, request_id: str) -> None:  # noqa: ANN401 - botocore's raw body
         self._body = body
         self._request_id = request_id
 
     def stream(self) -> Iterator[bytes]:
-        """Give the body's pieces.
+        """Yield the body's pieces.
 
         Raises:
             RetrievalFailed: ``malformed_response``, when it is no stream or one that was cut off.

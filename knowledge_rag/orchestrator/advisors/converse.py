@@ -1,7 +1,7 @@
-"""What a model is sent by ``Converse``, and what is read of its response.
+"""The advisor that is a Bedrock model: it writes from given evidence, by ``Converse``.
 
-The evidence is given, so there is no tool and no loop. The prompt is the deployed agent's, as it is;
-a second block of the system's text says that the search it speaks of has been made.
+There is no tool and no loop. The prompt is the deployed agent's; a second block of the system's text
+says that the search has been made.
 """
 
 from __future__ import annotations
@@ -57,10 +57,7 @@ _READ: Final = ("output", "stopReason")
 
 
 def messages_of(incident: Incident, findings: Findings) -> list[dict[str, Any]]:
-    """Give the one message of the user: the incident, each entry of the ledger, and what is wanted.
-
-    The entries come in the ledger's order, so that its numbers are theirs.
-    """
+    """Return the user's message: the incident, the ledger's entries in their order, and the task."""
     results = [{"searchResult": to_search_result(entry)} for entry in findings.ledger.entries]
     asked = "Advise on how to handle this incident, from these search results and nothing else."
     if findings.failures:
@@ -73,14 +70,14 @@ def messages_of(incident: Incident, findings: Findings) -> list[dict[str, Any]]:
 
 
 def read_response(response: object, findings: Findings) -> tuple[str, bool]:
-    """Give the text of a response, the API's citations written into it as references.
+    """Return the text of a response, with the API's citations as references.
 
     Args:
-        response: as boto3 gives it.
-        findings: that the request held.
+        response: boto3's.
+        findings: of the request.
 
     Returns:
-        The text, and whether it was cut off at a length limit: then what it breaks off in is gone.
+        The text, and whether it was cut off at a length limit: then its unfinished end is removed.
 
     Raises:
         ModelFailed: a guardrail or filter stopped it, it asked for a tool that it was not given, or
@@ -137,10 +134,10 @@ _BEGINS: Final = re.compile(r"(?:#{1,6}|[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 
 
 def without_unfinished(answer: str) -> str:
-    r"""Leave out the step, heading or paragraph that an answer breaks off in.
+    r"""Remove the step, heading or paragraph that an answer breaks off in.
 
-    Half a command is worse than none. A step with inner items goes whole, since nobody knows how
-    many there would have been; what stands in a code block begins nothing.
+    Half a command is worse than none. A step with inner items is removed whole, since nobody knows
+    how many there would have been.
 
     >>> without_unfinished("1. Stop the consumers [1].\n2. Purge the qu")
     '1. Stop the consumers [1].\n'
@@ -216,13 +213,12 @@ class ConverseSettings:
 
 
 class ConverseAdvisor:
-    """Gives the model incident and evidence once; needs ``bedrock:InvokeModel`` on the model.
+    """Sends the model incident and evidence once; needs ``bedrock:InvokeModel`` on the model.
 
     Args:
         settings: which model.
         prompt: the agent's; :func:`~knowledge_rag.orchestrator.wording.agent_prompt`.
-        jitter: gives the share of each wait that is waited, 0..1, so that those who were throttled
-            together do not come back together.
+        jitter: returns the share of each wait that is waited, 0..1, to spread retries.
     """
 
     def __init__(
@@ -240,7 +236,7 @@ class ConverseAdvisor:
         )
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
-        """Have the model write; without evidence there is nothing to write from, and no call.
+        """Have the model write; without evidence there is no call.
 
         Args:
             incident: what is known.
@@ -248,10 +244,10 @@ class ConverseAdvisor:
 
         Returns:
             Its text, with the API's citations as references. One that was cut off at its length
-            limit has lost the step it breaks off in, and its findings have a note that says so.
+            limit loses its last step, and a note of its findings says so.
 
         Raises:
-            ModelFailed: there is no text, or it is none of an answer.
+            ModelFailed: there is no usable text.
         """
         if findings.status is not Status.OK:
             return Advice(UNREACHABLE if findings.failures else NO_MATCH, findings, NAME)
@@ -260,7 +256,7 @@ class ConverseAdvisor:
         return Advice(said, replace(findings, notes=(CUT_NOTE,)) if cut else findings, NAME)
 
     async def prepare(self) -> None:
-        """Spare the first incident what takes time once; what fails here, its advice tells."""
+        """Make the client ready; a failure here shows in the first advice."""
         await self._calls.prepare()
 
     def close(self) -> None:

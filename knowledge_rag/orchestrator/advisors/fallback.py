@@ -43,14 +43,14 @@ _logger = logging.getLogger(__name__)
 
 
 class FallbackAdvisor:
-    """Has the substitute write where the primary one fails, or says less than the retrieved lines do.
+    """Uses the substitute where the primary advisor fails, or says less than the retrieved lines do.
 
-    That goes for "nothing documented", too, where the substitute can tell otherwise.
+    That includes a "nothing documented" for which the substitute has guidance.
 
     Args:
-        primary: who writes.
-        substitute: who writes otherwise; by default the one without a model.
-        seconds: after which the primary one is given up; ``None`` leaves it to its own deadline.
+        primary: the preferred advisor.
+        substitute: by default the one without a model.
+        seconds: after which the primary one is cancelled; ``None`` leaves it to its own deadline.
     """
 
     def __init__(
@@ -65,12 +65,11 @@ class FallbackAdvisor:
         self._seconds = seconds
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
-        """Write an answer; it is told in a note of its findings if the substitute had to.
+        """Write an answer; a note of its findings says if the substitute wrote it.
 
         Args:
             incident: what is known.
-            findings: what retrieval gave for it. Where that is nothing, the substitute writes from
-                what the primary advisor had found before it failed.
+            findings: its evidence. Without any, the substitute writes from the primary advisor's.
 
         Raises:
             AdviceFailed: the substitute failed.
@@ -80,7 +79,7 @@ class FallbackAdvisor:
     async def advise_live(
         self, incident: Incident, findings: Findings, listener: Listener
     ) -> Advice:
-        """Write an answer as ``advise`` does, and tell what the primary advisor writes meanwhile."""
+        """Do the same, and stream the primary advisor's answer."""
         writing = advise(self._primary, incident, findings, listener)
         return await self._advised(writing, incident, findings)
 
@@ -110,10 +109,9 @@ class FallbackAdvisor:
         return Advice(instead.text, told, instead.advisor)
 
     async def _doubted(self, incident: Incident, advice: Advice) -> Advice:
-        """Look whether the substitute finds guidance where the primary one says there is none.
+        """Use the substitute's guidance where the primary advisor says there is none.
 
-        A wrong "nothing documented" ends the search of whoever reads it; lines that turn out not to
-        fit cost a look.
+        A wrong "nothing documented" ends the reader's search; lines that don't fit cost a look.
         """
         instead = await self._substitute.advise(incident, advice.findings)
         if not recommend(incident, instead).guidance:
@@ -127,11 +125,11 @@ class FallbackAdvisor:
 
 
 def note_of(failure: ModelFailed, *, has_steps: bool) -> str:
-    """Give the sentence that tells the reader who wrote, and why.
+    """Return the note that says why the substitute wrote.
 
     Args:
         failure: of the primary advisor.
-        has_steps: whether the substitute gives any.
+        has_steps: whether the substitute has any.
     """
     if failure.found.asked and failure.found.status is Status.NO_MATCH:
         happened = "The model's own search found nothing"
@@ -145,11 +143,11 @@ def note_of(failure: ModelFailed, *, has_steps: bool) -> str:
 
 
 def _checked(incident: Incident, findings: Findings, advice: Advice) -> Recommendation:
-    """Give what an answer comes to, if it says no less than the retrieved lines themselves.
+    """Return the recommendation of an answer.
 
     Raises:
-        ModelFailed: an advisor that searches itself found nothing where there is evidence, or none
-            of the steps that it gives cites any.
+        ModelFailed: an advisor that searches itself found nothing where there is evidence, or none of
+            its steps cites any.
     """
     found = advice.findings
     if findings.status is Status.OK and found.status is not Status.OK:
@@ -163,10 +161,9 @@ def _checked(incident: Incident, findings: Findings, advice: Advice) -> Recommen
 
 
 def _evidence(incident: Incident, findings: Findings, failure: ModelFailed) -> Findings:
-    """Give the findings that say most: with evidence, else of a search that was made, else neither.
+    """Return the findings with evidence, else those of a search that was made.
 
-    Where nobody has searched yet, that is no absence of documentation: the queries of the incident
-    count as failed for the primary advisor's reason.
+    Without any search, the incident's queries count as failed for the primary advisor's reason.
     """
     searched = [it for it in (findings, failure.found) if it.asked]
     for status in Status:  # ok, no_match, degraded

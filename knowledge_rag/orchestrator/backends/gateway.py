@@ -1,7 +1,7 @@
-"""The Model Context Protocol's messages, as far as calling one tool needs them.
+"""A backend that asks an AgentCore gateway: the Model Context Protocol over streamable HTTP.
 
-A client of one tool, under one deadline: the protocol's own library brings an HTTP client whose
-timeouts are a read's and not a call's (``docs/decisions/0002-deadline-at-the-socket.md``).
+It calls one tool under one deadline. The protocol's own library brings an HTTP client whose timeouts
+are a read's and not a call's (``docs/decisions/0002-deadline-at-the-socket.md``).
 """
 
 from __future__ import annotations
@@ -48,12 +48,11 @@ if TYPE_CHECKING:
     from knowledge_rag.core.retrieval import Query
 
 PROTOCOL_VERSION: Final = "2025-06-18"
-"""What is offered; a gateway may answer with another version, which is then the one to name."""
+"""Offered version; if the gateway answers with another one, that is used."""
 
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream"
 HEADERS: Final = {"Content-Type": JSON, "Accept": f"{JSON}, {EVENT_STREAM}"}
-"""Of every message that is sent."""
 
 MAX_MESSAGE_CHARACTERS: Final = 300
 
@@ -78,29 +77,24 @@ class Refused(RetrievalFailed):
 
 
 def request(number: int, method: str, parameters: Mapping[str, object]) -> bytes:
-    """Write a request."""
+    """Return a request."""
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
     return json.dumps(message).encode()
 
 
 def notification(method: str) -> bytes:
-    """Write a notification, which has no answer."""
+    """Return a notification, which has no answer."""
     return json.dumps({"jsonrpc": "2.0", "method": method}).encode()
 
 
 def introduction(name: str) -> dict[str, object]:
-    """Give the parameters of ``initialize``."""
+    """Return the parameters of ``initialize``."""
     client = {"name": name, "version": "1"}
     return {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
 
 
 def read_result(data: bytes, content_type: str, number: int) -> dict[str, Any]:
-    """Find the result of a request in a JSON body, or among the events of a stream.
-
-    Args:
-        data: of the response.
-        content_type: of the response, with or without parameters.
-        number: of the request.
+    """Return the result of request ``number`` from a JSON body, or from the events of a stream.
 
     Raises:
         UnreadableResponse: it holds no answer to that request.
@@ -120,11 +114,7 @@ def read_result(data: bytes, content_type: str, number: int) -> dict[str, Any]:
 
 
 def protocol_of(initialized: Mapping[str, Any]) -> str:
-    """Give the version that the gateway speaks.
-
-    Raises:
-        UnreadableResponse: it is no version.
-    """
+    """Return the gateway's protocol version, or raise UnreadableResponse."""
     version = initialized.get("protocolVersion")
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
         raise UnreadableResponse("the gateway's protocol version is none")
@@ -132,22 +122,14 @@ def protocol_of(initialized: Mapping[str, Any]) -> str:
 
 
 def session_id(value: str) -> str:
-    """Give the id of a session back.
-
-    Raises:
-        UnreadableResponse: it can't be sent as a header.
-    """
+    """Return a session's id, or raise UnreadableResponse if it can't be sent as a header."""
     if not _NAME.fullmatch(value):
         raise UnreadableResponse("the gateway's session id is none")
     return value
 
 
 def tool_names(listed: Mapping[str, Any]) -> list[str]:
-    """Give the names of the listed tools.
-
-    Raises:
-        UnreadableResponse: it is no list of tools.
-    """
+    """Return the names of the listed tools, or raise UnreadableResponse."""
     tools = listed.get("tools")
     if not isinstance(tools, list):
         raise UnreadableResponse("the gateway's tools are no list")
@@ -156,16 +138,16 @@ def tool_names(listed: Mapping[str, Any]) -> list[str]:
 
 
 def retrieval_tools(names: Sequence[str]) -> list[str]:
-    """Give those names that are the retrieval function's."""
+    """Return the names that are the retrieval function's."""
     return [name for name in names if name.rpartition(TARGET_SEPARATOR)[2] in TOOL_NAMES]
 
 
 def tool_body(result: Mapping[str, Any]) -> object:
-    """Give what the tool returned: its structured content, or the JSON in its one text.
+    """Return the tool's structured content, or the JSON in its one text.
 
     Raises:
-        UnreadableResponse: it returned neither.
-        Refused: it failed.
+        UnreadableResponse: there is neither.
+        Refused: the tool failed.
     """
     if result.get("isError"):
         message = " ".join(_texts(result.get("content")))
@@ -218,31 +200,30 @@ def _events(data: bytes) -> list[Any]:
 
 
 GATEWAY_SERVICE: Final = "bedrock-agentcore"
-"""What a signature for an AgentCore gateway is made for."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{1,16384}")
 """RFC 6750's characters; anything else could break out of the header."""
 
 
 class Authorisation(Protocol):
-    """Lets a gateway know who asks."""
+    """Authorises requests to a gateway. It shows in no log, error or ``repr``."""
 
     def apply(self, request: AWSRequest, deadline: Deadline) -> None:
-        """Add the headers that say so.
+        """Add the headers.
 
         Raises:
-            RetrievalFailed: there is nothing to say it with.
-            DeadlineExceeded: it could not be had in time.
+            RetrievalFailed: there are no credentials.
+            DeadlineExceeded: they could not be had in time.
         """
 
 
 class SigV4:
-    """Signs each request as whoever the environment says.
+    """Signs each request.
 
     Args:
         region: of the gateway.
         service: that the signature is for.
-        find: gives the credentials, ``None`` where there are none; botocore's usual chain.
+        find: returns the credentials, ``None`` for none; botocore's usual chain.
     """
 
     def __init__(
@@ -259,17 +240,17 @@ class SigV4:
         )
 
     def apply(self, request: AWSRequest, deadline: Deadline) -> None:
-        """Sign the request; nothing may be added to it afterwards."""
+        """Sign the request, which must not change afterwards."""
         credentials = self._found.get(deadline).credentials(deadline)
         SigV4Auth(credentials, self._service, self._region).add_auth(request)
 
 
 class Bearer:
-    """Brings a token.
+    """Adds a bearer token.
 
     Args:
-        token: gives one that is still good, asked before each request; it may block, and what it
-            raises counts as having none. A fixed token is checked at once.
+        token: a fixed token, checked at once; or a function that returns a valid one, called before
+            each request. It may block; an exception counts as having no token.
 
     Raises:
         InvalidSettings: the fixed token is no token.
@@ -294,8 +275,6 @@ class Bearer:
 
 
 class _Signer:
-    """Credentials, renewed in time."""
-
     def __init__(self, credentials: Credentials | None) -> None:
         self._credentials = credentials
         self._timely = TimelyCredentials(credentials)
@@ -328,12 +307,12 @@ MAX_TOOL_PAGES: Final = 10
 """Pages of a gateway's tools that are looked through."""
 
 _SESSION_ENDED: Final = (400, 404)
-"""How a gateway answers for a session that it no longer knows: 404 by the protocol, 400 by many."""
+"""Statuses for a session that the gateway no longer knows: 404 by the protocol, 400 by many."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """What was agreed on: headers of each request, and the tool's name, ``""`` until found."""
+    """Headers of each request, and the tool's name, ``""`` until found."""
 
     headers: Mapping[str, str]
     tool: str
@@ -495,12 +474,12 @@ def _check_address(url: str) -> None:
         Endpoint.of(parts)
     except (InvalidSettings, ValueError):  # a port or an address that is none
         usable = False
-    if not usable:  # told without it: it may hold a password
+    if not usable:  # the message leaves it out: it may hold a password
         raise InvalidSettings("the gateway's address must be https://host/path, without a user")
 
 
 def _check_status(response: AWSResponse) -> None:
-    """Raise what botocore would, so that one table says what a status means; redirects are errors."""
+    """Raise botocore's error, so that one table says what a status means; redirects are errors."""
     status = response.status_code
     if 200 <= status < 300:
         return
