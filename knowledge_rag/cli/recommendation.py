@@ -26,7 +26,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.recommendation import Concern, Strength
 from knowledge_rag.orchestrator.showing import is_markdown
-from knowledge_rag.orchestrator.wording import counted, listed, told
+from knowledge_rag.orchestrator.wording import counted, listed, summed_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -133,7 +133,7 @@ class _Page:
             it.citations[0].citation.source_file for it in given.guidance
         ]
         incidents = [it.incident_id for it in given.similar_incidents]
-        ours = told(len(given.guidance), list(dict.fromkeys(files)), incidents)
+        ours = summed_up(len(given.guidance), list(dict.fromkeys(files)), incidents)
         yield from self._said(ours, "bold")
         if evidence := given.evidence:
             reasons = "; ".join(evidence.reasons)

@@ -1,6 +1,8 @@
-"""Lines of Markdown that know where they stand, and blocks of such lines.
+"""Reads a model's verified answer: its steps, similar incidents, summary and analysis.
 
-Used to read the verified answers of models.
+The agent's prompt asks for a format, and models keep to it more or less. So headings, bold labels,
+numbered labels and none at all are understood, and steps as list items, table rows or sentences.
+A step that cites nothing is counted and left out.
 """
 
 from __future__ import annotations
@@ -45,17 +47,10 @@ class Form(Enum):
 
 
 class Line(NamedTuple):
-    """A line of a text, or the rest of one behind its indent or list mark.
-
-    Args:
-        start: offset in the text of its first character.
-        text: without its end.
-        number: of the line, for a reader who counts lines; 0 for one who does not.
-    """
+    """A line of an answer, or the rest of one after its indent or list mark, and its offset."""
 
     start: int
     text: str
-    number: int = 0
 
     @property
     def end(self) -> int:
@@ -70,8 +65,7 @@ class Block(NamedTuple):
     lines: tuple[Line, ...]
 
 
-def lines_of(verified: Verified) -> tuple[Line, ...]:
-    """Return the lines of an answer."""
+def _lines_of(verified: Verified) -> tuple[Line, ...]:
     lines, start = [], 0
     for text in verified.text.replace(_GONE, "\ufffd").split("\n"):
         lines.append(Line(start, text.removesuffix("\r")))
@@ -79,8 +73,7 @@ def lines_of(verified: Verified) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def blocks_of(lines: Sequence[Line]) -> Iterator[Block]:
-    """Return the blocks of consecutive lines; blank ones belong to none."""
+def _blocks_of(lines: Sequence[Line]) -> Iterator[Block]:
     source = "".join("\n" + line.text for line in lines)
     starts, position = [], 0
     for line in lines:
@@ -88,11 +81,11 @@ def blocks_of(lines: Sequence[Line]) -> Iterator[Block]:
         position += len(line.text) + 1
     for start, end, _ in markdown_blocks(source, 0, len(source)):
         first, behind = bisect_left(starts, start), bisect_left(starts, end)
-        held = list(lines[first:behind])
-        while held and not held[-1].text.strip():
-            held.pop()
-        if held:
-            yield Block(_form(source, start), tuple(held))
+        own = list(lines[first:behind])
+        while own and not own[-1].text.strip():
+            own.pop()
+        if own:
+            yield Block(_form(source, start), tuple(own))
 
 
 def _form(source: str, start: int) -> Form:
@@ -117,48 +110,40 @@ def _is_table(source: str, start: int) -> bool:
     return grammar.TABLE_DELIMITER.match(source, line_end(source, start)) is not None
 
 
-def inside(item: Block) -> tuple[Line, ...]:
-    """Return the lines of a list item without its mark and its indent."""
+def _inside(item: Block) -> tuple[Line, ...]:
     first, *rest = item.lines
     match = grammar.ITEM.match("\n" + first.text)
     if match is None:
         return item.lines
     offset = min(content_offset(match), len(first.text))
-    return (cut(first, offset), *(dedented(line, offset) for line in rest))
+    return (_cut(first, offset), *(_dedented(line, offset) for line in rest))
 
 
-def cut(line: Line, count: int) -> Line:
-    """Return the rest of a line behind ``count`` characters."""
+def _cut(line: Line, count: int) -> Line:
     return line._replace(start=line.start + count, text=line.text[count:])
 
 
-def dedented(line: Line, columns: int) -> Line:
-    """Take off indent, at most so many characters."""
+def _dedented(line: Line, columns: int) -> Line:
     indent = len(line.text) - len(line.text.lstrip(" \t"))
-    return cut(line, min(indent, columns))
+    return _cut(line, min(indent, columns))
 
 
-def code_of(block: Block) -> tuple[str, str]:
-    """Return what a code block says it holds (``bash``, ``""``) and what it holds."""
+def _code_of(block: Block) -> tuple[str, str]:
+    # its language and its text
     first, *rest = block.lines
     fence = grammar.BLOCK_START.match("\n" + first.text)
     if fence is None or fence.lastgroup != "fence":
-        return "", "\n".join(dedented(line, 4).text for line in block.lines)
+        return "", "\n".join(_dedented(line, 4).text for line in block.lines)
     marks = fence["fence"]
     indent = len(fence["indent"])
     info = first.text[indent + len(marks) :].strip().partition(" ")[0].lower()
     if rest and grammar.fence_close(marks).fullmatch("\n" + rest[-1].text):
         rest.pop()
-    return info, "\n".join(dedented(line, indent).text for line in rest)
+    return info, "\n".join(_dedented(line, indent).text for line in rest)
 
 
-def cited_in(lines: Sequence[Line], citations: Sequence[Cited]) -> tuple[Cited, ...]:
-    """Return the citations whose references stand in these lines, in their order.
-
-    Args:
-        lines: that follow each other.
-        citations: in the order of the text.
-    """
+def _cited_in(lines: Sequence[Line], citations: Sequence[Cited]) -> tuple[Cited, ...]:
+    # both are in the order of the text
     if not lines:
         return ()
     first = bisect_left(citations, lines[0].start, key=lambda cited: cited.start)
@@ -166,10 +151,10 @@ def cited_in(lines: Sequence[Line], citations: Sequence[Cited]) -> tuple[Cited, 
     return tuple(citations[first:behind])
 
 
-def text_of(lines: Sequence[Line], citations: Sequence[Cited]) -> str:
-    """Return the text of lines without the references in them, and without what joined those.
+def _text_of(lines: Sequence[Line], citations: Sequence[Cited]) -> str:
+    """Return the text of lines without their references and the words that joined those.
 
-    Documents that a sentence names with their lines stay, but in round brackets: they are words of it.
+    A document that a sentence names stays, as it is a word of it.
     """
     return "\n".join(_without_references(line, citations) for line in lines).strip("\n")
 
@@ -206,12 +191,12 @@ class Section(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something that an answer says and cites.
+    """A step or a similar incident.
 
     Args:
-        text: in Markdown, without references.
-        commands: the code blocks that belong to it.
-        cited: what it cites; empty for what has to be left out.
+        text: Markdown without references.
+        commands: its code blocks.
+        cited: its citations; a part without any is left out.
         start: offset in the answer of its first line.
         end: offset behind its last one.
     """
@@ -225,15 +210,7 @@ class Part:
 
 @dataclass(slots=True)
 class Answer:
-    """What an answer consists of, in its order.
-
-    Args:
-        steps: what to do.
-        similar: earlier incidents.
-        summary: paragraphs that sum it up.
-        analysis: paragraphs of the writer's own.
-        uncited: steps and incidents that cite nothing.
-    """
+    """The parts of an answer, in its order; ``uncited`` are steps and incidents without a citation."""
 
     steps: list[Part] = field(default_factory=list)
     similar: list[Part] = field(default_factory=list)
@@ -270,15 +247,15 @@ _NO_LEVEL: Final = 7
 
 
 def read_answer(verified: Verified, is_past: Callable[[Cited], bool]) -> Answer:
-    """Read the parts of a verified answer.
+    """Read the parts of a verified answer; all citations are its own.
 
     Args:
-        verified: the answer; citations are taken from it and from nowhere else.
-        is_past: whether a citation is of a document about an earlier incident, which tells a
-            sentence without any label from a step.
+        verified: the answer.
+        is_past: whether a citation is of a report on an earlier incident. A sentence without a label
+            that cites only such is no step.
     """
-    lines = lines_of(verified)
-    has_steps = any(block.form in (Form.ITEM, Form.TABLE) for block in blocks_of(lines))
+    lines = _lines_of(verified)
+    has_steps = any(block.form in (Form.ITEM, Form.TABLE) for block in _blocks_of(lines))
     reader = _Reader(verified.citations, is_past, has_steps=has_steps)
     reader.read(lines)
     return reader.answer
@@ -295,8 +272,6 @@ def is_label(paragraph: str) -> bool:
 
 
 class _Reader:
-    """Goes through the blocks of an answer and keeps in mind under which label it is."""
-
     def __init__(
         self, citations: Sequence[Cited], is_past: Callable[[Cited], bool], *, has_steps: bool
     ) -> None:
@@ -310,7 +285,6 @@ class _Reader:
         self._depth = 0
 
     def read(self, lines: Sequence[Line]) -> None:
-        """Read consecutive lines."""
         for head, *more in _groups(self._blocks(lines), self._is_reference):
             rest = self._enter(head)
             if rest:
@@ -319,12 +293,12 @@ class _Reader:
                 self._section = Section.OPEN  # who sums up on the label's own line is done with it
 
     def _blocks(self, lines: Sequence[Line]) -> Iterator[Block]:
-        """Return the blocks of lines; references alone on theirs are blocks of their own.
+        """Yield the blocks of lines; references alone on their lines are blocks of their own.
 
-        To Markdown a line ``2. Wait`` right below one of words goes on with it, but who writes a
-        reference below a step's code begins the next step there.
+        To Markdown a line ``2. Wait`` right below words continues them, but after a reference below a
+        step's code it is the next step.
         """
-        for block in blocks_of(lines):
+        for block in _blocks_of(lines):
             count = 0
             while count < len(block.lines) and self._is_reference(
                 Block(Form.PROSE, block.lines[count : count + 1])
@@ -337,14 +311,13 @@ class _Reader:
                 yield block
 
     def _is_reference(self, block: Block) -> bool:
-        """Whether a block is nothing but references to what stands before it."""
-        cited = cited_in(block.lines, self._citations)
-        return bool(cited) and not text_of(block.lines, cited).strip(" \t\n.,;()")
+        cited = _cited_in(block.lines, self._citations)
+        return bool(cited) and not _text_of(block.lines, cited).strip(" \t\n.,;()")
 
     # labels
 
     def _enter(self, block: Block) -> Block | None:
-        """Go into the section that a block names; give what is left of the block to read."""
+        """Enter the section that a block names, and return the rest of the block."""
         if block.form not in (Form.HEADING, Form.PROSE, Form.ITEM):
             return None if block.form is Form.RULE else block
         first, *rest = block.lines
@@ -368,8 +341,8 @@ class _Reader:
             self._summed_up = False
 
     def _rest(self, block: Block, rest: str) -> Block | None:
-        first, *more = inside(block) if block.form is Form.ITEM else block.lines
-        said = cut(first, len(first.text) - len(rest))
+        first, *more = _inside(block) if block.form is Form.ITEM else block.lines
+        said = _cut(first, len(first.text) - len(rest))
         if block.form is Form.ITEM:
             if self._depth < MAX_DEPTH:
                 self._depth += 1
@@ -394,7 +367,7 @@ class _Reader:
             self._take_prose(group)
 
     def _take_words(self, group: list[Block]) -> None:
-        words = [text_of(block.lines, self._citations) for block in group]
+        words = [_text_of(block.lines, self._citations) for block in group]
         said = self.answer.summary if self._section is Section.SUMMARY else self.answer.analysis
         said.append("\n\n".join(filter(None, words)))
 
@@ -403,7 +376,7 @@ class _Reader:
         opening = self._section is Section.OPEN and not self.answer.steps
         past = bool(parts) and all(self._is_past(it) for part in parts for it in part.cited)
         if opening and self._has_steps and len(group) == 1 and not past:
-            self.answer.summary.append(text_of(group[0].lines, self._citations))
+            self.answer.summary.append(_text_of(group[0].lines, self._citations))
         elif parts:
             for part in parts:
                 self._add(part, past=self._section is Section.OPEN and past)
@@ -411,7 +384,7 @@ class _Reader:
             self.answer.uncited.append(self._part(group))
         elif self._section is Section.OPEN:
             said = self.answer.summary if opening else self.answer.analysis
-            said.append(text_of(group[0].lines, ()))
+            said.append(_text_of(group[0].lines, ()))
 
     def _add(self, part: Part, *, past: bool = False) -> None:
         if not any(map(str.isalnum, part.text)):
@@ -426,12 +399,12 @@ class _Reader:
     # steps
 
     def _of_item(self, group: list[Block], depth: int = 0) -> Iterator[Part]:
-        blocks = [*blocks_of(inside(group[0])), *group[1:]]
+        blocks = [*_blocks_of(_inside(group[0])), *group[1:]]
         if not blocks:
             return
         children = [block for block in blocks if block.form is Form.ITEM]
         own = [block for block in blocks if block.form is not Form.ITEM]
-        cited = any(cited_in(child.lines, self._citations) for child in children)
+        cited = any(_cited_in(child.lines, self._citations) for child in children)
         if not cited or depth == MAX_DEPTH:
             yield self._part(blocks)
             return
@@ -444,15 +417,15 @@ class _Reader:
 
     def _of_table(self, table: Block) -> Iterator[Part]:
         for line in table.lines[2:]:
-            cited = cited_in([line], self._citations)
-            cells = text_of([line], cited).strip().strip("|").split("|")
+            cited = _cited_in([line], self._citations)
+            cells = _text_of([line], cited).strip().strip("|").split("|")
             text = " | ".join(filter(None, map(str.strip, cells)))
             yield Part(text, (), cited, line.start, line.end)
 
     def _of_prose(self, group: list[Block]) -> Iterator[Part]:
         """Return what each reference of a paragraph stands behind: the sentence before it."""
         head, *more = group
-        cited = cited_in(head.lines, self._citations)
+        cited = _cited_in(head.lines, self._citations)
         if not cited:
             part = self._part(group)
             if part.cited:
@@ -462,14 +435,13 @@ class _Reader:
         for number, (text, behind) in enumerate(sentences, start=1):
             last = number == len(sentences)
             commands = tuple(filter(None, (code for _, code in _codes(more)))) if last else ()
-            further = tuple(it for block in more for it in cited_in(block.lines, self._citations))
+            further = tuple(it for block in more for it in _cited_in(block.lines, self._citations))
             cites = behind + further if last else behind
             yield Part(text, commands, cites, head.lines[0].start, head.lines[-1].end)
 
     def _part(self, blocks: Sequence[Block]) -> Part:
-        """Make one part of blocks: their words are what it says, their code is what it runs."""
-        cited = tuple(it for block in blocks for it in cited_in(block.lines, self._citations))
-        words = [text_of(block.lines, cited) for block in blocks if block.form is not Form.CODE]
+        cited = tuple(it for block in blocks for it in _cited_in(block.lines, self._citations))
+        words = [_text_of(block.lines, cited) for block in blocks if block.form is not Form.CODE]
         text = "\n".join(word for word in words if word.strip())
         text = _CHECKBOX.sub("", _QUOTE_MARK.sub("", text).strip()).strip()
         codes = _codes(blocks)
@@ -484,7 +456,7 @@ class _Reader:
 def _groups(
     blocks: Iterator[Block], is_reference: Callable[[Block], bool]
 ) -> Iterator[list[Block]]:
-    """Put code, and references alone on their lines, to what stands before them."""
+    """Group code, and references alone on their lines, with the block before them."""
     group: list[Block] = []
     for block in blocks:
         follows = block.form is Form.CODE or (block.form is Form.PROSE and is_reference(block))
@@ -499,7 +471,7 @@ def _groups(
 
 
 def _codes(blocks: Sequence[Block]) -> list[tuple[str, str]]:
-    return [code_of(block) for block in blocks if block.form is Form.CODE]
+    return [_code_of(block) for block in blocks if block.form is Form.CODE]
 
 
 def _section(name: str) -> Section | None:

@@ -143,7 +143,7 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
     files = list(dict.fromkeys(it.source_file for it in sections))
     return Recommendation(
         Status.OK,
-        wording.told(len(steps), files, [it.incident_id for it in similar]),
+        wording.summed_up(len(steps), files, [it.incident_id for it in similar]),
         wording.reasoned(len(steps), files, evidence.reasons),
         guidance=tuple(steps),
         similar_incidents=tuple(similar),
@@ -386,7 +386,7 @@ class _Composer:
             return said
         files = [step.citations[0].citation.source_file for step in self.steps]
         names = [it.incident_id for it in self.similar]
-        return wording.told(len(self.steps), list(dict.fromkeys(files)), names)
+        return wording.summed_up(len(self.steps), list(dict.fromkeys(files)), names)
 
     def _all_warnings(self) -> Iterator[Warned]:
         yield from _of_search(self._incident, self._findings)

@@ -48,7 +48,7 @@ def listed(names: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def told(steps: int, documents: list[str], incidents: list[str]) -> str:
+def summed_up(steps: int, documents: list[str], incidents: list[str]) -> str:
     """Return the summary of a recommendation whose advisor wrote none.
 
     Args:
@@ -56,9 +56,9 @@ def told(steps: int, documents: list[str], incidents: list[str]) -> str:
         documents: their files, in order.
         incidents: the ids of similar incidents, ``""`` for one without.
 
-    >>> told(3, ["runbooks/rds.md"], ["INC-1"])
+    >>> summed_up(3, ["runbooks/rds.md"], ["INC-1"])
     '3 steps from runbooks/rds.md. 1 similar incident: INC-1.'
-    >>> told(0, [], ["INC-1"])
+    >>> summed_up(0, [], ["INC-1"])
     'No steps were found. 1 similar incident: INC-1.'
     """
     sentences = []
