@@ -423,7 +423,6 @@ class _Reader:
             yield Part(text, (), cited, line.start, line.end)
 
     def _of_prose(self, group: list[Block]) -> Iterator[Part]:
-        """Return what each reference of a paragraph stands behind: the sentence before it."""
         head, *more = group
         cited = _cited_in(head.lines, self._citations)
         if not cited:
@@ -489,7 +488,7 @@ def _is_label(label: re.Match[str], *, alone: bool) -> bool:
 def _cited_sentences(
     lines: Sequence[Line], cited: Sequence[Cited]
 ) -> Iterator[tuple[str, tuple[Cited, ...]]]:
-    """Return each cited sentence of a paragraph with the references right behind it."""
+    """Yield each cited sentence of a paragraph with the references after it."""
     text = "\n".join(line.text for line in lines)
     place = _places(lines)
     places = [(place(it.start), place(it.end)) for it in cited]
@@ -505,7 +504,7 @@ def _cited_sentences(
 
 
 def _places(lines: Sequence[Line]) -> Callable[[int], int]:
-    """Return what tells where a character at an offset of the answer is in lines that are joined."""
+    """Return a function from offsets in the answer to offsets in the joined lines."""
     starts = [line.start for line in lines]
     before = [0, *accumulate(len(line.text) + 1 for line in lines)]
 

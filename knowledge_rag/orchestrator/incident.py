@@ -1,4 +1,4 @@
-"""What is known of an incident when its handling begins."""
+"""An incident, read from a graph's state or from a pager's payload."""
 
 from __future__ import annotations
 
@@ -34,24 +34,26 @@ Source = tuple[str, Mapping[object, object]]
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """An incident as those who handle it see it; every text is one line, ``""`` where unknown.
+    """An incident; every text is one line, ``""`` where unknown.
+
+    Names have at most MAX_NAME characters, other texts MAX_TEXT, lists of them MAX_ITEMS.
 
     Args:
-        incident_id: its name in the incident management, at most MAX_NAME characters.
-        title: what it is about, at most MAX_TEXT characters.
+        incident_id: its name in the incident management.
+        title: its subject.
         alert_name: of its alert, exactly as written.
-        service: that is affected.
-        severity: as those who declared it write it.
-        description: a few sentences, at most MAX_TEXT characters.
-        signals: what was noticed, at most MAX_ITEMS texts.
-        evidence: what has been found out since, likewise.
-        history: what is known of earlier ones, likewise.
+        service: the affected one.
+        severity: as it was declared.
+        description: a few sentences.
+        signals: symptoms.
+        evidence: results of the investigation so far.
+        history: earlier incidents.
         labels: of the alert.
-        links: to its runbook, as its author wrote them, the likeliest first, at most MAX_LINKS.
-        problems: what could not be read of the state it was made from, for a log or a warning.
-        alerts: an incident for each alert name, if the payload is a group with several of them; the
-            first of them gives this one its alert_name. At most MAX_ITEMS.
-        read_as: whose payload it was read from and which part was, such as ``"PagerDuty"`` or
+        links: to its runbook, as written, the likeliest first, at most MAX_LINKS.
+        problems: parts of the state that could not be read, for a log or a warning.
+        alerts: an incident for each alert name of a group with several; this one's alert_name is the
+            first one's. At most MAX_ITEMS.
+        read_as: the payload's maker and the part that was read, such as ``"PagerDuty"`` or
             ``"Alertmanager (2 firing alerts, 1 resolved left out)"``; ``""`` for a graph's state.
 
     Raises:
@@ -85,12 +87,12 @@ class Incident:
 
     @property
     def is_group(self) -> bool:
-        """Whether several alerts are told of; each of them is asked for by its own words."""
+        """Whether it has several alerts; each is looked up by its own words."""
         return len(self.alerts) > 1
 
     @classmethod
     def from_state(cls, state: object) -> Incident:
-        """Read an incident from what an alerting system sends, or a graph's state; never raises.
+        """Read an incident from a pager's payload or a graph's state; never raises.
 
         A payload is recognised by :func:`knowledge_rag.orchestrator.pagers.read`. Of a state these
         members are read: ``incident`` (a mapping, a text that describes it, or a payload),
@@ -112,11 +114,7 @@ class Incident:
 
     @classmethod
     def pasted_in(cls, text: str) -> Incident | None:
-        """Return the incident whose JSON was pasted where a question is expected; ``None`` for words.
-
-        Args:
-            text: as it was typed; see :func:`knowledge_rag.orchestrator.pagers.pasted`.
-        """
+        """Return the incident whose JSON was pasted where a question is expected; ``None`` for words."""
         payload = pasted(text)
         incident = None if payload is None else cls.from_state(payload)
         return None if incident is None or incident.is_empty else incident
@@ -125,8 +123,8 @@ class Incident:
     def _of(cls, state: object) -> Incident:
         reader = StateReader(state)
         sources = list(_sources(reader))
-        told = reader.state.get("incident")
-        described = (one_line(told) or "") if isinstance(told, str) else ""
+        about = reader.state.get("incident")
+        described = (one_line(about) or "") if isinstance(about, str) else ""
         return cls(
             incident_id=reader.name(sources, "incident_id", "id"),
             title=clean_title(reader.text(sources[:_OWN], "title", "name", "summary")),
@@ -145,10 +143,10 @@ class Incident:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names that the alert may have, the likeliest first, at most MAX_NAMES.
+        """Possible names of the alert, the likeliest first, at most MAX_NAMES.
 
-        First come names that the payload has as data, then the words of title, signals and
-        description that are written as alerts' names are: in CamelCase, or in parts with - or _.
+        First come names from the payload's data, then words of title, signals and description that
+        are written like alerts' names: in CamelCase, or in parts with - or _.
         """
         alias = (text for key, text in self.labels.items() if fold(key) in _NAMED)
         known = (self.alert_name, *(one.alert_name for one in self.alerts))
@@ -160,7 +158,7 @@ class Incident:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is known that could be asked about."""
+        """Whether there is nothing to search for."""
         return not any((self.title, self.alert_name, self.service, self.description, self.signals))
 
 
@@ -177,9 +175,9 @@ _OWN: Final = 6
 
 
 def _sources(reader: StateReader) -> Iterator[Source]:
-    """Return the mappings that facts are taken from, the ones that know best first."""
-    told = reader.state.get("incident")
-    incident = {} if isinstance(told, str) else reader.mapping(told, "incident")
+    """Yield the mappings to read facts from, the most reliable first."""
+    about = reader.state.get("incident")
+    incident = {} if isinstance(about, str) else reader.mapping(about, "incident")
     for where, source in (("incident", incident), ("state", reader.state)):
         yield where, source
         for nested in ("labels", "annotations"):
@@ -193,7 +191,6 @@ def _sources(reader: StateReader) -> Iterator[Source]:
 
 
 def _links(sources: list[Source]) -> tuple[str, ...]:
-    """Return what is called a runbook, and what the incident's description calls one."""
     said = [
         text
         for _, source in sources

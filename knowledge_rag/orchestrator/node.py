@@ -1,7 +1,7 @@
 """The knowledge agent as a node of a LangGraph graph.
 
-It runs beside other agents, returns its part of the state and nothing else, and never raises: an
-outage of the knowledge base is an honest, empty recommendation.
+It returns its part of the state and nothing else, and never raises: an outage of the knowledge base is
+an empty recommendation that says so.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 def merge_outputs(
     left: Mapping[str, Any] | None, right: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Put the outputs of agents that ran beside each other together; the later one of a name stands."""
+    """Merge the outputs of agents that ran in parallel; the later one of a name counts."""
     return {**(left or {}), **(right or {})}
 
 
 class AgentOutputs(TypedDict):
-    """What the node returns: a partial state.
+    """The partial state that the node returns.
 
     ``agent_outputs["knowledge-rag"]`` is a recommendation by schemas/recommendation.schema.json.
     """
@@ -46,8 +46,7 @@ class IncidentState(TypedDict, total=False):
     """A state that the node reads; a graph's own may have more, and any of these may be missing.
 
     A graph whose state is not made from this one needs ``agent_outputs`` with a reducer of its own.
-    What is understood of each is told by
-    :meth:`knowledge_rag.orchestrator.incident.Incident.from_state`.
+    See :meth:`knowledge_rag.orchestrator.incident.Incident.from_state` for each.
     """
 
     incident: Any
@@ -64,22 +63,22 @@ class Node(Protocol):
         """Advise on the incident of a state.
 
         Args:
-            state: an :class:`IncidentState`, or whatever else a graph has: a mapping, a dataclass
-                or a pydantic model. It is not declared, since LangGraph would then hand over the
-                declared keys only, and refuse a graph that merges ``agent_outputs`` in its own way.
+            state: a mapping such as :class:`IncidentState`, a dataclass or a pydantic model. Its type
+                is not declared, since LangGraph would then pass the declared keys only, and refuse a
+                graph that merges ``agent_outputs`` in its own way.
         """
         ...
 
 
 def knowledge_rag_node(retrieval: Retrieval, advisor: Advisor | None = None) -> Node:
-    """Make the node.
+    """Return the node.
 
-    In a graph that streams with ``stream_mode="custom"`` it tells what it is doing: see
+    In a graph that streams with ``stream_mode="custom"`` it sends the events of
     :data:`knowledge_rag.orchestrator.consultation.Notify`.
 
     Args:
-        retrieval: the way to the knowledge base; its budget bounds each query.
-        advisor: who writes the guidance; by default the one without a model.
+        retrieval: the backend; its budget bounds each query.
+        advisor: by default the one without a model.
     """
 
     async def node(state: Any) -> AgentOutputs:  # noqa: ANN401 - see Node
@@ -111,7 +110,6 @@ _FAILED: Final = Recommendation(
 
 
 def _stream_writer() -> Notify | None:
-    """Return the writer of the graph's custom stream; ``None`` outside a graph."""
     from langgraph.config import get_stream_writer  # noqa: PLC0415 - the rest needs no LangGraph
 
     try:
@@ -121,19 +119,15 @@ def _stream_writer() -> Notify | None:
 
 
 _NESTED: Final = ("incident", "signals", "evidence", "history", "labels", "annotations")
-"""Keys of a state that hold more than a text."""
 
 _DEPTH: Final = 3
-"""A list of signals, a signal, its labels: deeper nothing is read."""
+"""A list of signals, a signal, its labels."""
 
 
 def as_mapping(state: object) -> object:
-    """Return a state with what has fields (dataclasses, pydantic models) as mappings of its fields.
+    """Return a state, and the dataclasses and pydantic models in it, as mappings of their fields.
 
-    Of each list and mapping only the members that are read are looked into.
-
-    Args:
-        state: of any type; what has no fields is given back as it is.
+    Other types stay as they are. Only members that are read are converted.
     """
     fields = _fields(state)
     if fields is None:

@@ -1,4 +1,4 @@
-"""Reads a state of which nobody promised anything: what it can't read it reports, and goes on."""
+"""Reads a state of any shape: it reports what it can't read, and goes on."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MAX_TEXT: Final = 2_000
-"""Characters of one text of a state that are kept."""
+"""Characters of a text."""
 
 MAX_NAME: Final = 200
-"""Characters of a name that are kept: an alert's, a service's, a label's."""
+"""Characters of a name: an alert's, a service's, a label's."""
 
 MAX_ITEMS: Final = 50
-"""Members of a list or a mapping that are looked at."""
+"""Members of a list or a mapping that are read."""
 
 MAX_PROBLEMS: Final = 20
-"""Problems of one state that are reported."""
 
 ALERT_KEYS: Final = ("alert_name", "alertname", "alert", "alarm_name", "AlarmName", "alarm")
-"""Where an alert's name stands: our own key, Prometheus', CloudWatch's."""
+"""Keys of an alert's name: our own, Prometheus', CloudWatch's."""
 
 NAME_KEYS: Final = (*ALERT_KEYS, "name", "title", "type", "metric", "MetricName")
 DETAIL_KEYS: Final = (
     "summary", "message", "description", "text", "detail", "details", "content", "error",
     "reason", "AlarmDescription", "NewStateReason", "resolution", "value",
 )  # fmt: skip
-"""Where a signal says what it is about, and what it says; the first ones count most."""
+"""Keys of a signal's name and text, the likeliest first."""
 
 _MAX_BITS: Final = 1_000
 """Of a whole number; Python refuses to write very long ones."""
@@ -51,18 +50,14 @@ def one_line(value: object, limit: int = MAX_TEXT) -> str | None:
 
 
 class StateReader:
-    """Reads texts out of mappings; ``problems`` tells what it could not read.
-
-    Args:
-        state: of any type; what is no mapping reads as empty.
-    """
+    """Reads texts out of mappings, and reports ``problems``; a state that is no mapping is empty."""
 
     def __init__(self, state: object) -> None:
         self.problems: list[str] = []
         self.state = self.mapping(state, "state")
 
     def report(self, problem: str) -> None:
-        """Note what could not be read; from MAX_PROBLEMS on nothing is noted."""
+        """Add a problem, up to MAX_PROBLEMS."""
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
 
@@ -75,12 +70,21 @@ class StateReader:
         return {}
 
     def name(self, sources: Iterable[tuple[str, Mapping[object, object]]], *keys: str) -> str:
-        """Return the first text found under any of the keys, source after source; ``""`` if none."""
-        return self._first(sources, keys, MAX_NAME)
+        """Return the first text under any of the keys, source after source; ``""`` if none."""
+        return self.text(sources, *keys, limit=MAX_NAME)
 
-    def text(self, sources: Iterable[tuple[str, Mapping[object, object]]], *keys: str) -> str:
+    def text(
+        self,
+        sources: Iterable[tuple[str, Mapping[object, object]]],
+        *keys: str,
+        limit: int = MAX_TEXT,
+    ) -> str:
         """Return the first text found, as :meth:`name` does, longer ones included."""
-        return self._first(sources, keys, MAX_TEXT)
+        for where, source in sources:
+            for key in keys:
+                if text := self._scalar(f"{where}.{key}", source.get(key), limit):
+                    return text
+        return ""
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return the texts of a list in the state: each member's own, or what a mapping says."""
@@ -102,8 +106,9 @@ class StateReader:
             pairs = ((0, value),)
         for index, member in islice(pairs, MAX_ITEMS):
             yield f"{key}[{one_line(index, 60) or '?'}]", member
-        if isinstance(value, Mapping | Sequence) and not isinstance(value, str | bytes):
-            self._report_rest(key, len(value))
+        is_sized = isinstance(value, Mapping | Sequence) and not isinstance(value, str | bytes)
+        if is_sized and len(value) > MAX_ITEMS:
+            self.report(f"{key}: {len(value)} members, the first {MAX_ITEMS} are read")
 
     def labels(self, value: object, where: str) -> dict[str, str]:
         """Return the labels of a mapping whose names and values are scalars."""
@@ -115,22 +120,6 @@ class StateReader:
             elif text:
                 labels[name] = text
         return labels
-
-    def _report_rest(self, key: str, length: int) -> None:
-        if length > MAX_ITEMS:
-            self.report(f"{key}: {length} members, the first {MAX_ITEMS} are read")
-
-    def _first(
-        self,
-        sources: Iterable[tuple[str, Mapping[object, object]]],
-        keys: tuple[str, ...],
-        limit: int,
-    ) -> str:
-        for where, source in sources:
-            for key in keys:
-                if text := self._scalar(f"{where}.{key}", source.get(key), limit):
-                    return text
-        return ""
 
     def _scalar(self, where: str, value: object, limit: int) -> str:
         text = one_line(value, limit)
