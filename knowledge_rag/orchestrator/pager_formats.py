@@ -1,4 +1,9 @@
-"""Reads values out of JSON of any shape: they may be absent, of another type, or far too large."""
+"""Reads the alerts of each maker's payload, as states of a graph.
+
+A function for each maker takes a payload and returns its alerts, none if the payload is another maker's.
+The shapes are those of the makers' public documentation; tests/data/incidents/README.md names the pages.
+Values may be absent, of another type, or far too large.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ from knowledge_rag.orchestrator.pager_texts import (
 from knowledge_rag.orchestrator.state import ALERT_KEYS, MAX_ITEMS, MAX_NAME, MAX_TEXT, one_line
 
 MAX_NODES: Final = 200
-"""Objects of a payload that are searched for runbook links and, if it is unknown, for its texts."""
+"""Objects of a payload that are searched for runbook links and texts."""
 
 Facts = Mapping[str, Any]
 
@@ -131,7 +136,7 @@ def walk(payload: object) -> list[tuple[tuple[str, ...], Facts]]:
 
 
 def runbooks_in(payload: object) -> list[str]:
-    """Return the values of what is called a runbook anywhere in a payload, and links with such a text."""
+    """Return all values called a runbook in a payload, and links with such a text."""
     found: list[str] = []
     for _, facts in walk(payload):
         for key, value in islice(facts.items(), MAX_ITEMS):
@@ -145,7 +150,7 @@ def runbooks_in(payload: object) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-NAME_KEYS: Final = (*(fold(key) for key in ALERT_KEYS), "alertrule", "rulename", "monitorname")
+NAME_KEYS: Final = (*map(fold, ALERT_KEYS), "alertrule", "rulename", "monitorname")
 SERVICE_KEYS: Final = ("service", "servicename", "affectedservice", "affectedservices", "services")
 _TEXT_KEYS: Final = ("description", "summary", "message", "details", "text", "body", "firing")
 """Folded names of custom fields that hold the alert's name, its service, and what it says."""
@@ -159,13 +164,7 @@ _OVER: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert, or one incident, of a payload.
-
-    Args:
-        name: of the alert, exactly as written; ``""`` where the payload has none.
-        state: what is known of it, as ``Incident.from_state`` reads it.
-        is_over: whether it is resolved.
-    """
+    """An alert or incident of a payload: its exact name, its state for ``Incident``, and whether it is over."""
 
     name: str
     state: dict[str, Any] = field(default_factory=dict)
@@ -243,12 +242,11 @@ def detailed_alert(details: object, *, other_name: str = "", **facts: Any) -> li
 
 
 def _alerts_of(detail: object) -> list[Facts]:
-    """Return the alerts of a detail that lists them, as objects or in a text."""
     return [it for it in members(detail) if is_prometheus(it)] or alerts_in_text(raw(detail))
 
 
 def _completed(alert: Alert, facts: Facts) -> Alert:
-    """Add what a pager knows of an alert that it carries; the alert's own labels count more."""
+    """Add a pager's facts to an alert in its payload; the alert's own labels count more."""
     own = {**alert.state["annotations"], **alert.state["labels"]}
     state = {**alert.state, "incident_id": first(facts["incident_id"])}
     if not pick(own, "summary", "title"):
@@ -273,10 +271,7 @@ def alert_of(  # noqa: PLR0913 - an incident's fields
     over: object = "",
     runbooks: object = None,
 ) -> Alert:
-    """Make an alert of facts as a payload has them.
-
-    Without a name it has the one that its title begins with.
-    """
+    """Return an alert of a payload's facts; without a name, its title may begin with one."""
     heading = clean_title(first(unescape_entities(raw(title)), limit=MAX_TEXT))
     named = first(name) or leading_name(heading)
     state = {
@@ -306,18 +301,17 @@ _ZABBIX_SEVERITIES: Final = {
     "0": "Not classified", "1": "Information", "2": "Warning",
     "3": "Average", "4": "High", "5": "Disaster",
 }  # fmt: skip
-"""What the numbers mean that exported events have."""
 _OF_ZABBIX: Final = frozenset({
     "eventid", "eventseverity", "eventnseverity", "eventvalue", "eventstatus", "eventtags",
     "triggerid", "triggerseverity", "triggerstatus", "hostname", "hosthost", "host",
 })  # fmt: skip
-"""Folded macros of which a webhook of Zabbix has one beside the name of its trigger or event."""
+"""Folded macros of a webhook of Zabbix, beside the name of its trigger or event."""
 
 
 _NOT_SAID: Final = re.compile(
     r"(?<!\S)@[\w.-]+|^The monitor was last triggered at .*", re.MULTILINE
 )
-"""Whom Datadog notifies, and the line that it adds to what the author wrote."""
+"""Datadog's mentions, and the line that it adds to the author's text."""
 
 
 Maker = Callable[[Facts], list[Alert]]
@@ -667,4 +661,4 @@ MAKERS: Final[tuple[tuple[str, Maker], ...]] = (
     ("Datadog", datadog),
     ("Google Cloud", google_cloud),
 )
-"""Who sends payloads that are known, and what reads them; the first one that finds an alert counts."""
+"""Each maker's name and reader; the first one that finds an alert counts."""

@@ -1,4 +1,4 @@
-"""Texts of alerts as people want them read: titles without status marks, plain text, names, runbook links.
+"""Texts of alerts: titles without status marks, plain text, names, runbook links.
 
 Payloads come from anywhere, so every pattern here takes time in proportion to its text: repetitions are
 bounded, and no pattern can match one character in two ways.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_RAW: Final = 8 * MAX_TEXT
-"""Characters of a description that are looked at before markup is removed."""
+"""Characters of a description with its markup."""
 
 MIN_HUMPS: Final = 3
 """Words in CamelCase from which a title's first word counts as the alert's name whatever follows it:
@@ -160,7 +160,7 @@ def _humps(word: str) -> int:
 
 
 def _without_tags(text: str) -> str:
-    """Remove the tags of HTML's elements, and what a browser would not show."""
+    """Remove HTML's tags, and elements that a browser would not show."""
     kept: list[str] = []
     end, hidden = 0, ""
     for tag in _TAG.finditer(text):
@@ -178,7 +178,6 @@ def _without_tags(text: str) -> str:
 
 
 def _anchors(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the words and the target of each link in HTML."""
     opened = None
     for tag in _TAG.finditer(text):
         if (tag[2] or "").lower() != "a":

@@ -1,8 +1,8 @@
 """One reader for what pagers and alerting systems send.
 
-A payload comes in a file, on standard input, in a graph's state, or pasted as a question. It is recognised
-by its shape, removed from its envelopes, and translated into a graph's state, which ``Incident.from_state``
-reads. An unknown payload is searched for a title and a description. No JSON makes it raise.
+A payload comes in a file, on standard input, in a graph's state, or pasted as a question. Its shape says
+whose it is; the result is a graph's state, which ``Incident.from_state`` reads. An unknown payload is
+searched for a title and a description. No JSON raises.
 """
 
 from __future__ import annotations
@@ -42,21 +42,20 @@ SUPPORTED: Final = (
     "Alertmanager, Grafana, PagerDuty, Opsgenie, Datadog, incident.io, Zabbix, New Relic, Sentry and Google "
     "Cloud; CloudWatch alarms, as they are or from SNS or EventBridge; any JSON with a title or a message"
 )
-"""What a file of an incident may hold, for an error message."""
 
 MAX_PASTED: Final = 1_000_000
-"""Characters of a text that are looked at for a payload."""
+"""Characters of a text that may contain a payload."""
 
 _MAX_ENVELOPES: Final = 4
 _STATE_KEYS: Final = ("incident", "signals", "evidence", "history")
-"""What only a graph's state, or an incident that somebody wrote for us, has at the top."""
+"""Top-level keys that only a graph's state, or an incident in our own format, has."""
 _BESIDE: Final = ("service", "severity", "incident_id")
-"""What somebody may have added to a payload, beside its alerts."""
+"""Facts that may stand in a payload beside its alerts."""
 _ENVELOPES: Final = (
     *("Message", "message", "body", "payload", "detail", "data", "event"),
     "alert_payload",  # of Grafana OnCall
 )
-"""Keys under which one payload carries another one, as an object or as JSON in a text."""
+"""Keys of a payload inside another one, as an object or as JSON in a text."""
 
 _OPENS: Final = re.compile(r"[{\[]")
 _MAX_TRIES: Final = 20
@@ -68,7 +67,7 @@ _OWN_KEYS: Final = {
     "description": ("description", "details"),
     "service": ("service", "service_name", "job"),
 }
-"""What we call things ourselves: an incident in these words is no unrecognised payload."""
+"""Our own keys: an incident in these words is no unrecognised payload."""
 _OTHER_KEYS: Final = {
     "alert_name": (
         "alarmname", "alertrule", "alertrulename", "rulename", "monitorname", "checkname", "triggername",
@@ -82,20 +81,20 @@ _OTHER_KEYS: Final = {
     "service": ("application", "app", "component", "system"),
     "severity": ("priority", "level", "urgency"),
 }  # fmt: skip
-"""Folded names that unknown payloads have for the same, the likeliest first."""
+"""Folded keys of unknown payloads for the same facts, the likeliest first."""
 _ONLY_OUTSIDE: Final = frozenset({"name", "job", "error", "reason"})
-"""Names that inside a payload are mostly somebody else's: ``{"user": {"name": ...}}``."""
+"""Keys that count at the top only: ``{"user": {"name": ...}}`` is no title."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a payload says.
+    """A payload as a state.
 
     Args:
-        state: all of it, as ``Incident.from_state`` reads it; a state already, as it came.
+        state: the whole payload, as ``Incident.from_state`` reads it.
         alerts: the same for each alert name, if there are several.
-        read_as: whose payload it is, and what of it was read; ``""`` for a state.
-        problems: what was left out.
+        read_as: whose payload it is, and which part was read; ``""`` for a state.
+        problems: the parts left out.
     """
 
     state: object
@@ -120,13 +119,10 @@ def read(payload: object) -> Reading:
 
 
 def pasted(text: str) -> object | None:
-    """Return the payload that somebody pasted where a question was expected; ``None`` if there is none.
+    """Return the payload that was pasted where a question was expected; ``None`` if there is none.
 
-    That is a JSON object, or a list with one in it; words may stand before it, and a Markdown fence around
-    it. Texts of more than MAX_PASTED characters, and what is nested too deeply, are no payload.
-
-    Args:
-        text: as it was typed.
+    That is a JSON object, or a list with one in it; words may precede it, and a Markdown fence may
+    surround it. Longer texts than MAX_PASTED, and JSON nested too deeply, are no payload.
     """
     if len(text) > MAX_PASTED:
         return None
@@ -177,7 +173,7 @@ def _listed(value: object) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A payload that is known: whose, its alerts, what they share, what is beside them or left out."""
+    """A recognised payload: its maker, its alerts, and what is shared, beside them or left out."""
 
     maker: str
     alerts: list[Alert]
@@ -273,9 +269,12 @@ def _merged(alerts: Sequence[Alert], shared: Mapping[str, dict[str, str]]) -> di
     state = {**states[0], "labels": {**shared["labels"], **_common(labels)}}
     if "annotations" in state:
         state["annotations"] = {**shared["annotations"], **state["annotations"]}
-    signals = [*state.get("signals", ()), *(one for other in states[1:] for one in _said(other))]
-    said = [_description(one) for one in states]
-    signals += [text for text in said if text and text != said[0]]
+    signals = [
+        *state.get("signals", ()),
+        *(one for other in states[1:] for one in _signals_of(other)),
+    ]
+    texts = [_description(one) for one in states]
+    signals += [text for text in texts if text and text != texts[0]]
     signals += _differing(labels)
     return {**state, "runbook": _runbooks(states), "signals": signals[:MAX_ITEMS]}
 
@@ -291,7 +290,7 @@ def _together(
         if (text := next(filter(None, (one.get(key) for one in states)), ""))
     }
     labels = _common([one.get("labels", {}) for one in states])
-    signals = [signal for one in states for signal in _said(one)]
+    signals = [signal for one in states for signal in _signals_of(one)]
     return {
         **state,
         "labels": {**shared["labels"], **labels},
@@ -301,8 +300,7 @@ def _together(
     }
 
 
-def _said(state: Mapping[str, Any]) -> list[Any]:
-    """Return the signals that stand for an alert beside others."""
+def _signals_of(state: Mapping[str, Any]) -> list[Any]:
     signals = list(state.get("signals", ()))
     if "annotations" in state:  # its signals are the alerts themselves, which say all of it
         return signals
@@ -323,7 +321,7 @@ def _common(labels: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _differing(labels: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the values of each label that is not the same in all alerts, as ``pod: a-1, a-2``."""
+    """Return the labels that differ between alerts, as ``pod: a-1, a-2``."""
     values: dict[str, dict[str, None]] = {}
     for own in labels:
         for key in own.keys() - _common(labels).keys():

@@ -106,8 +106,11 @@ class StateReader:
             pairs = ((0, value),)
         for index, member in islice(pairs, MAX_ITEMS):
             yield f"{key}[{one_line(index, 60) or '?'}]", member
-        is_sized = isinstance(value, Mapping | Sequence) and not isinstance(value, str | bytes)
-        if is_sized and len(value) > MAX_ITEMS:
+        if (
+            isinstance(value, Mapping | Sequence)
+            and not isinstance(value, str | bytes)
+            and len(value) > MAX_ITEMS
+        ):
             self.report(f"{key}: {len(value)} members, the first {MAX_ITEMS} are read")
 
     def labels(self, value: object, where: str) -> dict[str, str]:
