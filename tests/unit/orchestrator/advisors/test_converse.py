@@ -2,14 +2,20 @@
 
 import asyncio
 import json
+import random
+import re
 from contextlib import closing
 
 import pytest
 
+from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.evaluation.faults.server import answering, http, resetting, serving, silent
+from knowledge_rag.guardrails.search_results import citation_of, source_of
+from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.local.bedrock.converse import parse_converse_request
 from knowledge_rag.orchestrator.advisors.converse import (
     CUT_NOTE,
     MAX_ATTEMPTS,
@@ -18,11 +24,17 @@ from knowledge_rag.orchestrator.advisors.converse import (
     ConverseAdvisor,
     ConverseSettings,
     messages_of,
+    read_response,
+    without_unfinished,
 )
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.errors import ModelFailed
+from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
 from knowledge_rag.orchestrator.retrieval import Asked, Findings
+from knowledge_rag.orchestrator.wording import agent_prompt
 from tests.support.advisors import INCIDENT, advise
+from tests.support.local import PROJECT
 from tests.unit.orchestrator.evidence import FINDINGS, findings_of
 
 ENTRY = FINDINGS.ledger.entries[0]
@@ -212,3 +224,226 @@ def test_what_cannot_be_prepared_is_told_by_the_first_advice(aws_environment):
 def test_settings_that_no_model_takes_are_refused(wrong):
     with pytest.raises(InvalidSettings):
         ConverseSettings(**({"model_id": "m.odel", "region": "eu-west-1"} | wrong))
+
+
+ENTRIES = FINDINGS.ledger.entries
+
+
+def response(*content, reason="end_turn"):
+    return {"output": {"message": {"content": list(content)}}, "stopReason": reason}
+
+
+def cited(text, *locations):
+    citations = [
+        {
+            "location": {
+                "searchResultLocation": {"searchResultIndex": index, "start": start, "end": end}
+            }
+        }
+        for index, start, end in locations
+    ]
+    return {"citationsContent": {"content": [{"text": text}], "citations": citations}}
+
+
+# the request
+
+
+def test_the_prompt_is_the_deployed_agents_own():
+    assert agent_prompt() == (PROJECT / "prompts/knowledge-rag-agent.txt").read_text()
+
+
+def test_the_second_block_speaks_of_what_the_prompt_has():
+    prompt = agent_prompt()
+    for heading in re.findall(r"\b(?:[A-Z]{2,} )+[A-Z]{2,}\b", SEARCH_DONE.replace("\n", " \n")):
+        assert heading == "THIS REQUEST" or f"\n{heading}\n" in prompt
+    for name in ("WHEN TO SEARCH", "HOW TO SEARCH", "HOW TO CITE", "retrieve_knowledge"):
+        assert name in SEARCH_DONE
+        assert name in prompt
+    for limit in (f"at most {MAX_QUERIES} queries", f"at most {RESULTS} results"):
+        assert limit in SEARCH_DONE
+        assert limit in prompt
+
+
+def test_the_second_block_shows_a_source_and_a_reference_that_mean_the_same_lines():
+    (source,) = re.findall(r"\S+#L\d+-L\d+", SEARCH_DONE)
+    (reference,) = re.findall(r"\[Source: [^\]]+\]", SEARCH_DONE)
+    citation = citation_of(source)
+    assert citation == Citation("runbooks/example.md", 12, 18)
+    assert str(citation) == reference
+    assert reference in agent_prompt()
+    assert f"the first one line {citation.start_line}." in " ".join(SEARCH_DONE.split())
+
+
+def test_the_message_holds_the_incident_and_each_entry_line_by_line():
+    (message,) = messages_of(INCIDENT, FINDINGS)
+    first, *blocks, last = message["content"]
+    assert "Title: RDS failover" in first["text"]
+    assert "incomplete" not in last["text"]
+    assert [block["searchResult"]["source"] for block in blocks] == [
+        source_of(entry.citation) for entry in ENTRIES
+    ]
+    for block, entry in zip(blocks, ENTRIES, strict=True):
+        texts = [item["text"] for item in block["searchResult"]["content"]]
+        assert ["" if text == " " else text for text in texts] == entry.content.split("\n")
+        assert block["searchResult"]["citations"] == {"enabled": True}
+
+
+def test_the_service_takes_the_message_even_of_an_incident_that_says_nothing():
+    for incident in (INCIDENT, Incident()):
+        request = parse_converse_request("m", {"messages": messages_of(incident, FINDINGS)})
+        assert len(request.results) == len(ENTRIES)
+
+
+def test_a_search_that_was_incomplete_is_told():
+    missed = Asked(Query("why?"), degraded(Reason.THROTTLED))
+    (message,) = messages_of(INCIDENT, Findings((*FINDINGS.asked, missed)))
+    assert "1 of 4 queries degraded (throttled)" in message["content"][-1]["text"]
+
+
+# the response
+
+
+def test_the_apis_citations_become_references_to_the_lines_they_stand_for():
+    first = ENTRIES[0].citation
+    said, cut = read_response(
+        response({"text": "1. "}, cited("Promote it.", (0, 0, 1), (1, 1, 2))), FINDINGS
+    )
+    assert not cut
+    second = ENTRIES[1].citation
+    assert [one.citation for one in verify(said, FINDINGS.ledger).citations] == [
+        Citation(first.source_file, first.start_line, first.start_line, first.section_header),
+        Citation(
+            second.source_file, second.start_line + 1, second.start_line + 1, second.section_header
+        ),
+    ]
+
+
+def test_of_a_thousand_made_up_locations_only_those_that_were_given_are_cited():
+    rng = random.Random(7)
+    kept = 0
+    for _ in range(1_000):
+        index = rng.choice((*range(-1, len(ENTRIES) + 1), 99))
+        start, end = rng.randint(-2, 5), rng.randint(-2, 6)
+        said, _ = read_response(response(cited("Promote it.", (index, start, end))), FINDINGS)
+        verified = verify(said, FINDINGS.ledger)
+        lines = ENTRIES[index].content.split("\n") if 0 <= index < len(ENTRIES) else []
+        given = 0 <= start < end <= len(lines)
+        # where another entry continues the file, its lines were given as well
+        entry = ENTRIES[index].citation if lines else None
+        also = (
+            entry is not None
+            and start < end
+            and FINDINGS.ledger.lines(
+                entry.source_file, entry.start_line + start, entry.start_line + end - 1
+            )
+        )
+        assert len(verified.citations) == int(bool(given or also))
+        for one in verified.citations:
+            assert one.content.count("\n") == end - start - 1
+            if given:
+                assert one.content == "\n".join(lines[start:end])
+        kept += given
+    assert 100 < kept < 500
+
+
+@pytest.mark.parametrize(
+    ("reason", "cause"),
+    [
+        ("guardrail_intervened", Reason.GUARDRAIL),
+        ("content_filtered", Reason.GUARDRAIL),
+        ("tool_use", Reason.MALFORMED_RESPONSE),
+        ("malformed_model_output", Reason.MALFORMED_RESPONSE),
+        ("tomorrows_reason", Reason.MALFORMED_RESPONSE),
+        ("", Reason.MALFORMED_RESPONSE),
+        ("a\x1b[31m", Reason.MALFORMED_RESPONSE),
+        (None, Reason.MALFORMED_RESPONSE),
+        (["end_turn"], Reason.MALFORMED_RESPONSE),
+    ],
+)
+def test_an_answer_that_did_not_come_to_its_end_is_none(reason, cause):
+    with pytest.raises(ModelFailed) as failed:
+        read_response(response({"text": "1. Promote it [1]."}, reason=reason), FINDINGS)
+    assert failed.value.cause is cause
+    assert failed.value.reason.isprintable()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"stopReason": "end_turn"},
+        response(),
+        response({"text": " "}),
+        response({"toolUse": {"name": "x"}}, {"hologram": {}}, "text", None),
+        {"stopReason": "end_turn", "output": []},
+        {"stopReason": "end_turn", "output": {"message": {"content": "text"}}},
+    ],
+)
+def test_an_answer_without_text_is_none(body):
+    with pytest.raises(ModelFailed, match="the answer is empty"):
+        read_response(body, FINDINGS)
+
+
+# an answer that was cut off
+
+STEPS = """\
+Summary: promote the reader.
+
+## Guidance
+
+1. Tell the incident commander [1].
+2. Promote the reader [2]:
+
+   ```bash
+   # 3. not a step
+   aws rds failover-db-cluster
+   ```
+
+3. Wait until it answers [2].
+   - and check the lag [2]
+
+## Similar incidents
+
+- INC-1: failed over [3].
+
+Analysis
+It looks the same.
+"""
+
+
+def test_what_is_left_of_an_answer_is_whole_wherever_it_was_cut():
+    parts = [part for part in re.split(r"(?m)^(?=\d\. |#|- |Ana|Summ)", STEPS) if part]
+    whole = {"".join(parts[:count]) for count in range(len(parts) + 1)}
+    for end in range(len(STEPS) + 1):
+        left = without_unfinished(STEPS[:end])
+        assert left in whole
+        assert STEPS[:end].startswith(left)
+        assert left != STEPS[:end] or not left
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("1. Stop.\n2", ""),
+        ("1. Stop.\n2.", "1. Stop.\n"),
+        ("1. Stop:\n~~~\n2. x\n~~~~\n- Purge", "1. Stop:\n~~~\n2. x\n~~~~\n"),
+        ("1. Stop:\n~~~\n```\n2. x", ""),
+        ("1. Stop.\n\u20282. Pur", ""),
+        ("1. Stop.\n\nAnalysis\nIt lo", "1. Stop.\n\n"),
+        ("One sentence, no", ""),
+        ("", ""),
+    ],
+)
+def test_what_begins_nothing_goes_with_what_it_stands_in(answer, left):
+    assert without_unfinished(answer) == left
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "model_context_window_exceeded"])
+def test_an_answer_that_was_cut_keeps_its_whole_steps(reason):
+    body = response({"text": "1. Promote it [1].\n2. Delete the wr"}, reason=reason)
+    assert read_response(body, FINDINGS) == ("1. Promote it [1].\n", True)
+    assert FINDINGS.status is Status.OK
+
+
+def test_an_answer_that_was_cut_in_its_first_step_is_none():
+    with pytest.raises(ModelFailed, match="cut off in its first step"):
+        read_response(response({"text": "1. Delete the wr"}, reason="max_tokens"), FINDINGS)
