@@ -76,7 +76,8 @@ _JOINS: Final = re.compile(
 _NOT_BEHIND: Final = frozenset(["", "(", "[", ":", "{", "`"])
 _LONE_RETURN: Final = re.compile(r"\r(?!\n)")
 _PARTIAL: Final = re.compile(rf"&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{0,{MAX_NAME}}}\Z")
-_WORD_BEHIND: Final = re.compile(r" ?(?!source)[^\s\d\-+*>#=`~|<:!?_&\\\[]", re.IGNORECASE)
+_WORD_BEHIND: Final = re.compile(r"\s*\Z| ?(?!source)[^\s\d\-+*>#=`~|<:!?_&\\\[]", re.IGNORECASE)
+_NESTED: Final = re.compile(r"[\[<]")
 _FAR: Final = 1_000
 """Characters that decide what a bracket or a backtick is, unless its block has to."""
 _LONG: Final = 200
@@ -422,8 +423,8 @@ class Scanner:
     @staticmethod
     def _begins_block(text: str, bad: Bad) -> bool:
         """Whether a block would begin in another way, and might belong to the one before."""
-        is_head = bad.why is Why.UNCLOSED
-        return bad.start == 0 and (is_head or not _WORD_BEHIND.match(text, bad.end))
+        is_whole = bad.why is not Why.UNCLOSED and not _NESTED.search(text, 1, bad.end)
+        return bad.start == 0 and not (is_whole and _WORD_BEHIND.match(text, bad.end))
 
     def _note(self, reading: Reading) -> None:
         for start, end, evidence in reading.good:
@@ -496,6 +497,8 @@ def _outside(cuts: Iterable[Cut], others: Sequence[Cut]) -> Iterator[Cut]:
 
 def _is_like(before: Reading, after: Reading, cuts: Sequence[Cut]) -> bool:
     """Whether nothing but what was cut is read in another way."""
+    if not after.text.strip():
+        return True
     if [before.text[a:b] for a, b, _ in before.good] != [after.text[a:b] for a, b, _ in after.good]:
         return False
     return all(

@@ -257,7 +257,7 @@ def test_what_would_come_to_begin_html_or_code_has_a_mark_before_it(written, sho
     ("written", "shown"),
     [
         ("    \r[99] a", "    \r a"),
-        ("\t\r[Source: x.md, line 1]", f"\t\r{MARK}"),
+        ("\t\r[Source: x.md, line 1]", "\t\r"),
         ("\r```\n```\n[99] a", "\r```\n```\n a"),
         ("```\na\r```\n[99] a", "```\na\r```\n a"),
         ("```\na\nb\r```\nc\n[99] a", "```\na\nb\r```\nc\n a"),
