@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.core.stemming import stem
 from knowledge_rag.local.keywords import MAX_QUERY_TERMS, pairs_of, words_of
+from knowledge_rag.orchestrator.words import COMMON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.keywords import Scores
     from knowledge_rag.local.knowledge_base import Mask, Numbers, Snapshot
 
+_COMMON: Final = frozenset(map(stem, COMMON))
 VECTOR_WEIGHT: Final = 0.5
 KEYWORD_WEIGHT: Final = 1.0 - VECTOR_WEIGHT
 PAIR_WEIGHT: Final = 0.25
@@ -112,12 +115,16 @@ def keyword_support(snapshot: Snapshot, scored: WordScores, mask: Mask | None = 
 
     A question about a product next door is near in meaning to much that is stored; its words tell
     it apart. One factor for the whole question lowers what a search scores and leaves its order as
-    it is. Each word counts once: a question that names one thing three times names one thing.
+    it is. Each word counts once: a question that names one thing three times names one thing. Words
+    that any question may have ("tomorrow", "somebody") don't count, unless there is no other.
     """
     index = snapshot.keywords
-    weight = index.weight(dict.fromkeys(scored.words, 1))
+    said = dict.fromkeys(scored.words, 1)
+    telling = {word: 1 for word in said if word not in _COMMON} or said
+    weight = index.weight(telling)
     enough = min(SUPPORTING_SHARE * weight, SUPPORTING_WORDS * index.unheard)
-    scores = scored.once if mask is None else scored.once[mask]
+    once = scored.once if len(telling) == len(said) else index.score(index.known(telling))
+    scores = once if mask is None else once[mask]
     return min(1.0, float(scores.max(initial=0.0)) / enough) if enough > 0 else 0.0
 
 

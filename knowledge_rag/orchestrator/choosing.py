@@ -532,9 +532,11 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         return []
     found: list[Procedure] = []
     others = _of_others(wanted, main)
-    given: list[Section] = [*others]
     rows = set(_other_rows(outline, wanted))
     linked = _linked(outline, main, rows)
+    # what only those rows send to is for their cases
+    others += _only_sent_to(outline, main, rows)
+    given: list[Section] = [*others]
     for section in (main, *_resolving(main), *linked, *_closing(main)):
         if any(it.holds(section) for it in given):
             continue
@@ -793,13 +795,8 @@ def links_out(outline: Outline, procedure: Procedure) -> list[Elsewhere]:
 
 def section_called(outline: Outline, name: str) -> Section | None:
     """Return the section that an anchor or a heading's words name, if it asks for something."""
-    return next(_sections_called(outline, name), None)
-
-
-def _sections_called(outline: Outline, name: str) -> Iterator[Section]:
-    for section in outline.sections():
-        if section.level and is_called(section, name) and asks_for_something(outline, section):
-            yield section
+    called = (it for it in outline.sections() if it.level and is_called(it, name))
+    return next((it for it in called if asks_for_something(outline, it)), None)
 
 
 def _rules_beside(outline: Outline, main: Section) -> Iterator[Section]:
@@ -822,24 +819,46 @@ def _linked(outline: Outline, main: Section, left: Container[int]) -> list[Secti
         turn = [
             section
             for source in turn
-            for section in _named_in(outline, source, left)
+            for section in _named_in(outline, source, left=left)
             if not main.holds(section) and not section.holds(main) and section not in found
         ]
         found += dict.fromkeys(turn)
     return found[:MAX_LINKED]
 
 
-def _named_in(outline: Outline, source: Section, left: Container[int]) -> Iterator[Section]:
-    """Yield the sections that a section names where it forbids nothing: by a link, apart from the text, or in full."""
-    lines = (outline.lines.get(n, "") for n in range(source.start, source.end + 1) if n not in left)
-    text = "\n".join(it for it in lines if not forbids(it))
-    for name in dict.fromkeys([*_LINK.findall(text), *_SET_APART.findall(text)]):
-        yield from _sections_called(outline, name)
-    said = words_in(text)
+def _only_sent_to(outline: Outline, main: Section, rows: Container[int]) -> list[Section]:
+    """Return the sections that rows name which are left out, and that nothing else of a procedure names."""
+    lines = range(main.start, main.end + 1)
+    headings = {it.start for it in main.walk()}
+    others = {n for n in lines if n not in rows or n in headings}
+    named = [it for it in _named_in(outline, main, left=others) if it is not main]
+    elsewhere = list(_named_in(outline, main, left={n for n in lines if n in rows} | headings))
+    return [it for it in named if it not in elsewhere]
+
+
+def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Iterator[Section]:
+    """Yield the sections that a section names where it forbids nothing: by a link, apart from the text, or in full.
+
+    Args:
+        outline: the document.
+        source: the section.
+        left: lines of it that don't count.
+    """
+    lines = [n for n in range(source.start, source.end + 1) if n not in left]
+    said = [outline.lines.get(n, "") for n in lines]
+    text = "\n".join(it for it in said if not forbids(it))
+    links = (it.removeprefix("user-content-") for it in _LINK.findall(text))
+    names = {fold(it) for it in (*links, *_SET_APART.findall(text))} - {""}
+    spelled = words_in(text)
+    words = spelled.split()
+    runs = set(zip(words, words[1:], words[2:], strict=False))
     for section in outline.sections():
         heading = words_in(section.heading)
-        if heading.count(" ") > MIN_HEADING_WORDS and heading in said:
-            yield from _sections_called(outline, section.heading)
+        # the first words are looked up: a long page has many headings
+        is_named = tuple(heading.split()[:MIN_HEADING_WORDS]) in runs and heading in spelled
+        is_named |= not names.isdisjoint((fold(section.heading), fold(section.anchor)))
+        if is_named and section.level and asks_for_something(outline, section):
+            yield section
     for section in source.walk():
         yield from _beside(outline, section)
 
@@ -849,10 +868,8 @@ def _beside(outline: Outline, section: Section) -> Iterator[Section]:
     beside = section.parent.children if section.parent else [section]
     text = outline.text(*_own_range(section))
     for step, pattern in ((1, _NEXT), (-1, _PREVIOUS)):
-        place = beside.index(section) + step
-        is_named = 0 <= place < len(beside) and pattern.search(text)
-        if is_named and asks_for_something(outline, beside[place]):
-            yield beside[place]
+        if pattern.search(text) and 0 <= (place := beside.index(section) + step) < len(beside):
+            yield from (it for it in (beside[place],) if asks_for_something(outline, it))
 
 
 MIN_HEADING_WORDS: Final = 3

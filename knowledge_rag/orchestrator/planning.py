@@ -419,8 +419,10 @@ def _is_about(
     name another thing of the same kind instead; a question must not name what nothing found holds, unless the
     page names the service that it is about, nor an alert's section be filed under another alert.
     Then a question's section must be as close to it as ``Floors.question`` and hold QUESTION_SHARE of its words,
-    or as close as ``Floors.alert``; an alert's section as close as that and hold NAME_SHARE of the words of its
-    name, or as close as ``Floors.sure``. Where the scores' scale isn't known, words alone decide.
+    or as close as ``Floors.alert``; so must that of an alert called by a sentence, if its page names the alert's
+    service, whose words don't count. Any other alert's section must be as close as ``Floors.alert`` and hold
+    NAME_SHARE of the words of its name, or as close as ``Floors.sure``. Where the scores' scale isn't known,
+    words alone decide.
     """
     if place.why != "found":
         return True
@@ -435,14 +437,12 @@ def _is_about(
     if is_other or is_excluded(place, wanted) or _siblings_of(wanted.text, place):
         return False
     score, held = _score(place, asked), _words_held(place, procedures)
-    if wanted.is_alert:
+    is_sentence = wanted.is_alert and " " in wanted.names[0]
+    if wanted.is_alert and not (is_sentence and _names(place.outline, wanted.service)):
         name = words_of(wanted.names[:1])
         named = len(name & held) >= NAME_SHARE * len(name)
-        floor = floors and (floors.alert if named else floors.sure)
-        if floors and named and " " in wanted.names[0]:  # a name in words is a sentence
-            floor = floors.question
-        return score >= floor if floor else named
-    told = words_of([WHO.sub(" ", wanted.text)])
+        return score >= (floors.alert if named else floors.sure) if floors else named
+    told = words_of([*wanted.names, WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
     is_told = len(told & held) >= QUESTION_SHARE * len(told)
     return score >= (floors.question if is_told else floors.alert) if floors else bool(told & held)
 

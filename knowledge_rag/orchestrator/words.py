@@ -16,7 +16,7 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
 _ANY_WORD: Final = re.compile(r"[^\W_]+")
 _LONG_STEM: Final = 6
 """Letters of a stem from which a last ``i`` says nothing: ``expiri``, but ``queri`` stays."""
-_COMMON: Final = frozenset({
+COMMON: Final = frozenset({
     "a", "about", "above", "after", "all", "alarm", "alert", "also", "am", "an", "and", "any",
     "are", "as", "at", "be", "because", "been", "before", "below", "but", "by", "can", "did",
     "do", "does", "error", "errors", "fail", "failed", "failing", "fails", "for", "from", "had",
@@ -56,7 +56,7 @@ def word_list(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         for found in _WORD.finditer(text):
             word = found[0].lower()
-            if word not in _COMMON and len(word) > 1:
+            if word not in COMMON and len(word) > 1:
                 stemmed = stem(word)
                 yield stemmed[:-1] if len(stemmed) >= _LONG_STEM and stemmed[-1] == "i" else stemmed
 

@@ -156,6 +156,15 @@ def test_a_few_rare_words_support_a_question_however_long_it_is():
     assert 0.0 < support(chunks, question(disk=1, evicted=1, **labels)) < 1.0
 
 
+def test_words_that_any_question_may_have_ask_for_no_support():
+    chunks = snapshot([0.6] * 50, [("snow", "plough"), *[tuple("abcde")] * 49])
+    asked = {"snow": 1, "tomorrow": 1, "tonight": 1, "somebodi": 1}
+    assert support(chunks, question(**asked)) == support(chunks, question(snow=1))
+    assert support(chunks, question(snow=1, lepton=1)) < support(chunks, question(snow=1))
+    only_common = snapshot([0.6] * 50, [("tomorrow",), *[tuple("abcde")] * 49])
+    assert support(only_common, question(tomorrow=1)) == 1.0
+
+
 def test_only_chunks_that_may_be_found_support_a_question():
     chunks = snapshot([0.6, 0.6], [("disk",), ("node",)])
     for passing, score in ((0, 0.6), (1, 0.0)):

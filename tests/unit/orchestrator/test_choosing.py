@@ -199,6 +199,38 @@ class TestTabs:
         assert actions(given)[2:] == ["Switch it.", "Then close the ticket: `tick close it`"]
 
 
+class TestTablesOfCases:
+    HEAD = "# Search\n\nAbout search.\n\n| What you see | Do |\n|---|---|\n"
+    ROWS = (
+        "| Prices are old | Refresh the prices |\n| New products are missing | See [Reindex](#reindex) |\n"
+        "| 429 from the domain | Limit the crawlers |\n"
+    )
+    REINDEX = "\n## Reindex\n\n1. Start the job.\n\n## Other\n\n- Call.\n"
+
+    def test_the_row_that_fits_is_given_and_the_others_are_named(self):
+        given = advised(question("search shows old prices"), {DISK: self.HEAD + self.ROWS})
+        assert [it.rpartition(": ")[2] for it in actions(given)] == ["Refresh the prices"]
+        (left,) = given.procedures[0].not_shown
+        assert (left.start, left.end, left.why) == (8, 9, Why.ROW)
+        assert given.procedures[0].complete is True
+
+    def test_what_only_other_rows_send_to_is_left_out_with_them(self):
+        text = self.HEAD + self.ROWS + self.REINDEX
+        given = advised(question("search shows old prices"), {DISK: text})
+        assert "Start the job." not in actions(given)
+        given = advised(question("new products are missing in search"), {DISK: text})
+        assert "Start the job." in actions(given)
+
+    @pytest.mark.parametrize("asked", ["search is odd", "prices, products and 429 of the domain"])
+    def test_all_are_given_where_none_or_most_of_them_fit(self, asked):
+        given = advised(question(asked), {DISK: self.HEAD + self.ROWS})
+        assert len(actions(given)) == 3
+
+    def test_a_table_of_steps_is_given_whole(self):
+        steps = self.HEAD.replace("What you see", "Step") + self.ROWS
+        assert len(actions(advised(question("search shows old prices"), {DISK: steps}))) == 3
+
+
 class TestBySpelling:
     def test_words_in_order_name_an_alert_that_a_section_is_called(self):
         text = page(("LakeIngestStalled", "- Resume the mail."), ("Disk", "- Add a disk."))
