@@ -278,6 +278,9 @@ class TestNearMisses:
 DRAINED = "# Queue of mail\n\n- Drain the queue.\n"
 
 
+QUESTION = Floors(alert=1.0, question=0.5, sure=1.0)
+
+
 class TestFloors:
     @pytest.mark.parametrize(
         ("incident", "floors", "is_given"),
@@ -289,6 +292,10 @@ class TestFloors:
             (alert("RedisReplicaSlow"), Floors(alert=0.0, question=0.0, sure=0.5), True),
             (alert("RedisReplicaSlow"), Floors(alert=0.0, question=0.0, sure=0.51), False),
             (question("queue of mail"), None, True),
+            # called by a sentence: as a question where the page names the service
+            (alert("Queue of mail grows", service="drain"), QUESTION, True),
+            (alert("Queue of mail grows", service="redis"), QUESTION, False),
+            (alert("Queue of mail grows", service="queue of mail"), QUESTION, False),
         ],
     )
     def test_belong_to_questions_to_alerts_and_to_alerts_whose_name_is_not_held(
