@@ -181,10 +181,8 @@ def _named(it: NotShown) -> str:
 def _of_plan(plan: Plan, findings: Findings, incident: Incident) -> Iterator[Warned]:
     for block in plan.blocks:
         if block.alert and not block.procedures:
-            told = (
-                "nothing is documented for it" if block.looked_up else "it could not be looked up"
-            )
-            yield Warned(Concern.NOTICE, f"{block.alert}: {told}.")
+            why = "nothing is documented for it" if block.looked_up else "it could not be looked up"
+            yield Warned(Concern.NOTICE, f"{block.alert}: {why}.")
     if incident.read_as.startswith("unrecognised"):
         yield Warned(Concern.READ_AS, f"{incident.read_as}.")
     given = {it.source_file for it in plan.procedures}
@@ -213,11 +211,11 @@ def without_advice(incident: Incident, findings: Findings) -> Recommendation:
     asked = wording.counted(len(findings.asked), "query")
     if findings.status is Status.OK:
         summary, reason = wording.NO_ADVICE, Shortfall.ADVICE_FAILED
-        told = f"{asked} returned {wording.counted(len(findings.ledger), 'passage')}; nobody wrote advice."
-        return Recommendation(Status.DEGRADED, summary, told, warnings=warnings, reason=reason)
+        why = f"{asked} returned {wording.counted(len(findings.ledger), 'passage')}; nobody wrote advice."
+        return Recommendation(Status.DEGRADED, summary, why, warnings=warnings, reason=reason)
     if findings.status is Status.NO_MATCH:
-        told = f"{asked} found nothing." if findings.asked else "There was nothing to ask about."
-        return Recommendation(Status.NO_MATCH, wording.NO_MATCH, told, warnings=warnings)
+        why = f"{asked} found nothing." if findings.asked else "There was nothing to ask about."
+        return Recommendation(Status.NO_MATCH, wording.NO_MATCH, why, warnings=warnings)
     return _degraded(findings, warnings)
 
 
@@ -226,11 +224,11 @@ def _degraded(
 ) -> Recommendation:
     failed = sum(asked.outcome.status is Status.DEGRADED for asked in findings.asked)
     asked = wording.counted(len(findings.asked), "query")
-    told = f"{failed} of {asked} could not be answered: {wording.listed([*findings.failures])}."
+    why = f"{failed} of {asked} could not be answered: {wording.listed([*findings.failures])}."
     return Recommendation(
         Status.DEGRADED,
         wording.UNREACHABLE,
-        told,
+        why,
         warnings=warnings,
         advisor=advisor,
         reason=findings.failures[0],
@@ -311,20 +309,20 @@ class _Composer:
         warnings = _bounded(list(self._all_warnings()))
         admitted = wording.NO_MATCH.casefold() in " ".join(self._verified.text.casefold().split())
         if self._answer.uncited or not admitted:
-            told = f"{wording.counted(len(self._answer.uncited), 'step')} cited nothing that retrieval returned."
+            why = f"{wording.counted(len(self._answer.uncited), 'step')} cited nothing that retrieval returned."
             return Recommendation(
                 Status.DEGRADED,
                 wording.UNVERIFIED,
-                told,
+                why,
                 warnings=warnings,
                 advisor=advisor,
                 reason=Shortfall.UNVERIFIED_ADVICE,
             )
         if self._findings.failures:
             return _degraded(self._findings, warnings, advisor)
-        told = wording.fruitless(len(self._findings.ledger), finished=not self._findings.notes)
+        why = wording.fruitless(len(self._findings.ledger), finished=not self._findings.notes)
         return Recommendation(
-            Status.NO_MATCH, wording.NO_MATCH, told, warnings=warnings, advisor=advisor
+            Status.NO_MATCH, wording.NO_MATCH, why, warnings=warnings, advisor=advisor
         )
 
     # parts
@@ -436,11 +434,11 @@ def _of_links(incident: Incident, findings: Findings) -> Iterator[Warned]:
     if linked_documents(results, incident.links):
         return
     words = words_of_link(incident.links)
-    told = "Nothing was found of the runbook that the alert links"
-    told = f"{told}: {words}." if words else f"{told}."
+    why = "Nothing was found of the runbook that the alert links"
+    why = f"{why}: {words}." if words else f"{why}."
     if alike := called_alike(results, incident.links)[:MAX_NAMED]:
-        told += f" Of its name, but in another folder: {wording.listed(alike)}."
-    yield Warned(Concern.LINKED_RUNBOOK, told)
+        why += f" Of its name, but in another folder: {wording.listed(alike)}."
+    yield Warned(Concern.LINKED_RUNBOOK, why)
 
 
 def _bounded(warnings: list[Warned]) -> tuple[Warned, ...]:

@@ -238,7 +238,7 @@ def detailed_alert(details: object, *, other_name: str = "", **facts: Any) -> li
         "labels": {**facts.get("labels", {}), **scalars(short)},
         "signals": [text for text in says if text != described],
     }
-    return [alert_of(name=name, description=described, **facts)]
+    return alert_of(name=name, description=described, **facts)
 
 
 def _alerts_of(detail: object) -> list[Facts]:
@@ -270,8 +270,8 @@ def alert_of(  # noqa: PLR0913 - an incident's fields
     signals: list[str] | None = None,
     over: object = "",
     runbooks: object = None,
-) -> Alert:
-    """Return an alert of a payload's facts; without a name, its title may begin with one."""
+) -> list[Alert]:
+    """Return the alert of a payload's facts; without a name, its title may begin with one."""
     heading = clean_title(first(unescape_entities(raw(title)), limit=MAX_TEXT))
     named = first(name) or leading_name(heading)
     state = {
@@ -285,7 +285,8 @@ def alert_of(  # noqa: PLR0913 - an incident's fields
         "signals": [plain(signal) for signal in signals or () if signal],
         "runbook": [*runbooks_in(runbooks), *links_of(description)],
     }
-    return Alert(named, {key: value for key, value in state.items() if value}, _is_over(over))
+    known = {key: value for key, value in state.items() if value}
+    return [Alert(named, known, _is_over(over))]
 
 
 def links_of(description: str) -> list[str]:
@@ -328,16 +329,14 @@ def alertmanager(payload: Facts) -> list[Alert]:
 def grafana(payload: Facts) -> list[Alert]:
     """Read a webhook of Grafana: of unified alerting, and of the alerting before it."""
     if payload.keys() >= {"ruleName", "ruleUrl"}:
-        return [
-            alert_of(
-                name=payload["ruleName"],
-                title=payload.get("title"),
-                description=passage(payload, "message"),
-                labels=tags(payload.get("tags")),
-                over=payload.get("state"),
-                runbooks=payload,
-            )
-        ]
+        return alert_of(
+            name=payload["ruleName"],
+            title=payload.get("title"),
+            description=passage(payload, "message"),
+            labels=tags(payload.get("tags")),
+            over=payload.get("state"),
+            runbooks=payload,
+        )
     return alertmanager(payload) if "orgId" in payload else []
 
 
@@ -356,17 +355,15 @@ def cloudwatch(payload: Facts) -> list[Alert]:
         measured = mapping(at(mapping(metric), "metricStat.metric"))
         labels |= {"Namespace": pick(measured, "namespace"), "MetricName": pick(measured, "name")}
         labels |= scalars(measured.get("dimensions"))
-    return [
-        alert_of(
-            name=name,
-            # the reason repeats the threshold, so it counts only where the author said nothing
-            description=passage(alarm, "AlarmDescription", "configuration.description")
-            or passage(alarm, "NewStateReason", "state.reason"),
-            labels=labels,
-            over=pick(alarm, "NewStateValue", "state.value"),
-            runbooks=alarm,
-        )
-    ]
+    return alert_of(
+        name=name,
+        # the reason repeats the threshold, so it counts only where the author said nothing
+        description=passage(alarm, "AlarmDescription", "configuration.description")
+        or passage(alarm, "NewStateReason", "state.reason"),
+        labels=labels,
+        over=pick(alarm, "NewStateValue", "state.value"),
+        runbooks=alarm,
+    )
 
 
 def pagerduty(payload: Facts) -> list[Alert]:
@@ -457,19 +454,17 @@ def incident_io(payload: Facts) -> list[Alert]:
         values = map(_incident_io_value, [entry.get("value"), *members(entry.get("array_value"))])
         labels[pick(entry, "attribute.name")] = ", ".join(filter(None, values))
     known = folded(labels)
-    return [
-        alert_of(
-            name=pick(known, *NAME_KEYS),
-            title=pick(incident, "name", "title", limit=MAX_TEXT),
-            description=passage(incident, "summary", "description") or passage(event, "message"),
-            service=pick(known, *SERVICE_KEYS),
-            severity=pick(incident, "severity.name") or pick(known, "severity", "priority"),
-            incident_id=pick(incident, "reference", "deduplication_key", "id"),
-            labels=labels,
-            over=pick(incident, "incident_status.category", "status"),
-            runbooks=[incident, labels],
-        )
-    ]
+    return alert_of(
+        name=pick(known, *NAME_KEYS),
+        title=pick(incident, "name", "title", limit=MAX_TEXT),
+        description=passage(incident, "summary", "description") or passage(event, "message"),
+        service=pick(known, *SERVICE_KEYS),
+        severity=pick(incident, "severity.name") or pick(known, "severity", "priority"),
+        incident_id=pick(incident, "reference", "deduplication_key", "id"),
+        labels=labels,
+        over=pick(incident, "incident_status.category", "status"),
+        runbooks=[incident, labels],
+    )
 
 
 def _incident_io_value(value: object) -> str:
@@ -492,7 +487,9 @@ def new_relic(payload: Facts) -> list[Alert]:
     for target in targets:
         labels |= scalars(target.get("labels"))
     return [
-        alert_of(
+        alert
+        for name in conditions or [""]
+        for alert in alert_of(
             name=name,
             title=pick(payload, "title", limit=MAX_TEXT),
             description=passage(payload, "description", "details")
@@ -505,7 +502,6 @@ def new_relic(payload: Facts) -> list[Alert]:
             over=pick(payload, "current_state", "state"),
             runbooks=payload,
         )
-        for name in conditions or [""]
     ]
 
 
@@ -523,39 +519,35 @@ def sentry(payload: Facts) -> list[Alert]:
     rule = rule or next(iter(texts(payload.get("triggering_rules"))), "")
     title = pick(event, "title", "metadata.title", limit=MAX_TEXT) or pick(payload, "message")
     labels = {"culprit": pick(event, "culprit"), **tags(event.get("tags"))}
-    return [
-        alert_of(
-            name=rule or title,
-            title=title,
-            description=passage(event, "message", "logentry.formatted", "metadata.value"),
-            service=pick(labels, "service")
-            or pick(event, "project.slug", "project.name", "project_slug")
-            or pick(payload, "project_name", "project"),
-            severity=pick(event, "level") or pick(payload, "level"),
-            incident_id=pick(event, "shortId", "issue_id", "id"),
-            labels=labels,
-            over=pick(event, "status"),
-            runbooks=data,
-        )
-    ]
+    return alert_of(
+        name=rule or title,
+        title=title,
+        description=passage(event, "message", "logentry.formatted", "metadata.value"),
+        service=pick(labels, "service")
+        or pick(event, "project.slug", "project.name", "project_slug")
+        or pick(payload, "project_name", "project"),
+        severity=pick(event, "level") or pick(payload, "level"),
+        incident_id=pick(event, "shortId", "issue_id", "id"),
+        labels=labels,
+        over=pick(event, "status"),
+        runbooks=data,
+    )
 
 
 def _sentry_metric(data: Facts, action: object) -> list[Alert]:
     metric = mapping(data["metric_alert"])
     projects = texts(metric.get("projects", at(metric, "alert_rule.projects")))
-    return [
-        alert_of(
-            name=at(metric, "alert_rule.name"),
-            title=pick(data, "description_title", limit=MAX_TEXT),
-            description=passage(data, "description_text"),
-            service=next(iter(projects), ""),
-            severity=action,
-            incident_id=pick(metric, "identifier", "id"),
-            labels={key: at(metric, f"alert_rule.{key}") for key in ("query", "environment")},
-            over=action,
-            runbooks=data,
-        )
-    ]
+    return alert_of(
+        name=at(metric, "alert_rule.name"),
+        title=pick(data, "description_title", limit=MAX_TEXT),
+        description=passage(data, "description_text"),
+        service=next(iter(projects), ""),
+        severity=action,
+        incident_id=pick(metric, "identifier", "id"),
+        labels={key: at(metric, f"alert_rule.{key}") for key in ("query", "environment")},
+        over=action,
+        runbooks=data,
+    )
 
 
 def zabbix(payload: Facts) -> list[Alert]:
@@ -572,20 +564,18 @@ def zabbix(payload: Facts) -> list[Alert]:
         "host": pick(facts, "hostname", "hosthost", "host") or pick(next(iter(hosts), {}), "name"),
         **tags(next(filter(None, map(facts.get, ("eventtags", "eventtagsjson", "tags"))), None)),
     }
-    return [
-        alert_of(
-            name=pick(facts, "triggername", "eventname"),
-            title=pick(facts, "eventname", "triggername", limit=MAX_TEXT),
-            description=passage(facts, "triggerdescription", "alertmessage", "message"),
-            service=pick(facts, "service") or pick(labels, "service"),
-            severity=_ZABBIX_SEVERITIES.get(severity, severity),
-            incident_id=pick(facts, "eventid"),
-            labels=labels,
-            signals=[pick(facts, "eventopdata", "operationaldata", "itemvalue")],
-            over="ok" if value == "0" else pick(facts, "eventstatus", "triggerstatus", "status"),
-            runbooks=payload,
-        )
-    ]
+    return alert_of(
+        name=pick(facts, "triggername", "eventname"),
+        title=pick(facts, "eventname", "triggername", limit=MAX_TEXT),
+        description=passage(facts, "triggerdescription", "alertmessage", "message"),
+        service=pick(facts, "service") or pick(labels, "service"),
+        severity=_ZABBIX_SEVERITIES.get(severity, severity),
+        incident_id=pick(facts, "eventid"),
+        labels=labels,
+        signals=[pick(facts, "eventopdata", "operationaldata", "itemvalue")],
+        over="ok" if value == "0" else pick(facts, "eventstatus", "triggerstatus", "status"),
+        runbooks=payload,
+    )
 
 
 def datadog(payload: Facts) -> list[Alert]:
@@ -606,24 +596,22 @@ def datadog(payload: Facts) -> list[Alert]:
     monitor = clean_title(pick(facts, "alerttitle", "monitorname"))
     priority = pick(facts, "alertpriority", "priority")
     said = passage(facts, "textonlymsg", "body", "eventmsg", "eventmessage", "text", "message")
-    return [
-        alert_of(
-            name=pick(folded(tagged), *NAME_KEYS) or leading_name(monitor) or monitor,
-            title=pick(facts, "title", "eventtitle", "alerttitle", limit=MAX_TEXT),
-            description=_NOT_SAID.sub("", said),
-            service=pick(facts, "service") or pick(tagged, "service"),
-            # every event has a priority of its own, normal or low, which is not the monitor's
-            severity=pick(facts, "alerttype") if priority in ("", "normal", "low") else priority,
-            incident_id=pick(facts, "aggregkey", "id"),
-            labels={
-                "hostname": facts.get("hostname"),
-                "metric": facts.get("alertmetric"),
-                **tagged,
-            },
-            over=pick(facts, "alerttransition", "transition", "alerttype"),
-            runbooks=payload,
-        )
-    ]
+    return alert_of(
+        name=pick(folded(tagged), *NAME_KEYS) or leading_name(monitor) or monitor,
+        title=pick(facts, "title", "eventtitle", "alerttitle", limit=MAX_TEXT),
+        description=_NOT_SAID.sub("", said),
+        service=pick(facts, "service") or pick(tagged, "service"),
+        # every event has a priority of its own, normal or low, which is not the monitor's
+        severity=pick(facts, "alerttype") if priority in ("", "normal", "low") else priority,
+        incident_id=pick(facts, "aggregkey", "id"),
+        labels={
+            "hostname": facts.get("hostname"),
+            "metric": facts.get("alertmetric"),
+            **tagged,
+        },
+        over=pick(facts, "alerttransition", "transition", "alerttype"),
+        runbooks=payload,
+    )
 
 
 def google_cloud(payload: Facts) -> list[Alert]:
@@ -633,19 +621,17 @@ def google_cloud(payload: Facts) -> list[Alert]:
         return []
     labels = {key: incident.get(key) for key in ("condition_name", "resource_name")}
     labels |= scalars(at(incident, "resource.labels")) | scalars(incident.get("policy_user_labels"))
-    return [
-        alert_of(
-            name=pick(incident, "policy_name", "condition_name"),
-            title=pick(incident, "documentation.subject", "summary", limit=MAX_TEXT),
-            description=passage(incident, "documentation.content", "summary"),
-            service=pick(scalars(labels), "service"),
-            severity=incident.get("severity"),
-            incident_id=incident.get("incident_id"),
-            labels=labels,
-            over=incident.get("state"),
-            runbooks=incident,
-        )
-    ]
+    return alert_of(
+        name=pick(incident, "policy_name", "condition_name"),
+        title=pick(incident, "documentation.subject", "summary", limit=MAX_TEXT),
+        description=passage(incident, "documentation.content", "summary"),
+        service=pick(scalars(labels), "service"),
+        severity=incident.get("severity"),
+        incident_id=incident.get("incident_id"),
+        labels=labels,
+        over=incident.get("state"),
+        runbooks=incident,
+    )
 
 
 MAKERS: Final[tuple[tuple[str, Maker], ...]] = (

@@ -1,10 +1,9 @@
-"""The questions that an incident is looked up with: at most three, always the same for the same.
+"""The queries of an incident or a question: at most three, always the same for the same input.
 
-All begin with the same text: the alert's name as it is written, for the keyword search, and in words
-(``KubePodCrashLooping``) for the search by meaning; the words of the runbook that it links; and what was noticed.
-The first searches everything, another one reports of earlier incidents. The runbook that an alert links is asked
-for by its own words, and a question about whom to call is asked of the escalation page. Which section of a page says what to do is not asked here: the documents that are
-found are completed.
+They begin with the alert's name as it is written, for the keyword search, and in words, for the search by
+meaning; then the words of its linked runbook, and the symptoms. The first one searches everything, another
+one the reports of earlier incidents. Which section of a page says what to do is not asked here: the
+documents found are completed.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ WHO: Final = re.compile(
     r"|\bto (?:wake|page|escalate to)\b|\bescalat(?:e|ion) (?:to|path|contacts?)\b",
     re.IGNORECASE,
 )
-"""A question about whom to call."""
+"""A question about contacts."""
 _END: Final = " .?!:;,"
 
 

@@ -265,8 +265,8 @@ def _fit(block: Block, incident: Incident) -> float:
     """Return how well what search found fits the incident, 0..1."""
     if block.score is not None:
         return min(block.score, 1.0)
-    told = told_of(incident)
-    held = words_of(
+    words = told_of(incident)
+    known = words_of(
         text
         for it in block.procedures
         for text in (
@@ -277,7 +277,7 @@ def _fit(block: Block, incident: Incident) -> float:
             *(guard.text for item in it.items for guard in item.governing),
         )
     )
-    return len(told & held) / len(told) if told else 0.0
+    return len(words & known) / len(words) if words else 0.0
 
 
 def confidence_of(
@@ -329,14 +329,14 @@ def _alike(
     incident: Incident, findings: Findings, passages: Mapping[str, Sequence[RetrievalResult]]
 ) -> list[str]:
     """Return the reports of incidents like this one, the most alike first."""
-    told = told_of(incident)
+    words = told_of(incident)
     services = {incident.service.casefold(), _best_service(findings)} - {""}
 
     @cache
     def is_alike(name: str, service: str) -> bool:
         if service:
             return service.casefold() in services
-        shared = told & words_of([name, *(it.content for it in passages[name])])
+        shared = words & words_of([name, *(it.content for it in passages[name])])
         return len(shared) >= MIN_SHARED
 
     worth: defaultdict[str, float] = defaultdict(float)

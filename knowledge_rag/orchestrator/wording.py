@@ -88,9 +88,9 @@ def reasoned(
     >>> reasoned(6, ["runbooks/rds.md"], ("it is filed under the alert's name",))
     "6 steps from 1 document: it is filed under the alert's name."
     """
-    told = f"{counted(steps, 'step')} from {counted(len(documents), 'document')}"
+    source = f"{counted(steps, 'step')} from {counted(len(documents), 'document')}"
     more = [f"{said - backed} of {said} statements are not backed"] if backed < said else []
-    return f"{told}: {'; '.join([*reasons, *more])}." if reasons or more else f"{told}."
+    return f"{source}: {'; '.join([*reasons, *more])}." if reasons or more else f"{source}."
 
 
 def ask_back(pages: list[str]) -> str:
@@ -139,7 +139,7 @@ def fruitless(passages: int, *, finished: bool = True) -> str:
 
 
 PROMPT: Final = "prompts/knowledge-rag-agent.txt"
-"""Read by the deployed agent and by whoever converses with a model alike."""
+"""Used by the deployed agent and with a Bedrock model alike."""
 
 
 def agent_prompt() -> str:

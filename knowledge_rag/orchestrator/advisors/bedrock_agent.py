@@ -246,8 +246,8 @@ def _arguments(asked: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _query(asked: str) -> Query:
-    told = asked[:MAX_QUERY_CHARACTERS]
-    return Query(told if told.strip() else NOT_TRACED)
+    text = asked[:MAX_QUERY_CHARACTERS]
+    return Query(text if text.strip() else NOT_TRACED)
 
 
 NAME: Final = "bedrock-agent"

@@ -48,7 +48,7 @@ What it listed stands in the user's message as search results. The source of eac
 lines, for example {source_of(_EXAMPLE)}; each of its content items is one line of that file, the first \
 one line {_EXAMPLE.start_line}. These results are all that you may cite, as HOW TO CITE says: {_EXAMPLE}.\
 """
-"""Stands behind the prompt, which speaks of a search that is yet to be made."""
+"""Follows the prompt, which speaks of a future search."""
 
 _WHOLE: Final = frozenset({"end_turn", "stop_sequence"})
 _CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded"})

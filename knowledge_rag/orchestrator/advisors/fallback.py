@@ -1,4 +1,4 @@
-"""An advisor with another one in its place when it fails: guidance comes either way, and says so."""
+"""An advisor with a substitute for its failures; a note says which of them wrote."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class FallbackAdvisor:
                 raise
             log_defect(error, "advisor raised")
             failure = ModelFailed(Reason.INTERNAL, type(error).__name__)
-        except Exception as error:  # noqa: BLE001 - whatever a model's way fails with, there is another
+        except Exception as error:  # noqa: BLE001 - the substitute writes instead
             failure = as_model_failure(error)
         else:
             if given.status is Status.NO_MATCH:
@@ -105,8 +105,8 @@ class FallbackAdvisor:
         evidence = _evidence(incident, findings, failure)
         instead = await self._substitute.advise(incident, evidence)
         has_steps = bool(recommend(incident, instead).guidance)
-        told = replace(instead.findings, notes=(note_of(failure, has_steps=has_steps),))
-        return Advice(instead.text, told, instead.advisor)
+        findings = replace(instead.findings, notes=(note_of(failure, has_steps=has_steps),))
+        return Advice(instead.text, findings, instead.advisor)
 
     async def _doubted(self, incident: Incident, advice: Advice) -> Advice:
         """Use the substitute's guidance where the primary advisor says there is none.
