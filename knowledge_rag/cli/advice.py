@@ -22,9 +22,9 @@ from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
 from knowledge_rag.orchestrator.consultation import advise_on, consult, look_up
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.pager_texts import one_line
 from knowledge_rag.orchestrator.pagers import MAX_PASTED, SUPPORTED, pasted
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries, queries_for
-from knowledge_rag.orchestrator.state import one_line
 from knowledge_rag.orchestrator.wording import BAR, counted
 
 if TYPE_CHECKING:

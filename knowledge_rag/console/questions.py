@@ -27,9 +27,9 @@ from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.pager_texts import one_line
 from knowledge_rag.orchestrator.queries import build_queries, queries_for
 from knowledge_rag.orchestrator.retrieval import log_defect
-from knowledge_rag.orchestrator.state import one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, fold, links_in
-from knowledge_rag.orchestrator.pager_texts import clean_title, looks_like_name, names_in
-from knowledge_rag.orchestrator.pagers import pasted, read
-from knowledge_rag.orchestrator.state import (
+from knowledge_rag.orchestrator.pager_texts import (
     ALERT_KEYS,
     MAX_ITEMS,
     MAX_NAME,
-    MAX_PROBLEMS,
     MAX_TEXT,
-    StateReader,
-    flattened,
+    clean_title,
+    looks_like_name,
+    names_in,
     one_line,
 )
+from knowledge_rag.orchestrator.pagers import pasted, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+MAX_PROBLEMS: Final = 20
+
+_NAME_KEYS: Final = (*ALERT_KEYS, "name", "title", "type", "metric", "MetricName")
+_DETAIL_KEYS: Final = (
+    "summary", "message", "description", "text", "detail", "details", "content", "error",
+    "reason", "AlarmDescription", "NewStateReason", "resolution", "value",
+)  # fmt: skip
+"""Keys of a signal's name and text, the likeliest first."""
+
+_NESTED: Final = ("labels", "annotations")
 
 _NAMES: Final = ("incident_id", "alert_name", "service", "severity")
 _TEXTS: Final = ("title", "description")
@@ -121,7 +132,7 @@ class Incident:
 
     @classmethod
     def _of(cls, state: object) -> Incident:
-        reader = StateReader(state)
+        reader = _StateReader(state)
         sources = list(_sources(reader))
         about = reader.state.get("incident")
         described = (one_line(about) or "") if isinstance(about, str) else ""
@@ -174,7 +185,7 @@ _OWN: Final = 6
 """How many of the sources are about the incident itself; the others are its signals."""
 
 
-def _sources(reader: StateReader) -> Iterator[Source]:
+def _sources(reader: _StateReader) -> Iterator[Source]:
     """Yield the mappings to read facts from, the most reliable first."""
     about = reader.state.get("incident")
     incident = {} if isinstance(about, str) else reader.mapping(about, "incident")
@@ -186,7 +197,7 @@ def _sources(reader: StateReader) -> Iterator[Source]:
     for where, member in reader.members("signals"):
         if isinstance(member, Mapping):
             # a signal's id is its own, not the incident's
-            facts = {key: value for key, value in flattened(member).items() if key != "id"}
+            facts = {key: value for key, value in _flattened(member).items() if key != "id"}
             yield where, facts
 
 
@@ -205,7 +216,7 @@ def _links(sources: list[Source]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(said))[:MAX_LINKS]
 
 
-def _labels(reader: StateReader, sources: list[Source]) -> dict[str, str]:
+def _labels(reader: _StateReader, sources: list[Source]) -> dict[str, str]:
     labels: dict[str, str] = {}
     for where, source in reversed(sources[:_OWN]):
         if where.endswith(".labels"):
@@ -218,3 +229,106 @@ def _check(name: str, text: str, limit: int) -> None:
         raise ValueError(f"{name} has {len(text)} characters, allowed: {limit}")
     if "\n" in text:
         raise ValueError(f"{name} has several lines")
+
+
+class _StateReader:
+    """Reads texts out of mappings, and reports ``problems``; a state that is no mapping is empty."""
+
+    def __init__(self, state: object) -> None:
+        self.problems: list[str] = []
+        self.state = self.mapping(state, "state")
+
+    def report(self, problem: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem)
+
+    def mapping(self, value: object, where: str) -> Mapping[object, object]:
+        if isinstance(value, Mapping):
+            return value
+        if value is not None:
+            self.report(f"{where}: {type(value).__name__}, wanted: a mapping")
+        return {}
+
+    def name(self, sources: Iterable[tuple[str, Mapping[object, object]]], *keys: str) -> str:
+        """Return the first text under any of the keys, source after source; ``""`` if none."""
+        return self.text(sources, *keys, limit=MAX_NAME)
+
+    def text(
+        self,
+        sources: Iterable[tuple[str, Mapping[object, object]]],
+        *keys: str,
+        limit: int = MAX_TEXT,
+    ) -> str:
+        """Return the first text found, as :meth:`name` does, longer ones included."""
+        for where, source in sources:
+            for key in keys:
+                if text := self._scalar(f"{where}.{key}", source.get(key), limit):
+                    return text
+        return ""
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        found = (self._of_member(where, member) for where, member in self.members(key))
+        return tuple(dict.fromkeys(text for text in found if text))
+
+    def members(self, key: str) -> Iterator[tuple[str, object]]:
+        """Return the members of a list (or the values of a mapping) with where they stand."""
+        value = self.state.get(key)
+        if value is None:
+            return
+        if isinstance(value, Mapping):
+            pairs: Iterable[tuple[object, object]] = value.items()
+        elif isinstance(value, Sequence | AbstractSet) and not isinstance(
+            value, str | bytes | bytearray
+        ):
+            pairs = enumerate(value)
+        else:
+            pairs = ((0, value),)
+        for index, member in islice(pairs, MAX_ITEMS):
+            yield f"{key}[{one_line(index, 60) or '?'}]", member
+        if (
+            isinstance(value, Mapping | Sequence)
+            and not isinstance(value, str | bytes)
+            and len(value) > MAX_ITEMS
+        ):
+            self.report(f"{key}: {len(value)} members, the first {MAX_ITEMS} are read")
+
+    def labels(self, value: object, where: str) -> dict[str, str]:
+        labels: dict[str, str] = {}
+        for key, member in islice(self.mapping(value, where).items(), MAX_ITEMS):
+            name, text = one_line(key, MAX_NAME), one_line(member, MAX_NAME)
+            if not name or text is None:
+                self.report(f"{where}[{name or '?'}]: {type(member).__name__}, wanted: a text")
+            elif text:
+                labels[name] = text
+        return labels
+
+    def _scalar(self, where: str, value: object, limit: int) -> str:
+        text = one_line(value, limit)
+        if text is None and value is not None:
+            self.report(f"{where}: {type(value).__name__}, wanted: a text")
+        return text or ""
+
+    def _of_member(self, where: str, member: object) -> str:
+        if not isinstance(member, Mapping):
+            return self._scalar(where, member, MAX_TEXT)
+        facts = _flattened(member)
+        name = next((text for key in _NAME_KEYS if (text := one_line(facts.get(key)))), "")
+        detail = next((text for key in _DETAIL_KEYS if (text := one_line(facts.get(key)))), "")
+        if name or detail:
+            return f"{name}: {detail}"[:MAX_TEXT] if name and detail else name or detail
+        scalars = (one_line(value) for value in islice(facts.values(), MAX_ITEMS))
+        text = " ".join(filter(None, scalars))[:MAX_TEXT]
+        if not text:
+            self.report(f"{where}: a mapping without any text")
+        return text
+
+
+def _flattened(member: Mapping[object, object]) -> dict[object, object]:
+    """Return a signal's facts with those of its labels and annotations, which it may override."""
+    facts: dict[object, object] = {}
+    for nested in _NESTED:
+        inner = member.get(nested)
+        if isinstance(inner, Mapping):
+            facts.update(islice(inner.items(), MAX_ITEMS))
+    facts.update(islice(member.items(), MAX_ITEMS))
+    return facts

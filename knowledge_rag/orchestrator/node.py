@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypedDict
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.pager_texts import MAX_ITEMS
 from knowledge_rag.orchestrator.recommendation import AGENT_ID, Recommendation
 from knowledge_rag.orchestrator.retrieval import is_cancelled, log_defect
-from knowledge_rag.orchestrator.state import MAX_ITEMS
 from knowledge_rag.orchestrator.wording import UNREACHABLE
 
 if TYPE_CHECKING:

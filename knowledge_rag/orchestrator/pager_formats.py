@@ -16,15 +16,19 @@ from typing import Any, Final
 
 from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, fold, links_in
 from knowledge_rag.orchestrator.pager_texts import (
+    ALERT_KEYS,
+    MAX_ITEMS,
+    MAX_NAME,
     MAX_RAW,
+    MAX_TEXT,
     clean_title,
     leading_name,
+    one_line,
     plain,
     runbook_links,
     says_runbook,
     unescape_entities,
 )
-from knowledge_rag.orchestrator.state import ALERT_KEYS, MAX_ITEMS, MAX_NAME, MAX_TEXT, one_line
 
 MAX_NODES: Final = 200
 """Objects of a payload that are searched for runbook links and texts."""

@@ -1,4 +1,4 @@
-"""Texts of alerts: titles without status marks, plain text, names, runbook links.
+"""Texts of alerts: one line of any value, titles without status marks, plain text, names, runbook links.
 
 Payloads come from anywhere, so every pattern here takes time in proportion to its text: repetitions are
 bounded, and no pattern can match one character in two ways.
@@ -10,10 +10,25 @@ import re
 from html import unescape
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.orchestrator.state import MAX_TEXT
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+MAX_TEXT: Final = 2_000
+"""Characters of a text."""
+
+MAX_NAME: Final = 200
+"""Characters of a name: an alert's, a service's, a label's."""
+
+MAX_ITEMS: Final = 50
+"""Members of a list or a mapping that are read."""
+
+ALERT_KEYS: Final = ("alert_name", "alertname", "alert", "alarm_name", "AlarmName", "alarm")
+"""Keys of an alert's name: our own, Prometheus', CloudWatch's."""
+
+
+_MAX_BITS: Final = 1_000
+"""Of a whole number; Python refuses to write very long ones."""
+_UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 MAX_RAW: Final = 8 * MAX_TEXT
 """Characters of a description with its markup."""
@@ -72,6 +87,17 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
 _PLURAL: Final = re.compile(r"[A-Z]+s")
 """``TVs`` and ``APIs`` are not CamelCase."""
 _HEX: Final = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{8,}")
+
+
+def one_line(value: object, limit: int = MAX_TEXT) -> str | None:
+    """Return a scalar as one line of at most ``limit`` characters; ``None`` if it is no scalar."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        return None
+    # cut first: a state may hold a whole log
+    text = value[: 4 * limit] if isinstance(value, str) else str(value)
+    return " ".join(_UNPRINTABLE.sub(" ", text).split())[:limit].rstrip()
 
 
 def clean_title(title: str) -> str:

@@ -29,8 +29,7 @@ from knowledge_rag.orchestrator.pager_formats import (
     scalars,
     walk,
 )
-from knowledge_rag.orchestrator.pager_texts import plain
-from knowledge_rag.orchestrator.state import ALERT_KEYS, MAX_ITEMS, MAX_NAME, MAX_TEXT
+from knowledge_rag.orchestrator.pager_texts import ALERT_KEYS, MAX_ITEMS, MAX_NAME, MAX_TEXT, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

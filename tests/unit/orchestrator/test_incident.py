@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.incident import MAX_PROBLEMS, Incident
+from knowledge_rag.orchestrator.pager_texts import MAX_ITEMS, MAX_NAME, MAX_TEXT
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries
-from knowledge_rag.orchestrator.state import MAX_ITEMS, MAX_NAME, MAX_PROBLEMS, MAX_TEXT
 
 PROMETHEUS = {
     "labels": {"alertname": "KubePodCrashLooping", "severity": "critical", "service": "orders"},

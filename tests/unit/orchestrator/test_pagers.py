@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_rag.orchestrator.incident import MAX_LINKS, MAX_NAMES, Incident
+from knowledge_rag.orchestrator.incident import MAX_LINKS, MAX_NAMES, MAX_PROBLEMS, Incident
 from knowledge_rag.orchestrator.node import as_mapping
+from knowledge_rag.orchestrator.pager_texts import MAX_ITEMS, MAX_NAME, MAX_TEXT
 from knowledge_rag.orchestrator.pagers import MAX_PASTED, pasted
 from knowledge_rag.orchestrator.queries import build_queries
-from knowledge_rag.orchestrator.state import MAX_ITEMS, MAX_NAME, MAX_PROBLEMS, MAX_TEXT
 from tests.support.local import PROJECT
 
 PAYLOADS = PROJECT / "tests/data/incidents"

@@ -4,6 +4,7 @@ import pytest
 
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.pager_texts import MAX_ITEMS, MAX_NAME, MAX_TEXT
 from knowledge_rag.orchestrator.queries import (
     MAX_QUERIES,
     MAX_SYMPTOM,
@@ -11,7 +12,6 @@ from knowledge_rag.orchestrator.queries import (
     build_queries,
     queries_for,
 )
-from knowledge_rag.orchestrator.state import MAX_ITEMS, MAX_NAME, MAX_TEXT
 
 FULL = Incident(
     title="Checkout fails",

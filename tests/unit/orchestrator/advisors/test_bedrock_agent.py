@@ -34,9 +34,9 @@ from knowledge_rag.orchestrator.advisors.calls import MAX_THREADS
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.pager_texts import MAX_ITEMS, MAX_NAME, MAX_TEXT
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import Findings
-from knowledge_rag.orchestrator.state import MAX_ITEMS, MAX_NAME, MAX_TEXT
 from tests.support.advisors import INCIDENT, advise, body_of, encoded, searched
 from tests.support.evidence import passage
 
