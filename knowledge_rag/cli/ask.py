@@ -33,7 +33,7 @@ class AdvisorName(StrEnum):
 
 
 QuestionArgument = Annotated[
-    str | None, typer.Argument(help="What you want to know; may be left out with --incident.")
+    str | None, typer.Argument(help="Your question; optional with --incident.")
 ]
 IncidentOption = Annotated[
     Path | None,
@@ -48,7 +48,7 @@ IncidentOption = Annotated[
 AdvisorOption = Annotated[
     AdvisorName,
     typer.Option(
-        help="Who writes: nobody (steps are lifted from the lines), a Bedrock model, or a Bedrock agent."
+        help="Who writes: nobody (steps are quoted), a Bedrock model, or a Bedrock agent."
     ),
 ]
 ModelOption = Annotated[
@@ -62,7 +62,7 @@ AgentOption = Annotated[
     ),
 ]
 ExplainOption = Annotated[
-    bool, typer.Option("--explain", help="Show what was asked and the evidence, too.")
+    bool, typer.Option("--explain", help="Also show the queries and the evidence.")
 ]
 
 
@@ -85,7 +85,7 @@ def ask(
 ) -> None:
     """Get steps for a question or an incident, each with its lines.
 
-    Exits 1 if nothing is documented, 3 if that could not be found out.
+    Exits 1 if nothing is documented, 3 if the knowledge base is unavailable.
     """
     from knowledge_rag.cli.advice import AdvisorChoice, LiveAnswer, consulted, incident_of
     from knowledge_rag.cli.evidence import exit_code_for_status

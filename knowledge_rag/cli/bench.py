@@ -26,12 +26,12 @@ def floor(
         typer.Option(metavar="FILE", help="Questions it answers, JSON Lines with id and query."),
     ] = None,
     off: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Questions that it does not answer.")
+        Path | None, typer.Option(metavar="FILE", help="Questions it doesn't answer.")
     ] = None,
     search: Annotated[Search, typer.Option(help="Whose scores.")] = Search.HYBRID,
     json: JsonOption = False,
 ) -> None:
-    """Measure how well "nothing documented" is told from an answer.
+    """Measure how well off-topic questions are rejected.
 
     By default on the sample knowledge base and this project's labelled questions. Exits 1 if the
     floor in use rejects under 90 % of off-topic or loses over 5 % of on-topic questions.

@@ -44,29 +44,27 @@ def coverage(
     mapping: Annotated[
         Path | None,
         typer.Option(
-            "--map", metavar="FILE", help="YAML that says `AlertName: file#heading`; it goes first."
+            "--map", metavar="FILE", help="YAML of `AlertName: file#heading`; takes precedence."
         ),
     ] = None,
-    top: Annotated[
-        int, typer.Option(min=1, max=5, help="Results of a query that may hold the runbook.")
-    ] = 5,
+    top: Annotated[int, typer.Option(min=1, max=5, help="Results of a query that count.")] = 5,
     threshold: Annotated[
         float | None,
         typer.Option(
             min=0,
             max=1,
-            help="Share of alerts that has to be covered.  [default: 1; 0 with --baseline]",
+            help="Share of alerts that must be covered.  [default: 1; 0 with --baseline]",
         ),
     ] = None,
     steps: Annotated[
         StepsCheck,
         typer.Option(
-            help="Where the runbook is found and `ask` gives no step of it: warn, fail, or don't look."
+            help="If the runbook is found but `ask` shows none of its steps: warn, fail, or don't check."
         ),
     ] = StepsCheck.WARN,
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Gaps that are known: only others fail."),
+        typer.Option(metavar="FILE", help="Known gaps; only new ones fail."),
     ] = None,
     write_baseline: Annotated[
         bool,
@@ -74,7 +72,7 @@ def coverage(
     ] = False,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Show for each alert what was asked and found, too."),
+        typer.Option("--explain", help="Also show the queries and results of each alert."),
     ] = False,
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TEXT,
     json: JsonOption = False,
@@ -83,7 +81,7 @@ def coverage(
 
     For each alert, what an agent would ask when it fires goes through the real Lambda, and lines of
     the alert's own runbook have to be among the results. Exits 1 if they are not, 2 if a file of
-    rules can't be read, 3 if that could not be found out.
+    rules can't be read, 3 if the knowledge base is unavailable.
     """
     from knowledge_rag.cli import coverage_output
 

@@ -29,9 +29,9 @@ def doctor(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Tell whether a deployment to AWS can work, before it is made. Changes nothing.
+    """Check whether a deployment to AWS can work before you make it.
 
-    Exits 1 if something stands in the way, 4 if AWS answered nothing at all.
+    Changes nothing. Exits 1 if something is in the way, 4 if AWS didn't answer at all.
     """
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.doctor.checks import (

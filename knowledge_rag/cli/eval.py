@@ -70,11 +70,11 @@ WithAlertOption = Annotated[
     bool, typer.Option("--with-alert", help="Ask with the alert's name before the question.")
 ]
 LimitOption = Annotated[
-    int | None, typer.Option(min=1, help="Ask so many questions only, chosen by the seed.")
+    int | None, typer.Option(min=1, help="Ask only this many questions, chosen by the seed.")
 ]
-SeedOption = Annotated[int, typer.Option(help="Of that choice.")]
+SeedOption = Annotated[int, typer.Option(help="Seed of that choice.")]
 ResultsOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write what each question gave, JSON Lines.")
+    Path | None, typer.Option(metavar="FILE", help="Write the result of each question, JSON Lines.")
 ]
 PlotOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Draw hit@k and latency, *.svg or *.png.")
@@ -113,10 +113,10 @@ def evaluate(
 ) -> None:
     """Evaluate retrieval or whole answers on labelled questions.
 
-    Retrieval goes through the real Lambda. Exits 1 if a target is missed: latency p95 < 2 s, success > 95 %, all citations
-    exact, hit@5 > 80 %, zero results < 20 %. --compare shows the difference between two runs, and whether it is more
-    than chance. --answers asks as `ask` does, and exits 1 if under 90 % of the cases pass, one is torn, or over 1 % are
-    dangerous.
+    Retrieval goes through the real Lambda. Exits 1 if a target is missed: latency p95 < 2 s,
+    success > 95 %, all citations exact, hit@5 > 80 %, zero results < 20 %. --compare shows the
+    difference between two runs, and whether it is more than chance. --answers asks as `ask`
+    does, and exits 1 if under 90 % of the cases pass, one is torn, or over 1 % are dangerous.
     """
     if compare is not None:
         if datasets:

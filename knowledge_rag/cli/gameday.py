@@ -31,14 +31,15 @@ def gameday(
             "[default: function]",
         ),
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the faults and play none.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the faults and run none.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print tables in Markdown.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Play every known fault against the real function.
+    """Run every known fault against the real function.
 
-    Shows of each the time, the answer, the metrics and the alarms; takes about a minute. Exits 1 if any promise is broken: an answer after 2 s, a wrong status, an
-    alarm that stays silent. Other clients can be met with the same faults, to see the difference.
+    Shows the time, answer, metrics and alarms of each; takes about a minute. Exits 1 if any
+    promise is broken: an answer after 2 s, a wrong status, an alarm that stays silent. Other
+    clients can run against the same faults, to see the difference.
     """
     from knowledge_rag.core.errors import InvalidRequest
     from knowledge_rag.evaluation.gameday import chosen, run_gameday

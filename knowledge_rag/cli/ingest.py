@@ -52,9 +52,9 @@ def ingest(
 ) -> None:
     """Bring a knowledge base up to date with a folder.
 
-    Unchanged files cost nothing, and files that are gone disappear. A run that stops keeps the
+    Unchanged files cost nothing; deleted files disappear. A run that stops keeps the
     documents that are done, and the next one goes on from there. Exits 1 if a file or a page could
-    not be read. Names what lint finds, which changes neither what is ingested nor the exit code.
+    not be read. Shows what lint finds, which changes neither the ingest nor the exit code.
     """
     from knowledge_rag.cli.knowledge_bases import ingest_folder
     from knowledge_rag.cli.lint import show_first
@@ -133,7 +133,7 @@ DelayOption = Annotated[
     float, typer.Option(min=0, max=60, help="Seconds between two requests to a host.")
 ]
 PrivateOption = Annotated[
-    bool, typer.Option("--allow-private", help="Fetch from machines of this network, too.")
+    bool, typer.Option("--allow-private", help="Also fetch from this network's machines.")
 ]
 
 

@@ -29,8 +29,8 @@ def lint(
 ) -> None:
     """Look for secrets, hidden Unicode and text aimed at a model.
 
-    It looks as ingest does. Prints a line for each: path:line:column kind: message: excerpt, secrets masked. Reads files and
-    changes nothing. Exits 1 if it found something or a file could not be read.
+    Reads the same files as ingest and prints `path:line:column kind: message: excerpt` for each
+    finding, with secrets masked. Exits 1 on findings or unreadable files.
     """
     from knowledge_rag.extract.lint.check import lint_text
     from knowledge_rag.local.corpus import find_documents, read_extracted

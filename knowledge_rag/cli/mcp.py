@@ -56,9 +56,10 @@ def mcp(
 ) -> None:
     """Serve the Model Context Protocol to agents and editors.
 
-    It offers retrieve_knowledge, through the real Lambda, verify_citations, which holds an answer
-    against what was retrieved, and the documents with their lines. It only reads. Without --http it
-    speaks over standard input and output, as clients start it, until standard input is closed.
+    It offers retrieve_knowledge, through the real Lambda, verify_citations, which checks an
+    answer against what was retrieved, and the documents with their lines. It only reads.
+    Without --http it speaks over standard input and output, as clients start it, until standard
+    input is closed.
     """
     if not http and (port is not None or json):
         raise InvalidRequest("--port and --json go with --http: standard output is the protocol's")

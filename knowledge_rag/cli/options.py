@@ -66,10 +66,7 @@ TimeoutOption = Annotated[
     typer.Option(
         "--timeout",
         metavar="SECONDS",
-        help=(
-            "How long a search of a knowledge base here may take, 0.1 to 600.  "
-            f"[default: {LOCAL_TIMEOUT_SECONDS:g}]"
-        ),
+        help=(f"Limit for a local search, 0.1 to 600.  [default: {LOCAL_TIMEOUT_SECONDS:g}]"),
     ),
 ]
 SearchOption = Annotated[

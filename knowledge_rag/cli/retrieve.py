@@ -13,13 +13,11 @@ from knowledge_rag.core.policy_settings import SourcePolicy
 
 
 def retrieve(
-    query: Annotated[str, typer.Argument(help="What you want to know.")],
+    query: Annotated[str, typer.Argument(help="Your question.")],
     kb: KbOption = None,
     max_results: Annotated[
         str,
-        typer.Option(
-            metavar="N", help="At most so many results, 1 to 100; others count as the nearest."
-        ),
+        typer.Option(metavar="N", help="Number of results, clamped to 1-100."),
     ] = "5",
     search: Annotated[Search, typer.Option(help="Vectors and keywords, or vectors alone.")] = (
         Search.HYBRID
@@ -35,7 +33,7 @@ def retrieve(
     policy: Annotated[
         SourcePolicy | None,
         typer.Option(
-            help="Which sources come first.  [default: what SOURCE_POLICY says, else off]",
+            help="Which sources come first.  [default: SOURCE_POLICY, else off]",
             show_default=False,
         ),
     ] = None,
@@ -48,7 +46,8 @@ def retrieve(
 ) -> None:
     """Retrieve the lines that answer a question.
 
-    It asks through the real Lambda. Exits 1 if nothing is documented, 3 if the knowledge base could not be searched.
+    It asks through the real Lambda. Exits 1 if nothing is documented, 3 if the knowledge base
+    could not be searched.
     """
     from knowledge_rag.cli.evidence import exit_code_of, show_explanation, show_outcome
     from knowledge_rag.cli.knowledge_bases import asked, chosen

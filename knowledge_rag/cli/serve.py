@@ -68,7 +68,7 @@ CorpusOption = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Folder that was ingested: the console then tells what has changed since.",
+        help="Folder that was ingested: the console shows what has changed since.",
     ),
 ]
 RepositoryOption = Annotated[
@@ -107,16 +107,17 @@ def serve(
 ) -> None:
     """Serve a web console, and Bedrock's own API, until Ctrl-C.
 
-    Both listen on this machine alone. The console answers questions in a browser, each step with its lines.
+    Both listen on this machine alone. The console answers questions in a browser, each step
+    with its lines.
 
     The API speaks Retrieve (knowledge base LOCALKB001), InvokeAgent (agent LOCALAGENT, alias
     LOCALALIAS, which asks the real Lambda function) and Converse and ConverseStream (model
-    local.extractive-v1). No model runs: what they write is lifted from the lines that were found.
+    local.extractive-v1). No model runs: they quote the lines that were found.
 
-    Any client of Amazon Bedrock works against it, once it has the variables that are printed. The
+    Any Amazon Bedrock client works against it with the printed variables. The
     server looks at neither region nor credentials, but clients do not start without them.
 
-    Of what is deployed (--stack and the like) the console alone is served.
+    With --stack and the like, only the console is served.
     """
     backend = BackendOptions(function, knowledge_base, None, region, stack, gateway, timeout)
     backend.check_alone(kb=kb, port=port, corpus=corpus)

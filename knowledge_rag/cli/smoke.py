@@ -39,10 +39,11 @@ def smoke(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Try a deployment in AWS: every citation, byte for byte.
+    """Test a deployment in AWS: every citation, byte for byte.
 
-    Holds its documents and its answers to what is promised. Asks some forty questions, which costs cents. Exits 1 if a promise is broken, 3 if something was
-    unavailable or could not be looked at.
+    Checks its documents and answers against the promises. Asks about forty questions, which
+    costs cents. Exits 1 if a promise is broken, 3 if something was unavailable or could not be
+    checked.
     """
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.smoke.questions import load_questions, shipped_questions

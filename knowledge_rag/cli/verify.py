@@ -36,7 +36,7 @@ def verify(
         typer.Option(
             metavar="FILE",
             help="The answer, Markdown or text; - is standard input.  "
-            "[default: the one that stands in the evidence]",
+            "[default: the one in the evidence]",
         ),
     ] = None,
     corpus: Annotated[
@@ -49,15 +49,15 @@ def verify(
     json: JsonOption = False,
     mark: Annotated[
         bool,
-        typer.Option("--mark", help="Put [unverified] where a reference is taken out."),
+        typer.Option("--mark", help="Put [unverified] where a reference is removed."),
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 on warnings, too, and not on errors alone.")
     ] = False,
 ) -> None:
-    """Hold an answer against the evidence of its request.
+    """Check an answer against what was retrieved for it.
 
-    References that retrieval did not return are taken out; what a cited claim says is looked for in
+    References that retrieval did not return are removed, and each cited claim is looked for in
     the lines that it cites. Exits 1 if anything is wrong.
     """
     from knowledge_rag.cli import verification

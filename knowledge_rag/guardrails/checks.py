@@ -119,7 +119,7 @@ def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]
     reach = settings.confident_distance
     for found in phrases(settings.confident).find(draft.text, draft.folded):
         if not _is_backed(draft, found, before=reach, after=reach):
-            message = f'"{found[0]}" stands without a citation within {reach} characters.'
+            message = f'"{found[0]}" has no citation within {reach} characters.'
             yield Warned(Kind.CONFIDENT_WORDING, message, *found.span())
 
 
@@ -128,7 +128,7 @@ def uncited_numbers(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
     reach = settings.number_distance
     for found in find_numbers(settings.numbers, draft.text, draft.folded):
         if not _is_backed(draft, found, before=0, after=reach):
-            message = f'"{found[0]}" stands without a citation within {reach} characters after it.'
+            message = f'"{found[0]}" has no citation within {reach} characters after it.'
             yield Warned(Kind.UNCITED_NUMBER, message, *found.span())
 
 

@@ -75,8 +75,8 @@ _DESCRIPTIONS: Final = {
     Rule.UNCITED_COMMAND: "No citation backs a command, and no retrieved line holds it.",
     Rule.NEGATION: "A claim denies what the cited lines say, or says what they deny.",
     Rule.FILLED_PLACEHOLDER: "A claim fills in what the cited lines leave open.",
-    Rule.CONFIDENT_WORDING: "A confident phrase stands without a citation close by, and its line is none of the cited ones.",
-    Rule.UNCITED_NUMBER: "A number stands without a citation close behind it, and its line is none of the cited ones.",
+    Rule.CONFIDENT_WORDING: "A confident phrase has no citation close by, and its line is not cited.",
+    Rule.UNCITED_NUMBER: "A number has no citation right after it, and its line is not cited.",
     Rule.LOW_DENSITY: "The answer is thinly cited.",
     Rule.UNCHECKED: "Something reads like a reference and can't be resolved.",
 }

@@ -71,8 +71,8 @@ def tools() -> list[types.Tool]:
             name=VERIFY,
             title="Verify an answer's citations",
             description=(
-                "Hold an answer against what retrieve_knowledge gave, before you show it. References "
-                "to anything else are taken out; what cited claims say is looked for in the cited "
+                "Check an answer against what retrieve_knowledge returned, before you show it. References "
+                "to anything else are removed; cited claims are looked for in the cited "
                 "lines. Show the text that comes back, and mend what it reports as errors."
             ),
             input_schema=VERIFICATION_INPUT,

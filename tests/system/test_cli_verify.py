@@ -134,7 +134,7 @@ def test_warnings_fail_only_when_asked_to(case, tmp_path):
     assert case(answer, "--corpus", tmp_path / "docs").code == 0
     ran = case(answer, "--corpus", tmp_path / "docs", "--strict")
     assert ran.code == 1
-    assert '"Obviously" stands without a citation' in ran.out
+    assert '"Obviously" has no citation' in ran.out
 
 
 def test_nothing_documented_is_false_when_the_search_failed(cli, tmp_path):

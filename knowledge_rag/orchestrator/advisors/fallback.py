@@ -35,7 +35,7 @@ _NOT_REACHED: Final = frozenset(
 )
 
 DOUBTED_NOTE: Final = (
-    "The model found nothing documented for this in the retrieved lines: these steps are lifted from"
+    "The model found nothing documented for this in the retrieved lines: these steps are quoted from"
     " those that tell of it, see whether they fit."
 )
 
@@ -138,7 +138,7 @@ def note_of(failure: ModelFailed, *, has_steps: bool) -> str:
     else:
         happened = f"The model gave no answer that can be used ({failure.cause})"
     if has_steps:
-        return f"{happened}: these steps are lifted from the retrieved lines."
+        return f"{happened}: these steps are quoted from the retrieved lines."
     return f"{happened}."
 
 

@@ -37,7 +37,7 @@ function tile(name, value, note) {
 /** @param {any} metrics */
 export function figures({ asks, retrieval, answers, sources }) {
   return h("div", { class: "figures" },
-    counts("What became of questions", "How each question ended", asks.outcomes, (name) => OUTCOMES[name] ?? plainName(name)),
+    counts("Outcomes of questions", "How each question ended", asks.outcomes, (name) => OUTCOMES[name] ?? plainName(name)),
     counts("Why it was unavailable", "Reasons of searches that failed", retrieval.reasons, plainName),
     counts("Warnings by kind", "What the checks of answers found", answers.warnings, kindText),
     mostCited(sources));

@@ -88,7 +88,7 @@ def test_what_is_lifted_in_its_place_says_so(error, happened):
     assert recommendation.guidance == alone.guidance != ()
     assert recommendation.confidence == alone.confidence
     assert notices(recommendation) == [
-        f"The model {happened}: these steps are lifted from the retrieved lines."
+        f"The model {happened}: these steps are quoted from the retrieved lines."
     ]
 
 
@@ -132,7 +132,7 @@ def test_a_search_of_its_own_that_failed_does_not_hide_what_another_found(text, 
     recommendation = advised(FallbackAdvisor(Writing(text, found)))
     assert recommendation.guidance == advised(ExtractiveAdvisor()).guidance
     (note,) = notices(recommendation)
-    assert note == f"{happened}: these steps are lifted from the retrieved lines."
+    assert note == f"{happened}: these steps are quoted from the retrieved lines."
     assert advised(FallbackAdvisor(Writing(text, found)), NOTHING).advisor != "extractive"
     own = advised(FallbackAdvisor(Writing(found=FINDINGS)), NOTHING)
     assert (own.status, own.advisor) == (Status.OK, "converse")
@@ -200,7 +200,7 @@ def test_the_substitute_writes_from_whatever_was_found(given, found, status):
     failed = ModelFailed(Reason.UNAVAILABLE, "x", found)
     recommendation = advised(FallbackAdvisor(Failing(failed)), given)
     assert recommendation.status is status
-    lifted = ": these steps are lifted from the retrieved lines."
+    lifted = ": these steps are quoted from the retrieved lines."
     (note,) = notices(recommendation)
     assert note.endswith(lifted) == (status is Status.OK)
 
