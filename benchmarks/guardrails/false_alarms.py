@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.extract.documents import cut
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.metrics import summarise
 from knowledge_rag.guardrails.verify import Settings, verify
 from knowledge_rag.local.corpus import find_documents, read_extracted
 
@@ -15,14 +15,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from knowledge_rag.guardrails.metrics import Metrics, Summary
+    from knowledge_rag.guardrails.verify import Metrics
+
 
 CHUNKS = 5
 """Chunks that one answer is made of, as many as a query returns by default."""
 
 
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Figures of many honest answers.
+
+    Args:
+        answers: how many.
+        citation_rate: share that cites any source, 0..1.
+        removed: references removed, in all.
+        warning_rate: share with a warning, 0..1.
+    """
+
+    answers: int
+    citation_rate: float
+    removed: int
+    warning_rate: float
+
+
 def false_alarms(corpus: Path, settings: Settings | None = None) -> Summary:
-    """Verify answers in which nothing is wrong, so that every warning is a false alarm.
+    """Verify answers without any mistake: every warning is a false alarm.
 
     Args:
         corpus: a folder of documents.
@@ -31,7 +49,13 @@ def false_alarms(corpus: Path, settings: Settings | None = None) -> Summary:
     Returns:
         The figures over all answers: ``removed`` should be 0, and ``warning_rate`` small.
     """
-    return summarise(list(_verified(corpus, settings or Settings())))
+    metrics = list(_verified(corpus, settings or Settings()))
+    return Summary(
+        answers=len(metrics),
+        citation_rate=sum(one.references > 0 for one in metrics) / len(metrics),
+        removed=sum(one.removed for one in metrics),
+        warning_rate=sum(bool(one.warnings) for one in metrics) / len(metrics),
+    )
 
 
 def _verified(corpus: Path, settings: Settings) -> Iterator[Metrics]:

@@ -23,8 +23,7 @@ from knowledge_rag.guardrails.positions import Positions
 from knowledge_rag.guardrails.review import ReviewSettings, review
 from knowledge_rag.guardrails.review_json import TextPositions, review_json
 from knowledge_rag.guardrails.rules import Finding, Level, Rule, in_order
-from knowledge_rag.guardrails.staleness import CitedLines, State, compare_all
-from knowledge_rag.guardrails.staleness_report import describe, to_dict
+from knowledge_rag.guardrails.staleness import CitedLines, State, compare_all, describe, to_dict
 from knowledge_rag.guardrails.verify import Settings
 from knowledge_rag.orchestrator.wording import counted
 

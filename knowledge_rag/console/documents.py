@@ -13,8 +13,14 @@ from knowledge_rag.core.lines import split_lines
 from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, PAGE, TITLE
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.extract.documents import is_extracted
-from knowledge_rag.guardrails.staleness import CitedLines, State, compare, compare_all
-from knowledge_rag.guardrails.staleness_report import describe, to_dict
+from knowledge_rag.guardrails.staleness import (
+    CitedLines,
+    State,
+    compare,
+    compare_all,
+    describe,
+    to_dict,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -205,7 +211,7 @@ class CachedCorpus:
 
 
 Stale = dict[str, Any]
-"""What became of cited lines, as ``guardrails.staleness_report`` gives it, and ``message``."""
+"""What became of cited lines, as ``guardrails.staleness`` gives it, and ``message``."""
 
 
 def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:

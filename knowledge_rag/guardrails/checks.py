@@ -14,8 +14,14 @@ from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.guardrails.characters import looks_of
 from knowledge_rag.guardrails.draft import Kind, Warned
 from knowledge_rag.guardrails.references import COUNT
-from knowledge_rag.guardrails.searches import fold, matches_at, phrases, places
-from knowledge_rag.guardrails.stated_numbers import NUMBERS, find_numbers
+from knowledge_rag.guardrails.searches import (
+    NUMBERS,
+    find_numbers,
+    fold,
+    matches_at,
+    phrases,
+    places,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

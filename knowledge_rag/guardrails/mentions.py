@@ -13,7 +13,6 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.characters import CLOSING, OPENING
-from knowledge_rag.guardrails.findings import Findings, Kept, Taken
 from knowledge_rag.guardrails.references import (
     A_DOCUMENT,
     GOES_ON,
@@ -22,7 +21,7 @@ from knowledge_rag.guardrails.references import (
     lines_behind,
     names_of,
 )
-from knowledge_rag.guardrails.resolve import Why, resolve
+from knowledge_rag.guardrails.resolve import Findings, Kept, Taken, Why, resolve
 from knowledge_rag.guardrails.scanner import MARK, Scanner
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from knowledge_rag.guardrails.draft import Span
-    from knowledge_rag.guardrails.findings import Taken
+    from knowledge_rag.guardrails.resolve import Taken
 
 
 class Positions:

@@ -1,25 +1,133 @@
-"""The review of an answer: verified, each claim judged, and everything that is wrong in one list."""
+"""The review of an answer: verified, each claim judged, and all findings in one list."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.guardrails.audit import audit, false_no_match
 from knowledge_rag.guardrails.backing import judge
-from knowledge_rag.guardrails.log import log_findings
-from knowledge_rag.guardrails.rules import Level, in_order
-from knowledge_rag.guardrails.support.report import SupportSettings
+from knowledge_rag.guardrails.draft import Kind
+from knowledge_rag.guardrails.positions import Positions
+from knowledge_rag.guardrails.resolve import why_removed
+from knowledge_rag.guardrails.rules import Finding, Level, Rule, in_order, log_findings
+from knowledge_rag.guardrails.support.report import SupportSettings, WarningKind, line_ranges
 from knowledge_rag.guardrails.verify import Settings, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.core.outcome import Reason
-    from knowledge_rag.guardrails.backing import Backing
+    from knowledge_rag.guardrails.backing import Backing, Judged, Missing, Place
     from knowledge_rag.guardrails.ledger import Ledger
-    from knowledge_rag.guardrails.rules import Finding
+    from knowledge_rag.guardrails.support.report import SupportWarning
     from knowledge_rag.guardrails.verify import Verified
+
+_NOTHING: Final = re.compile(
+    r"\b(?:no documented guidance|nothing (?:is )?documented)\b", re.IGNORECASE
+)
+_MOST_WORDS: Final = 8
+"""Missing words of a claim that are named."""
+
+
+def audit(verified: Verified, backing: Backing, ledger: Ledger) -> tuple[Finding, ...]:
+    """Give all findings of an answer in the order of its text, graver ones first at one place.
+
+    Args:
+        verified: what verifying it gave.
+        backing: what judging its claims gave.
+        ledger: that both were done against.
+    """
+    found = [
+        Finding(Rule.UNRESOLVED_REFERENCE, why_removed(taken, ledger), taken.start, taken.end)
+        for taken in verified.removed
+    ]
+    positions = Positions(verified.removed)
+    for shown in (*_wording(verified), *_unbacked(backing), *_uncited(verified, backing)):
+        start, end = positions.written((shown.start, shown.end))
+        found.append(Finding(shown.rule, shown.message, start, end))
+    return in_order(found)
+
+
+def false_no_match(answer: str, failed: Sequence[Reason]) -> Iterator[Finding]:
+    """Find the claim that nothing is documented, where a search could not be carried out.
+
+    Args:
+        answer: as it was written.
+        failed: why searches failed.
+    """
+    found = _NOTHING.search(answer)
+    if failed and found:
+        why = ", ".join(dict.fromkeys(failed))
+        message = f"The knowledge base could not be searched ({why}): nothing is known of what it documents."
+        yield Finding(Rule.FALSE_NO_MATCH, message, *found.span())
+
+
+def _wording(verified: Verified) -> Iterator[Finding]:
+    for warned in verified.warnings:
+        if warned.kind is not Kind.NON_EXISTENT_SOURCE:  # which is what was removed
+            rule = Rule(warned.kind.replace("_", "-"))
+            yield Finding(rule, warned.message, warned.start, warned.end)
+
+
+def _unbacked(backing: Backing) -> Iterator[Finding]:
+    for judged in backing.claims:
+        for missing in judged.missing:
+            yield Finding(Rule.UNSUPPORTED_DETAIL, _detail(missing, judged), *missing.span)
+        if not judged.covered and not judged.missing:
+            start, end = judged.claim.spans[0]
+            yield Finding(Rule.UNSUPPORTED_CLAIM, _wanting(judged), start, end)
+        for warning in judged.report.warnings:
+            start, end = (judged.claim.position(at) for at in (warning.start, warning.end))
+            yield Finding(_RULE_OF[warning.kind], _warned(warning, judged), start, end)
+
+
+def _uncited(verified: Verified, backing: Backing) -> Iterator[Finding]:
+    for start, end in backing.uncited_code:
+        yield Finding(Rule.UNCITED_CODE, "No citation backs this code.", start, end)
+    for start, end in backing.uncited_commands:
+        message = f"No citation backs {verified.text[start:end]}, and no retrieved line holds it."
+        yield Finding(Rule.UNCITED_COMMAND, message, start, end)
+
+
+def _detail(missing: Missing, judged: Judged) -> str:
+    atom = missing.atom
+    found = f"; it is in {places(missing.elsewhere)}" if missing.elsewhere else ""
+    return f"{atom.kind} {atom.text} is not in {places(judged.lines)}{found}"
+
+
+def _wanting(judged: Judged) -> str:
+    words = judged.report.missing_words
+    more = ", ..." if len(words) > _MOST_WORDS else ""
+    return f"not in {places(judged.lines)}: {', '.join(words[:_MOST_WORDS])}{more}"
+
+
+def _warned(warning: SupportWarning, judged: Judged) -> str:
+    where = places([judged.lines[warning.line]])
+    if warning.kind is WarningKind.NEGATION:
+        return f'"{warning.text}" is denied here or in {where}, and not in both'
+    return f"{warning.text} fills in what {where} leaves open"
+
+
+_RULE_OF: Final = {
+    WarningKind.NEGATION: Rule.NEGATION,
+    WarningKind.FILLED_PLACEHOLDER: Rule.FILLED_PLACEHOLDER,
+}
+
+
+def places(lines: Iterable[Place]) -> str:
+    """Name lines of files as a reader would.
+
+    Args:
+        lines: each once; those of one file together, ascending.
+    """
+    named = []
+    for source_file, some in groupby(lines, key=lambda place: place.source_file):
+        numbers = sorted(place.line for place in some)
+        plural = "s" if len(numbers) > 1 else ""
+        named.append(f"{source_file}, line{plural} {line_ranges(numbers)}")
+    return "; ".join(named)
 
 
 @dataclass(frozen=True, slots=True)

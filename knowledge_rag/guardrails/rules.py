@@ -1,13 +1,19 @@
-"""What can be wrong with an answer, and how grave it is."""
+"""What can be wrong with an answer, how severe it is, and its log entry.
+
+The log has kinds and places, never a word of the answer.
+"""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from knowledge_rag.guardrails.draft import Warned
 
 
 class Level(StrEnum):
@@ -102,3 +108,19 @@ class Finding:
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Put findings in the order of the answer, graver ones first at one place."""
     return tuple(sorted(findings, key=lambda one: (one.start, one.rule.level, one.end, one.rule)))
+
+
+LOGGER: Final = logging.getLogger("knowledge_rag.guardrails")
+LOGGER.addHandler(logging.NullHandler())  # a library leaves it to the program where its log goes
+
+
+def log_findings(findings: Iterable[Finding]) -> None:
+    """Log what a review found; offsets count in the answer as it was written."""
+    for one in findings:
+        LOGGER.warning("rule=<%s>, start=<%d>, end=<%d> | finding", one.rule, one.start, one.end)
+
+
+def log_warnings(warnings: Iterable[Warned]) -> None:
+    """Log what the checks warn of; offsets count in the answer that may be shown."""
+    for one in warnings:
+        LOGGER.warning("kind=<%s>, start=<%d>, end=<%d> | warning", one.kind, one.start, one.end)

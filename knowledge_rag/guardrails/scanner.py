@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.brackets import A_BRACKET, Reading
 from knowledge_rag.guardrails.characters import CLOSING, MAX_NAME, MAX_ZEROS, OPENING
-from knowledge_rag.guardrails.findings import Findings, Kept, Taken
 from knowledge_rag.guardrails.readings import is_open, views_of
 from knowledge_rag.guardrails.references import Numbers, common_reference, parse
-from knowledge_rag.guardrails.resolve import Why, resolve
+from knowledge_rag.guardrails.resolve import Findings, Kept, Taken, Why, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

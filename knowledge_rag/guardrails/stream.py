@@ -10,8 +10,8 @@ from knowledge_rag.guardrails.verify import DEFAULTS, conclude
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from knowledge_rag.guardrails.findings import Kept
     from knowledge_rag.guardrails.ledger import Ledger
+    from knowledge_rag.guardrails.resolve import Kept
     from knowledge_rag.guardrails.verify import Settings, Verified
 
 

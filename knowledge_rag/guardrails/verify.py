@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.checks import CheckSettings, check
 from knowledge_rag.guardrails.draft import Draft
+from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.mentions import AnswerScanner
-from knowledge_rag.guardrails.metrics import measure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from knowledge_rag.core.citations import Citation
-    from knowledge_rag.guardrails.draft import Warned
-    from knowledge_rag.guardrails.findings import Findings, Kept, Taken
-    from knowledge_rag.guardrails.ledger import Ledger
-    from knowledge_rag.guardrails.metrics import Metrics
+    from knowledge_rag.guardrails.draft import Kind, Warned
+    from knowledge_rag.guardrails.resolve import Findings, Kept, Taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,7 @@ class Settings:
 
 
 DEFAULTS: Final = Settings()
+_NO_EVIDENCE: Final = Ledger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,37 @@ class Cited:
     number: int
     citation: Citation
     content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Figures of one answer.
+
+    Args:
+        words: in the answer that may be shown, references not counted.
+        references: that stayed.
+        removed: references to what retrieval did not return.
+        sources: that retrieval returned.
+        sources_cited: how many of them the answer cites.
+        warnings: how many of each kind; kinds without one are absent.
+    """
+
+    words: int
+    references: int
+    removed: int
+    sources: int
+    sources_cited: int
+    warnings: Mapping[Kind, int] = field(default_factory=dict)
+
+    @property
+    def density(self) -> float:
+        """References per 100 words; 0.0 without words."""
+        return 100 * self.references / self.words if self.words else 0.0
+
+    @property
+    def coverage(self) -> float:
+        """Share of the sources that are cited, 0..1; 0.0 without sources."""
+        return self.sources_cited / self.sources if self.sources else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +144,16 @@ def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> 
     )
     warnings = check(draft, settings.checks)
     return Verified(
-        text, citations, removed, warnings, measure(draft, warnings, {c.number for c in citations})
+        text, citations, removed, warnings, _measure(draft, warnings, {c.number for c in citations})
     )
+
+
+def heading_words(text: str) -> str:
+    """Return a title or a section on one line, without anything that reads like a reference.
+
+    The document's author chose it, and it is shown beside citations that retrieval returned.
+    """
+    return " ".join(AnswerScanner(_NO_EVIDENCE).close(" ".join(text.split())).split())
 
 
 def cited_by(kept: Kept) -> tuple[Cited, ...]:
@@ -130,3 +169,22 @@ def _where_removed(removed: Iterable[Taken]) -> Iterator[tuple[int, str]]:
     for taken in removed:
         yield taken.start - shift, taken.text
         shift += taken.end - taken.start - len(taken.mark)
+
+
+def _measure(draft: Draft, warnings: Iterable[Warned], cited: set[int]) -> Metrics:
+    """Give the figures of one answer.
+
+    Args:
+        draft: the answer.
+        warnings: of all checks.
+        cited: the numbers of the ledger's entries that it cites.
+    """
+    kinds = Counter(warned.kind for warned in warnings)
+    return Metrics(
+        words=draft.words,
+        references=len(draft.references),
+        removed=len(draft.removed),
+        sources=draft.sources,
+        sources_cited=len(cited),
+        warnings=dict(sorted(kinds.items())),
+    )

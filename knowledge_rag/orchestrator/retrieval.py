@@ -23,8 +23,7 @@ from knowledge_rag.core.net.deadline import (
 )
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.core.retrieval import degraded
-from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.passages import Passage, read_passage
+from knowledge_rag.guardrails.ledger import Ledger, Passage, read_passage
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
 
 if TYPE_CHECKING:

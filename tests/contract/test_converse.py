@@ -13,9 +13,9 @@ from urllib3.exceptions import ReadTimeoutError as StreamReadTimeout
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import RetrievalResult
+from knowledge_rag.guardrails.converse import to_search_result
 from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.search_results import to_search_result
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.bedrock.answers import MODEL_ID
 from knowledge_rag.local.bedrock.validation import service_model

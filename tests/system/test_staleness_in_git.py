@@ -11,8 +11,7 @@ from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.staleness import CitedLines, FileNow, State, compare_all
-from knowledge_rag.guardrails.staleness_report import describe
+from knowledge_rag.guardrails.staleness import CitedLines, FileNow, State, compare_all, describe
 from knowledge_rag.local.corpus import CorpusFiles
 from tests.support.local import write_files
 

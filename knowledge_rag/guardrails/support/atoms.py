@@ -10,29 +10,33 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.guardrails.support.atom_kinds import COMMANDS, kind_of
-from knowledge_rag.guardrails.support.dates import MONTH_NAMES, iso_date_at, written_dates
 from knowledge_rag.guardrails.support.lexemes import (
+    COMMANDS,
+    LONGEST_KEPT,
+    MOST_KEPT,
     holds_placeholder,
+    kind_of,
     literals,
+    placed,
     trimmed,
     unescaped,
 )
 from knowledge_rag.guardrails.support.markup import code_stretches
-from knowledge_rag.guardrails.support.pieces import LONGEST_KEPT, MOST_KEPT, placed
 from knowledge_rag.guardrails.support.quantities import (
+    MONTH_NAMES,
     NUMBER_WORDS,
+    iso_date_at,
     quantity_at,
     quantity_of_word,
+    written_dates,
 )
 from knowledge_rag.guardrails.support.report import AtomKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from knowledge_rag.guardrails.support.dates import Date
-    from knowledge_rag.guardrails.support.pieces import Piece
-    from knowledge_rag.guardrails.support.quantities import Measured
+    from knowledge_rag.guardrails.support.lexemes import Piece
+    from knowledge_rag.guardrails.support.quantities import Date, Measured
 
 _DIGIT: Final = re.compile(r"\d")
 _WORD_ENDS: Final = re.compile(r"[\s,]+")
@@ -116,7 +120,7 @@ def _places(plain: str, cut: Sequence[Piece]) -> Iterator[_Place]:
     code_start, code_end = next(stretches)
     before, opens = "", _is_command_line(plain, code_start, code_end)
     for at, piece in placed(plain, cut):
-        if piece.telling or at + piece.width > code_start:
+        if piece.may_be_atom or at + piece.width > code_start:
             for offset, lexeme, folded in piece.places:
                 start = at + offset
                 while start >= code_end:
@@ -156,7 +160,7 @@ def _atom(plain: str, place: _Place) -> Atom | None:
     elif lexeme in NUMBER_WORDS and not in_code:
         measured = quantity_of_word(plain, start, start + len(lexeme))
         return _number(plain, start, before, measured)
-    named = _kept_name if len(lexeme) <= LONGEST_KEPT else _name
+    named = _cached_name if len(lexeme) <= LONGEST_KEPT else _name
     if found := named(lexeme, in_code, opens, before[:1] == "-"):
         kind, offset, end, name = found
         return Atom(kind, start + offset, start + end, name, before)
@@ -191,4 +195,4 @@ def _name(  # its arguments are positional, as the key of a cache
     return kind, start, start + len(name), name
 
 
-_kept_name: Final = lru_cache(maxsize=MOST_KEPT)(_name)
+_cached_name: Final = lru_cache(maxsize=MOST_KEPT)(_name)

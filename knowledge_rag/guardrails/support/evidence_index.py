@@ -12,7 +12,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.stemming import stem
-from knowledge_rag.guardrails.support.dates import iso_date_at, written_dates
 from knowledge_rag.guardrails.support.lexemes import (
     LEXEME,
     PLACEHOLDER,
@@ -20,15 +19,18 @@ from knowledge_rag.guardrails.support.lexemes import (
     folded,
     holds_placeholder,
     literals,
+    pieces,
     trimmed,
     unescaped,
+    with_digits,
 )
 from knowledge_rag.guardrails.support.markup import plain
-from knowledge_rag.guardrails.support.pieces import pieces, with_digits
 from knowledge_rag.guardrails.support.quantities import (
     NUMBER_WORDS,
+    iso_date_at,
     quantity_at,
     quantity_of_word,
+    written_dates,
 )
 from knowledge_rag.guardrails.support.wording import STOP_WORDS, denials, may_deny
 
@@ -36,9 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
-    from knowledge_rag.guardrails.support.dates import Date
-    from knowledge_rag.guardrails.support.pieces import Piece
-    from knowledge_rag.guardrails.support.quantities import Measured
+    from knowledge_rag.guardrails.support.lexemes import Piece
+    from knowledge_rag.guardrails.support.quantities import Date, Measured
 
 _PARTS: Final = re.compile(r"[/:@=T-]+")
 _NUMBER_PART: Final = re.compile(r"\d{1,40}(?:\.\d{1,40})?$")

@@ -1,13 +1,27 @@
-"""Cuts text into the pieces that atoms are made of: words, names, numbers, paths.
+"""Cuts text into lexemes (words, names, numbers, paths) and caches what each piece of it holds.
 
-One pattern for claims and for evidence: what is cut the same way is found again.
+Claims and evidence are cut by one pattern: what is cut the same way is found again. A piece is what
+stands between spaces. A lexeme spans a space only if it has a placeholder in it (``<db id>``,
+``{{ name }}``); in a text that may hold one, each lexeme is a piece.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final
+from collections.abc import Sized
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from knowledge_rag.guardrails.support.quantities import NUMBER_WORDS
+from knowledge_rag.guardrails.support.report import AtomKind
+from knowledge_rag.guardrails.support.wording import words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _URL: Final = r"https?://[^\s()\[\]{}\"'`<>|$]+"  # with its query
 _NAME: Final = r"[^\s()\[\]{}\"'`,;|&=<>*!?…$]+"
@@ -60,3 +74,188 @@ def holds_placeholder(lexeme: str) -> bool:
 def literals(lexeme: str) -> list[str]:
     """Give what stands around its placeholders, as far as it holds a letter or digit."""
     return [part for part in PLACEHOLDER.split(lexeme) if any(map(str.isalnum, part))]
+
+
+_COMMAND_TEXT: Final = (
+    "aws az ansible argocd awk chmod chown curl dig docker dmesg etcdctl gcloud git gitlab-ctl grep"
+    " gsutil helm iptables istioctl journalctl jq kubectl kafka-topics knife kustomize lsof mysql"
+    " netstat nslookup npm oc openssl pip promtool psql pg_dump redis-cli rsync scp sed ssh sudo"
+    " systemctl tar tcpdump terraform traceroute wget yarn"
+)
+COMMANDS: Final = frozenset(_COMMAND_TEXT.split())
+"""Programs whose name is no English word: an atom outside code too."""
+
+_HOST: Final = re.compile(
+    r"(?:(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|(?:[\w-]{1,63}\.){2,30}[A-Za-z]{2,24}"
+    r"|[\w-]{1,63}\.(?:com|org|net|io|dev|internal|local|uk|eu|cloud))(?::\d+)?$"
+)
+_NO_ATOMS: Final = frozenset({"e.g", "i.e", "etc", "vs", "a.k.a", "n/a", "w/o", "c.f", "and/or"})
+
+
+def kind_of(name: str, *, in_code: bool, opens: bool) -> AtomKind | None:
+    """Tell the kind of a name; ``None`` if it is words of prose.
+
+    Args:
+        name: without punctuation around it.
+        in_code: whether it stands in code, where a plain word is an atom too.
+        opens: whether it is the first in its code, where a command stands.
+    """
+    if not name.isalnum() and (kind := _kind_by_marks(name, in_code=in_code)):
+        return kind
+    if in_code:
+        return AtomKind.COMMAND if opens or name in COMMANDS else AtomKind.IDENTIFIER
+    if name in COMMANDS:
+        return AtomKind.COMMAND
+    return None if _is_prose(name) or name.casefold() in _NO_ATOMS else AtomKind.IDENTIFIER
+
+
+def _kind_by_marks(name: str, *, in_code: bool) -> AtomKind | None:
+    """Tell what a name's signs tell."""
+    if name.startswith("-"):
+        return AtomKind.FLAG
+    if ":" in name and ("://" in name or name.startswith("arn:")):
+        return AtomKind.URL if "://" in name else AtomKind.ARN
+    if "." in name and _HOST.match(name):
+        return AtomKind.HOST
+    if "/" in name and (in_code or _is_path(name)):
+        return AtomKind.PATH
+    return None
+
+
+@lru_cache(maxsize=32_768)
+def is_plain_word(lexeme: str) -> bool:
+    """Whether it is spelled like a word or acronym of prose: ``pod``, ``Redis``, ``CPU``, ``VMs``."""
+    if not lexeme.isalpha():
+        return False
+    stem = lexeme.removesuffix("s")
+    return lexeme[1:].islower() or stem.isupper() or len(lexeme) == 1
+
+
+def _is_path(name: str) -> bool:
+    if name.casefold() in _NO_ATOMS:
+        return False
+    return name[0] in "/~" or name.count("/") > 2 or not _is_prose(name)
+
+
+def _is_prose(name: str) -> bool:
+    """Whether it is words and hyphens: ``read-only``, ``on/off``."""
+    return all(is_plain_word(word) for word in name.replace("/", "-").split("-") if word)
+
+
+K = TypeVar("K", bound=Sized)
+V = TypeVar("V")
+
+
+class BoundedCache(dict[K, V]):
+    """Makes a value for each key that is asked for; a dict, since a hit is to cost next to nothing.
+
+    Its memory is bounded, whatever the keys are: it starts anew when it is full.
+
+    Args:
+        make: gives the value of a key.
+        most: values that are kept at a time.
+        longest: a key of greater length is not kept.
+    """
+
+    def __init__(self, make: Callable[[K], V], *, most: int, longest: int) -> None:
+        super().__init__()
+        self._make = make
+        self._most = most
+        self._longest = longest
+
+    def __missing__(self, key: K) -> V:
+        made = self._make(key)
+        if len(key) <= self._longest:
+            if len(self) >= self._most:
+                self.clear()
+            self[key] = made
+        return made
+
+
+LONGEST_KEPT: Final = 64
+"""Characters up to which a piece is remembered: longer ones seldom come again."""
+MOST_KEPT: Final = 16_384
+
+_ATOM_WORDS: Final = COMMANDS | NUMBER_WORDS
+"""Plain words that are atoms outside code too."""
+_A_DIGIT: Final = re.compile(r"\d")
+_width: Final = attrgetter("width")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What is in a piece.
+
+    Args:
+        width: its length in characters, with the space behind it.
+        words: in lower case.
+        lexemes: in order.
+        places: of each lexeme its offset within the piece, itself, and itself with case ignored.
+        last: the last of them with case ignored; ``""`` if there is none.
+        bare: the lexemes that have punctuation around them, each with what it is without.
+        may_be_atom: whether any lexeme may be an atom outside code.
+        digits: whether there is any.
+    """
+
+    width: int
+    words: tuple[str, ...]
+    lexemes: tuple[str, ...]
+    places: tuple[tuple[int, str, str], ...]
+    last: str
+    bare: tuple[tuple[str, str], ...]
+    may_be_atom: bool
+    digits: bool
+
+
+def pieces(text: str) -> list[Piece]:
+    """Give the pieces of a text, in order."""
+    if "<" in text or "{" in text:
+        return [_known[lexeme] for lexeme in LEXEME.findall(text)]
+    return [_known[part] for part in text.split(" ")]
+
+
+def placed(text: str, cut: Sequence[Piece]) -> Iterable[tuple[int, Piece]]:
+    """Give the pieces of a text, as :func:`pieces` cut it, with their offsets."""
+    if "<" in text or "{" in text:
+        starts = [found.start() for found in LEXEME.finditer(text)]
+        return zip(starts, cut, strict=True)
+    return zip(accumulate(map(_width, cut), initial=0), cut, strict=False)
+
+
+def with_digits(text: str, cut: Sequence[Piece]) -> Iterator[tuple[int, str]]:
+    """Give the lexemes that hold a digit, with their offsets in the text."""
+    for at, piece in placed(text, cut):
+        if piece.digits:
+            for offset, lexeme, _ in piece.places:
+                if _A_DIGIT.search(lexeme):
+                    yield at + offset, lexeme
+
+
+def _piece(text: str) -> Piece:
+    if text.isascii() and text.isalpha():
+        return _word(text)
+    places = [(it.start(), it[0], folded(it[0])) for it in LEXEME.finditer(text)]
+    lexemes = tuple([lexeme for _, lexeme, _ in places])
+    return Piece(
+        width=len(text) + 1,
+        words=tuple(words(text)),
+        lexemes=lexemes,
+        places=tuple(places),
+        last=places[-1][2] if places else "",
+        bare=tuple([(it, bare) for it in lexemes if (bare := trimmed(it)) != it]),
+        may_be_atom=not all(map(is_plain_word, lexemes)) or not _ATOM_WORDS.isdisjoint(lexemes),
+        digits=_A_DIGIT.search(text) is not None,
+    )
+
+
+def _word(text: str) -> Piece:
+    """Give what :func:`_piece` gives, sooner, for what most pieces are."""
+    lowered = text.lower()
+    may_be_atom = not is_plain_word(text) or text in _ATOM_WORDS
+    place = (0, text, lowered)
+    return Piece(
+        len(text) + 1, (lowered,), (text,), (place,), lowered, (), may_be_atom, digits=False
+    )
+
+
+_known: Final = BoundedCache(_piece, most=MOST_KEPT, longest=LONGEST_KEPT)

@@ -39,7 +39,7 @@ from knowledge_rag.core.retrieval import (
     degraded,
     select,
 )
-from knowledge_rag.guardrails.json_shapes import member, objects, text
+from knowledge_rag.guardrails.converse import member, objects, text
 from knowledge_rag.orchestrator.advisors.advisor import DATA_ONLY, Advice, Relay, incident_text
 from knowledge_rag.orchestrator.advisors.calls import (
     DEADLINE_SECONDS,

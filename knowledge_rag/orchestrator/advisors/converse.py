@@ -21,9 +21,13 @@ from knowledge_rag.core.net.clients import create_client
 from knowledge_rag.core.net.deadline import Deadline, current_deadline
 from knowledge_rag.core.outcome import TOOL_NAMES, Reason, Status
 from knowledge_rag.core.response import read_json
-from knowledge_rag.guardrails.converse_answer import converse_answer
-from knowledge_rag.guardrails.json_shapes import member, text
-from knowledge_rag.guardrails.search_results import source_of, to_search_result
+from knowledge_rag.guardrails.converse import (
+    converse_answer,
+    member,
+    source_of,
+    text,
+    to_search_result,
+)
 from knowledge_rag.orchestrator.advisors.advisor import DATA_ONLY, Advice, incident_text
 from knowledge_rag.orchestrator.advisors.calls import DEADLINE_SECONDS, ModelCalls, check_deadline
 from knowledge_rag.orchestrator.errors import ModelFailed

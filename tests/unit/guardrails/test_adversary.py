@@ -8,13 +8,12 @@ import sys
 import pytest
 
 from knowledge_rag.core.outcome import DropReason, Reason
-from knowledge_rag.guardrails.claims import Claim, claims_of
-from knowledge_rag.guardrails.converse_answer import UNRESOLVED, converse_answer, with_references
+from knowledge_rag.guardrails.claims import Claim, UnitKind, claims_of, units_of
+from knowledge_rag.guardrails.converse import UNRESOLVED, converse_answer, with_references
 from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.review import review
 from knowledge_rag.guardrails.rules import Rule
-from knowledge_rag.guardrails.units import UnitKind, units_of
 from knowledge_rag.guardrails.verify import verify
 from tests.unit.guardrails.evidence import LEDGER, result
 

@@ -11,8 +11,7 @@ from knowledge_rag.guardrails import checks
 from knowledge_rag.guardrails.checks import ADMISSIONS, CONFIDENT, CheckSettings
 from knowledge_rag.guardrails.draft import Draft, Kind
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.metrics import summarise
-from knowledge_rag.guardrails.stated_numbers import NUMBERS
+from knowledge_rag.guardrails.searches import NUMBERS
 from knowledge_rag.guardrails.verify import Settings, verify
 from tests.unit.guardrails.evidence import LEDGER, result
 
@@ -219,13 +218,11 @@ def test_what_passes_for_a_reference_and_is_none_is_warned_of(text):
     assert Kind.UNCHECKED in {warned.kind for warned in verify(text, LEDGER).warnings}
 
 
-def test_figures_of_many_answers():
-    metrics = [verify(text, LEDGER, Settings()).metrics for text in ("Do [1]", "Do it")]
-    summary = summarise(metrics)
-    assert (summary.answers, summary.citation_rate, summary.warning_rate) == (2, 0.5, 0.5)
-    assert (summary.coverage, summary.density) == (0.25, 50.0)
-    assert summary.warnings == {Kind.MISSING_CITATIONS: 1}
-    assert summarise([]).citation_rate == 0.0
+def test_metrics_count_references_words_sources_and_warnings():
+    cited, uncited = (verify(text, LEDGER, Settings()).metrics for text in ("Do [1]", "Do it"))
+    assert (cited.references, cited.density, cited.coverage) == (1, 100.0, 0.5)
+    assert (uncited.density, uncited.coverage) == (0.0, 0.0)
+    assert uncited.warnings == {Kind.MISSING_CITATIONS: 1}
 
 
 @given(st.text(st.characters(max_codepoint=0x3000), max_size=30))

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from knowledge_rag.guardrails.claims import claims_of
-from knowledge_rag.guardrails.units import UnitKind, units_of
+from knowledge_rag.guardrails.claims import UnitKind, claims_of, units_of
 from knowledge_rag.guardrails.verify import verify
 from tests.unit.guardrails.evidence import LEDGER
 

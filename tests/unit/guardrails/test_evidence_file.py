@@ -9,9 +9,9 @@ from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import UnreadableResponse
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import DropReason, Reason
+from knowledge_rag.guardrails.converse import source_of, to_search_result
 from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.search_results import source_of, to_search_result
 from knowledge_rag.guardrails.verify import verify
 
 DOCUMENT, TEXT = read_document(

@@ -7,8 +7,15 @@ from knowledge_rag.core.errors import InvalidCitation
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.resemblance import Likeness, LineRange, Resembling
-from knowledge_rag.guardrails.staleness import WORDLESS, CitedLines, Staleness, State, compare_all
-from knowledge_rag.guardrails.staleness_report import describe, to_dict
+from knowledge_rag.guardrails.staleness import (
+    WORDLESS,
+    CitedLines,
+    Staleness,
+    State,
+    compare_all,
+    describe,
+    to_dict,
+)
 from tests.unit.guardrails.versions import AFTER, BEFORE, FILE, STEPS, Folder, cited, held_against
 
 

@@ -1,7 +1,13 @@
 """Text that has left its file is named where it stands now, in which other files, and in none by guess."""
 
-from knowledge_rag.guardrails.staleness import MAX_ELSEWHERE, CitedLines, State, compare_all
-from knowledge_rag.guardrails.staleness_report import describe, to_dict
+from knowledge_rag.guardrails.staleness import (
+    MAX_ELSEWHERE,
+    CitedLines,
+    State,
+    compare_all,
+    describe,
+    to_dict,
+)
 from tests.unit.guardrails.versions import AFTER, BEFORE, FILE, STEPS, Folder, cited
 
 

@@ -13,7 +13,7 @@ from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.evaluation.faults.server import answering, http, resetting, serving, silent
-from knowledge_rag.guardrails.search_results import citation_of, source_of
+from knowledge_rag.guardrails.converse import citation_of, source_of
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.bedrock.converse import parse_converse_request
 from knowledge_rag.orchestrator.advisors.converse import (

@@ -3,9 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.guardrails.support.lexemes import LEXEME
-from knowledge_rag.guardrails.support.pieces import pieces, placed, with_digits
-from knowledge_rag.guardrails.support.remembered import Remembered
+from knowledge_rag.guardrails.support.lexemes import (
+    LEXEME,
+    BoundedCache,
+    pieces,
+    placed,
+    with_digits,
+)
 from knowledge_rag.guardrails.support.wording import words
 
 TEXTS = st.text(alphabet="ab1 `<>{}$.,-_/:\n\t'Éß数\u2028", max_size=60) | st.text(max_size=60)
@@ -41,12 +45,12 @@ def test_lexemes_with_digits_are_told_from_others_of_their_piece():
 
 def test_what_is_remembered_is_made_once():
     made = []
-    lengths = Remembered(lambda key: made.append(key) or len(key), most=2, longest=3)
+    lengths = BoundedCache(lambda key: made.append(key) or len(key), most=2, longest=3)
     assert [lengths["a"], lengths["a"], lengths["bb"]] == [1, 1, 2]
     assert made == ["a", "bb"]
 
 
 def test_what_is_remembered_is_bounded_in_number_and_size():
-    lengths = Remembered(len, most=2, longest=3)
+    lengths = BoundedCache(len, most=2, longest=3)
     assert [lengths["long"], lengths["a"], lengths["bb"], lengths["ccc"]] == [4, 1, 2, 3]
     assert lengths == {"ccc": 3}

@@ -2,8 +2,7 @@
 
 import pytest
 
-from knowledge_rag.guardrails.staleness import FileNow, compare
-from knowledge_rag.guardrails.staleness_report import describe, to_dict
+from knowledge_rag.guardrails.staleness import FileNow, compare, describe, to_dict
 from tests.unit.guardrails.versions import FILE, STEPS, cited, held_against
 
 
