@@ -20,7 +20,7 @@ from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
 from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.positions import Positions
-from knowledge_rag.guardrails.review import ReviewSettings, review
+from knowledge_rag.guardrails.review import review
 from knowledge_rag.guardrails.review_json import TextPositions, review_json
 from knowledge_rag.guardrails.rules import Finding, Level, Rule, in_order
 from knowledge_rag.guardrails.staleness import CitedLines, State, compare_all, describe, to_dict
@@ -96,7 +96,7 @@ def run(
     name, text = _answer(answer, evidence, read)
     ledger = Ledger.of(*([passage.result for passage in one.passages] for one in read))
     failed = [reason for one in read for reason in one.reasons]
-    reviewed = review(text, ledger, ReviewSettings(Settings(mark=mark)), failed=failed)
+    reviewed = review(text, ledger, Settings(mark=mark), failed=failed)
     staleness = _staleness(reviewed, corpus) if corpus else ()
     unproven = () if corpus else _unproven(read)
     findings = in_order((*reviewed.findings, *_stale(reviewed, staleness), *unproven))

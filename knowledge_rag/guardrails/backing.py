@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.core.metadata import SECTION_PATH, TITLE
 from knowledge_rag.guardrails.claims import claims_of
-from knowledge_rag.guardrails.support.check import DEFAULTS, SupportChecker
-from knowledge_rag.guardrails.support.report import AtomKind
+from knowledge_rag.guardrails.support.check import SupportChecker
+from knowledge_rag.guardrails.support.report import MIN_COVERAGE, AtomKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.support.report import (
         AtomCheck,
         SupportReport,
-        SupportSettings,
     )
     from knowledge_rag.guardrails.verify import Cited, Verified
 
@@ -99,25 +98,23 @@ class Backing:
     uncited_commands: tuple[Span, ...] = ()
 
 
-def judge(verified: Verified, ledger: Ledger, settings: SupportSettings = DEFAULTS) -> Backing:
-    """Hold each claim of a verified answer against the lines that it cites.
+def judge(verified: Verified, ledger: Ledger) -> Backing:
+    """Judge each claim of a verified answer by the lines that it cites.
 
     Args:
         verified: as :func:`~knowledge_rag.guardrails.verify.verify` gave it.
         ledger: that it was verified against.
-        settings: how strictly.
     """
     claims = claims_of(verified)
-    judge = _Judge(ledger, settings)
+    judge = _Judge(ledger)
     commands = judge.unknown_commands(verified.text, claims.uncited)
     return Backing(tuple(map(judge.judge, claims.cited)), claims.uncited_code, tuple(commands))
 
 
 class _Judge:
-    def __init__(self, ledger: Ledger, settings: SupportSettings) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._settings = settings
-        self._checker = SupportChecker(settings)
+        self._checker = SupportChecker()
         places = {
             place: text
             for entry in ledger.entries
@@ -137,7 +134,7 @@ class _Judge:
             coverage = self._checker.check(claim.said, [*lines, *context]).coverage
         else:
             coverage = report.coverage
-        covered = coverage is None or coverage >= self._settings.min_coverage
+        covered = coverage is None or coverage >= MIN_COVERAGE
         return Judged(claim, report, tuple(cited), missing, covered)
 
     def unknown_commands(self, text: str, uncited: Iterable[Span]) -> Iterator[Span]:

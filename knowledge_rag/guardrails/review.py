@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -12,8 +12,8 @@ from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.positions import Positions
 from knowledge_rag.guardrails.resolve import why_removed
 from knowledge_rag.guardrails.rules import Finding, Level, Rule, in_order, log_findings
-from knowledge_rag.guardrails.support.report import SupportSettings, WarningKind, line_ranges
-from knowledge_rag.guardrails.verify import Settings, verify
+from knowledge_rag.guardrails.support.report import WarningKind, line_ranges
+from knowledge_rag.guardrails.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.backing import Backing, Judged, Missing, Place
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.guardrails.support.report import SupportWarning
-    from knowledge_rag.guardrails.verify import Verified
+    from knowledge_rag.guardrails.verify import Settings, Verified
 
 _NOTHING: Final = re.compile(
     r"\b(?:no documented guidance|nothing (?:is )?documented)\b", re.IGNORECASE
@@ -131,19 +131,6 @@ def places(lines: Iterable[Place]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewSettings:
-    """How strictly to review.
-
-    Args:
-        verifying: what to do with references, and the thresholds of the checks of wording.
-        support: how strictly claims are held against the cited lines.
-    """
-
-    verifying: Settings = field(default_factory=Settings)
-    support: SupportSettings = field(default_factory=SupportSettings)
-
-
-@dataclass(frozen=True, slots=True)
 class Review:
     """What came of an answer.
 
@@ -170,7 +157,7 @@ class Review:
 def review(
     answer: str,
     ledger: Ledger,
-    settings: ReviewSettings | None = None,
+    settings: Settings | None = None,
     *,
     failed: Sequence[Reason] = (),
 ) -> Review:
@@ -179,12 +166,11 @@ def review(
     Args:
         answer: as it was written.
         ledger: all that retrieval returned for this request.
-        settings: how strictly.
+        settings: of verifying it.
         failed: why searches of this request failed, if any did.
     """
-    settings = settings or ReviewSettings()
-    verified = verify(answer, ledger, settings.verifying)
-    backing = judge(verified, ledger, settings.support)
+    verified = verify(answer, ledger, settings)
+    backing = judge(verified, ledger)
     findings = in_order((*audit(verified, backing, ledger), *false_no_match(answer, failed)))
     log_findings(findings)
     return Review(answer, ledger, verified, backing, findings)

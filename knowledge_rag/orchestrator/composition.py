@@ -489,7 +489,7 @@ def judge(
 
 def _concerns(report: SupportReport) -> Iterator[Concerned]:
     for atom in report.missing:
-        yield Concern.UNSUPPORTED, f"{describe(atom, _no_number)}."
+        yield Concern.UNSUPPORTED, f"{describe(atom)}."
     if report.verdict is Verdict.UNSUPPORTED and not report.missing:
         words = ", ".join(report.missing_words[:8])
         yield Concern.UNSUPPORTED, f"The cited lines hold too few of its words; missing: {words}."
@@ -500,7 +500,3 @@ def _concerns(report: SupportReport) -> Iterator[Concerned]:
         else:
             message = f"{warning.text} fills in what the cited lines leave open."
             yield Concern.FILLED_PLACEHOLDER, message
-
-
-def _no_number(index: int) -> int:
-    return index + 1

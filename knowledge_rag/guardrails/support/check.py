@@ -21,10 +21,10 @@ from knowledge_rag.guardrails.support.lexemes import (
 from knowledge_rag.guardrails.support.markup import plain
 from knowledge_rag.guardrails.support.quantities import Date
 from knowledge_rag.guardrails.support.report import (
+    MIN_COVERAGE,
     AtomCheck,
     AtomKind,
     SupportReport,
-    SupportSettings,
     SupportWarning,
     Verdict,
     WarningKind,
@@ -53,12 +53,10 @@ class Matcher:
 
     Args:
         index: of the lines.
-        settings: its bound on templates.
     """
 
-    def __init__(self, index: EvidenceIndex, settings: SupportSettings) -> None:
+    def __init__(self, index: EvidenceIndex) -> None:
         self._index = index
-        self._max_templates = settings.max_templates
         self._open_names = 0
 
     def line_of(self, atom: Atom) -> int | None:
@@ -75,7 +73,7 @@ class Matcher:
         if slot := self._index.slots.get(atom.before):
             return slot
         if isinstance(atom.value, str):
-            for before, behind, line, placeholder in self._index.templates[: self._max_templates]:
+            for before, behind, line, placeholder in self._index.templates[:_MAX_TEMPLATES]:
                 whole = len(atom.value) > len(before) + len(behind)
                 if whole and atom.value.startswith(before) and atom.value.endswith(behind):
                     return line, placeholder
@@ -96,7 +94,7 @@ class Matcher:
     def _around_placeholders(self, name: str) -> int | None:
         """Find a name of which the claim leaves a part open."""
         self._open_names += 1
-        if self._open_names > self._max_templates:
+        if self._open_names > _MAX_TEMPLATES:
             return None
         lines = [self._index.line_with(part) for part in literals(name)]
         return lines[0] if lines and None not in lines else None
@@ -115,6 +113,12 @@ class Matcher:
         return min(where.values())
 
 
+_ATOM_WEIGHT: Final = 2
+"""Words that a found atom counts for in coverage: a claim with three right names may use its own words."""
+_MIN_WORDS: Final = 2
+"""Content words from which coverage is judged: a single one may well be the writer's own."""
+_MAX_TEMPLATES: Final = 32
+"""Placeholders within names (``pod/<name>``) tried for one claim; bounds the time for hostile lines."""
 _MAX_PLACED: Final = 20
 """Missing atoms of one claim that are looked for elsewhere, so that time stays linear."""
 
@@ -125,22 +129,15 @@ _MOST_LINES: Final = 10_000
 _MOST_KEPT_APART: Final = 16
 """The same for what is given as ``elsewhere``, of which each line has an index of its own."""
 
-DEFAULTS: Final = SupportSettings()
-
 
 class SupportChecker:
     """Checks the claims of an answer, and keeps what it learned of the lines that they cite.
 
     Claims that cite the same lines share one index of them. A checker may outlive an answer: what
     it keeps is bounded.
-
-    Args:
-        settings: how strictly.
     """
 
-    def __init__(self, settings: SupportSettings = DEFAULTS) -> None:
-        self._settings = settings
-        self._all_kinds = len(settings.kinds) == len(AtomKind)
+    def __init__(self) -> None:
         self._indices = BoundedCache(EvidenceIndex, most=_MOST_KEPT, longest=_MOST_LINES)
         self._apart = BoundedCache(_each_alone, most=_MOST_KEPT_APART, longest=_MOST_LINES)
 
@@ -158,14 +155,11 @@ class SupportChecker:
             The verdict, each atom with where it was found, the coverage and the warnings. A claim
             that is a quotation (the cited lines hold it, white space aside) is always supported.
         """
-        settings = self._settings
         text, index = plain(claim), self._indices[tuple(lines)]
         cut = pieces(text)
         said = dict.fromkeys(chain.from_iterable([piece.words for piece in cut]))
         atoms = find_atoms(text, cut, said)
-        if not self._all_kinds:
-            atoms = [atom for atom in atoms if atom.kind in settings.kinds]
-        checks = _checks(claim, atoms, Matcher(index, settings))
+        checks = _checks(claim, atoms, Matcher(index))
         in_atoms = words(" ".join([check.text for check in checks]))
         content = set(said).difference(OWN_WORDS, in_atoms)
         missing = index.uncovered(content)
@@ -174,11 +168,11 @@ class SupportChecker:
             checks, missing = _unless_quoted(claim, lines, checks, missing)
             lost = _lost(checks)
         if elsewhere and lost:
-            others = [Matcher(other, settings) for other in self._apart[tuple(elsewhere)]]
+            others = [Matcher(other) for other in self._apart[tuple(elsewhere)]]
             checks = _with_places(atoms, checks, others)
-        coverage = _coverage(len(content), len(missing), len(checks), lost, settings)
+        coverage = _coverage(len(content), len(missing), len(checks), lost)
         return SupportReport(
-            _verdict(len(checks), lost, coverage, settings),
+            _verdict(len(checks), lost, coverage),
             tuple(checks),
             coverage,
             tuple([word for word in said if word in missing]) if missing else (),
@@ -189,12 +183,11 @@ class SupportChecker:
 def check_support(
     claim: str,
     lines: Sequence[str],
-    settings: SupportSettings = DEFAULTS,
     *,
     elsewhere: Sequence[str] = (),
 ) -> SupportReport:
     """Check a single claim: :meth:`SupportChecker.check`, with nothing kept for the next one."""
-    return SupportChecker(settings).check(claim, lines, elsewhere=elsewhere)
+    return SupportChecker().check(claim, lines, elsewhere=elsewhere)
 
 
 def _each_alone(lines: tuple[str, ...]) -> list[EvidenceIndex]:
@@ -205,19 +198,17 @@ def _lost(checks: Sequence[AtomCheck]) -> int:
     return [check.line for check in checks].count(None)
 
 
-def _coverage(
-    words_said: int, words_missing: int, atoms: int, lost: int, settings: SupportSettings
-) -> float | None:
-    if words_said < settings.min_words:
+def _coverage(words_said: int, words_missing: int, atoms: int, lost: int) -> float | None:
+    if words_said < _MIN_WORDS:
         return None
-    found = (atoms - lost) * settings.atom_weight
-    return (words_said - words_missing + found) / (words_said + atoms * settings.atom_weight)
+    found = (atoms - lost) * _ATOM_WEIGHT
+    return (words_said - words_missing + found) / (words_said + atoms * _ATOM_WEIGHT)
 
 
-def _verdict(atoms: int, lost: int, coverage: float | None, settings: SupportSettings) -> Verdict:
+def _verdict(atoms: int, lost: int, coverage: float | None) -> Verdict:
     if not atoms and coverage is None:
         return Verdict.NOTHING_TO_CHECK
-    enough = coverage is None or coverage >= settings.min_coverage
+    enough = coverage is None or coverage >= MIN_COVERAGE
     return Verdict.SUPPORTED if enough and not lost else Verdict.UNSUPPORTED
 
 

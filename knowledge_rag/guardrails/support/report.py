@@ -7,10 +7,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 MIN_COVERAGE: Final = 0.55
-"""Chosen on one half of the mutated guidance, see docs/decisions/0011-support-checks.md."""
+"""Share of a claim's content words and atoms that the cited lines must hold, 0..1.
+
+Chosen on one half of the mutated guidance, see docs/decisions/0011-support-checks.md.
+"""
 
 
 class AtomKind(StrEnum):
@@ -42,37 +45,6 @@ class WarningKind(StrEnum):
     """The claim denies what the lines say, or says what they deny."""
     FILLED_PLACEHOLDER = "filled placeholder"
     """The lines leave the value open; the claim fills it in."""
-
-
-@dataclass(frozen=True, slots=True)
-class SupportSettings:
-    """How strictly claims are judged.
-
-    Args:
-        min_coverage: a claim is unsupported if a smaller share of its content words and atoms is
-            in the cited lines, 0..1; 0 turns the check off.
-        atom_weight: how many words a found atom counts for in coverage, >= 0: who gets three names
-            right may say the rest in words of their own.
-        min_words: content words from which coverage is judged at all, >= 1: a single one may well
-            be the writer's own.
-        kinds: of atoms that are judged; others are not looked at.
-        max_templates: placeholders with text around them (``pod/<name>``) that are tried for one
-            claim, >= 0; it bounds the time for hostile evidence.
-    """
-
-    min_coverage: float = MIN_COVERAGE
-    atom_weight: int = 2
-    min_words: int = 2
-    kinds: frozenset[AtomKind] = frozenset(AtomKind)
-    max_templates: int = 32
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.min_coverage <= 1:
-            raise ValueError(f"min_coverage is {self.min_coverage}: give 0 to 1")
-        if self.min_words < 1 or min(self.atom_weight, self.max_templates) < 0:
-            raise ValueError(
-                "give min_words of at least 1, atom_weight and max_templates of 0 or more"
-            )
 
 
 class AtomCheck(NamedTuple):
@@ -146,24 +118,9 @@ class SupportReport:
         return tuple(atom for atom in self.atoms if not atom.found)
 
 
-def describe(atom: AtomCheck, line_number: Callable[[int], int]) -> str:
-    """Say in one line what is wrong with a missing atom.
-
-    Args:
-        atom: a missing one.
-        line_number: gives the number in its file of a line of ``elsewhere``, by its index.
-
-    >>> lost = AtomCheck(AtomKind.FLAG, "--force", 4, 11, None, (0, 1, 5))
-    >>> describe(lost, lambda index: index + 30)
-    'flag --force is in lines 30-31, 35, not in the cited ones'
-    """
-    if not atom.elsewhere:
-        return f"{atom.kind} {atom.text} is not in the cited lines"
-    numbers = sorted(map(line_number, atom.elsewhere))
-    plural = "s" if len(numbers) > 1 else ""
-    return (
-        f"{atom.kind} {atom.text} is in line{plural} {line_ranges(numbers)}, not in the cited ones"
-    )
+def describe(atom: AtomCheck) -> str:
+    """Return in one line what is wrong with a missing atom."""
+    return f"{atom.kind} {atom.text} is not in the cited lines"
 
 
 def line_ranges(numbers: Iterable[int]) -> str:

@@ -12,7 +12,7 @@ from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.positions import Positions
-from knowledge_rag.guardrails.review import ReviewSettings, review
+from knowledge_rag.guardrails.review import review
 from knowledge_rag.guardrails.review_json import TextPositions, review_json
 from knowledge_rag.guardrails.rules import Level, Rule
 from knowledge_rag.guardrails.verify import Settings
@@ -61,8 +61,8 @@ In INC-2024-001 the failover took 42 seconds [3].
 """
 
 
-def found(answer, **settings):
-    reviewed = review(answer, LEDGER, ReviewSettings(**settings))
+def found(answer, settings=None):
+    reviewed = review(answer, LEDGER, settings)
     return [(str(one.rule), answer[one.start : one.end], one.message) for one in reviewed.findings]
 
 
@@ -152,7 +152,7 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.booleans())
 @settings(max_examples=200)
 def test_positions_lead_back_past_what_was_taken_out(answer, mark):
-    reviewed = review(answer, LEDGER, ReviewSettings(Settings(mark=mark)))
+    reviewed = review(answer, LEDGER, Settings(mark=mark))
     text = reviewed.verified.text
     positions = Positions(reviewed.verified.removed)
     for cited in reviewed.verified.citations:

@@ -4,8 +4,6 @@ import pytest
 
 from knowledge_rag.guardrails.support.check import SupportChecker, check_support
 from knowledge_rag.guardrails.support.report import (
-    AtomKind,
-    SupportSettings,
     Verdict,
     WarningKind,
     describe,
@@ -66,24 +64,10 @@ def test_a_claim_of_another_section_is_unsupported_by_its_words_alone():
     assert report.missing_words == ("renew", "certificate", "customers", "notice")
 
 
-def test_without_a_demanded_coverage_words_decide_nothing():
-    settings = SupportSettings(min_coverage=0)
-    report = check_support("Renew the certificate before customers notice.", GUIDANCE, settings)
-    assert report.verdict is Verdict.SUPPORTED
-
-
 def test_who_gets_the_names_right_may_say_the_rest_in_own_words():
     line = "Look at `ReplicaLag` and `CPUUtilization` of both readers."
     own = "Candidates whose `ReplicaLag` and `CPUUtilization` look healthy take over."
     assert check_support(own, [line]).verdict is Verdict.SUPPORTED
-    by_words_alone = check_support(own, [line], SupportSettings(atom_weight=0))
-    assert by_words_alone.coverage == 0
-    assert by_words_alone.verdict is Verdict.UNSUPPORTED
-
-
-def test_kinds_that_are_not_asked_for_are_not_looked_at():
-    settings = SupportSettings(kinds=frozenset({AtomKind.PATH}))
-    assert check_support("Use `--force`.", GUIDANCE, settings).atoms == ()
 
 
 def test_few_words_and_no_atom_are_nothing_to_check():
@@ -107,14 +91,11 @@ def test_a_missing_atom_names_the_other_lines_that_hold_it():
     others = ("Use `--force` with care.", "Nothing.", "Or `--force`.")
     (atom,) = check_support("Use `--force`.", GUIDANCE, elsewhere=others).missing
     assert atom.elsewhere == (0, 2)
-    assert describe(atom, lambda index: index + 30) == (
-        "flag --force is in lines 30, 32, not in the cited ones"
-    )
 
 
 def test_a_missing_atom_that_is_nowhere_says_so():
     (atom,) = check_support("Use `--force`.", GUIDANCE).missing
-    assert describe(atom, lambda index: index) == "flag --force is not in the cited lines"
+    assert describe(atom) == "flag --force is not in the cited lines"
 
 
 def test_a_placeholder_of_the_lines_may_be_filled_in_with_a_warning():
@@ -161,13 +142,6 @@ def test_case_counts_in_flags_and_paths_only():
     assert missing("Use `tar -X` here.", "use `tar -x` here") == ["-X"]
     assert missing("Read /VAR/log/a.", "read /var/log/a") == ["/VAR/log/a"]
     assert missing("On `CloudWatch` too.", "on `cloudwatch` too") == []
-
-
-def test_settings_out_of_range_are_refused():
-    with pytest.raises(ValueError, match="min_coverage is 2"):
-        SupportSettings(min_coverage=2)
-    with pytest.raises(ValueError, match="min_words"):
-        SupportSettings(min_words=0)
 
 
 def test_a_checker_gives_each_claim_the_report_that_it_gets_alone():
