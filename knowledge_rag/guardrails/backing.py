@@ -145,7 +145,7 @@ class _Judge:
                     yield start + atom.start, start + atom.end
 
     def _cited(self, citations: tuple[Cited, ...]) -> tuple[dict[Place, str], list[str]]:
-        """Give the cited lines, each once, and what is known of their documents."""
+        """Return the cited lines, each once, and what is known of their documents."""
         key = tuple((cited.number, cited.citation) for cited in citations)
         if key not in self._seen:
             lines = dict(line for one in citations for line in _cited_lines(one))

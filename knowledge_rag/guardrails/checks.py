@@ -94,7 +94,7 @@ class CheckSettings:
 
 
 def check(draft: Draft, settings: CheckSettings) -> tuple[Warned, ...]:
-    """Give the warnings of all checks, in the order of the text."""
+    """Return the warnings of all checks, in the order of the text."""
     found = (warned for one in CHECKS for warned in one(draft, settings))
     return tuple(sorted(found, key=lambda warned: (warned.start, warned.end, warned.kind)))
 
@@ -107,7 +107,7 @@ def missing_citations(draft: Draft, settings: CheckSettings) -> Iterator[Warned]
 
 
 def non_existent_sources(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noqa: ARG001 - one shape for all checks
-    """Warn of each reference to what retrieval did not return; it has been taken out."""
+    """Warn of each reference to what retrieval did not return; it has been removed."""
     for offset, reference in draft.removed:
         message = f"{' '.join(reference.split())} refers to nothing that retrieval returned."
         yield Warned(Kind.NON_EXISTENT_SOURCE, message, offset, offset)

@@ -172,7 +172,7 @@ class Part(NamedTuple):
 
 
 def masked(text: str, references: Sequence[Span]) -> str:
-    """Give the text with references and code masked; of the same length."""
+    """Return the text with references and code masked; of the same length."""
     spans = [(start, end, REFERENCE) for start, end in references]
     spans += [(start, end, CODE) for start, end in code_stretches(text)]
     parts, behind = [], 0
@@ -219,7 +219,7 @@ def says_only_where(unit: Unit, text: str) -> bool:
 
 
 def parts_of(unit: Unit, groups: Sequence[Group], text: str) -> Iterator[Part]:
-    """Give the part of a unit that each group of its references backs.
+    """Return the part of a unit that each group of its references backs.
 
     Args:
         unit: with at least one group.
@@ -248,7 +248,7 @@ def parts_of(unit: Unit, groups: Sequence[Group], text: str) -> Iterator[Part]:
 
 
 def _of_something(text: str, ends: Sequence[int], before: int, end: int, behind: int) -> int:
-    """Give where the sentence begins that a reference backs; one that says only "See" is none.
+    """Return where the sentence begins that a reference backs; one that says only "See" is none.
 
     Args:
         text: the answer, masked.
@@ -310,7 +310,7 @@ class Claim:
         object.__setattr__(self, "_begins", tuple(accumulate(lengths, initial=0)))
 
     def position(self, offset: int) -> int:
-        """Give the offset in the answer of character ``offset`` of what is said."""
+        """Return the offset in the answer of character ``offset`` of what is said."""
         at = bisect_right(self._begins, offset) - 1
         start, end = self.spans[at]
         return min(start + offset - self._begins[at], end)
@@ -350,7 +350,7 @@ def claims_of(verified: Verified) -> Claims:
 
 
 def _uncited(units: Iterable[Unit], claims: Claims) -> Iterator[Span]:
-    """Give what is left of the units when the claims are taken out of them."""
+    """Return what is left of the units once the claims are removed."""
     backed = iter(sorted(span for claim in claims.cited for span in claim.spans))
     start, end = next(backed, _NOWHERE)
     for unit in units:
@@ -385,7 +385,7 @@ class _Finder:
         self._outer: list[tuple[Unit, _Growing | None]] = []  # what the next item may stand under
 
     def claims(self) -> Claims:
-        """Give what has been found; to be asked for when all units have been taken."""
+        """Return what has been found; to be asked for when all units have been taken."""
         found = sorted(self._found, key=lambda claim: claim.spans[0])
         return Claims(tuple(map(self._made, found)), tuple(self._uncited_code))
 
@@ -448,7 +448,7 @@ class _Finder:
         return None
 
     def _announced(self, unit: Unit) -> _Growing | None:
-        """Give the claim that ends right before a table, a quotation or indented code, in a colon."""
+        """Return the claim that ends right before a table, a quotation or indented code, in a colon."""
         if self._announcing is None:
             return None
         announcing, claim = self._announcing

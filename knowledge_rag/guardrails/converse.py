@@ -27,7 +27,7 @@ _BLANK: Final = " "
 
 
 def to_search_result(evidence: Evidence) -> dict[str, Any]:
-    """Give a ``searchResult`` block with one item a line, citations enabled."""
+    """Return a ``searchResult`` block with one item a line, citations enabled."""
     citation = evidence.citation
     lines = evidence.content.split("\n")
     return {
@@ -39,7 +39,7 @@ def to_search_result(evidence: Evidence) -> dict[str, Any]:
 
 
 def source_of(citation: Citation) -> str:
-    """Give the ``source`` of a block: file and lines."""
+    """Return the ``source`` of a block: file and lines."""
     return f"{citation.source_file}#L{citation.start_line}-L{citation.end_line}"
 
 
@@ -58,7 +58,7 @@ def citation_of(source: object, title: object = "") -> Citation | None:
 
 
 def text_of(block: Mapping[str, Any]) -> str | None:
-    """Give a block's lines as one text; ``None`` if its content is no list of texts."""
+    """Return a block's lines as one text; ``None`` if its content is no list of texts."""
     items = block.get("content")
     if not isinstance(items, list) or not items:
         return None
@@ -75,7 +75,7 @@ _CODE_LINE: Final = re.compile(r"[ \t>]*(?:`{3}|~{3})|(?: {4}|\t)")
 
 
 def converse_answer(response: object, sources: Mapping[int, Citation]) -> str:
-    """Give the text of a Converse response.
+    """Return the text of a Converse response.
 
     Args:
         response: as boto3 gives it, or its JSON.
@@ -89,17 +89,17 @@ def converse_answer(response: object, sources: Mapping[int, Citation]) -> str:
 
 
 def answer_blocks(response: object) -> Iterator[Mapping[str, Any]]:
-    """Give the content blocks of a Converse response."""
+    """Return the content blocks of a Converse response."""
     return objects(member(response, "output", "message", "content"))
 
 
 def block_citations(block: object) -> Iterator[Mapping[str, Any]]:
-    """Give the API's citations of one content block."""
+    """Return the API's citations of one content block."""
     return objects(member(block, "citationsContent", "citations"))
 
 
 def offsets(citation: object) -> tuple[int, int, int] | None:
-    """Give index of the search result, first item and the item behind the last that are cited."""
+    """Return index of the search result, first item and the item behind the last that are cited."""
     location = member(citation, "location", "searchResultLocation")
     index, start, end = (member(location, name) for name in ("searchResultIndex", "start", "end"))
     if _is_line(index) and _is_line(start) and _is_line(end):
@@ -140,18 +140,18 @@ def _reference(citation: object, sources: Mapping[int, Citation]) -> str:
 
 
 def member(value: object, *names: str) -> Any:  # noqa: ANN401 - JSON is of any type
-    """Give what stands under a name, and under the next name in that; ``None`` where nothing does."""
+    """Return what stands under a name, and under the next name in that; ``None`` where nothing does."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 def objects(value: object) -> Iterator[Mapping[str, Any]]:
-    """Give the objects of a list, in order; none if it is no list."""
+    """Return the objects of a list, in order; none if it is no list."""
     if isinstance(value, list):
         yield from (one for one in value if isinstance(one, dict))
 
 
 def text(value: object) -> str:
-    """Give a text; ``""`` if it is none."""
+    """Return a text; ``""`` if it is none."""
     return value if isinstance(value, str) else ""

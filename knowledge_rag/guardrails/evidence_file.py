@@ -48,13 +48,13 @@ class Said(NamedTuple):
 
 
 def retrieved(response: object, name: str = "retrievalResults") -> Iterator[Passage | DropReason]:
-    """Give the passages of a ``Retrieve`` response, or of any list of such results."""
+    """Return the passages of a ``Retrieve`` response, or of any list of such results."""
     for one in objects(member(response, name)):
         yield _stored(one)
 
 
 def generated(response: object) -> Iterator[Passage | DropReason | Said]:
-    """Give passages and answer of a ``RetrieveAndGenerate`` response.
+    """Return passages and answer of a ``RetrieveAndGenerate`` response.
 
     Behind each part of the answer stand references to what the service says that it is from.
     """
@@ -73,19 +73,19 @@ def generated(response: object) -> Iterator[Passage | DropReason | Said]:
 
 
 def attributed(chunk: object) -> Iterator[Passage | DropReason]:
-    """Give the passages that an agent's answer is attributed to; often there are none."""
+    """Return the passages that an agent's answer is attributed to; often there are none."""
     for citation in objects(member(chunk, "attribution", "citations")):
         yield from retrieved(citation, "retrievedReferences")
 
 
 def converse_request(request: object) -> Iterator[Passage | DropReason]:
-    """Give the search results that the user's side of a conversation holds."""
+    """Return the search results that the user's side of a conversation holds."""
     for block in _search_results(request):
         yield _given(text_of(block), _citation(block))
 
 
 def converse_response(response: object, request: object) -> Iterator[Passage | DropReason | Said]:
-    """Give the answer of a Converse response; without its request also what it quotes.
+    """Return the answer of a Converse response; without its request also what it quotes.
 
     Args:
         response: of the service.
@@ -129,7 +129,7 @@ def _given(content: str | None, citation: Citation | None) -> Passage | DropReas
 
 
 def _quoted(cited: Mapping[str, Any], sources: dict[int, Citation]) -> Passage | DropReason:
-    """Give the lines that the API quotes; note the source that it quotes them from."""
+    """Return the lines that the API quotes; note the source that it quotes them from."""
     where, source = offsets(cited), _citation(cited)
     if where is None or source is None:
         return DropReason.NO_CITATION
@@ -174,7 +174,7 @@ def read_evidence(document: object) -> EvidenceFile:
         UnreadableResponse: it is none of what is understood; the message says what is.
     """
     documents = document if isinstance(document, list) else [document]
-    read = [way(one) for one in documents if (way := _way(one))]
+    read = [reader(one) for one in documents if (reader := _reader_of(one))]
     if not read:
         raise UnreadableResponse(f"there is no evidence in it; understood is {UNDERSTOOD}")
     items = [item for some in read for item in some]
@@ -187,10 +187,10 @@ def read_evidence(document: object) -> EvidenceFile:
     )
 
 
-def _way(document: object) -> Callable[[object], Iterator[Item]] | None:
-    """Give how to read a document: by the first member that it has of those that tell."""
+def _reader_of(document: object) -> Callable[[object], Iterator[Item]] | None:
+    """Return the reader of a document, chosen by the first member of _READERS that it has."""
     names = document.keys() if isinstance(document, dict) else ()
-    return next((way for name, way in _WAYS.items() if name in names), None)
+    return next((reader for name, reader in _READERS.items() if name in names), None)
 
 
 def _body(body: object) -> Iterator[Item]:
@@ -224,8 +224,8 @@ def _rpc(message: object) -> Iterator[Item]:
 
 def _events(response: object) -> Iterator[Item]:
     for event in objects(member(response, "completion")):
-        if way := _way(event):
-            yield from way(event)
+        if reader := _reader_of(event):
+            yield from reader(event)
 
 
 def _trace(event: object) -> Iterator[Item]:
@@ -279,7 +279,7 @@ def _output(response: object) -> Iterator[Item]:
     yield from converse_response(response, request)
 
 
-_WAYS: Final[dict[str, Callable[[object], Iterator[Item]]]] = {
+_READERS: Final[dict[str, Callable[[object], Iterator[Item]]]] = {
     "retrievalResults": retrieved,
     "results": _body,
     "messageVersion": _envelope,
@@ -294,4 +294,4 @@ _WAYS: Final[dict[str, Callable[[object], Iterator[Item]]]] = {
     "output": _output,
     "messages": converse_request,
 }
-"""By the member that tells what a document is; the first one decides."""
+"""By the member that identifies a document; the first match decides."""

@@ -66,7 +66,7 @@ class Ledger:
     def __post_init__(self) -> None:
         distinct: dict[tuple[str, int, int], RetrievalResult] = {}
         for result in self.results:
-            _check_lines(result)
+            check_lines(result.citation, result.content)
             distinct.setdefault(_key(result.citation), result)
         entries = tuple(
             Evidence(number, result.citation, result.content)
@@ -82,14 +82,14 @@ class Ledger:
 
     @classmethod
     def of(cls, *queries: Iterable[RetrievalResult]) -> Ledger:
-        """Give the ledger of a request from the results of its queries, in the order of asking."""
+        """Return the ledger of a request from the results of its queries, in the order of asking."""
         return cls(tuple(result for results in queries for result in results))
 
     def __len__(self) -> int:
         return len(self.entries)
 
     def numbered(self, number: int) -> Evidence | None:
-        """Give entry ``number``, 1-based; ``None`` if there is no such entry."""
+        """Return entry ``number``, 1-based; ``None`` if there is no such entry."""
         return self.entries[number - 1] if 1 <= number <= len(self.entries) else None
 
     def knows(self, source_file: str) -> bool:
@@ -97,7 +97,7 @@ class Ledger:
         return source_file in self._by_file
 
     def lines(self, source_file: str, start_line: int, end_line: int) -> Evidence | None:
-        """Give the evidence for lines of a file, if one result holds them all.
+        """Return the evidence for lines of a file, if one result holds them all.
 
         An entry with exactly these lines comes before one that holds more; among those, the first.
 
@@ -122,11 +122,12 @@ def _key(citation: Citation) -> tuple[str, int, int]:
     return citation.source_file, citation.start_line, citation.end_line
 
 
-def _check_lines(result: RetrievalResult) -> None:
-    cited = result.citation.end_line - result.citation.start_line + 1
-    held = result.content.count("\n") + 1
+def check_lines(citation: Citation, content: str) -> None:
+    """Raise InvalidCitation if a text has more or fewer lines than its citation."""
+    cited = citation.end_line - citation.start_line + 1
+    held = content.count("\n") + 1
     if cited != held:
-        raise InvalidCitation(f"{result.citation}: cites {cited} lines, its text has {held}")
+        raise InvalidCitation(f"{citation}: cites {cited} lines, its text has {held}")
 
 
 def _part(entry: Evidence, start_line: int, end_line: int) -> Evidence:

@@ -30,7 +30,7 @@ class LineRange:
     end_line: int
 
     def __str__(self) -> str:
-        """Give the human form, ``lines 5-10`` or ``line 5``."""
+        """Return the human form, ``lines 5-10`` or ``line 5``."""
         if self.start_line == self.end_line:
             return f"line {self.start_line}"
         return f"lines {self.start_line}-{self.end_line}"
@@ -71,7 +71,7 @@ def says_something(text: str) -> bool:
 
 
 def occurrences(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> list[int]:
-    """Give the 0-based places at which a sequence stands in another one, overlapping ones included.
+    """Return the 0-based places at which a sequence stands in another one, overlapping ones included.
 
     Knuth, Morris and Pratt's search: at most two comparisons for each item of either.
 
@@ -92,7 +92,7 @@ def occurrences(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> list[i
 
 
 def places_of(content: str, lines: Sequence[str]) -> list[int]:
-    r"""Give the 1-based lines at which a text of whole lines stands in a file.
+    r"""Return the 1-based lines at which a text of whole lines stands in a file.
 
     Args:
         content: lines joined by ``\n``.
@@ -108,7 +108,7 @@ def places_of(content: str, lines: Sequence[str]) -> list[int]:
 
 
 def nearest(places: Sequence[int], start_line: int) -> int:
-    """Give the place with the least distance to a line; of two, the earlier one."""
+    """Return the place with the least distance to a line; of two, the earlier one."""
     return min(places, key=lambda place: (abs(place - start_line), place))
 
 
@@ -174,7 +174,7 @@ def _squeezed(line: str) -> str:
 def _standing(
     solid: Counter[str], most: int, lines: Sequence[str], start_line: int
 ) -> LineRange | None:
-    """Give the shortest range, of ``most`` lines at most, that holds the most of the wanted ones."""
+    """Return the shortest range, of ``most`` lines at most, that holds the most of the wanted ones."""
     window: deque[int] = deque()
     held: Counter[str] = Counter()
     best, kept = (0, 0, 0, 0), 0
@@ -197,7 +197,7 @@ def _standing(
 
 
 def _worded(content: str, length: int, lines: Sequence[str], start_line: int) -> LineRange | None:
-    """Give the range, as long as the cited one, that holds the most of its words; half at least."""
+    """Return the range, as long as the cited one, that holds the most of its words; half at least."""
     wanted = Counter(_WORD.findall(content))
     window: deque[list[str]] = deque()
     held: Counter[str] = Counter()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Why(StrEnum):
-    """Why a reference is taken out."""
+    """Why a reference is removed."""
 
     UNKNOWN_FILE = "unknown_file"
     """No result of this request is of that file; names are compared exactly."""
@@ -87,7 +87,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A reference that went.
+    """A removed reference.
 
     Args:
         start: offset of its first character in the text as written.
@@ -144,7 +144,7 @@ _LONGEST: Final = 120
 
 
 def why_removed(taken: Taken, ledger: Ledger) -> str:
-    """Give the reason in one line, with what retrieval did return of it."""
+    """Return the reason in one line, with what retrieval did return of it."""
     written = " ".join(taken.text.split())
     return f"{written}: {_REASONS[taken.why](taken, ledger)}"
 

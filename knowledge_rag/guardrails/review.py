@@ -32,7 +32,7 @@ _MOST_WORDS: Final = 8
 
 
 def audit(verified: Verified, backing: Backing, ledger: Ledger) -> tuple[Finding, ...]:
-    """Give all findings of an answer in the order of its text, graver ones first at one place.
+    """Return all findings of an answer in the order of its text, graver ones first at one place.
 
     Args:
         verified: what verifying it gave.
@@ -136,7 +136,7 @@ class Review:
 
     Args:
         answer: as it was written.
-        ledger: the evidence that it was held against.
+        ledger: the evidence that it was compared with.
         verified: what may be shown of it, its citations and figures.
         backing: its claims, and whether the cited lines back them.
         findings: all that is wrong, in the order of the answer as written.

@@ -25,22 +25,22 @@ class TextPositions:
             self._starts.append(end + 1)
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Give line and column (in characters) of an offset."""
+        """Return line and column (in characters) of an offset."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
     def position(self, start: int, end: int) -> dict[str, int]:
-        """Give the JSON form of a span: offsets, and line and column of its first character."""
+        """Return the JSON form of a span: offsets, and line and column of its first character."""
         line, column = self.line_and_column(start)
         return {"start": start, "end": end, "line": line, "column": column}
 
 
 def review_json(review: Review) -> dict[str, Any]:
-    """Give the JSON form.
+    """Return the JSON form.
 
     Returns:
         ``text`` (what may be shown), ``citations`` (positions in ``text``), ``removed`` and
-        ``warnings`` (positions in the answer as written; ``level`` tells errors from warnings),
+        ``warnings`` (positions in the answer as written; ``level`` is error or warning),
         ``claims`` and ``metrics``.
     """
     shown, written = TextPositions(review.verified.text), TextPositions(review.answer)
@@ -59,7 +59,7 @@ def review_json(review: Review) -> dict[str, Any]:
 
 
 def _removed(review: Review, positions: TextPositions) -> Iterator[dict[str, Any]]:
-    """Give what was taken out; the findings about it stand in the same order."""
+    """Return the removed references; the findings about it stand in the same order."""
     findings = (one for one in review.findings if one.rule is Rule.UNRESOLVED_REFERENCE)
     for taken, finding in zip(review.verified.removed, findings, strict=True):
         yield {
@@ -79,7 +79,7 @@ def _citation(cited: Cited, positions: TextPositions) -> dict[str, Any]:
 
 
 def _finding_json(finding: Finding, positions: TextPositions) -> dict[str, Any]:
-    """Give the JSON form of a finding, at its place in the answer as written."""
+    """Return the JSON form of a finding, at its place in the answer as written."""
     return {
         "kind": finding.rule.value,
         "level": finding.rule.level.value,

@@ -19,7 +19,7 @@ _ALSO_ASCII: Final = "\u0130\u0131\u017f\u212a"
 
 
 def fold(text: str) -> bytes | None:
-    """Give a text's ASCII characters in lower case, one byte for each character of any kind.
+    """Return a text's ASCII characters in lower case, one byte for each character of any kind.
 
     Returns:
         ``None`` if a character passes for an ASCII letter without being one.
@@ -32,7 +32,7 @@ def fold(text: str) -> bytes | None:
 def matches_at(
     pattern: re.Pattern[str], text: str, starts: Iterable[int]
 ) -> Iterator[re.Match[str]]:
-    """Give what ``pattern.finditer(text)`` would.
+    """Return what ``pattern.finditer(text)`` would.
 
     Args:
         pattern: that never matches the empty text.
@@ -47,7 +47,7 @@ def matches_at(
 
 
 def places(part: bytes, folded: bytes) -> Iterator[int]:
-    """Give every index at which ``part`` stands, in order."""
+    """Return every index at which ``part`` stands, in order."""
     at = folded.find(part)
     while at >= 0:
         yield at
@@ -85,10 +85,10 @@ class Phrases:
 def phrases(wordings: tuple[str, ...]) -> Phrases:
     """Make phrases ready to be looked for; blank ones are none."""
     split = [wording.split() for wording in wordings if wording.strip()]
-    ways = (
+    alternatives = (
         r"\s+".join(re.escape(word).replace("'", "['\u2019]") for word in words) for words in split
     )
-    pattern = re.compile(rf"\b(?:{'|'.join(ways) or '(?!)'})\b", re.IGNORECASE)
+    pattern = re.compile(rf"\b(?:{'|'.join(alternatives) or '(?!)'})\b", re.IGNORECASE)
     parts = [_parts(words) for words in split]
     return Phrases(pattern, None if None in parts else [part for part in parts if part])
 
@@ -118,7 +118,7 @@ _UNITS: Final = (
 )
 """What each of NUMBERS holds behind its digits or, a symbol, before them; in a folded text.
 
-Whoever adds to NUMBERS adds here what the new ones hold.
+For a new pattern in NUMBERS, add its unit here.
 """
 _BETWEEN: Final = frozenset(" \u00a0")
 """What may stand between digits and their unit."""
@@ -146,7 +146,7 @@ def find_numbers(
 
 
 def _begins(text: str, folded: bytes) -> Iterator[int]:
-    """Give where one of NUMBERS may begin: close before each of the units."""
+    """Return where one of NUMBERS may begin: close before each of the units."""
     units = [
         place
         for unit in _UNITS
@@ -173,7 +173,7 @@ def _is_next_to_digit(text: str, place: int, unit: bytes) -> bool:
 
 
 def _stretches(units: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Give the parts of a text, in order and apart, in which a number of one of the units may begin."""
+    """Return the parts of a text, in order and apart, in which a number of one of the units may begin."""
     start = end = 0
     for unit in units:
         if unit - _LENGTH > end:
@@ -185,6 +185,6 @@ def _stretches(units: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=64)
 def _pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """Give the pattern of any of the numbers, where it is no part of an identifier."""
-    ways = "|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)"
-    return re.compile(rf"(?<![\w./:=-])(?:{ways})", re.IGNORECASE)
+    """Return the pattern of any of the numbers, where it is no part of an identifier."""
+    alternatives = "|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)"
+    return re.compile(rf"(?<![\w./:=-])(?:{alternatives})", re.IGNORECASE)

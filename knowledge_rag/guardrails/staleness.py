@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
+from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import decode, split_lines
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
+from knowledge_rag.guardrails.ledger import check_lines
 from knowledge_rag.guardrails.resemblance import (
     Likeness,
     LineRange,
@@ -71,20 +72,17 @@ class CitedLines:
     document_sha256: str | None = None
 
     def __post_init__(self) -> None:
-        cited = self.citation.end_line - self.citation.start_line + 1
-        held = self.content.count("\n") + 1
-        if cited != held:
-            raise InvalidCitation(f"{self.citation}: cites {cited} lines, its text has {held}")
+        check_lines(self.citation, self.content)
 
     @classmethod
     def of(cls, result: RetrievalResult) -> CitedLines:
-        """Give the lines of a retrieval result."""
+        """Return the lines of a retrieval result."""
         sha256 = result.metadata.get(DOCUMENT_SHA256)
         return cls(result.citation, result.content, sha256 if isinstance(sha256, str) else None)
 
     @classmethod
     def part(cls, cited: Evidence | Cited, ledger: Ledger) -> CitedLines:
-        """Give lines of an answer or a ledger, with the hash of the result that holds them."""
+        """Return lines of an answer or a ledger, with the hash of the result that holds them."""
         whole = cls.of(ledger.results[cited.number - 1])
         return cls(cited.citation, cited.content, whole.document_sha256)
 
@@ -117,11 +115,11 @@ class Corpus(Protocol):
     """The documents as they are now, wherever they are kept."""
 
     def files(self) -> Iterable[str]:
-        """Give the path of every document, relative to the root, each once."""
+        """Return the path of every document, relative to the root, each once."""
         ...
 
     def now(self, source_file: str) -> FileNow | None:
-        """Give a document, ``None`` if there is none of that path.
+        """Return a document, ``None`` if there is none of that path.
 
         A path may come from anyone: nothing outside the corpus is read. Never raises for one bad file.
         """
@@ -143,7 +141,7 @@ class Place:
     same_document: bool
 
     def __str__(self) -> str:
-        """Give the human form, ``runbooks/rds-failover.md, lines 5-10``."""
+        """Return the human form, ``runbooks/rds-failover.md, lines 5-10``."""
         return f"{self.source_file}, {self.lines}"
 
 
@@ -154,7 +152,7 @@ class Staleness:
     Args:
         citation: as it was given.
         state: what became of its lines.
-        document_changed: whether any byte of the file changed; ``None`` if that can't be told.
+        document_changed: whether any byte of the file changed; ``None`` if that is unknown.
         moved_to: the lines that hold the text now, the nearest ones, if it moved.
         others: in how many further places of the file the text stands, if it moved.
         resembling: the lines most like the cited ones, if they changed and any are like them.
@@ -185,7 +183,7 @@ class Staleness:
 
 
 def compare(cited: CitedLines, now: FileNow | None) -> Staleness:
-    """Hold cited lines against their file as it is now.
+    """Compare cited lines with their file as it is now.
 
     Args:
         cited: what was cited.
@@ -213,7 +211,7 @@ def compare(cited: CitedLines, now: FileNow | None) -> Staleness:
 
 
 def compare_all(cited: Sequence[CitedLines], corpus: Corpus) -> tuple[Staleness, ...]:
-    """Hold citations against a corpus; look in its other files for what their own no longer hold.
+    """Compare citations with a corpus; search its other files for text that their own no longer hold.
 
     A cited file is read once, and the corpus at most once more, however many citations there are.
 
@@ -291,7 +289,7 @@ def describe(staleness: Staleness) -> str:
 
 
 def to_dict(staleness: Staleness) -> dict[str, Any]:
-    """Give the wire form; what is not known or does not apply is absent."""
+    """Return the wire form; what is not known or does not apply is absent."""
     wire: dict[str, Any] = {
         "citation": staleness.citation.to_dict(),
         "state": staleness.state.value,

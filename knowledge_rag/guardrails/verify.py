@@ -24,7 +24,7 @@ class Settings:
     """How to verify.
 
     Args:
-        mark: whether ``[unverified]`` replaces each reference that is taken out, so that a reader
+        mark: whether ``[unverified]`` replaces each removed reference, so that a reader
             sees where one was; else nothing does, where nothing can.
         checks: of what the answer says without citing.
     """
@@ -94,7 +94,7 @@ class Verified:
     Args:
         text: the answer that may be shown.
         citations: what its references refer to, in their order; one with several parts gives several.
-        removed: the references taken out, with offsets in the answer as the model wrote it.
+        removed: the removed references, with offsets in the answer as the model wrote it.
         warnings: what a person should look at, with offsets in ``text``, in their order.
         metrics: the figures of this answer.
     """
@@ -109,7 +109,7 @@ class Verified:
 def verify(answer: str, ledger: Ledger, settings: Settings | None = None) -> Verified:
     """Verify an answer against the evidence of its request.
 
-    Every reference that stays resolves to lines of the ledger; the others are taken out, and no
+    Every reference that stays resolves to lines of the ledger; the others are removed, and no
     other character is touched. Deterministic, and linear in the answer's length.
 
     Args:
@@ -123,7 +123,7 @@ def verify(answer: str, ledger: Ledger, settings: Settings | None = None) -> Ver
 
 
 def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> Verified:
-    """Give the result of a scan that is over.
+    """Return the result of a scan that is over.
 
     Args:
         text: all that went out.
@@ -157,7 +157,7 @@ def heading_words(text: str) -> str:
 
 
 def cited_by(kept: Kept) -> tuple[Cited, ...]:
-    """Give the citations of a reference that stays."""
+    """Return the citations of a reference that stays."""
     return tuple(
         Cited(kept.start, kept.end, evidence.number, evidence.citation, evidence.content)
         for evidence in kept.evidence
@@ -172,7 +172,7 @@ def _where_removed(removed: Iterable[Taken]) -> Iterator[tuple[int, str]]:
 
 
 def _measure(draft: Draft, warnings: Iterable[Warned], cited: set[int]) -> Metrics:
-    """Give the figures of one answer.
+    """Return the figures of one answer.
 
     Args:
         draft: the answer.

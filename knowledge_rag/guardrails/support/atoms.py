@@ -115,7 +115,7 @@ def _may_hold_dates(plain: str, said: Iterable[str]) -> bool:
 
 
 def _places(plain: str, cut: Sequence[Piece]) -> Iterator[_Place]:
-    """Give the lexemes that may be atoms: most plain words outside code go by quickly."""
+    """Return the lexemes that may be atoms: most plain words outside code go by quickly."""
     stretches = iter([*_code(plain), (_NOWHERE, _NOWHERE)])
     code_start, code_end = next(stretches)
     before, opens = "", _is_command_line(plain, code_start, code_end)
@@ -140,7 +140,7 @@ def _is_command_line(plain: str, start: int, end: int) -> bool:
 
 
 def _code(plain: str) -> list[tuple[int, int]]:
-    """Give the stretches of code, and of lines that are a shell's without saying so."""
+    """Return the stretches of code, and of lines that are a shell's without saying so."""
     if "`" in plain:
         return code_stretches(plain)
     return [
@@ -178,7 +178,7 @@ def _name(  # its arguments are positional, as the key of a cache
     opens: bool,  # noqa: FBT001
     behind_flag: bool,  # noqa: FBT001
 ) -> tuple[AtomKind, int, int, str] | None:
-    """Give what a lexeme names, if it names something: kind, start and end within it, name."""
+    """Return what a lexeme names, if it names something: kind, start and end within it, name."""
     name = trimmed(unescaped(lexeme))
     if not name.isalnum() and not any(map(str.isalnum, name)):
         return None
@@ -190,7 +190,7 @@ def _name(  # its arguments are positional, as the key of a cache
     if kind is None:
         return None
     start = lexeme.find(name)
-    if start < 0:  # backslashes were taken out of it
+    if start < 0:  # backslashes were removed
         return kind, 0, len(lexeme), name
     return kind, start, start + len(name), name
 

@@ -60,7 +60,7 @@ class Matcher:
         self._open_names = 0
 
     def line_of(self, atom: Atom) -> int | None:
-        """Give the index of the first line that states an atom; ``None`` if none does."""
+        """Return the index of the first line that states an atom; ``None`` if none does."""
         if isinstance(atom.value, str):
             return self._name(atom, atom.value)
         if isinstance(atom.value, Date):
@@ -69,7 +69,7 @@ class Matcher:
         return None if None in lines else lines[0]
 
     def filled_by(self, atom: Atom) -> tuple[int, str] | None:
-        """Give the line and the placeholder that an atom fills in; ``None`` if there is none."""
+        """Return the line and the placeholder that an atom fills in; ``None`` if there is none."""
         if slot := self._index.slots.get(atom.before):
             return slot
         if isinstance(atom.value, str):
@@ -223,7 +223,7 @@ def _unless_quoted(
 
 
 def _quoted(claim: str, lines: Sequence[str]) -> int | None:
-    """Give the line in which a claim that is quoted from the lines begins."""
+    """Return the line in which a claim that is quoted from the lines begins."""
     wanted = f" {' '.join(claim.split())} "
     parts = [" ".join(line.split()) for line in lines]
     position = f" {' '.join(filter(None, parts))} ".find(wanted)
@@ -281,9 +281,9 @@ def _flipped(text: str, said: Iterable[str], index: EvidenceIndex) -> list[Suppo
     denied = denials(text) if may_deny(said) else []
     if not denied and not index.may_deny:
         return []
-    told = {found.stem for found in denied}
-    asserted = occurrences(text, said, index.denied - told)
-    wanted = told | {found.stem for found in asserted}
+    denied_stems = {found.stem for found in denied}
+    asserted = occurrences(text, said, index.denied - denied_stems)
+    wanted = denied_stems | {found.stem for found in asserted}
     stances = stances_of(wanted, index.stems_by_line, index.denied_by_line) if wanted else {}
     flipped = [it for it in denied if it.stem in stances and not stances[it.stem].denied]
     flipped += [it for it in asserted if stances[it.stem].always_denied]

@@ -185,12 +185,12 @@ class EvidenceIndex:
         return templates
 
     def uncovered(self, claimed: set[str]) -> set[str]:
-        """Give the claimed words of which the lines hold no form."""
+        """Return the claimed words of which the lines hold no form."""
         unmatched = claimed - self.words
         return {word for word in unmatched if stem(word) not in self.stems} if unmatched else set()
 
     def line_with(self, text: str) -> int | None:
-        """Give the first line that holds a text, letter for letter."""
+        """Return the first line that holds a text, letter for letter."""
         return next((number for number, line in enumerate(self.lines) if text in line), None)
 
 
@@ -221,7 +221,7 @@ def _measured(line: str, cut: Sequence[Piece], *, spelled: bool) -> Iterator[Mea
 
 
 def _numbers_within(lexeme: str) -> Iterator[Measured]:
-    """Give the numbers of a name, ``9090`` in ``host:9090``."""
+    """Return the numbers of a name, ``9090`` in ``host:9090``."""
     for part in _PARTS.split(trimmed(lexeme)):
         if _NUMBER_PART.match(part) and (measured := quantity_at(part, 0)):
             yield measured

@@ -46,17 +46,17 @@ SEPARATORS: Final = re.compile(r"[/:@=]+")
 
 
 def unescaped(text: str) -> str:
-    """Take out the backslashes by which Markdown says that a mark is no markup."""
+    """Remove the backslashes with which Markdown escapes a mark."""
     return _ESCAPE.sub("", text) if "\\" in text else text
 
 
 def trimmed(lexeme: str) -> str:
-    """Take off punctuation around a lexeme."""
+    """Remove punctuation around a lexeme."""
     return lexeme if lexeme.isalnum() else lexeme.lstrip(_LEADING).rstrip(_TRAILING)
 
 
 def folded(lexeme: str) -> str:
-    """Give the form in which two spellings of a name are equal: case and width ignored."""
+    """Return the form in which two spellings of a name are equal: case and width ignored."""
     if not lexeme.isascii():
         lexeme = unicodedata.normalize("NFKC", lexeme)
     return lexeme.casefold()
@@ -72,7 +72,7 @@ def holds_placeholder(lexeme: str) -> bool:
 
 
 def literals(lexeme: str) -> list[str]:
-    """Give what stands around its placeholders, as far as it holds a letter or digit."""
+    """Return what stands around its placeholders, as far as it holds a letter or digit."""
     return [part for part in PLACEHOLDER.split(lexeme) if any(map(str.isalnum, part))]
 
 
@@ -93,7 +93,7 @@ _NO_ATOMS: Final = frozenset({"e.g", "i.e", "etc", "vs", "a.k.a", "n/a", "w/o", 
 
 
 def kind_of(name: str, *, in_code: bool, opens: bool) -> AtomKind | None:
-    """Tell the kind of a name; ``None`` if it is words of prose.
+    """Return the kind of a name; ``None`` if it is words of prose.
 
     Args:
         name: without punctuation around it.
@@ -110,7 +110,7 @@ def kind_of(name: str, *, in_code: bool, opens: bool) -> AtomKind | None:
 
 
 def _kind_by_marks(name: str, *, in_code: bool) -> AtomKind | None:
-    """Tell what a name's signs tell."""
+    """Return the kind that a name's punctuation shows."""
     if name.startswith("-"):
         return AtomKind.FLAG
     if ":" in name and ("://" in name or name.startswith("arn:")):
@@ -173,7 +173,7 @@ class BoundedCache(dict[K, V]):
 
 
 LONGEST_KEPT: Final = 64
-"""Characters up to which a piece is remembered: longer ones seldom come again."""
+"""Characters up to which a piece is cached: longer ones seldom repeat."""
 MOST_KEPT: Final = 16_384
 
 _ATOM_WORDS: Final = COMMANDS | NUMBER_WORDS
@@ -208,14 +208,14 @@ class Piece:
 
 
 def pieces(text: str) -> list[Piece]:
-    """Give the pieces of a text, in order."""
+    """Return the pieces of a text, in order."""
     if "<" in text or "{" in text:
         return [_known[lexeme] for lexeme in LEXEME.findall(text)]
     return [_known[part] for part in text.split(" ")]
 
 
 def placed(text: str, cut: Sequence[Piece]) -> Iterable[tuple[int, Piece]]:
-    """Give the pieces of a text, as :func:`pieces` cut it, with their offsets."""
+    """Return the pieces of a text, as :func:`pieces` cut it, with their offsets."""
     if "<" in text or "{" in text:
         starts = [found.start() for found in LEXEME.finditer(text)]
         return zip(starts, cut, strict=True)
@@ -223,7 +223,7 @@ def placed(text: str, cut: Sequence[Piece]) -> Iterable[tuple[int, Piece]]:
 
 
 def with_digits(text: str, cut: Sequence[Piece]) -> Iterator[tuple[int, str]]:
-    """Give the lexemes that hold a digit, with their offsets in the text."""
+    """Return the lexemes that hold a digit, with their offsets in the text."""
     for at, piece in placed(text, cut):
         if piece.digits:
             for offset, lexeme, _ in piece.places:
@@ -249,7 +249,7 @@ def _piece(text: str) -> Piece:
 
 
 def _word(text: str) -> Piece:
-    """Give what :func:`_piece` gives, sooner, for what most pieces are."""
+    """Return what :func:`_piece` gives, sooner, for what most pieces are."""
     lowered = text.lower()
     may_be_atom = not is_plain_word(text) or text in _ATOM_WORDS
     place = (0, text, lowered)

@@ -36,7 +36,7 @@ _TYPOGRAPHY: Final = {
 
 
 def plain(text: str) -> str:
-    """Give the text with markup blanked and typographic marks as ASCII; of the same length."""
+    """Return the text with markup blanked and typographic marks as ASCII; of the same length."""
     if not text.isascii():
         for mark, meant in _TYPOGRAPHY.items():  # str.translate takes fifty times as long
             text = text.replace(mark, meant)
@@ -67,7 +67,7 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def code_stretches(text: str) -> list[tuple[int, int]]:
-    """Give the offsets of what stands in code spans and fences, in order.
+    """Return the offsets of what stands in code spans and fences, in order.
 
     A run of backticks is closed by the next run of the same length (CommonMark 6.1); a run that
     nothing closes is text. The info string of a fence is not code.
@@ -92,7 +92,7 @@ def code_stretches(text: str) -> list[tuple[int, int]]:
 
 
 def _between_ticks(text: str) -> list[tuple[int, int]]:
-    """Give the code of a text in which each run is a single backtick: every second part."""
+    """Return the code of a text in which each run is a single backtick: every second part."""
     stretches = []
     start = text.find("`") + 1
     while start and (end := text.find("`", start)) >= 0:

@@ -174,7 +174,7 @@ class Date(NamedTuple):
     day: int
 
     def less_exact(self) -> Iterator[Date]:
-        """Give this date and what says less of it: its month, its day of any year."""
+        """Return this date and what says less of it: its month, its day of any year."""
         for year, month, day in product(*({part, 0} for part in self)):
             if month and (year or day):
                 yield Date(year, month, day)

@@ -35,7 +35,7 @@ _AROUND_STEPS: Final = (
     " well"
 )
 OWN_WORDS: Final = STOP_WORDS | frozenset(_AROUND_STEPS.split())
-"""Words that whoever retells guidance puts around its steps: coverage leaves them out."""
+"""Words that a summary puts around the steps of guidance: coverage ignores them."""
 
 _WORD: Final = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"  # no spaces there: each character
@@ -55,7 +55,7 @@ _NEGATOR: Final = re.compile(
 
 
 def words(text: str) -> list[str]:
-    """Give a text's words in lower case, in order, the stop words too."""
+    """Return a text's words in lower case, in order, the stop words too."""
     lowered = text.casefold()
     return (_ASCII_WORD if lowered.isascii() else _WORD).findall(lowered)
 
@@ -100,7 +100,7 @@ class Stance(NamedTuple):
 def stances_of(
     wanted: set[str], stems_by_line: Sequence[set[str]], denied_by_line: Sequence[set[str]]
 ) -> dict[str, Stance]:
-    """Give how lines use some words.
+    """Return how lines use some words.
 
     Args:
         wanted: stems of the words.
