@@ -122,7 +122,7 @@ def test_what_is_no_answer_fails_and_the_lines_take_its_place(agent_advisor, age
     instead = recommended(FallbackAdvisor(agent_advisor), FINDINGS)
     assert instead.status is Status.OK
     assert instead.advisor == "extractive"
-    assert any(f"({cause}): these steps are lifted" in it.message for it in instead.warnings)
+    assert any(f"({cause}): these steps are quoted" in it.message for it in instead.warnings)
 
 
 def test_an_endless_stream_is_left_at_the_deadline(agent):

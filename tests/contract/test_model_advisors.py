@@ -88,4 +88,4 @@ def test_what_is_no_answer_of_a_model_is_replaced(model, model_id, cause):
     assert failed.value.cause is cause
     instead = model(model_id, wrap=FallbackAdvisor)
     assert instead.advisor == "extractive"
-    assert any(f"({cause}): these steps are lifted" in it.message for it in instead.warnings)
+    assert any(f"({cause}): these steps are quoted" in it.message for it in instead.warnings)
