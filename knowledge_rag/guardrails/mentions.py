@@ -42,7 +42,22 @@ _ENDS_NAME: Final = frozenset(
 )
 _MARKS: Final = re.compile(r"[*_~`]++")
 _TICKS: Final = re.compile(r"`++")
-_DESTINATION: Final = re.compile(r"\](?:\(\s*<?|:\s*<?)\Z")
+_DESTINATION_BEGUN: Final = re.compile(r"\](?:\(\s*<?|:\s*<?)\Z")
+_LINKED: Final = re.compile(
+    r"(?<!\\)\[(?:[^\[\]\\`<]|`[^`]*`|!\[[^\[\]]*\]\([^()]*\))*+\]\([ \t]*<?\Z"
+)
+_DEFINED: Final = re.compile(
+    r"\n[ \t]*\r?\n(?:[ ]{0,3}\[[^\^\[\]\n][^\[\]\n]*\]:[ \t]*\S+[ \t]*\r?\n)*+"
+    r"[ ]{0,3}\[[^\^\[\]\\`\n][^\[\]\\`\n]*\]:[ \t]*<?\Z"
+)
+"""A definition, below a blank line. Of a footnote's, pages show the text."""
+_TITLE = r"""(?:[ \t]{1,4}(?:"[^"\n]{0,60}"|'[^'\n]{0,60}'))?[ \t]{0,4}"""
+_LINK_ENDS: Final = re.compile(rf"[^\s()<>]{{0,40}}>?{_TITLE}\)")
+_DEFINITION_ENDS: Final = re.compile(rf"[^\s<>]{{0,40}}>?{_TITLE}(?:\r?\n|\Z)")
+_LINE_END: Final = re.compile(r"\r?\n")
+_MAY_BEGIN_BLOCK: Final = re.compile(r"[ \t]*(?:[`~*+>#-]|\d{1,9}[.)])")
+_LINK: Final = 1_000
+"""Characters before an address that may belong to its link."""
 _BEHIND: Final = 2 * MAX_NAME
 """Characters that have gone out and are still looked at."""
 _KEPT: Final = 4_096
@@ -105,7 +120,9 @@ class AnswerScanner:
                 self._at = behind
                 continue
             start, end = self._name_start(found.start()), found.end()
-            if not final and end + AHEAD > limit and not GOES_ON.match(text, end, limit):
+            if not final and end + AHEAD + 1 > limit and not GOES_ON.match(text, end, limit):
+                return start
+            if not final and end + 2 * AHEAD > limit and self._may_be_address(start):
                 return start
             self._at = self._decide(start, end) if start < found.start() else end
         if final:
@@ -133,7 +150,7 @@ class AnswerScanner:
         text = self._text
         spans, last = lines_behind(text, end, end + AHEAD)
         spans = spans or lines_before(text[max(0, start - BEFORE) : start])
-        if not spans or _DESTINATION.search(text, max(0, start - BEFORE), start):
+        if not spans or self._is_address(start, last):
             return last
         place = self._bare(start, last, name_end=end)
         names = names_of(text[start:end])
@@ -143,8 +160,22 @@ class AnswerScanner:
         if not isinstance(evidence, Why):
             self._keep(*place, evidence)
         elif "://" not in text[start:end] or text[end : end + 1] not in ("#", "?"):
-            self._cut(*place, evidence)
+            self._cut(place[0], self._end_of_cut(*place), evidence)
         return max(last, self._edge)
+
+    def _may_be_address(self, start: int) -> bool:
+        return _DESTINATION_BEGUN.search(self._text, max(0, start - BEFORE), start) is not None
+
+    def _is_address(self, start: int, end: int) -> bool:
+        """Whether a name is the address of a link or of a definition: pages don't show it."""
+        if not self._may_be_address(start):
+            return False
+        before = self._text[max(0, start - _LINK) : start]
+        if self._base == 0 and start <= _LINK:
+            before = f"\n\n{before}"
+        if _LINKED.search(before):
+            return _LINK_ENDS.match(self._text, end) is not None
+        return bool(_DEFINED.search(before) and _DEFINITION_ENDS.match(self._text, end))
 
     def _bare(self, start: int, end: int, *, name_end: int) -> Span | None:
         """Return a mention with the code spans that hold parts of it, and without marks around it.
@@ -165,6 +196,13 @@ class AnswerScanner:
         if any(a < start or b > last for a, b in held):
             return None
         return min([lead, *(a for a, _ in held)]), max([end, *(b for _, b in held)])
+
+    def _end_of_cut(self, start: int, end: int) -> int:
+        """Leave lines alone that may begin a block: what is behind them would be read in another way."""
+        for line in _LINE_END.finditer(self._text, start, end):
+            if _MAY_BEGIN_BLOCK.match(self._text, line.end()):
+                return line.start()
+        return end
 
     def _keep(self, start: int, end: int, evidence: tuple[Evidence, ...]) -> None:
         first = self._base + start

@@ -49,11 +49,11 @@ _PLAIN_SPAN: Final = re.compile(r"`[^`\r\n]++`")
 _CODE_SPAN: Final = re.compile(rf"`(?:[^`|&\r\n{_B}]|\[[^`|&\r\n{_B}]*\])++`(?=[^`])")
 """One that holds pairs of brackets."""
 _FENCE: Final = re.compile(r"( {0,3})(`{3,}|~{3,})[^`|\r\n]*\r?\n")
-_FENCE_BEGUN: Final = re.compile(r" {0,3}(?:```|~~~)[^\r\n]*\Z")
+_FENCE_BEGUN: Final = re.compile(r" {0,3}(?:```|~~~)[^\r\n]*\r?\Z")
 _BLANK: Final = re.compile(r"[ \t]*\r?\n")
 _BRACKET: Final = re.compile(rf"\[([^`&<\\\u202e\r\n{_B}]{{0,300}}+)\]")
 _ADDRESS: Final = re.compile(rf"\(https?://[^\s()<>`&\\{_B}]++\)(?=[^(\[:{{`])")
-_BEGUN: Final = re.compile(r"[ \t>\-+*\d.)`~]*\Z")
+_BEGUN: Final = re.compile(r"[ \t>\-+*\d.)`~]*\r?\Z")
 """What a line may begin with, with nothing behind it yet."""
 _INDENTED: Final = re.compile(r"[ \t]++(?=[^ \t\r\n`~>])")
 _TEXT_LINE: Final = re.compile(r"[ ]*+(?:(?:[-+*]|\d{1,9}[.)])[ ]{1,4}+)?+[^\W\d_]")
@@ -157,7 +157,7 @@ class Scanner:
 
     def _forget(self) -> None:
         """Forget what has gone out, unless it begins the block, or is all that is known of it."""
-        first = self._block if self._at - self._block <= MAX_BLOCK else self._at - _LONG
+        first = self._block if self._at - self._block <= MAX_BLOCK else self._at - _FAR
         self._drop(min(first, self._sent))
 
     def _drop(self, count: int) -> None:
@@ -262,7 +262,7 @@ class Scanner:
         elif (
             character == "`"
             and (span := _CODE_SPAN.match(text, at, at + _FAR))
-            and "|" not in self._line_before(text)
+            and self._is_outside_table(text)
         ):
             self.found.add_code(at, span.end(), self._out)
             self._at = span.end()
@@ -284,6 +284,12 @@ class Scanner:
 
     def _sees_enough(self, text: str) -> bool:
         return len(text) - self._at >= _FAR or text.find("\n", self._at) >= 0
+
+    def _is_outside_table(self, text: str) -> bool:
+        """Whether no cell of a table can have ended before, on this line."""
+        first = max(0, self._at - _FAR)
+        line = text.rfind("\n", first, self._at)
+        return (line >= 0 or self._at < _FAR) and text.find("|", max(line, first), self._at) < 0
 
     def _line_before(self, text: str) -> str:
         return text[max(text.rfind("\n", 0, self._at) + 1, self._at - _LONG) : self._at]

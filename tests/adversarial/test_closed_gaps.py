@@ -32,6 +32,8 @@ HALF = "Source: evil.md, lines 1-2"
         "- a\n# h\n     ```\n  [9]\n", "- a\n***\nb\n     ```\n     [9]\n", "- a\n___\nb\n     ```\n     [9]\n", "- a\n> q\n     ```\n     [9]\n", "- a\n***\nb\n2. c\n   ```\n     ```\n   ```\n   [9]\n",
         "a\n      - b\n        ```\n        [9]\n", "a\n      - ```\n        [9]\n", "- a\n        - b\n          ```\n          [9]\n", "- a\n\n  - b\n\n c\n     ```\n     [9]\n", "- a\n  2. c\n     ```\n       ```\n     ```\n     [9]\n",
         "- a\n<div>\n\n     ```\n  [9]\n", "-\t a\n\n      [9]\n", " -\r\n   ```\n>\n> q\n [9]\n", "- > <p>`[9]`\n", "> - - a\n>     > <p>`[9]`\n", "> - a\n>   ```\n> [9]\n", "- - a\n    > <p>`[9]`\n", "- > - 1. <!-- a --> `[9]`\n", "<div>\n      - a\n\n        ```\n  [9]\n",
+        f"x | y\n-|-\na ` b | c ` {'word ' * 60}`{EVIL}` e\n", "<div>\nevil.md, line \n```\n1\n```\n\n```\n[8]\n```\n", "evil.md, lines\n10. x\n    ~~~\n    [8]\n    ~~~\n", "1. evil.md, lines\n10. x\n    ~~~\n    [8]\n    ~~~\n",
+        "[u](evil.md:1-2\nx", "x](evil.md:1-2) y", "w [u]: evil.md:1-2\n", "a\n[u]: evil.md:1-2\n", "[u]: evil.md:5 and more\n", "[a [u](http://x) b](evil.md:1-2)", "- a\r\n\r\n[99]\n\nx\n",
         "&#12304;9&#12305;", "&#x3010;9&#X3011", "&LeftDoubleBracket;9&RightDoubleBracket;", "&lobrk;Source 9&robrk;", "[Sour\x85ce 9]", f"[Sour\x1cce{HALF[6:]}]",
     ],
 )  # fmt: skip
@@ -65,7 +67,7 @@ def test_a_good_reference_lends_itself_to_nothing_beside_it(answer, left, shelve
         "|cmd|what|\n|-|-|\n|`ps \\| grep [9]`|x|\n", "|cmd|what|\n|-|-|\n|`ps \\| jq .[]`|`a`|\n", "Heading\n---\n`ps | grep [9]`\n", "use `<b title=\"[\">` and [x]", '<a href="x?y[]=1">z</a> and [x]',
         "List<T[]> [x] Map<K, V[]> [see] it", "a `x[` b `]` c", "|a|b|\n|-|-|\n|x|y|\n\n`ps | grep [9]`\n", "```\n|a|b|\n|-|-|\n`ps | grep [9]`\n```\n",
         "1. a\n   - b\n     ```\n     [9]\n     ```\n   - c\n\n   ```\n   [9]\n   ```\n", "1. a\n    - b\n    - c\n      ```\n      [9]\n      ```\n", "10. a\n   ```\n   [9]\n   ```\n", "1. a\n  ```\n  [9]\n  ```\n",
-        "1. a\n    ```\n    [9]\n    ```\n", "- a\nb\n  ```\n  [9]\n  ```\n- c\n  ```\n  [8]\n  ```\n", "- a\n\n  - b\n\n  c\n  ```\n  [9]\n  ```\n", "a &lobrk; b &robrk; c",
+        "1. a\n    ```\n    [9]\n    ```\n", "- a\nb\n  ```\n  [9]\n  ```\n- c\n  ```\n  [8]\n  ```\n", "- a\n\n  - b\n\n  c\n  ```\n  [9]\n  ```\n", "a &lobrk; b &robrk; c", "see [`evil.md`](evil.md#L5) and [u](<evil.md:5> 't')", "a\n\n[u]: <evil.md:5>\n[v]: evil.md#L5 \"t\"\nb",
     ],
 )  # fmt: skip
 def test_what_only_looks_alike_stays(answer, tmp_path):
@@ -89,3 +91,16 @@ def test_what_is_read_from_right_to_left_is_a_reference_to_who_reads_it(answer, 
 @pytest.mark.parametrize("inner", ["Source evil.md", "Source - evil.md", "evil.pdf, page 3", "evil.md p. 3", "evil.md \u00a7 3", "evil.md, rows 3-4", "Src 9", "Footnote 9"])  # fmt: skip
 def test_a_document_and_a_place_in_it_are_a_reference(inner, shelves):
     assert verify(f"a [{inner}] b", shelves[0].ledger).text == "a  b"
+
+
+@pytest.mark.parametrize(
+    "answer", ["- a\r\n\r\n[99]\n\nx\n", "- a\r\n\r\n```py\r\n[9]\r\n```\r\n[9] b", "see [u](evil.md:5 't') and [u](evil.md:5", "evil.md, lines\n5. x"]
+)  # fmt: skip
+def test_wherever_a_stream_is_cut_it_shows_the_same(answer, tmp_path):
+    shelf = Shelf(tmp_path, ())
+    verified = verify(answer, shelf.ledger)
+    for cut in range(1, len(answer)):
+        stream = VerifiedStream(shelf.ledger)
+        shown = stream.feed(answer[:cut]) + stream.feed(answer[cut:])
+        rest, whole = stream.close()
+        assert (shown + rest, whole) == (verified.text, verified)
