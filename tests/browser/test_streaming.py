@@ -91,12 +91,15 @@ def test_a_selection_survives_the_pieces_that_follow(page, script):
 
 
 def test_half_a_command_cannot_be_copied(page, script):
-    script.says = "1. Promote it. [1]\n\n   ```bash\n   rm -rf /var/tmp/scratch\n   ```\n"
+    script.says = (
+        "1. Promote it. [1]\n\n   ```bash\n   echo go\n   rm -rf /var/tmp/scratch\n   ```\n"
+    )
     script.gate, script.behind = threading.Event(), "rm -rf /var"
     page.open().begin(QUESTION)
     code = page.page.locator(".code").first
     try:
-        expect(code).to_contain_text("rm -rf")
+        expect(code).to_contain_text("echo go")
+        expect(code).not_to_contain_text("rm -rf")  # of a fence, whole lines are shown
         expect(code.locator(".copy-code")).to_be_hidden()
     finally:
         script.gate.set()

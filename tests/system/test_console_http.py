@@ -229,7 +229,7 @@ def test_a_model_that_cites_nothing_is_replaced_and_the_reader_told(url, corpus)
     (done,) = only(events, "done")
     assert done["recommendation"]["advisor"] == "extractive"
     assert any(
-        "lifted from the retrieved lines" in one["message"]
+        "quoted from the retrieved lines" in one["message"]
         for one in only(events, "warnings")[0]["warnings"]
     )
 
