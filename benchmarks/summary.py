@@ -20,7 +20,7 @@ class Report(Protocol):
     """What a benchmark gave."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         ...
 
 
@@ -76,7 +76,7 @@ def run_one(name: str, bench: Bench) -> Done:
 
 
 def as_dict(done: Sequence[Done]) -> dict[str, Any]:
-    """Give the JSON form: by name each report, or its problem."""
+    """Return the JSON form: by name each report, or its problem."""
     return {
         each.name: {"problem": each.problem} if each.report is None else each.report.to_dict()
         for each in done

@@ -19,18 +19,18 @@ _SECTION: Final = re.compile(
 
 
 def current_version() -> str:
-    """Give the version that would be released."""
+    """Return the version that would be released."""
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return str(project["version"])
 
 
 def sections(changelog: str) -> dict[str, str]:
-    """Give the notes of each version, and of ``Unreleased``."""
+    """Return the notes of each version, and of ``Unreleased``."""
     return {found["version"]: found["notes"].strip() for found in _SECTION.finditer(changelog)}
 
 
 def notes(changelog: str, version: str) -> str:
-    """Give the notes of a version.
+    """Return the notes of a version.
 
     Raises:
         KeyError: the changelog has none, or nothing stands below it; says which versions it has.

@@ -88,7 +88,7 @@ class Row:
         return self.right / dates if dates else 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self) | {"precision": self.precision, "recall": self.recall}
 
 
@@ -118,7 +118,7 @@ class DatesReport:
         return sound and self.policy_ms < MAX_POLICY_MS
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         rows = [row.to_dict() for row in self.rows]
         return asdict(self) | {"rows": rows, "reached": self.reached}
 

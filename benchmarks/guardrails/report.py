@@ -76,7 +76,7 @@ class CheckRow:
         return self.false / self.supported if self.supported else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         shares = {"precision": self.precision, "recall": self.recall}
         return asdict(self) | shares | {"false_alarms": self.false_alarms}
 
@@ -121,7 +121,7 @@ class GuardrailsReport:
         return self.recall >= MIN_RECALL and self.false_alarms <= MAX_FALSE_ALARMS
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "documents": self.documents,
             "settings": {

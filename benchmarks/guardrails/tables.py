@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def as_tables(report: GuardrailsReport) -> Group:
-    """Give a table of the ways claims were made, one of the checks, and one of each file of claims."""
+    """Return a table of the ways claims were made, one of the checks, and one of each file of claims."""
     timing, verifying = report.timing, report.verify_timing
     tables = [
         _families(report),

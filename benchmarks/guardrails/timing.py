@@ -61,7 +61,7 @@ def _answers(cases: Sequence[Case]) -> list[list[Case]]:
 
 
 def _milliseconds(answer: Sequence[Case]) -> float:
-    """Give the better of three rounds: the first one fills the cache of stems."""
+    """Return the better of three rounds: the first one fills the cache of stems."""
     rounds = []
     for _ in range(3):
         started = time.process_time()

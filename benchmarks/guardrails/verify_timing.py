@@ -49,7 +49,7 @@ class VerifyTiming:
         return max(self.short_ms, self.long_ms) <= MAX_VERIFY_MS
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self) | {"aim_ms": MAX_VERIFY_MS, "reached": self.reached}
 
 
@@ -75,7 +75,7 @@ def _results(documents: Iterable[tuple[Document, str]]) -> Iterator[RetrievalRes
 
 
 def _answer(documents: Iterable[tuple[Document, str]], ledger: Ledger, words: int) -> str:
-    """Give so many words of the documents, over and over, every few of them with a reference."""
+    """Return so many words of the documents, over and over, every few of them with a reference."""
     lines: list[str] = []
     entries = cycle(ledger.entries)
     written = cited = 0

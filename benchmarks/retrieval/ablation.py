@@ -71,7 +71,7 @@ class Measured:
     gain: Comparison | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         gains = self.gain.to_dict()["metrics"] if self.gain else {}
         return {"questions": self.questions, **self.hits, "gain": gains}
 
@@ -91,7 +91,7 @@ class Finding:
     choosing: Mapping[str, Measured]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {
             "part": self.part.name,
             "on": self.part.on or None,
@@ -114,7 +114,7 @@ class Ablation:
     findings: tuple[Finding, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return {"chunks": self.chunks, "parts": [each.to_dict() for each in self.findings]}
 
 

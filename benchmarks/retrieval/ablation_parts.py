@@ -80,7 +80,7 @@ class Part:
 
 
 def parts_of(snapshot: Snapshot, embedder: Embedder | None = None) -> list[Part]:
-    """Give every part, over the chunks of a knowledge base.
+    """Return every part, over the chunks of a knowledge base.
 
     Args:
         snapshot: the knowledge base; its own index and vectors are the product's.
@@ -143,7 +143,7 @@ def _words_index(texts: Iterable[str]) -> KeywordIndex:
 
 
 def _weighed_index(texts: Iterable[str], lines: Iterable[str]) -> KeywordIndex:
-    """Give the product's own index without its pairs."""
+    """Return the product's own index without its pairs."""
     cut = ((text[: len(text) - len(own)], own) for text, own in zip(texts, lines, strict=True))
     terms = (stored_terms(context, own) for context, own in cut)
     return _index(({t: n for t, n in each.items() if not is_pair(t)} for each in terms), K1)
@@ -206,7 +206,7 @@ def _by(scores: Callable[[Asked], Scores]) -> Callable[[Asked], list[int]]:
 
 
 def _best(scores: Scores) -> list[int]:
-    """Give the best rows; of equal ones the first."""
+    """Return the best rows; of equal ones the first."""
     if len(scores) > DEPTH:
         threshold = np.partition(scores, len(scores) - DEPTH)[len(scores) - DEPTH]
         rows = np.flatnonzero(scores >= threshold)

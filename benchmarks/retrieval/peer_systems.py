@@ -35,7 +35,7 @@ class Found(NamedTuple):
 
 
 def located(found: Found, texts: Texts) -> RetrievalResult | None:
-    """Give a peer's chunk with the lines that it stands on.
+    """Return a peer's chunk with the lines that it stands on.
 
     Returns:
         ``None`` where not even one line of it occurs in its file.
@@ -87,7 +87,7 @@ class Embedded:
         self._known: dict[str, Any] = {}
 
     def __call__(self, text: str) -> list[float]:
-        """Give a text's vector."""
+        """Return a text's vector."""
         if text not in self._known:
             self._known[text] = self._embedder.embed(text)
         vector: list[float] = self._known[text].tolist()
@@ -116,17 +116,17 @@ def _bm25(chunks: Sequence[Found]) -> Find:
 
 
 def plain_bm25(texts: Texts, _: Embedded) -> Find:
-    """Give BM25 over whole files."""
+    """Return BM25 over whole files."""
     return _bm25([Found(name, text) for name, text in texts.items()])
 
 
 def langchain_bm25(texts: Texts, _: Embedded) -> Find:
-    """Give BM25 over the sections of langchain's header splitter."""
+    """Return BM25 over the sections of langchain's header splitter."""
     return _bm25(_sections(texts))
 
 
 def langchain_vectors(texts: Texts, embedded: Embedded) -> Find:
-    """Give langchain's vector store over the sections of its header splitter."""
+    """Return langchain's vector store over the sections of its header splitter."""
     from langchain_core.documents import Document  # noqa: PLC0415
     from langchain_core.embeddings import Embeddings  # noqa: PLC0415
     from langchain_core.vectorstores import InMemoryVectorStore  # noqa: PLC0415
@@ -151,7 +151,7 @@ def langchain_vectors(texts: Texts, embedded: Embedded) -> Find:
 
 
 def llama_index(texts: Texts, embedded: Embedded) -> Find:
-    """Give llama-index's Markdown nodes and its vector retriever."""
+    """Return llama-index's Markdown nodes and its vector retriever."""
     from llama_index.core import Document, VectorStoreIndex  # noqa: PLC0415
     from llama_index.core.embeddings import BaseEmbedding  # noqa: PLC0415
     from llama_index.core.node_parser import MarkdownNodeParser  # noqa: PLC0415

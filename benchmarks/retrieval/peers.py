@@ -67,7 +67,7 @@ class PeersReport:
     missing: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self)
 
 

@@ -90,12 +90,12 @@ class ChunkingReport:
         )
 
     def times(self, name: str, peer: str) -> float | None:
-        """Give how many times as fast one is as the other; ``None`` where either is not there."""
+        """Return how many times as fast one is as the other; ``None`` where either is not there."""
         speed = {row.name: row.megabytes_per_second for row in self.rows}
         return speed[name] / speed[peer] if name in speed and peer in speed else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self) | {"reached": self.reached}
 
 
@@ -146,7 +146,7 @@ def as_table(report: ChunkingReport) -> Table:
 
 
 def figure(report: ChunkingReport) -> str:
-    """Say in a few words what it came to."""
+    """Return in a few words what it came to."""
     whole = next(row for row in report.rows if row.name == WHOLE)
     times = [report.times(WHOLE, peer) for peer in REACH]
     told = ", ".join("-" if each is None else f"{each:.1f}" for each in times)
@@ -183,7 +183,7 @@ def _peer(split: Split) -> _Splitter:
 def _best_of(
     splitters: Mapping[str, _Splitter], documents: Sequence[tuple[Document, str]], rounds: int
 ) -> dict[str, float]:
-    """Give each splitter's seconds of CPU time in its best round.
+    """Return each splitter's seconds of CPU time in its best round.
 
     CPU time and turns, so that others' work on the machine falls on nobody or on all.
     """

@@ -96,7 +96,7 @@ class ColdStartReport:
         return all(row.ratio <= self.reach for row in self.rows if row.name in DECISIVE)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self) | {"reached": self.reached}
 
 

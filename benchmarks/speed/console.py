@@ -63,7 +63,7 @@ class ConsoleReport:
         return self.first_text.p50 <= self.aim_ms
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self) | {"reached": self.reached}
 
 
@@ -128,7 +128,7 @@ def _served(kb: Path | None) -> Iterator[str]:
 
 
 def _ask(url: str, question: str) -> dict[str, float]:
-    """Give the seconds until each event came for the first time."""
+    """Return the seconds until each event came for the first time."""
     where = urlsplit(url)
     body = json.dumps({"question": question})
     headers = {"Content-Type": "application/json", "Origin": url.rstrip("/")}

@@ -58,7 +58,7 @@ class EmbeddingReport:
         return self.ratio <= self.reach
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self) | {"reached": self.reached}
 
 
@@ -84,7 +84,7 @@ def run_embedding_bench(embedder: Embedder, turns: int = 300) -> EmbeddingReport
 
 
 def _layer() -> tuple[list[Matrix], Matrix, Matrix]:
-    """Give matrices of one layer's shapes: query, key, value and output; there and back again."""
+    """Return matrices of one layer's shapes: query, key, value and output; there and back again."""
     square = [np.ones((WIDTH, WIDTH), dtype=np.float32) for _ in range(4)]
     there, back = (np.ones(shape, dtype=np.float32) for shape in ((WIDTH, INNER), (INNER, WIDTH)))
     return square, there, back

@@ -90,7 +90,7 @@ class HandlerReport:
         return self.ratio <= self.reach
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self) | {"ratio": self.ratio, "reached": self.reached}
 
 

@@ -92,7 +92,7 @@ class LoadReport:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self) | {"sound": self.sound}
 
 

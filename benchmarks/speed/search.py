@@ -77,7 +77,7 @@ class SearchReport:
         return all(row.ratio <= self.reach for row in ours)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON form."""
+        """Return the JSON form."""
         return asdict(self) | {"reached": self.reached}
 
 

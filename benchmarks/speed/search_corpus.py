@@ -58,7 +58,7 @@ def make_up(chunks: int, questions: int) -> MadeUp:
 
 
 def as_snapshot(made: MadeUp) -> Snapshot:
-    """Give what this product searches."""
+    """Return what this product searches."""
     vocabulary: dict[str, int] = {}
     entries = [_entries(text, vocabulary) for text in made.texts]
     nothing = ("{}",) * len(made.texts)
@@ -68,7 +68,7 @@ def as_snapshot(made: MadeUp) -> Snapshot:
 
 
 def as_questions(made: MadeUp) -> Iterator[Question]:
-    """Give the questions, ready to be searched for."""
+    """Return the questions, ready to be searched for."""
     for text, vector in made.questions:
         yield Question(vector, query_terms(text))
 
@@ -86,7 +86,7 @@ def _directions(random: np.random.Generator, count: int) -> Matrix:
 
 
 def _word(number: int) -> str:
-    """Give a word of letters for a number; a digit would make it an identifier."""
+    """Return a word of letters for a number; a digit would make it an identifier."""
     letters = ""
     while True:
         number, letter = divmod(number, 26)

@@ -24,7 +24,7 @@ _NEAREST: Final = 50
 
 
 def bm25s_numpy(made: MadeUp) -> Ask:
-    """Give a search with bm25s and one product of matrix and vector."""
+    """Return a search with bm25s and one product of matrix and vector."""
     import bm25s  # noqa: PLC0415 - a peer that may be missing
 
     index = bm25s.BM25()
@@ -39,7 +39,7 @@ def bm25s_numpy(made: MadeUp) -> Ask:
 
 
 def fts5_numpy(made: MadeUp) -> Ask:
-    """Give a search with SQLite's full-text index and one product of matrix and vector."""
+    """Return a search with SQLite's full-text index and one product of matrix and vector."""
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE texts USING fts5(text)")
     rows = ((number, text) for number, text in enumerate(made.texts))
@@ -57,7 +57,7 @@ def fts5_numpy(made: MadeUp) -> Ask:
 
 
 def tantivy_usearch(made: MadeUp) -> Ask:
-    """Give a search with tantivy and usearch's graph, which is approximate."""
+    """Return a search with tantivy and usearch's graph, which is approximate."""
     import tantivy  # noqa: PLC0415 - peers that may be missing
     from usearch.index import Index  # noqa: PLC0415
 

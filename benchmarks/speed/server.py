@@ -49,7 +49,7 @@ _LINGER_NOT: Final = b"\1\0\0\0\0\0\0\0"
 
 
 def results_for(question: str, count: int) -> list[Chunk]:
-    """Give chunks that belong to this question and to no other."""
+    """Return chunks that belong to this question and to no other."""
     digest = hashlib.sha256(question.encode()).hexdigest()
     document = Document(f"answers/{digest[:16]}.md", digest, question[:60], DocumentType.RUNBOOK)
     text = f"What to do about {digest}:\n" + "Look at the graph, then promote the replica.\n" * 9
@@ -61,7 +61,7 @@ def results_for(question: str, count: int) -> list[Chunk]:
 
 
 def response_to(chunks: list[Chunk]) -> bytes:
-    """Give the HTTP response in which Retrieve returns chunks; its numbers are doubles."""
+    """Return the HTTP response in which Retrieve returns chunks; its numbers are doubles."""
     items = [
         {
             "content": {"type": "TEXT", "text": stored_text(chunk)},

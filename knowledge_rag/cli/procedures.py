@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.cli.prose import (
     CODE,
     begins_block,
-    cells_of,
     heads_of,
     labelled,
     laid_out,
@@ -21,7 +20,7 @@ from knowledge_rag.cli.prose import (
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.guardrails.verify import heading_words
 from knowledge_rag.orchestrator.governing import NEVER, Governs
-from knowledge_rag.orchestrator.outline import plain_words
+from knowledge_rag.orchestrator.outline import cells_of, plain_words
 from knowledge_rag.orchestrator.showing import (
     LABELS,
     common_path,

@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.orchestrator.outline import cells_of
 from knowledge_rag.orchestrator.wording import BAR
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ _UNWRAPPED: Final = 100
 """Columns of a table at most where lines aren't wrapped; a wider one is shown cell by cell."""
 _GUTTER: Final = "  "
 _RULE: Final = re.compile(r"^[ \t|:-]*-[ \t|:-]*$")
-_BARS: Final = re.compile(r"(?<!\\)\|")
 _ASIDE: Final = 2
 """Blanks in front of a line, after an empty one, that set it apart: a command in a plain text, say."""
 
@@ -242,15 +242,6 @@ def labelled(
 def begins_block(text: str) -> bool:
     """Whether a text begins with an item of a list, or with code."""
     return (_MARK.match(text) or _FENCE.match(text)) is not None
-
-
-def cells_of(line: str) -> list[str]:
-    r"""Return the cells of a table's line in Markdown.
-
-    >>> cells_of(r"| a | b \| c |")
-    ['a', 'b | c']
-    """
-    return [it.strip().replace("\\|", "|") for it in _BARS.split(line.strip().strip("|"))]
 
 
 def heads_of(text: str) -> list[str]:

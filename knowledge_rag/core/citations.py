@@ -22,7 +22,7 @@ _BRACKETS = re.compile("SQUARE BRACKET|TORTOISE SHELL BRACKET|LENTICULAR BRACKET
 
 
 def check_source_file(path: str) -> str:
-    r"""Give ``path`` back if it can name a document relative to a corpus root.
+    r"""Return ``path`` if it can name a document relative to a corpus root.
 
     Raises:
         InvalidCitation: it is empty, over MAX_PATH characters, absolute, climbs out with ``..``,
@@ -84,7 +84,7 @@ class Citation:
             )
 
     def __str__(self) -> str:
-        """Give the human form, ``[Source: runbooks/rds-failover.md, lines 5-10]``."""
+        """Return the human form, ``[Source: runbooks/rds-failover.md, lines 5-10]``."""
         return f"[Source: {self.source_file}, lines {self.start_line}-{self.end_line}]"
 
     def overlaps(self, other: Citation) -> bool:
@@ -96,7 +96,7 @@ class Citation:
         )
 
     def to_dict(self) -> dict[str, str | int]:
-        """Give the wire form: the four keys of the OpenAPI schema."""
+        """Return the wire form: the four keys of the OpenAPI schema."""
         return {
             "source_file": self.source_file,
             "start_line": self.start_line,

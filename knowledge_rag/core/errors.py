@@ -93,7 +93,7 @@ class RetrievalFailed(KnowledgeRagError):  # noqa: N818
 
 
 def how_to_install(extra: str) -> str:
-    """Say how an extra is installed: never by name alone, which is another's on the public index.
+    """Return how to install an extra: never by name alone, which is another's on the public index.
 
     Args:
         extra: of pyproject.toml, such as ``console``.

@@ -187,7 +187,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """Say it to people."""
+        """Return it as text for people."""
         if self.low == self.high == self.difference == 0:
             return "the same"
         if self.metric == LATENCY:

@@ -130,7 +130,7 @@ class Gap(StrEnum):
 
     @property
     def description(self) -> str:
-        """Say what it means, in one sentence."""
+        """Return what it means, in one sentence."""
         return _DESCRIPTIONS[self]
 
 

@@ -47,7 +47,7 @@ _TICKS: Final = 20
 
 
 def check_plot(path: Path, cache_dir: Path) -> None:
-    """Say at once, before anything is asked, if no picture could be made.
+    """Check at once, before anything is asked, if no picture could be made.
 
     Args:
         path: of the picture.

@@ -43,7 +43,7 @@ def answer_hit(cutoff: int) -> str:
 
 
 def check_installed() -> None:
-    """Say at once, before anything is ingested, if what measures is missing.
+    """Check at once, before anything is ingested, if what measures is missing.
 
     Raises:
         NotInstalled: the extra ``eval`` is missing.

@@ -137,14 +137,9 @@ class Reading:
     @property
     def code(self) -> Sequence[Span]:
         """Code to every reader: blocks, whole lines each, and spans."""
-        first, *others = self.views
-        both = [
-            span
-            for spans in (first.code, first.spans)
-            for span in spans
-            if all(span in (*one.code, *one.spans) for one in others)
-        ]
-        return sorted(both)
+        first, *others = ((*one.code, *one.spans) for one in self.views)
+        known = [frozenset(spans) for spans in others]
+        return sorted(span for span in first if all(span in spans for spans in known))
 
     def is_sound(self, cited: set[Evidence]) -> bool:
         """Whether no reader sees a reference but those that are good, or known to be unchecked.

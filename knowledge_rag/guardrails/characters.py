@@ -39,7 +39,7 @@ _ZEROS: Final = rf"0{{0,{MAX_ZEROS}}}+"
 
 
 def _written(brackets: str) -> str:
-    """Give the pattern of brackets as they are, and as their character references."""
+    """Return the pattern of brackets as they are, and as their character references."""
     numbers = "|".join(str(ord(bracket)) for bracket in brackets)
     hexadecimal = "|".join(f"{ord(bracket):x}" for bracket in brackets)
     names = "|".join(sorted(name for name, value in html5.items() if value in set(brackets)))
@@ -114,7 +114,7 @@ class Normalised(NamedTuple):
     disguised: bool
 
     def written(self, raw: str, start: int, end: int) -> str:
-        """Give the part of ``raw`` that characters ``start`` to ``end`` stem from."""
+        """Return the part of ``raw`` that characters ``start`` to ``end`` stem from."""
         if self.origin is None:
             return raw[start:end]
         return raw[self.origin[start] : self.origin[end - 1] + 1] if start < end else ""
@@ -144,7 +144,7 @@ def normalise(raw: str) -> Normalised:
 
 @lru_cache(maxsize=4096)
 def _read(character: str) -> str:
-    """Give what one character is read as: NFKC, "" if it has no shape, a number for one in a mark."""
+    """Return what one character is read as: NFKC, "" if it has no shape, a number for one in a mark."""
     category = unicodedata.category(character)
     shapeless = category in _SHAPELESS and not character.isspace()
     if shapeless or _INVISIBLE.match(character):

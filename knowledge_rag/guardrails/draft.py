@@ -113,7 +113,7 @@ class Draft:
         return any(line in _bare_lines(content) for content in self._contents_by(start, end))
 
     def _line_at(self, offset: int) -> Span:
-        """Give the line at an offset; of a long one so much that it shows to be long."""
+        """Return the line at an offset; of a long one so much that it shows to be long."""
         start = self.text.rfind("\n", max(0, offset - _LONG - 1), offset) + 1
         end = self.text.find("\n", offset, offset + _LONG + 1)
         return start or max(0, offset - _LONG - 1), end if end >= 0 else len(self.text)
@@ -138,7 +138,7 @@ class Draft:
             yield from self._side_by_side(first, 1)
 
     def _side_by_side(self, at: int, step: int) -> Iterator[str]:
-        """Give what a reference cites, and those that nothing but blanks parts from it."""
+        """Return what a reference cites, and those that nothing but blanks parts from it."""
         for one in range(at, at + step * _MOST_TOGETHER, step):
             if not 0 <= one < len(self.contents):
                 return

@@ -75,7 +75,7 @@ class PieceStream:
 
 
 def pieces_of(verified: Verified) -> Iterator[Piece]:
-    """Give the pieces of a verified answer, in their order."""
+    """Return the pieces of a verified answer, in their order."""
     text, at = verified.text, 0
     for (start, end), cited in groupby(verified.citations, key=lambda one: (one.start, one.end)):
         if start > at:

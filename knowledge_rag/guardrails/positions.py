@@ -29,7 +29,7 @@ class Positions:
             self._shifts.append(self._shifts[-1] + taken.end - taken.start - len(taken.mark))
 
     def written(self, span: Span) -> Span:
-        """Give the span of the written answer that a span of the shown one stems from.
+        """Return the span of the written answer that a span of the shown one stems from.
 
         What was taken out at its edges is left out; a span without length stays one.
         """

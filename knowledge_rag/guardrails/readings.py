@@ -11,6 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from html import unescape
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
@@ -63,7 +64,7 @@ class View:
     def code_at(self, offset: int) -> Span | None:
         """Return the code span or block that holds the character at an offset."""
         for spans in (self.code, self.spans):
-            at = bisect_right(spans, (offset, len(CODE) << 62)) - 1
+            at = bisect_right(spans, offset, key=itemgetter(0)) - 1
             if at >= 0 and offset < spans[at][1]:
                 return spans[at]
         return None

@@ -240,7 +240,7 @@ def _ranges(text: str) -> Sequence[tuple[int, int]]:
 
 
 def unclosed_head(raw: str) -> int:
-    """Give the length of what makes a reference of ``raw`` even in a bracket that is never closed.
+    """Return the length of what makes a reference of ``raw`` even in a bracket that is never closed.
 
     That is the keyword with its colon or number, or a file with its lines; 0 if there is nothing
     of the kind.
@@ -322,7 +322,7 @@ def _mentioned(raw: str, text: Normalised, start: int) -> Reference | None:
 
 
 def names_of(written: str) -> tuple[str, ...]:
-    """Give the ways to read a file's name: as written, then without Markdown's marks."""
+    """Return the ways to read a file's name: as written, then without Markdown's marks."""
     name = written.strip().rstrip(",;:").rstrip()
     plain = re.sub(r"\\(?=[!-/:-@\[-`{-~])", "", name).strip(_MARKS)
     return tuple(dict.fromkeys(way for way in (name, plain) if way))

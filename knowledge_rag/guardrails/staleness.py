@@ -269,7 +269,7 @@ def _likeliest(place: Place) -> tuple[bool, str]:
 
 
 def describe(staleness: Staleness) -> str:
-    """Say what became of a citation, e.g. ``runbooks/a.md, lines 5-10: moved to lines 9-14``.
+    """Return what became of a citation, e.g. ``runbooks/a.md, lines 5-10: moved to lines 9-14``.
 
     Returns:
         One line without a full stop. File names are as they are on disk: neutralise where it is shown.

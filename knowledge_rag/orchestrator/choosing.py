@@ -34,20 +34,19 @@ from knowledge_rag.orchestrator.headings import (
     tells_only_kind,
 )
 from knowledge_rag.orchestrator.links import fold, stem
-from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form
+from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of
 from knowledge_rag.orchestrator.procedures import (
     NotShown,
     Why,
     action_lines,
     asks_for_something,
-    cells_of,
     governed,
     introduction_of,
     procedure_of,
     rules_of,
 )
 from knowledge_rag.orchestrator.queries import WHO
-from knowledge_rag.orchestrator.words import word_list, words_in, words_of
+from knowledge_rag.orchestrator.words import spaced_words, word_list, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -535,7 +534,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     rows = set(_other_rows(outline, wanted))
     linked = _linked(outline, main, rows)
     # what only those rows send to is for their cases
-    others += _only_sent_to(outline, main, rows)
+    others += _only_sent_to(outline, main, rows) if rows else ()
     given: list[Section] = [*others]
     for section in (main, *_resolving(main), *linked, *_closing(main)):
         if any(it.holds(section) for it in given):
@@ -826,14 +825,12 @@ def _linked(outline: Outline, main: Section, left: Container[int]) -> list[Secti
     return found[:MAX_LINKED]
 
 
-def _only_sent_to(outline: Outline, main: Section, rows: Container[int]) -> list[Section]:
+def _only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Section]:
     """Return the sections that rows name which are left out, and that nothing else of a procedure names."""
-    lines = range(main.start, main.end + 1)
+    others = {*range(main.start, main.end + 1)} - rows
     headings = {it.start for it in main.walk()}
-    others = {n for n in lines if n not in rows or n in headings}
-    named = [it for it in _named_in(outline, main, left=others) if it is not main]
-    elsewhere = list(_named_in(outline, main, left={n for n in lines if n in rows} | headings))
-    return [it for it in named if it not in elsewhere]
+    elsewhere = {id(it) for it in _named_in(outline, main, left=rows | headings)} | {id(main)}
+    return [it for it in _named_in(outline, main, left=others) if id(it) not in elsewhere]
 
 
 def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Iterator[Section]:
@@ -849,11 +846,11 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
     text = "\n".join(it for it in said if not forbids(it))
     links = (it.removeprefix("user-content-") for it in _LINK.findall(text))
     names = {fold(it) for it in (*links, *_SET_APART.findall(text))} - {""}
-    spelled = words_in(text)
+    spelled = spaced_words(text)
     words = spelled.split()
     runs = set(zip(words, words[1:], words[2:], strict=False))
     for section in outline.sections():
-        heading = words_in(section.heading)
+        heading = spaced_words(section.heading)
         # the first words are looked up: a long page has many headings
         is_named = tuple(heading.split()[:MIN_HEADING_WORDS]) in runs and heading in spelled
         is_named |= not names.isdisjoint((fold(section.heading), fold(section.anchor)))

@@ -255,7 +255,7 @@ def _parts(outcome: RetrievalOutcome) -> Iterator[str]:
 
 
 def _explanation(error: ValidationError) -> str:
-    """Say in one line what is wrong with the arguments, without their values."""
+    """Return in one line what is wrong with the arguments, without their values."""
     problems = []
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         name = ".".join(str(part) for part in problem["loc"])[:_SHOWN_NAME]

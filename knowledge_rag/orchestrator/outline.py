@@ -41,6 +41,7 @@ LABEL_LEVEL: Final = 8
 _ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t])")
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
 _HASH: Final = re.compile(r"^([ \t]*)#")
+_BARS: Final = re.compile(r"(?<!\\)\|")
 _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
 _UNDERLINE: Final = re.compile(r" {0,3}(?:-{3,}|={3,})[ \t]*")
 _NUMBER_MARK: Final = re.compile(r"^( {0,3}\d{1,9})([.)])(?=[ \t])")
@@ -418,6 +419,15 @@ def plain_words(heading: str) -> str:
         r"[*`]{1,3}(?=\S)|(?<!\w)_{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<=\S)_{1,3}(?!\w)", "", text
     )
     return " ".join(_ESCAPE.sub(r"\1", text).split())
+
+
+def cells_of(line: str) -> list[str]:
+    r"""Return the cells of a table's line in Markdown.
+
+    >>> cells_of(r"| a | b \| c |")
+    ['a', 'b | c']
+    """
+    return [it.strip().replace("\\|", "|") for it in _BARS.split(line.strip().strip("|"))]
 
 
 def _block(

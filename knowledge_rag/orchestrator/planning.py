@@ -36,7 +36,7 @@ from knowledge_rag.orchestrator.links import anchored, fold, linked_documents, s
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
 from knowledge_rag.orchestrator.queries import WHO
-from knowledge_rag.orchestrator.words import words_in, words_of
+from knowledge_rag.orchestrator.words import spaced_words, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -375,11 +375,11 @@ def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Cit
         for it in results
         if any(code[0].casefold() in it.content.casefold() for code in _CODE.finditer(wanted.text))
     }
-    asked = words_in(wanted.text)
+    asked = spaced_words(wanted.text)
     headed = {
         it.citation.section_header
         for it in results
-        if (heading := words_in(it.citation.section_header)).strip() and heading in asked
+        if (heading := spaced_words(it.citation.section_header)).strip() and heading in asked
     }
     first = tuple(it.citation for it in pages.values())
     return () if 1 in (len(named), len(coded), len(headed)) else first[:MAX_READING]

@@ -37,7 +37,7 @@ from knowledge_rag.orchestrator.headings import (
     kind_told,
 )
 from knowledge_rag.orchestrator.headings import NEVER as NEVER_SECTIONS
-from knowledge_rag.orchestrator.outline import TAB_LEVEL, Form
+from knowledge_rag.orchestrator.outline import TAB_LEVEL, Form, cells_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
@@ -855,12 +855,6 @@ def _leads(text: str) -> bool:
 def _deeper(line: str, than: str) -> bool:
     """Whether a line is indented more than another one, or blank."""
     return not line.strip() or len(line) - len(line.lstrip()) > len(than) - len(than.lstrip())
-
-
-def cells_of(row: str) -> list[str]:
-    """Return the cells of a table's row, without the marks around them."""
-    parts = re.split(r"(?<!\\)\|", row.strip().strip("|"))
-    return [cell.strip().replace("\\|", "|") for cell in parts]
 
 
 def _plain(outline: Outline, block: Block) -> str:

@@ -66,10 +66,10 @@ def words_of(texts: Iterable[str]) -> set[str]:
     return set(word_list(texts))
 
 
-def words_in(text: str) -> str:
+def spaced_words(text: str) -> str:
     """Return the words of a text in lower case, all of them and in their order, each between blanks.
 
-    >>> words_in("Waiting room (staff)") in words_in("can the waiting room: staff, go off again")
+    >>> spaced_words("Waiting room (staff)") in spaced_words("can the waiting room: staff, go off again")
     True
     """
     return f" {' '.join(_ANY_WORD.findall(text.casefold()))} "

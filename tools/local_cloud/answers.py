@@ -19,7 +19,7 @@ class Answers:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def address(self, request: str) -> str:
-        """Give the address that answers one request."""
+        """Return the address that answers one request."""
         return f"http://127.0.0.1:{self._server.server_port}/{request}"
 
     def close(self) -> None:
@@ -28,7 +28,7 @@ class Answers:
         self._server.server_close()
 
     def of(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Give the data that a custom resource answered with.
+        """Return the data that a custom resource answered with.
 
         Raises:
             RuntimeError: it failed, did not answer, or answered what CloudFormation would ignore.

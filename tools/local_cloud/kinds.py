@@ -89,7 +89,7 @@ def _call(rule: Kind, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def identifier(prefix: str) -> str:
-    """Give an id of ten upper-case letters and digits, as Bedrock does, in order of creation."""
+    """Return an id of ten upper-case letters and digits, as Bedrock does, in order of creation."""
     _COUNTS[prefix] += 1
     return f"{prefix}{_COUNTS[prefix]:0{10 - len(prefix)}d}"
 

@@ -22,7 +22,7 @@ class InvalidPropertiesError(ValueError):
 
 @lru_cache(maxsize=64)
 def operation_shape(service: str, operation: str) -> Any:
-    """Give the input shape of an operation; its name as the API has it."""
+    """Return the input shape of an operation; its name as the API has it."""
     model = botocore.session.get_session().get_service_model(service)
     return model.operation_model(operation).input_shape
 
