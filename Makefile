@@ -180,7 +180,7 @@ $(SUPPLY)/.ready: $(UV) requirements/supply.txt
 lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no addresses
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.txt
 	@echo aws-lambda-powertools | $(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt - -o requirements/lambda.txt
-	@printf '%s\n' aws-lambda-powertools pypdfium2 selectolax | $(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt - -o requirements/lambda-documents.txt
+	@printf '%s\n' aws-lambda-powertools mammoth pypdfium2 selectolax | $(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt - -o requirements/lambda-documents.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra proof pyproject.toml -o requirements/proof.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra bench pyproject.toml -o requirements/bench.txt
 	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra fuzz pyproject.toml -o requirements/fuzz.txt

@@ -17,6 +17,8 @@ from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE, RUNTIME_PACKAGES, m
 MAX_ZIPPED_BYTES = 4_500_000
 MAX_ZIPPED_BYTES_WITH_READERS = 8_500_000
 PARSERS = {
+    "cobble",
+    "mammoth",
     "pypdfium2",
     "pypdfium2_cfg",
     "pypdfium2_cli",
