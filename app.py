@@ -16,7 +16,7 @@ try:
 except ModuleNotFoundError as error:
     sys.exit(
         f"{error.name} is not installed for {sys.executable}: run `make synth` once, which prepares"
-        " .venv, or install requirements/proof.txt into the environment that is active"
+        " .venv, or install requirements/dev.txt into the environment that is active"
     )
 
 from infra.bundle_target import BundlingError

@@ -1,27 +1,21 @@
 """Prints what the changelog says of one version: ``python -m tools.release_notes [VERSION]``.
 
-Without a version it is the one of ``pyproject.toml``, which is the only place that has it.
+Without a version it prints those of the current one.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from typing import Final
 
+from knowledge_rag.core.version import VERSION
 from tests.support.local import PROJECT
 
 _SECTION: Final = re.compile(
     r"^## (?P<version>\S+)(?: - (?P<day>\d{4}-\d\d-\d\d))?\n(?P<notes>.*?)(?=^## |\Z)",
     re.DOTALL | re.MULTILINE,
 )
-
-
-def current_version() -> str:
-    """Return the version that would be released."""
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return str(project["version"])
 
 
 def sections(changelog: str) -> dict[str, str]:
@@ -45,7 +39,7 @@ def notes(changelog: str, version: str) -> str:
 
 def main() -> int:
     """Print the notes; 1 where there are none."""
-    version = sys.argv[1] if len(sys.argv) > 1 else current_version()
+    version = sys.argv[1] if len(sys.argv) > 1 else VERSION
     try:
         print(notes((PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), version))
     except KeyError as missing:

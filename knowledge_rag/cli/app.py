@@ -9,7 +9,6 @@ import logging
 import sys
 import traceback
 from contextlib import suppress
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,6 +33,7 @@ from knowledge_rag.cli.smoke import smoke
 from knowledge_rag.cli.terminal import discard_output, prepare_streams, print_note
 from knowledge_rag.cli.verify import verify
 from knowledge_rag.core.errors import KnowledgeRagError
+from knowledge_rag.core.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,7 @@ app.add_typer(model, name="model")
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
     if wanted:
-        typer.echo(version("knowledge-rag"))
+        typer.echo(VERSION)
         raise typer.Exit
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
@@ -10,6 +9,7 @@ from rich.text import Text
 from knowledge_rag.cli.terminal import out, print_json, print_note
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
+from knowledge_rag.core.version import VERSION
 from knowledge_rag.evaluation.coverage_runbooks import Gap
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck
 from knowledge_rag.orchestrator.wording import counted
@@ -57,7 +57,7 @@ def as_sarif(done: Coverage) -> dict[str, Any]:
         line = file.line or 1
         place = Region(_as_text(file.file), line, line, 1, 1)
         results.append(SarifResult(UNREADABLE, neutralise(file.message), place))
-    return sarif_log(version("knowledge-rag"), rules, results)
+    return sarif_log(VERSION, rules, results)
 
 
 def show(console: Console, done: Coverage) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import DropReason
 from knowledge_rag.core.response import read_json
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
+from knowledge_rag.core.version import VERSION
 from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.positions import Positions
@@ -206,7 +206,7 @@ def as_sarif(done: Verification) -> dict[str, Any]:
         SarifResult(one.rule.value, one.message, _region_of(done.name, one, positions))
         for one in done.review.findings
     ]
-    return sarif_log(version("knowledge-rag"), rules, results)
+    return sarif_log(VERSION, rules, results)
 
 
 def losses(done: Verification) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette.sse import EventSourceResponse
@@ -20,6 +19,7 @@ from knowledge_rag.console.limits import (
     PING_SECONDS,
 )
 from knowledge_rag.console.questions import read_question
+from knowledge_rag.core.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ class Api:
         del request
         return Json(
             {
-                "version": version("knowledge-rag"),
+                "version": VERSION,
                 "about": self.about,
                 "advisors": list(self.asker.advisors),
                 "knowsFiles": self.asker.documents.current() is not None,

@@ -93,9 +93,9 @@ class RetrievalFailed(KnowledgeRagError):  # noqa: N818
 
 
 def how_to_install(extra: str) -> str:
-    """Return how to install an extra: never by name alone, which is another's on the public index.
+    """Return how to install an extra: from a checkout or its wheel, since no index has it.
 
     Args:
         extra: of pyproject.toml, such as ``console``.
     """
-    return f"pip install '.[{extra}]' in a checkout, or 'knowledge_rag-VERSION-py3-none-any.whl[{extra}]'"
+    return f"pip install '.[{extra}]' in a checkout, or 'runbook_rag-VERSION-py3-none-any.whl[{extra}]'"

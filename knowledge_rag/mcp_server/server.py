@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
@@ -20,6 +19,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from knowledge_rag.core.version import VERSION
 from knowledge_rag.mcp_server import resources
 from knowledge_rag.mcp_server.evidence_store import EvidenceStore
 from knowledge_rag.mcp_server.tools import RETRIEVE, VERIFY, Tools, tools
@@ -86,7 +86,7 @@ def create_server(
     reading = {} if documents is None else _Reading(documents).handlers()
     return Server(
         NAME,
-        version=version("knowledge-rag"),
+        version=VERSION,
         title="Knowledge of runbooks and postmortems",
         instructions=INSTRUCTIONS,
         get_tool_input_schema=handlers.input_schema,

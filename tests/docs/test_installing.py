@@ -1,9 +1,9 @@
-"""Pages never say to install the package by its name alone: on PyPI that name belongs to another project."""
+"""Nothing says to install `knowledge-rag`, another project's name; the wheel has one of its own."""
 
 import re
+import tomllib
 
-import pytest
-
+from knowledge_rag.core.errors import how_to_install
 from tests.support.local import PROJECT
 
 PLACES = [
@@ -23,6 +23,9 @@ def test_nothing_says_to_install_it_by_name():
     assert [name for name, text in texts.items() if BY_NAME.search(text.replace(refused, ""))] == []
 
 
-@pytest.mark.parametrize("told", ["pip install knowledge-rag", "install 'knowledge-rag[local]'"])
-def test_what_must_not_be_told_is_noticed(told):
-    assert BY_NAME.search(told)
+def test_the_wheel_is_named_as_the_build_names_it():
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] != "knowledge-rag"
+    assert f"{project['name'].replace('-', '_')}-VERSION-py3-none-any.whl" in how_to_install(
+        "local"
+    )

@@ -2,12 +2,12 @@
 
 import re
 import shutil
-import tomllib
 
 import pytest
 
+from knowledge_rag.core.version import VERSION
 from tests.support.cli import OF_SAMPLE, assert_verbatim, lines_of
-from tests.support.local import CORPUS, PROJECT
+from tests.support.local import CORPUS
 from tests.system.conftest import QUESTION
 from tests.unit.orchestrator.schema import VALIDATOR
 
@@ -59,9 +59,8 @@ def test_help_lists_the_commands_and_the_exit_codes(helps):
 
 
 def test_the_version_is_that_of_the_project(settled):
-    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     ran = settled("--version")
-    assert (ran.code, ran.out, ran.err) == (0, f"{version}\n", "")
+    assert (ran.code, ran.out, ran.err) == (0, f"{VERSION}\n", "")
 
 
 def test_a_command_works_at_once_because_the_sample_knowledge_base_is_made(cli):
