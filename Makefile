@@ -14,6 +14,9 @@ BENCH_READY := $(VENV)/.bench-ready
 DEV_READY := $(VENV)/.dev-ready
 FUZZ_READY := $(VENV)/.fuzz-ready
 MUTANTS_READY := $(VENV)/.mutants-ready
+JAVASCRIPT := tools/javascript
+JAVASCRIPT_BIN := $(JAVASCRIPT)/node_modules/.bin
+JAVASCRIPT_READY := $(JAVASCRIPT)/node_modules/.ready
 FOREIGN := .venv-foreign
 SUPPLY := .venv-supply
 FUZZ_SECONDS ?= 60
@@ -75,12 +78,19 @@ covered: $(DEV_READY) ## run it and tell which lines no test reaches
 test-fast: $(DEV_READY) ## run the unit tests only
 	@$(BIN)/python -m pytest -q tests/unit
 
-check: $(DEV_READY) ## lint, formatting, types, import rules, recorded behaviour (the fast part)
+check: $(DEV_READY) $(JAVASCRIPT_READY) ## lint, formatting, types, import rules, recorded behaviour (the fast part)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(JAVASCRIPT_BIN)/tsc --project $(JAVASCRIPT)
+	@$(JAVASCRIPT_BIN)/eslint --config $(JAVASCRIPT)/eslint.config.js --max-warnings 0 knowledge_rag/console/static/js
 	@$(BIN)/python -m tools.goldens compare --fast
+
+$(JAVASCRIPT_READY): $(JAVASCRIPT)/package-lock.json
+	@echo "installing the checks of the console's JavaScript ..." >&2
+	@cd $(JAVASCRIPT) && npm ci --loglevel=error --no-audit --no-fund
+	@touch $@
 
 goldens: $(DEV_READY) ## compare all recorded behaviour with tools/goldens (about five minutes)
 	@$(BIN)/python -m tools.goldens compare
@@ -193,5 +203,5 @@ lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no ad
 	  $(LOCK) --extra $$name pyproject.toml -o requirements/$$name.txt; done
 
 clean: ## remove .venv and everything that tools left behind
-	rm -rf $(VENV) $(FOREIGN) $(SUPPLY) mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist
+	rm -rf $(VENV) $(FOREIGN) $(SUPPLY) $(JAVASCRIPT)/node_modules mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,17 +4,30 @@
  * @typedef {{source_file: string, start_line: number, end_line: number, section_header: string}} Citation
  * @typedef {{number: number, id: string, title?: string, source: string, url: string, score?: number,
  *   citation: Citation, content: string, documentType?: string, section?: string, page?: number, sourceUrl?: string,
- *   caution?: string, stale?: any}} Source
+ *   caution?: string, stale?: {message: string}}} Source
  * @typedef {{kind: string, message: string, step?: number}} Warning
  * @typedef {{reference: string, reason: string, message?: string}} Removed
+ * @typedef {{action: string, citation: Citation, support: string}} Step
+ * @typedef {{incident_id: string | null, citation: Citation, support: string}} SimilarIncident
+ * @typedef {{summary: string, guidance: Step[], similar_incidents: SimilarIncident[], procedures?: object[],
+ *   reading?: Citation[], alerts?: {alert: string, status: string}[], unknown_words?: string[]}} Advice
+ * @typedef {{status: string, reason?: string, reasoning: string, confidence: number, warnings: Warning[],
+ *   evidence?: {strength: string, reasons: string[]}, recommendation: Advice}} Recommendation as in the JSON schema of that name
  * @typedef {"searching" | "found" | "writing" | "done" | "stopped" | "failed"} Phase
+ *
+ * @typedef {{stage: "searching" | "found" | "writing" | "restarted", queries?: string[], named?: string, sources?: number}} StatusEvent
+ * @typedef {{type: "status", data: StatusEvent}
+ *   | {type: "citations", data: {sources: Source[]}}
+ *   | {type: "chunk", data: {block: number, html: string, byModel: boolean}}
+ *   | {type: "warnings", data: {message: string, warnings: Warning[], removed: Removed[]}}
+ *   | {type: "done", data: {recommendation: Recommendation, answerId: string}}
+ *   | {type: "error", data: {message: string}}} AnswerEvent as the server sends it
  *
  * @typedef {object} AnswerState
  * @property {string} question
  * @property {string} named what a pasted payload is called; "" for a question in words
  * @property {Record<string, string>} filters
  * @property {Phase} phase
- * @property {string} stage what the server said last of where it is
  * @property {string[]} queries
  * @property {number | null} found
  * @property {Source[]} sources
@@ -26,7 +39,7 @@
  * @property {string} warning the banner's sentence
  * @property {Warning[]} warnings
  * @property {Removed[]} removed
- * @property {any} recommendation
+ * @property {Recommendation | null} recommendation
  * @property {string | null} answerId
  * @property {{trouble: string, message: string} | null} failure
  */
@@ -38,7 +51,7 @@
  */
 export function newAnswer(question, filters) {
   return {
-    question, named: "", filters, phase: "searching", stage: "", queries: [], found: null, sources: [],
+    question, named: "", filters, phase: "searching", queries: [], found: null, sources: [],
     blocks: [], byModel: false, cited: 0, uncited: 0, restarted: false, warning: "", warnings: [], removed: [], recommendation: null,
     answerId: null, failure: null,
   };
@@ -47,59 +60,69 @@ export function newAnswer(question, filters) {
 /**
  * An answer that was given before, as the server kept it.
  * @param {string} id
- * @param {any} kept
+ * @param {Pick<AnswerState, "question" | "filters" | "sources" | "blocks" | "byModel" | "recommendation" | "removed">} kept
  * @returns {AnswerState}
  */
 export function earlierAnswer(id, kept) {
   return {
-    ...newAnswer(kept.question, kept.filters ?? {}),
-    phase: "done", found: kept.sources.length, sources: kept.sources, blocks: kept.blocks, byModel: kept.byModel === true,
-    removed: kept.removed ?? [], recommendation: kept.recommendation, answerId: id,
+    ...newAnswer(kept.question, kept.filters),
+    phase: "done", found: kept.sources.length, sources: kept.sources, blocks: kept.blocks, byModel: kept.byModel,
+    removed: kept.removed, recommendation: kept.recommendation, answerId: id,
   };
 }
 
-/** @type {Record<string, (state: AnswerState, data: any) => void>} */
-const TAKEN = {
-  status(state, data) {
-    state.stage = data.message ?? "";
-    if (data.queries) state.queries = data.queries;
-    if (data.named) state.named = data.named;
-    if (data.sources !== undefined) state.found = data.sources;
-    if (data.stage === "restarted") Object.assign(state, { blocks: [], restarted: true });
-    else if (data.stage === "found") state.phase = "found";
-    else if (data.stage === "writing") state.phase = "writing";
-  },
-  citations(state, data) {
-    state.sources = data.sources;
-    state.found ??= data.sources.length;
-  },
-  chunk(state, data) {
-    state.phase = "writing";
-    state.blocks[data.block] = data.html;
-    state.byModel = data.byModel === true;
-  },
-  warnings(state, data) {
-    state.warning = data.message ?? "";
-    state.warnings = data.warnings ?? [];
-    state.removed = data.removed ?? [];
-  },
-  done(state, data) {
-    state.phase = "done";
-    state.recommendation = data.recommendation ?? null;
-    state.answerId = data.answerId ?? null;
-  },
-  error(state, data) {
-    fail(state, "server", data.message ?? "");
-  },
-};
+/**
+ * An answer that this tab kept; an older version of the page may have kept less of it.
+ * @param {AnswerState} kept
+ * @returns {AnswerState}
+ */
+export function restoredAnswer(kept) {
+  const recommendation = {
+    status: "degraded", reasoning: "", confidence: 0, warnings: [], ...kept.recommendation,
+    recommendation: { summary: "", guidance: [], similar_incidents: [], ...kept.recommendation?.recommendation },
+  };
+  return { ...newAnswer("", {}), ...kept, recommendation: kept.recommendation && recommendation };
+}
 
 /**
  * @param {AnswerState} state is changed
- * @param {string} type
- * @param {any} data
+ * @param {AnswerEvent} event
  */
-export function take(state, type, data) {
-  TAKEN[type]?.(state, data);
+export function take(state, { type, data }) {
+  switch (type) {
+    case "status":
+      return takeStatus(state, data);
+    case "citations":
+      state.sources = data.sources;
+      state.found ??= data.sources.length;
+      return;
+    case "chunk":
+      state.phase = "writing";
+      state.blocks[data.block] = data.html;
+      state.byModel = data.byModel;
+      return;
+    case "warnings":
+      state.warning = data.message;
+      state.warnings = data.warnings;
+      state.removed = data.removed;
+      return;
+    case "done":
+      state.phase = "done";
+      state.recommendation = data.recommendation;
+      state.answerId = data.answerId;
+      return;
+    case "error":
+      fail(state, "server", data.message);
+  }
+}
+
+/** @param {AnswerState} state @param {StatusEvent} data */
+function takeStatus(state, data) {
+  if (data.queries) state.queries = data.queries;
+  if (data.named) state.named = data.named;
+  if (data.sources !== undefined) state.found = data.sources;
+  if (data.stage === "restarted") Object.assign(state, { blocks: [], restarted: true });
+  else if (data.stage !== "searching") state.phase = data.stage;
 }
 
 /** @param {AnswerState} state @param {string} trouble @param {string} message */

@@ -4,9 +4,12 @@ import { copyButton } from "./copying.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 
-/** @typedef {import("./answer-state.js").AnswerState} AnswerState */
+/**
+ * @typedef {import("./answer-state.js").AnswerState} AnswerState
+ * @typedef {import("./answer-state.js").Recommendation} Recommendation
+ */
 
-/** Where nothing is documented: what comes closest. @param {any} recommendation */
+/** Where nothing is documented: what comes closest. @param {Recommendation | null} recommendation */
 export function closestSections(recommendation) {
   const { reading = [], alerts = [] } = recommendation?.recommendation ?? {};
   if (!reading.length) return null;
@@ -23,7 +26,7 @@ function headingWords(heading) {
   return heading.replace(/[`*_#]+/g, "").trim();
 }
 
-/** @param {any} recommendation */
+/** @param {Recommendation | null} recommendation */
 export function similarIncidents(recommendation) {
   const incidents = recommendation?.recommendation?.similar_incidents ?? [];
   if (!incidents.length) return null;
@@ -32,7 +35,7 @@ export function similarIncidents(recommendation) {
     h("ul", {}, incidents.map(incidentRow)));
 }
 
-/** @param {any} incident */
+/** @param {import("./answer-state.js").SimilarIncident} incident */
 function incidentRow({ incident_id: id, citation, support }) {
   const { source_file: path, start_line: start, end_line: end } = citation;
   return h("li", {},

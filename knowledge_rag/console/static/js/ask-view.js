@@ -1,8 +1,8 @@
 /** The view where questions are asked. */
-import { earlierAnswer, fail, isOver, newAnswer, stop, take } from "./answer-state.js";
+import { earlierAnswer, fail, isOver, newAnswer, restoredAnswer, stop, take } from "./answer-state.js";
 import { AnswerView } from "./answer-view.js";
 import { announce } from "./announcer.js";
-import { RequestFailed, read } from "./api.js";
+import { read } from "./api.js";
 import { byId, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { outcomeOf, sentence } from "./outcome.js";
@@ -34,7 +34,7 @@ export class AskView {
       edit: () => this.#edit(),
       renew: () => this.#renew(),
     });
-    byId("composer").addEventListener("submit", (/** @type {Event} */ event) => { event.preventDefault(); this.#submit(); });
+    byId("composer").addEventListener("submit", (event) => { event.preventDefault(); this.#submit(); });
     byId("stop").addEventListener("click", () => this.#running?.abort());
     byId("forget").addEventListener("click", () => { forgetAll(); this.#showRecent(); this.question.focus(); });
     byId("filters").addEventListener("change", showFilters);
@@ -47,6 +47,7 @@ export class AskView {
 
   /** Says what is asked, and offers who may write, where there is a choice. */
   async #describe() {
+    /** @type {{about: string, advisors: string[]}} */
     const { about, advisors } = await read("/api/console").catch(() => ({ about: "", advisors: [] }));
     byId("about").textContent = about ? `Asks ${about}` : "";
     byId("advisor-choice").hidden = advisors.length < 2;
@@ -154,9 +155,9 @@ export class AskView {
   /** @param {AnswerState} state @param {AbortSignal} signal */
   async #follow(state, signal) {
     try {
-      for await (const { type, data } of answerEvents(state.question, state.filters, signal)) {
+      for await (const event of answerEvents(state.question, state.filters, signal)) {
         const phase = state.phase;
-        take(state, type, data);
+        take(state, event);
         if (state.phase !== phase && !isOver(state)) announce(outcomeOf(state).title);
         this.#drawing ||= requestAnimationFrame(() => this.#draw());
       }
@@ -203,8 +204,8 @@ export class AskView {
   #restore() {
     const state = kept("sessionStorage", KEPT);
     if (!state || !isOver(state)) return;
-    this.#state = state;
-    this.answer.show(state);
+    this.#state = restoredAnswer(state);
+    this.answer.show(this.#state);
   }
 
   #showRecent() {
@@ -222,14 +223,17 @@ async function fetched(id) {
     return earlierAnswer(id, await read(`/api/answers/${encodeURIComponent(id)}`));
   } catch (error) {
     const state = newAnswer("An earlier answer", {});
-    fail(state, "gone", error instanceof RequestFailed && error.status === 404 ? "" : String(error.message));
+    const { status, message } = /** @type {import("./api.js").RequestFailed} */ (error);
+    fail(state, "gone", status === 404 ? "" : message);
     return state;
   }
 }
 
 /** @returns {Record<string, string>} */
 function chosenFilters() {
-  const filters = { document_type: byId("document-type").value, service: byId("service").value.trim(), advisor: chosenAdvisor() };
+  const type = /** @type {HTMLSelectElement} */ (byId("document-type"));
+  const service = /** @type {HTMLInputElement} */ (byId("service"));
+  const filters = { document_type: type.value, service: service.value.trim(), advisor: chosenAdvisor() };
   return Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
 }
 

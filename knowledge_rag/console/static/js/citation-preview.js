@@ -24,7 +24,7 @@ export class CitationPreview {
   #timer = 0;
   #touched = false;
 
-  /** @param {Element} root holds the citations @param {PreviewActions} actions */
+  /** @param {HTMLElement} root holds the citations @param {PreviewActions} actions */
   constructor(root, actions) {
     this.actions = actions;
     this.element = h("div", {
@@ -47,7 +47,7 @@ export class CitationPreview {
     if (this.element.matches(":popover-open")) this.element.hidePopover();
   }
 
-  /** @param {Element} root */
+  /** @param {HTMLElement} root */
   #listen(root) {
     const over = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("a.cite");
     root.addEventListener("pointerover", (event) => isMouse(event) && over(event) && this.#soon(over(event), SHOW_MS));
@@ -55,7 +55,7 @@ export class CitationPreview {
     root.addEventListener("pointerdown", (event) => (this.#touched = !isMouse(event)));
     root.addEventListener("focusin", (event) => !this.#touched && over(event)?.matches(":focus-visible") && this.#show(over(event), false));
     root.addEventListener("focusout", (event) => !this.#touched && !this.#isSheet && over(event) && this.hide());
-    root.addEventListener("click", (event) => this.#click(/** @type {MouseEvent} */ (event), over(event)));
+    root.addEventListener("click", (event) => this.#click(event, over(event)));
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());
     document.addEventListener("scroll", () => this.#place(), { capture: true, passive: true });
     document.addEventListener("pointerdown", (event) => this.#outside(event));
@@ -110,14 +110,14 @@ export class CitationPreview {
     const section = source.section ?? source.citation.section_header;
     return [
       h("p", { class: "preview-head" }, h("span", { class: "path" }, path), " ", h("span", { class: "at" }, linesText(start, end))),
-      section && h("p", { class: "section" }, section),
+      section ? h("p", { class: "section" }, section) : null,
       excerpt(source.content, source.citation.start_line, [[start, shown]]),
-      shown < end && h("p", { class: "preview-more" }, `${counted(end - shown, "more line")}`),
-      asSheet && h("div", { class: "preview-actions" },
+      shown < end ? h("p", { class: "preview-more" }, `${counted(end - shown, "more line")}`) : null,
+      asSheet ? h("div", { class: "preview-actions" },
         h("a", { class: "button", href: documentUrl(path, start, end), onclick: () => this.hide() }, icon("open"), "Open the file"),
         h("button", { type: "button", onclick: () => { this.hide(); this.actions.follow(cite, false); } }, "Show the source"),
-        h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => this.hide() }, icon("cross"))),
-    ].filter(Boolean);
+        h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => this.hide() }, icon("cross"))) : null,
+    ].filter((part) => part !== null);
   }
 
   #place() {
@@ -132,7 +132,7 @@ export class CitationPreview {
   }
 }
 
-/** @param {Event} event */
+/** @param {PointerEvent} event */
 function isMouse(event) {
-  return /** @type {PointerEvent} */ (event).pointerType !== "touch";
+  return event.pointerType !== "touch";
 }

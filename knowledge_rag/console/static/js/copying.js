@@ -12,8 +12,9 @@ const SHOWN_MS = 1800;
  * @returns {HTMLElement}
  */
 export function copyButton(label, text, what = label) {
-  return h("button", { type: "button", class: "quiet", onclick: (event) => copyFrom(event.currentTarget, text(), what) },
+  const button = h("button", { type: "button", class: "quiet", onclick: () => copyFrom(button, text(), what) },
     icon("copy"), h("span", {}, label));
+  return button;
 }
 
 /**
@@ -43,7 +44,7 @@ function putOldWay(text) {
   const area = h("textarea", { class: "visually-hidden", "aria-hidden": "true", tabindex: "-1" }, text);
   const before = document.activeElement;
   document.body.append(area);
-  /** @type {HTMLTextAreaElement} */ (area).select();
+  area.select();
   const copied = document.execCommand("copy");
   area.remove();
   if (before instanceof HTMLElement) before.focus();

@@ -1,4 +1,14 @@
-/** What the dashboard shows, of what `/api/metrics` tells. */
+/**
+ * The dashboard's tiles and bars.
+ *
+ * @typedef {object} Metrics as `/api/metrics` returns them; null where there is nothing to divide by yet
+ * @property {string} since ISO 8601
+ * @property {{total: number, running: number, outcomes: Record<string, number>}} asks
+ * @property {{reasons: Record<string, number>, p95Ms: number | null}} retrieval
+ * @property {{citationRate: number | null, density: number | null, sourceCoverage: number | null, invalidReferences: number,
+ *   warningRate: number | null, warnings: Record<string, number>}} answers
+ * @property {{source: string, citations: number}[]} sources
+ */
 import { documentUrl } from "./citations.js";
 import { bars, figure } from "./charts.js";
 import { h } from "./dom.js";
@@ -10,9 +20,10 @@ const OUTCOMES = {
   degraded: "Knowledge base unavailable", left: "Stopped by the reader", refused: "Refused", timeout: "Took too long", internal: "Failed",
 };
 
-/** @param {any} metrics */
+/** @param {Metrics} metrics */
 export function tiles({ asks, retrieval, answers }) {
-  const ended = (/** @type {string} */ name, /** @type {string} */ how, /** @type {string} */ note) => {
+  /** @param {string} name @param {string} how @param {string} note */
+  const ended = (name, how, note) => {
     const number = asks.outcomes[how] ?? 0;
     return tile(name, percent(asks.total ? number / asks.total : null), asks.total ? `${number} of ${asks.total}${note}` : "no question yet");
   };
@@ -34,7 +45,7 @@ function tile(name, value, note) {
   return h("div", { class: "tile" }, h("dt", {}, name), h("dd", { class: "tile-value" }, value), h("dd", { class: "tile-note" }, note));
 }
 
-/** @param {any} metrics */
+/** @param {Metrics} metrics */
 export function figures({ asks, retrieval, answers, sources }) {
   return h("div", { class: "figures" },
     counts("Outcomes of questions", "How each question ended", asks.outcomes, (name) => OUTCOMES[name] ?? plainName(name)),
@@ -63,11 +74,11 @@ function mostCited(sources) {
 
 /** @param {number | null} share */
 function percent(share) {
-  return share === null || share === undefined ? "–" : `${Math.round(share * 100)} %`;
+  return share === null ? "–" : `${Math.round(share * 100)} %`;
 }
 
 /** @param {number | null} milliseconds */
 function time(milliseconds) {
-  if (milliseconds === null || milliseconds === undefined) return "–";
+  if (milliseconds === null) return "–";
   return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${Number((milliseconds / 1000).toFixed(1))} s`;
 }

@@ -39,7 +39,7 @@ export class DashboardView {
     if (!this.element.hidden) this.#timer = setTimeout(() => this.#refresh(), EVERY_MS);
   }
 
-  /** @param {any} metrics */
+  /** @param {import("./dashboard-parts.js").Metrics} metrics */
   #fill(metrics) {
     const now = JSON.stringify(metrics);
     if (now === this.#shown) return;

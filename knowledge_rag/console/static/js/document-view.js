@@ -8,7 +8,13 @@ import { DocumentOutline } from "./document-outline.js";
 import { documentHead, missing, notices } from "./document-parts.js";
 import { byId, counted, h } from "./dom.js";
 
-/** @typedef {import("./lines.js").Range} Range */
+/**
+ * @typedef {import("./lines.js").Range} Range
+ * @typedef {import("./document-parts.js").ShownDocument} ShownDocument
+ * @typedef {import("./document-parts.js").Contents} Contents
+ * @typedef {import("./document-parts.js").Facts & Partial<Contents>} LoadedDocument
+ * @typedef {import("./api.js").RequestFailed} RequestFailed
+ */
 
 const SETTLED_MS = 200;
 
@@ -17,7 +23,7 @@ export class DocumentView {
   #path = "";
   /** @type {Range | null} as it was asked for, however long the file is */
   #range = null;
-  /** @type {any} what the server said last */
+  /** @type {ShownDocument | null} */
   #document = null;
   #turn = 0;
   #timer = 0;
@@ -72,33 +78,35 @@ export class DocumentView {
     clearTimeout(this.#timer);
     const turn = ++this.#turn;
     try {
-      const document = await loaded(this.#path, this.#range, this.#document?.version ?? "");
-      if (turn === this.#turn) this.#take(document);
+      const loaded = await load(this.#path, this.#range, this.#document?.version ?? "");
+      if (turn === this.#turn) this.#take(loaded);
     } catch (error) {
-      if (turn !== this.#turn) return;
-      if (this.#document && error.status !== 404) return this.#unchecked(error.message);
-      this.#document = null;
-      this.element.replaceChildren(...this.#backLink(), this.heading, missing(/** @type {import("./api.js").RequestFailed} */ (error), () => this.#load(this.#path)));
+      if (turn === this.#turn) this.#failed(/** @type {RequestFailed} */ (error));
     }
   }
 
-  /** The lines stay, and nothing is said of them. @param {string} unchecked why */
-  #unchecked(unchecked) {
-    this.#document = { ...this.#document, ranges: [], unchecked };
-    this.#tell();
+  /** The lines that are shown stay, unchecked, unless there is no such document any more. @param {RequestFailed} error */
+  #failed(error) {
+    if (this.#document && error.status !== 404) {
+      this.#document = { ...this.#document, ranges: [], unchecked: error.message };
+      return this.#showFacts();
+    }
+    this.#document = null;
+    this.element.replaceChildren(...this.#backLink(), this.heading, missing(error, () => this.#load(this.#path)));
   }
 
-  /** @param {any} document */
-  #take(document) {
-    const { version, title, lines, pages, sections, hidden } = this.#document ?? {};
+  /** @param {LoadedDocument} loaded */
+  #take(loaded) {
+    const before = this.#document;
     // what is here already is not sent again
-    this.#document = { lines, pages, sections, hidden, ...document };
-    if (document.version !== version || document.title !== title) this.#fill();
-    else this.#tell();
+    const { lines, pages, sections, hidden } = /** @type {Contents} */ (before ?? {});
+    this.#document = { lines, pages, sections, hidden, ...loaded };
+    if (loaded.version !== before?.version || loaded.title !== before.title) this.#fill(this.#document);
+    else this.#showFacts();
   }
 
-  #fill() {
-    const { title, sections, lines, pages = [] } = this.#document;
+  /** @param {ShownDocument} shown */
+  #fill({ title, sections, lines, pages }) {
     this.title = title;
     document.title = `${title} – Knowledge RAG`;
     this.heading.textContent = title;
@@ -121,14 +129,15 @@ export class DocumentView {
     this.lines.mark(range);
     this.chosen.replaceChildren(h("span", { class: "path" }, this.#path), " ",
       h("span", { class: "at" }, range ? linesText(...range) : counted(this.lines.count, "line")));
-    this.#tell();
+    this.#showFacts();
     this.outline.follow();
     if (range && scroll) this.lines.scrollTo(range[0]);
     else if (scroll) scrollTo(0, 0);
   }
 
-  /** Says of the file what is known, and of its lines what the server said of these very ones. */
-  #tell() {
+  /** Shows what is known of the file and of the lines that are looked at. */
+  #showFacts() {
+    if (!this.#document) return;
     this.facts.replaceChildren(...documentHead(this.#document, this.#shown));
     this.notices.replaceChildren(...notices(this.#document, this.#range, this.#shown));
   }
@@ -171,8 +180,13 @@ function decoded(text) {
   }
 }
 
-/** @param {string} path @param {Range | null} range @param {string} known version of the lines that are here already */
-function loaded(path, range, known) {
+/**
+ * @param {string} path
+ * @param {Range | null} range
+ * @param {string} known version of the lines that are here already
+ * @returns {Promise<LoadedDocument>}
+ */
+function load(path, range, known) {
   const wanted = new URLSearchParams({ source: path, known });
   if (range) wanted.set("lines", range.join("-"));
   return read(`/api/document?${wanted}`);

@@ -2,16 +2,19 @@
  * Makes elements without markup: what a document or a model wrote only ever becomes text.
  *
  * @typedef {Node | string | number | null | undefined | false} Child
+ * @typedef {{[K in keyof GlobalEventHandlersEventMap as `on${K}`]?: (event: GlobalEventHandlersEventMap[K]) => void}} Listeners
+ * @typedef {Listeners & Record<string, unknown>} Attributes functions under `on...` listen; null and false are left out
  */
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
  * Makes an HTML element.
- * @param {string} tag
- * @param {Record<string, any>} [attributes] functions under `on...` listen; null and false are left out
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} [attributes]
  * @param {...(Child | Child[])} children
- * @returns {HTMLElement}
+ * @returns {HTMLElementTagNameMap[Tag]}
  */
 export function h(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
@@ -19,10 +22,11 @@ export function h(tag, attributes = {}, ...children) {
 
 /**
  * Makes an SVG element.
- * @param {string} tag
- * @param {Record<string, any>} [attributes]
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} [attributes]
  * @param {...(Child | Child[])} children
- * @returns {SVGElement}
+ * @returns {SVGElementTagNameMap[Tag]}
  */
 export function svg(tag, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
@@ -31,13 +35,13 @@ export function svg(tag, attributes = {}, ...children) {
 /**
  * @template {Element} T
  * @param {T} element
- * @param {Record<string, any>} attributes
+ * @param {Attributes} attributes
  * @param {(Child | Child[])[]} children
  * @returns {T}
  */
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    if (typeof value === "function") element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
     else if (value === true) element.setAttribute(name, "");
     else if (value !== null && value !== undefined && value !== false)
       element.setAttribute(name, String(value));
@@ -56,12 +60,9 @@ function asNode(child) {
   return child instanceof Node ? child : String(child);
 }
 
-/**
- * @param {string} id
- * @returns {any}
- */
+/** @param {string} id of an element of the page */
 export function byId(id) {
-  return document.getElementById(id);
+  return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
 /** @param {number} count @param {string} one @param {string} [many] */

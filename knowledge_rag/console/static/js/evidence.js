@@ -3,13 +3,13 @@ import { h } from "./dom.js";
 
 const CHECK = "check that it fits";
 
-/** @param {any} recommendation @returns {HTMLElement | null} */
+/** @param {import("./answer-state.js").Recommendation | null} recommendation */
 export function evidence(recommendation) {
-  const { strength, reasons = [] } = recommendation?.evidence ?? {};
-  if (!strength) return null;
+  if (!recommendation?.evidence) return null;
+  const { strength, reasons } = recommendation.evidence;
   return h("details", { class: "evidence" },
     h("summary", {}, "Evidence: ", h("b", {}, strength), whyText(strength, reasons)),
-    h("p", {}, `Confidence ${Number(recommendation.confidence).toFixed(2)}, from 0 to 1: how much in the documents speaks for this answer, not how likely it is to help.`));
+    h("p", {}, `Confidence ${recommendation.confidence.toFixed(2)}, from 0 to 1: how much in the documents speaks for this answer, not how likely it is to help.`));
 }
 
 /** @param {string} strength @param {string[]} reasons */

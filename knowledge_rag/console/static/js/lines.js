@@ -22,6 +22,7 @@ export function isWithin(number, ranges) {
 export function excerpt(content, start, shown, marked = [], open = shown) {
   const lines = content.split("\n");
   const kinds = lineKinds(lines, start === 1);
+  /** @type {HTMLElement[]} */
   const rows = [];
   let last = start - 1;
   lines.forEach((text, index) => {

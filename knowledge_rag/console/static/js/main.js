@@ -7,7 +7,7 @@ import { icon } from "./icons.js";
 import { Router } from "./router.js";
 import { startTheme } from "./theme.js";
 
-startTheme(byId("theme"));
+startTheme(/** @type {HTMLButtonElement} */ (byId("theme")));
 
 const ask = new AskView();
 const dashboard = new DashboardView();

@@ -34,13 +34,16 @@ function working(state) {
 
 /** @param {AnswerState} state @returns {Outcome} */
 function finished(state) {
-  const { status, reason, evidence } = state.recommendation ?? {};
-  const summary = state.recommendation?.recommendation?.summary ?? "";
-  if (status === "no_match") return nothing(state);
+  const { recommendation } = state;
+  if (!recommendation) return failed(state);
+  const { status, reason = "", evidence } = recommendation;
+  const { summary, guidance, unknown_words: unknown = [] } = recommendation.recommendation;
+  if (status === "no_match") return nothing(state.sources.length, recommendation);
   if (status === "degraded") return degraded(reason);
   const warnings = warningsOf(state);
-  if (!state.recommendation?.recommendation?.guidance?.length && !state.removed.length) return {
-    kind: "warning", icon: "warning", title: "No steps are documented.", text: [unmentioned(state), SIMILAR].filter(Boolean).join(" "),
+  if (!guidance.length && !state.removed.length) return {
+    kind: "warning", icon: "warning", title: "No steps are documented.",
+    text: unknown.length ? `Nothing found mentions ${unknown.join(", ")}. ${SIMILAR}` : SIMILAR,
   };
   if (warnings.length && !state.removed.length && warnings.every(({ kind }) => isOfSearch(kind))) return {
     kind: "warning", icon: "warning", text: summary,
@@ -65,18 +68,17 @@ function titleOf(warnings) {
   return warnings.length === 1 ? sentence(warnings[0].message) : `${warnings.length} things to know before you start.`;
 }
 
-/** @param {AnswerState} state */
-function unmentioned({ recommendation }) {
-  const words = recommendation?.recommendation?.unknown_words ?? [];
-  return words.length ? `Nothing found mentions ${words.join(", ")}.` : "";
-}
-
 const SIMILAR = "An earlier incident may be similar: check that it fits.";
 const OTHER_WORDS = "Other words may help: the service, the alert, what is failing.";
 
-/** What came back may hold the answer all the same: only a person can tell. @param {AnswerState} state @returns {Outcome} */
-function nothing({ sources: { length: passages }, recommendation }) {
-  if (recommendation.recommendation?.reading?.length) return {
+/**
+ * What came back may hold the answer all the same: only a person can tell.
+ * @param {number} passages
+ * @param {import("./answer-state.js").Recommendation} recommendation
+ * @returns {Outcome}
+ */
+function nothing(passages, recommendation) {
+  if (recommendation.recommendation.reading?.length) return {
     kind: "nothing", icon: "search", title: "Nothing documented", text: `${sentence(recommendation.reasoning)} ${OTHER_WORDS}`,
   };
   const them = passages === 1 ? "it" : "them";

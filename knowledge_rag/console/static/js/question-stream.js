@@ -1,9 +1,9 @@
-/** Asks the server, and gives its events as they come. */
+/** Asks the server a question and yields its events. */
 import { EventReader } from "./sse.js";
 
 /**
  * @typedef {"network" | "busy" | "refused" | "broken" | "server"} Trouble
- * @typedef {{type: string, data: any}} AnswerEvent
+ * @typedef {import("./answer-state.js").AnswerEvent} AnswerEvent
  */
 
 /** The question was not answered: what went wrong, and what the server said of it. */
@@ -31,8 +31,9 @@ export async function* answerEvents(question, filters, signal) {
       throw signal.aborted ? error : new AskFailed("broken");
     });
     if (done) throw new AskFailed("broken");
-    for (const event of events.push(decoder.decode(value, { stream: true }))) {
-      yield { type: event.type, data: JSON.parse(event.data) };
+    for (const { type, data } of events.push(decoder.decode(value, { stream: true }))) {
+      const event = /** @type {AnswerEvent} */ ({ type, data: JSON.parse(data) });
+      yield event;
       if (event.type === "done" || event.type === "error") return;
     }
   }

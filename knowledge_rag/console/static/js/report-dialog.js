@@ -8,22 +8,20 @@ import { h } from "./dom.js";
  * @param {{answerId: string | null, number: number, path: string, lines: [number, number]}} about
  */
 export function openReport(about) {
-  const comment = /** @type {HTMLTextAreaElement} */ (h("textarea", { id: "report-comment", rows: "4", maxlength: "2000" }));
+  const comment = h("textarea", { id: "report-comment", rows: "4", maxlength: "2000" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const close = () => dialog.close();
-  const dialog = /** @type {HTMLDialogElement} */ (
-    h("dialog", { class: "report", "aria-labelledby": "report-title", onclose: () => dialog.remove() },
-      h("form", { onsubmit: (event) => { event.preventDefault(); submit(about, comment.value, close, problem); } },
-        h("h2", { id: "report-title" }, "Report a wrong citation"),
-        h("p", { class: "where" }, h("span", { class: "path" }, about.path), " ", h("span", { class: "at" }, linesText(...about.lines))),
-        h("label", { for: "report-comment" }, "What is wrong with it? ", h("span", { class: "optional" }, "optional")),
-        comment,
-        h("p", { class: "hint" }, "Kept in a file on the console's machine, for a person to read."),
-        problem,
-        h("div", { class: "dialog-actions" },
-          h("button", { type: "button", onclick: close }, "Cancel"),
-          h("button", { type: "submit", class: "primary" }, "Send report"))))
-  );
+  const dialog = h("dialog", { class: "report", "aria-labelledby": "report-title", onclose: () => dialog.remove() },
+    h("form", { onsubmit: (event) => { event.preventDefault(); submit(about, comment.value, close, problem); } },
+      h("h2", { id: "report-title" }, "Report a wrong citation"),
+      h("p", { class: "where" }, h("span", { class: "path" }, about.path), " ", h("span", { class: "at" }, linesText(...about.lines))),
+      h("label", { for: "report-comment" }, "What is wrong with it? ", h("span", { class: "optional" }, "optional")),
+      comment,
+      h("p", { class: "hint" }, "Kept in a file on the console's machine, for a person to read."),
+      problem,
+      h("div", { class: "dialog-actions" },
+        h("button", { type: "button", onclick: close }, "Cancel"),
+        h("button", { type: "submit", class: "primary" }, "Send report"))));
   document.body.append(dialog);
   dialog.showModal();
 }

@@ -67,10 +67,10 @@ export class SourceCard {
         h("p", { class: "tags" },
           h("span", { class: "tag" }, typeText(documentType)),
           page ? h("span", {}, `page ${page}`) : null,
-          typeof score === "number" && h("span", { class: "score", title: "How near search found it to the question" }, `score ${score.toFixed(2)}`))),
+          score === undefined ? null : h("span", { class: "score", title: "How near search found it to the question" }, `score ${score.toFixed(2)}`))),
       caution && h("p", { class: "stale" }, icon("warning"), caution),
-      stale && h("p", { class: "stale" }, icon("warning"), staleText(stale)),
-    ].filter(Boolean);
+      stale && h("p", { class: "stale" }, icon("warning"), stale.message),
+    ];
   }
 
   #fill() {
@@ -133,9 +133,4 @@ function firstLines(ranges, most) {
 function titleOf({ title, section, citation }) {
   const whole = title || citation.source_file;
   return section && section !== whole ? `${whole} › ${section}` : whole;
-}
-
-/** @param {any} stale */
-function staleText(stale) {
-  return stale.message ?? "The file has changed since it was read.";
 }

@@ -4,7 +4,10 @@
 export const ADDED = "sup, .code, .host, .mark-note";
 const PREFIX = 40;
 
-/** @typedef {{text: string, starts: {at: number, owner: Element}[]}} Words letters and digits, and who holds them */
+/**
+ * @typedef {import("./answer-state.js").Step} Step
+ * @typedef {{text: string, starts: {at: number, owner: Element}[]}} Words letters and digits, and the elements that hold them
+ */
 
 /** @param {string} text @returns {string} its letters and digits alone */
 export function bare(text) {
@@ -42,7 +45,7 @@ function wordsOf(root, without) {
 /**
  * The answer's steps; null for one that its text does not hold.
  * @param {Element} blocks
- * @param {any[]} guidance
+ * @param {Step[]} guidance
  * @returns {(Element | null)[]}
  */
 export function stepsOf(blocks, guidance) {
@@ -62,7 +65,7 @@ export function stepsOf(blocks, guidance) {
 
 /**
  * @param {Words} words
- * @param {any} step
+ * @param {Step} step
  * @param {number} from where the one before it ended
  * @param {number} [most] characters that have to be there
  * @returns {{owner: Element, end: number} | null} the first such words that cite what the step cites
@@ -77,7 +80,7 @@ function placeOf({ text, starts }, { action, citation }, from, most = Infinity) 
   return null;
 }
 
-/** @param {Element} element @param {any} citation */
+/** @param {Element} element @param {import("./answer-state.js").Citation} citation */
 function cites(element, citation) {
   const lines = `${citation.start_line}-${citation.end_line}`;
   return [...element.querySelectorAll("a.cite")].some((cite) => cite.getAttribute("data-lines") === lines

@@ -4,10 +4,12 @@
  * @typedef {import("./answer-state.js").Source} Source
  */
 
-/** @type {{createHTML(html: string): any}} */
-const policy = globalThis.trustedTypes
-  ? globalThis.trustedTypes.createPolicy("knowledge-rag", { createHTML: (html) => html })
-  : { createHTML: (html) => html };
+/** @typedef {{createHTML(html: string): string}} Policy */
+
+/** @type {Policy} */
+const rules = { createHTML: (html) => html };
+const { trustedTypes } = /** @type {{trustedTypes?: {createPolicy(name: string, rules: Policy): Policy}}} */ (/** @type {unknown} */ (window));
+const policy = trustedTypes?.createPolicy("knowledge-rag", rules) ?? rules;
 
 /**
  * Parses a block. Nothing in it runs or loads, and a citation that the evidence does not have goes.

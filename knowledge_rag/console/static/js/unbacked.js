@@ -3,13 +3,15 @@ import { h } from "./dom.js";
 import { flash, scrollTo } from "./motion.js";
 import { ADDED, bare, bareText, citingOf, isCode, stepsOf } from "./steps.js";
 
+/** @typedef {import("./answer-state.js").Step} Step */
+
 const QUOTED = 80;
 const UNITS = "li, tbody > tr, .block > p, .block > blockquote, .block > .code";
 
 /**
  * Marks both, and takes away earlier marks.
  * @param {Element} blocks
- * @param {any} recommendation as the server gave it
+ * @param {import("./answer-state.js").Recommendation | null} recommendation
  * @returns {number} how many places cite nothing
  */
 export function markDoubts(blocks, recommendation) {
@@ -32,7 +34,7 @@ function clear(blocks) {
   blocks.querySelectorAll(".unbacked, .uncited").forEach((element) => element.classList.remove("unbacked", "uncited"));
 }
 
-/** @param {Element} blocks @param {any[]} guidance */
+/** @param {Element} blocks @param {Step[]} guidance */
 function markUnbacked(blocks, guidance) {
   const steps = stepsOf(blocks, guidance);
   guidance.forEach(({ support, action }, index) => {
@@ -69,7 +71,7 @@ function uncitedIn(blocks, summary) {
   return found;
 }
 
-/** @param {Element} unit */
+/** @param {Element} unit @returns {boolean} */
 function isBacked(unit) {
   if (isCode(unit)) return hasOwner(unit);
   if (citingOf(unit).some((element) => element.querySelector("a.cite"))) return true;
@@ -89,7 +91,7 @@ function hasOwner(code) {
   return before !== null && !before.matches("h3, h4, h5, h6, hr");
 }
 
-/** @param {Element} blocks @param {any[]} guidance @param {number} number of the step, from 1 on */
+/** @param {Element} blocks @param {Step[]} guidance @param {number} number of the step, from 1 on */
 export function showStep(blocks, guidance, number) {
   const step = stepsOf(blocks, guidance)[number - 1];
   if (!step) return;

@@ -1,9 +1,8 @@
-/** Shows text as it is: what can't be seen, or turns the order of letters around, gets a name. */
+/** Shows text as it is: characters that can't be seen or that reverse the order of letters get a name. */
 import { h } from "./dom.js";
 
-// a selector of emoji's looks is left alone, and so is the carriage return at a line's end
-const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]|[\ue000-\uf8ff]/gu;
+// controls, separators, private use and characters without a shape; emoji keep the selector of their looks
+const HIDDEN = /[[\p{Cc}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]--[\ufe0f\t\n]]/gv;
 
 /** @type {Record<string, string>} */
 const NAMES = {
