@@ -9,61 +9,64 @@ import logging
 import sys
 import traceback
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from typer.main import get_command
 
-from knowledge_rag.cli.ask import ask
-from knowledge_rag.cli.bench import bench
-from knowledge_rag.cli.chunk import chunk
-from knowledge_rag.cli.coverage import coverage
-from knowledge_rag.cli.demo import demo
-from knowledge_rag.cli.doctor import doctor
-from knowledge_rag.cli.eval import evaluate
 from knowledge_rag.cli.exits import ExitCode, exit_cleanly_when_killed, exit_code_for
-from knowledge_rag.cli.gameday import gameday
-from knowledge_rag.cli.ingest import ingest
-from knowledge_rag.cli.lint import lint
-from knowledge_rag.cli.mcp import mcp
-from knowledge_rag.cli.model import model
-from knowledge_rag.cli.retrieve import retrieve
-from knowledge_rag.cli.serve import serve
-from knowledge_rag.cli.smoke import smoke
 from knowledge_rag.cli.terminal import discard_output, prepare_streams, print_note
-from knowledge_rag.cli.verify import verify
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.core.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-app = typer.Typer(
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["--help", "-h"]},
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    epilog="Exit codes: 0 ok, 1 findings or nothing found, 2 bad input, 3 degraded, 4 other failure.",
-)
-for command in (
-    demo,
-    ingest,
-    lint,
-    retrieve,
-    ask,
-    verify,
-    chunk,
-    serve,
-    mcp,
-    gameday,
-    doctor,
-    smoke,
-):
-    app.command()(command)
-app.command("eval")(evaluate)
-app.command()(coverage)
-app.add_typer(bench, name="bench")
-app.add_typer(model, name="model")
+COMMANDS: Final = {
+    "demo": "demo",
+    "ingest": "ingest",
+    "lint": "lint",
+    "retrieve": "retrieve",
+    "ask": "ask",
+    "verify": "verify",
+    "chunk": "chunk",
+    "serve": "serve",
+    "mcp": "mcp",
+    "gameday": "gameday",
+    "doctor": "doctor",
+    "smoke": "smoke",
+    "eval": "evaluate",
+    "coverage": "coverage",
+    "bench": "bench",
+    "model": "model",
+}
+"""Each command's module here, and the function or group in it, in the order of the help."""
+
+
+def command_line(commands: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Make the command line of some commands; only their modules are loaded."""
+    app = typer.Typer(
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["--help", "-h"]},
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        epilog="Exit codes: 0 ok, 1 findings or nothing found, 2 bad input, 3 degraded, 4 other failure.",
+    )
+    app.callback()(_common)
+    for name in commands:
+        found = getattr(import_module(f"knowledge_rag.cli.{name}"), COMMANDS[name])
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
+        else:
+            app.command(name)(found)
+    return app
+
+
+def _wanted() -> typer.Typer:
+    """Make the command line of the one command that was typed, or the whole one."""
+    word = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    return command_line([word] if word in COMMANDS else COMMANDS)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -72,7 +75,6 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
         raise typer.Exit
 
 
-@app.callback()
 def _common(
     _version: Annotated[
         bool,
@@ -111,7 +113,7 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        code = int(app(standalone_mode=False) or ExitCode.OK)
+        code = int(_wanted()(standalone_mode=False) or ExitCode.OK)
         sys.stdout.flush()
     except BrokenPipeError:
         pass
@@ -136,7 +138,7 @@ def _wrong_usage(error: typer.TyperException) -> int:
 
 def _command_named(words: Sequence[str]) -> str:
     """Return the command that was typed; an error about an option lacks it."""
-    command: object = get_command(app)
+    command: object = get_command(command_line())
     named = ["knowledge-rag"]
     for word in words:
         command = getattr(command, "commands", {}).get(word)

@@ -11,7 +11,7 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.metadata import CAUTION
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.guardrails.verify import heading_words
+from knowledge_rag.guardrails.headings import heading_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

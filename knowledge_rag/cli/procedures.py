@@ -18,7 +18,7 @@ from knowledge_rag.cli.prose import (
     table,
 )
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.guardrails.verify import heading_words
+from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.governing import NEVER, Governs
 from knowledge_rag.orchestrator.outline import cells_of, plain_words
 from knowledge_rag.orchestrator.showing import (

@@ -14,9 +14,9 @@ from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.metadata import CAUTION
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.resolve import why_removed
 from knowledge_rag.guardrails.staleness import CitedLines
-from knowledge_rag.guardrails.verify import heading_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -12,10 +12,11 @@ from knowledge_rag.console.limits import READY_SECONDS
 from knowledge_rag.core.errors import RetrievalFailed
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.response import read_outcome
-from knowledge_rag.local.action_group import ADVICE_FLOORS, FunctionFailed, FunctionProcess
+from knowledge_rag.local.action_group import FunctionFailed, FunctionProcess
 from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.http_server import BoundedConnection, ServerThread, http_server
-from knowledge_rag.local.local_retrieval import GENERATED_FILTERS, answered
+from knowledge_rag.local.local_retrieval import ADVICE_FLOORS, GENERATED_FILTERS
+from knowledge_rag.local.notices import answered
 from knowledge_rag.local.settings import timed_out
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.retrieval import current_ids, to_arguments

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.checks import CheckSettings, check
 from knowledge_rag.guardrails.draft import Draft
-from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.mentions import AnswerScanner
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.guardrails.draft import Kind, Warned
+    from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.guardrails.resolve import Findings, Kept, Taken
 
 
@@ -34,7 +34,6 @@ class Settings:
 
 
 DEFAULTS: Final = Settings()
-_NO_EVIDENCE: Final = Ledger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +145,6 @@ def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> 
     return Verified(
         text, citations, removed, warnings, _measure(draft, warnings, {c.number for c in citations})
     )
-
-
-def heading_words(text: str) -> str:
-    """Return a title or a section on one line, without anything that reads like a reference.
-
-    The document's author chose it, and it is shown beside citations that retrieval returned.
-    """
-    return " ".join(AnswerScanner(_NO_EVIDENCE).close(" ".join(text.split())).split())
 
 
 def cited_by(kept: Kept) -> tuple[Cited, ...]:

@@ -23,7 +23,6 @@ from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 from knowledge_rag.core.policy_settings import SourcePolicy
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
-from knowledge_rag.orchestrator.planning import Floors
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD, MESSAGE_VERSION
 from lambdas.retrieve_knowledge.settings import load_settings
 
@@ -37,11 +36,6 @@ occur (``search.keyword_support``)."""
 
 EVIDENCE_FLOOR_SEMANTIC: Final = 0.213
 """For the cosine, lowered likewise."""
-
-ADVICE_FLOORS: Final = Floors(alert=0.45, question=0.20, sure=0.55)
-"""Scores of the first query, in hybrid search, under which a section that is not filed under the alert's name
-is no advice; ``docs/decisions/0019-procedures.md`` has the figures."""
-
 
 _lock: Final = threading.Lock()
 

@@ -25,14 +25,13 @@ from knowledge_rag.local.model_files import (
     TOKENIZER_SHA256,
     WEIGHTS_SHA256,
     cached_graph,
-    load_model_files,
+    read_tokenizer,
     rebuilt_graph,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from knowledge_rag.local.model_files import ModelFiles
     from knowledge_rag.local.settings import LocalSettings
 
 
@@ -156,22 +155,23 @@ class _Loaded(NamedTuple):
 
 
 def _load(settings: LocalSettings, threads: int) -> _Loaded:
-    files = load_model_files(settings)
-    tokenizer = Tokenizer.from_buffer(files.tokenizer)
+    graph = cached_graph(settings)
+    tokenizer = Tokenizer.from_buffer(read_tokenizer(settings))
     # the published file cuts at 128 tokens and pads to 128
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)
     try:
-        session = _session(cached_graph(files, settings), threads)
+        session = _session(graph, threads)
     except Exception:  # noqa: BLE001 - onnxruntime's own exceptions share no base
         # a damaged cache is no reason to fail: what it was made from is at hand, and proven
-        session = _rebuilt_session(files, settings, threads)
+        session = _rebuilt_session(settings, threads)
     return _Loaded(session, tokenizer)
 
 
-def _rebuilt_session(files: ModelFiles, settings: LocalSettings, threads: int) -> Any:  # noqa: ANN401
+def _rebuilt_session(settings: LocalSettings, threads: int) -> Any:  # noqa: ANN401
+    graph = rebuilt_graph(settings)
     try:
-        return _session(rebuilt_graph(files, settings), threads)
+        return _session(graph, threads)
     except Exception as error:
         reason = " ".join(str(error).split())
         raise ModelUnavailable(f"onnxruntime can't run the embedding model: {reason}") from error
@@ -181,6 +181,8 @@ def _session(graph: Path | bytes, threads: int) -> Any:  # noqa: ANN401 - onnxru
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    # it is written as it runs: to look for what could be joined gains nothing, and copies all weights
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     # threads that wait by spinning save half a millisecond a query where nothing else runs, and cost
     # a multiple of it where something does: 15 to 30 ms against 4 to 6, and half the ingest's speed
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

@@ -1,7 +1,7 @@
 """Finds the embedding model's files, proves that they are the published ones, caches its graph.
 
-Whoever packaged the files is not trusted; their sha256 is. Both files are hashed at every load
-(about 0.1 s), and the graph is only ever built from weights that were just proven.
+Whoever packaged the files is not trusted; their sha256 is. The graph is only ever built from weights
+that were just proven, and later runs map it without reading the weights again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -37,50 +36,56 @@ _MEND: Final = "run `make setup`, or `knowledge-rag model install`"
 _INSTALL_TIMEOUT_SECONDS: Final = 600
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFiles:
-    """The proven bytes of ``model.safetensors`` and ``tokenizer.json``."""
-
-    weights: bytes
-    tokenizer: bytes
-
-
-def load_model_files(settings: LocalSettings) -> ModelFiles:
-    """Read and prove the model's files.
+def read_weights(settings: LocalSettings) -> bytes:
+    """Read and prove ``model.safetensors``.
 
     Raises:
-        ModelUnavailable: a file is missing, unreadable, or not the published one.
+        ModelUnavailable: it is missing, unreadable, or not the published one.
     """
-    folder = settings.model_dir or _packaged_folder()
-    return ModelFiles(
-        weights=_read_proven(folder / WEIGHTS_FILE, WEIGHTS_SHA256),
-        tokenizer=_read_proven(folder / TOKENIZER_FILE, TOKENIZER_SHA256),
-    )
+    return _read_proven(_folder(settings) / WEIGHTS_FILE, WEIGHTS_SHA256)
 
 
-def cached_graph(files: ModelFiles, settings: LocalSettings) -> Path | bytes:
-    """Return the cached file of the model's ONNX graph, or its bytes if it can't be cached."""
+def read_tokenizer(settings: LocalSettings) -> bytes:
+    """Read and prove ``tokenizer.json``; raises as :func:`read_weights` does."""
+    return _read_proven(_folder(settings) / TOKENIZER_FILE, TOKENIZER_SHA256)
+
+
+def cached_graph(settings: LocalSettings) -> Path | bytes:
+    """Return the cached file of the model's ONNX graph, or its bytes if it can't be cached.
+
+    Raises:
+        ModelUnavailable: nothing is cached, and the weights can't be had.
+    """
     path = _graph_path(settings)
-    return path if path.is_file() else rebuilt_graph(files, settings)
+    return path if path.is_file() else rebuilt_graph(settings)
 
 
-def rebuilt_graph(files: ModelFiles, settings: LocalSettings) -> Path | bytes:
-    """Build the graph anew and replace the cached one; returns as :func:`cached_graph` does."""
+def rebuilt_graph(settings: LocalSettings) -> Path | bytes:
+    """Build the graph anew and replace the cached one; returns and raises as :func:`cached_graph` does."""
+    weights = read_weights(settings)
     # imported here: onnx takes half a second and is needed for a first run only
-    from knowledge_rag.local.model_graph import build_graph  # noqa: PLC0415
+    from knowledge_rag.local.model_graph import build_graph, move_constants  # noqa: PLC0415
 
-    graph = build_graph(files.weights)
     path = _graph_path(settings)
+    constants = path.with_suffix(".weights")
+    model = build_graph(weights)
+    whole: bytes = model.SerializeToString()
     try:
-        _write_atomically(path, graph)
+        # first what the other refers to: a graph that is there can be loaded
+        _write_atomically(constants, move_constants(model, constants.name))
+        _write_atomically(path, model.SerializeToString())
     except OSError:
-        return graph
+        return whole
     return path
 
 
 def _graph_path(settings: LocalSettings) -> Path:
-    key = hashlib.sha256(f"{WEIGHTS_SHA256} {GRAPH_VERSION}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{WEIGHTS_SHA256} {GRAPH_VERSION} mapped".encode()).hexdigest()[:16]
     return settings.cache_dir / f"all-MiniLM-L6-v2-{key}.onnx"
+
+
+def _folder(settings: LocalSettings) -> Path:
+    return settings.model_dir or _packaged_folder()
 
 
 def install_model() -> None:

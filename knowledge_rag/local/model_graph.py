@@ -30,14 +30,42 @@ _OPSET: Final = 17
 _IR_VERSION: Final = 10
 
 
-def build_graph(safetensors: bytes) -> bytes:
-    """Return the serialised ONNX model, from the published weights file.
+_PAGE: Final = 4096
+"""Each large constant begins at a multiple of it, so that it can be mapped into memory."""
+
+
+def build_graph(safetensors: bytes) -> Any:  # noqa: ANN401 - onnx has no types
+    """Return the ONNX model, from the published weights file.
 
     Inputs are ``ids`` and ``mask``, both int32 of shape (batch, tokens), the mask 1 on real tokens
     and 0 on padding. Output is ``embeddings``, float32 of shape (batch, 384), unit length.
     """
-    serialised: bytes = _Builder(load(safetensors)).model().SerializeToString()
-    return serialised
+    return _Builder(load(safetensors)).model()
+
+
+def move_constants(model: Any, file_name: str) -> bytes:  # noqa: ANN401
+    """Move a model's large constants into a file beside it, which a runtime maps instead of reading.
+
+    Args:
+        model: changed in place: it refers to the file afterwards.
+        file_name: of the file.
+
+    Returns:
+        What the file has to hold.
+    """
+    constants = bytearray()
+    for constant in model.graph.initializer:
+        data = constant.raw_data
+        if len(data) < _PAGE:
+            continue
+        constants += bytes(-len(constants) % _PAGE)
+        constant.ClearField("raw_data")
+        constant.data_location = TensorProto.EXTERNAL
+        places = {"location": file_name, "offset": len(constants), "length": len(data)}
+        for key, value in places.items():
+            constant.external_data.add(key=key, value=str(value))
+        constants += data
+    return bytes(constants)
 
 
 class _Builder:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.core.metadata import CONTEXT_LENGTH
 from knowledge_rag.local.errors import (
     Damage,
@@ -274,6 +275,9 @@ WORDS: Final = "words"
 """Key in ``meta``: the words of all chunks as they are written, for correcting questions; missing in
 a knowledge base that an earlier version made."""
 
+CORPUS: Final = "corpus"
+"""Key in ``meta``: which state of a folder the whole of it was made from; missing unless somebody noted it."""
+
 UNFINISHED: Final = "unfinished"
 """Key in ``meta``: how many documents an ingest had still to do when it stopped; missing after a whole one."""
 
@@ -376,6 +380,24 @@ def unfinished(connection: sqlite3.Connection) -> int:
     """Return how many documents the last ingest left to do; 0 if it came to its end."""
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (UNFINISHED,)).fetchone()
     return int(found[0]) if found and str(found[0]).isdigit() else 0
+
+
+def corpus_noted(path: Path) -> str | None:
+    """Return what :func:`note_corpus` noted; ``None`` if nothing, or there is no sound file."""
+    with (
+        suppress(KnowledgeRagError),
+        closing(open_for_reading(path)) as connection,
+        explained(path),
+    ):
+        found = connection.execute("SELECT value FROM meta WHERE key = ?", (CORPUS,)).fetchone()
+        return None if found is None else str(found[0])
+    return None
+
+
+def note_corpus(path: Path, corpus: str) -> None:
+    """Note which state of a folder a knowledge base was made from; raises as :func:`ingest_transaction`."""
+    with ingest_transaction(path) as connection:
+        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CORPUS, corpus))
 
 
 def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], terms: Sequence[str]) -> bool:

@@ -19,7 +19,7 @@ from knowledge_rag.core.citations import MAX_LINE, MAX_PATH, Citation
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.lines import BLANKS
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
-from knowledge_rag.guardrails.verify import heading_words
+from knowledge_rag.guardrails.headings import heading_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
 from knowledge_rag.core.documents import parse_front_matter, read_document
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import stored_text
-from knowledge_rag.local.model_files import load_model_files
+from knowledge_rag.local.model_files import read_tokenizer
 from knowledge_rag.local.settings import LocalSettings
 from tests.support.exactness import assert_exact
 from tests.support.shared_data import shared_data
@@ -45,7 +45,7 @@ def trees():
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    model = Tokenizer.from_buffer(load_model_files(LocalSettings.from_environment()).tokenizer)
+    model = Tokenizer.from_buffer(read_tokenizer(LocalSettings.from_environment()))
     model.no_truncation()
     model.no_padding()
     return model

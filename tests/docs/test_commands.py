@@ -11,14 +11,14 @@ import typer
 from typer.main import get_command
 
 from benchmarks.commands.app import app as benchmarks
-from knowledge_rag.cli.app import app
+from knowledge_rag.cli.app import command_line
 from tests.docs.site import PAGES, Page, commands
 from tests.support.local import PROJECT
 from tools.reference.commands import NAME, context
 from tools.reference.commands import commands as below
 
 EACH = pytest.mark.parametrize("page", PAGES, ids=str)
-ROOT = get_command(app)
+ROOT = get_command(command_line())
 for _option in ROOT.params:
     _option.callback = None  # or reading --install-completion would install it
 BENCHMARKS = get_command(benchmarks)

@@ -6,7 +6,7 @@ import re
 
 from typer.testing import CliRunner
 
-from knowledge_rag.cli.app import app
+from knowledge_rag.cli.app import command_line
 from tests.docs.site import PAGES, Page
 from tests.support.local import PROJECT
 
@@ -51,5 +51,5 @@ def test_lint_prints_what_its_page_shows(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     ((command, output),) = shown(Page(PROJECT / "docs" / "lint.md"))
-    ran = CliRunner().invoke(app, command.partition("#")[0].split()[1:])
+    ran = CliRunner().invoke(command_line(), command.partition("#")[0].split()[1:])
     assert (ran.exit_code, ran.stdout) == (1, output)

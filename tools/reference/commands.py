@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from typer import Context
 from typer.main import get_command
 
-from knowledge_rag.cli.app import app
+from knowledge_rag.cli.app import command_line
 from knowledge_rag.cli.exits import ExitCode
 from tools.reference.code_docs import attribute_docs
 from tools.reference.markdown import cell, code, page, table, text
@@ -22,7 +22,7 @@ _BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]$")
 
 def commands_page() -> str:
     """Return the page: exit codes, what all commands share, then each command."""
-    root = context(NAME, get_command(app), None)
+    root = context(NAME, get_command(command_line()), None)
     every = list(commands(root))
     about = "Every command, with each argument and option, its default and its bounds."
     return page("Commands", about, _contents(every), _exit_codes(), *map(_section, every))

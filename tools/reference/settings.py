@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from typer.main import get_command
 
 from infra.settings import SETTINGS, Preset
-from knowledge_rag.cli.app import app
+from knowledge_rag.cli.app import command_line
 from knowledge_rag.cli.inputs import TOKEN_VARIABLE
 from knowledge_rag.local import action_group
 from knowledge_rag.local import settings as local
@@ -164,7 +164,7 @@ def _command_line() -> str:
 
 def _of_options() -> Iterator[list[str]]:
     """Return a row for each variable that stands in for an option."""
-    for at in commands(context(NAME, get_command(app), None)):
+    for at in commands(context(NAME, get_command(command_line()), None)):
         for option in at.command.params:
             if option.envvar:
                 said = f"stands in for `{option.opts[0]}` of `{at.command_path}`"

@@ -19,8 +19,6 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.metadata import SECTION_PATH, SECTION_SEPARATOR
 from knowledge_rag.core.outcome import RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.core.tokens import token_cost
-from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.references import Lines, Numbers, parse
 from knowledge_rag.local.bedrock.answers import MODEL_ID, extracted
 from knowledge_rag.local.bedrock.streams import Event, encode
 from knowledge_rag.local.bedrock.validation import check, invalid, service_model
@@ -28,7 +26,7 @@ from knowledge_rag.local.bedrock.validation import check, invalid, service_model
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
-    from knowledge_rag.guardrails.ledger import Evidence
+    from knowledge_rag.guardrails.ledger import Evidence, Ledger
     from knowledge_rag.local.bedrock.answers import AnswerWriter
     from knowledge_rag.local.bedrock.validation import ServiceError
 
@@ -238,6 +236,9 @@ class Models:
 
 def reply(request: ConverseRequest, write: AnswerWriter) -> dict[str, Any]:
     """Return the response to a request, its text written from the search results."""
+    # only here: most servers are asked for lines alone, and these take longer to import than to search
+    from knowledge_rag.guardrails.ledger import Ledger  # noqa: PLC0415
+
     started = time.monotonic()
     evidence = request.evidence()
     text, stop_reason = _bounded(write(request.text, [evidence]), request)
@@ -285,6 +286,8 @@ def _blocks(text: str, request: ConverseRequest, ledger: Ledger) -> list[dict[st
 
 
 def _referred(raw: str, ledger: Ledger) -> Iterator[Evidence | None]:
+    from knowledge_rag.guardrails.references import Lines, Numbers, parse  # noqa: PLC0415
+
     reference = parse(raw)
     for part in reference if isinstance(reference, tuple) else ():
         if isinstance(part, Numbers):

@@ -6,9 +6,9 @@ import pytest
 from typer import Context
 from typer.main import get_command
 
-from knowledge_rag.cli.app import app
+from knowledge_rag.cli.app import command_line
 
-ROOT = get_command(app)
+ROOT = get_command(command_line())
 GROUPS = {"": ROOT, **{name: it for name, it in ROOT.commands.items() if hasattr(it, "commands")}}
 
 
@@ -24,6 +24,6 @@ def test_no_line_of_a_list_of_commands_is_cut_short(name):
     "typed", [["-h"], ["bench", "-h"], ["ingest", "-h"], ["bench", "floor", "-h"]]
 )
 def test_help_has_a_short_name_everywhere(typed, capsys):
-    assert get_command(app).main(typed, "knowledge-rag", standalone_mode=False) == 0
+    assert get_command(command_line()).main(typed, "knowledge-rag", standalone_mode=False) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"Usage: knowledge-rag{''.join(f' {word}' for word in typed[:-1])}")

@@ -8,7 +8,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from knowledge_rag.cli.app import app
+from knowledge_rag.cli.app import command_line
 from knowledge_rag.cli.knowledge_bases import USING_SAMPLE
 from knowledge_rag.cli.options import budget_of
 from knowledge_rag.core.errors import InvalidRequest
@@ -33,7 +33,7 @@ def ran(tmp_path, monkeypatch):
     monkeypatch.delenv("KNOWLEDGE_RAG_KB", raising=False)
     monkeypatch.setenv("KNOWLEDGE_RAG_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setattr("knowledge_rag.cli.knowledge_bases.MiniLm", lambda _: BusyMachine())
-    return lambda *arguments: CliRunner().invoke(app, [*map(str, arguments)])
+    return lambda *arguments: CliRunner().invoke(command_line(), [*map(str, arguments)])
 
 
 @pytest.fixture

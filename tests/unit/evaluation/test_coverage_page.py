@@ -11,7 +11,7 @@ import yaml
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from knowledge_rag.cli.app import app
+from knowledge_rag.cli.app import command_line
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.coverage_runbooks import Gap
 from tests.support.local import PROJECT, RUNBOOKS, WordHashes, write_files
@@ -21,7 +21,7 @@ WORKFLOW = PROJECT / "examples/github-actions/alert-coverage.yml"
 
 
 def parses(arguments):
-    command = get_command(app)
+    command = get_command(command_line())
     for name in arguments[:1]:
         command = command.commands[name]
     if hasattr(command, "commands"):
@@ -30,7 +30,9 @@ def parses(arguments):
 
 
 def test_every_option_and_finding_is_named_and_every_command_there_has_its_options():
-    shown = set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, ["coverage", "--help"]).output))
+    shown = set(
+        re.findall(r"--[a-z-]+", CliRunner().invoke(command_line(), ["coverage", "--help"]).output)
+    )
     assert shown - {"--help"} <= set(re.findall(r"--[a-z-]+", PAGE))
     for gap in Gap:
         assert f"`{gap}`" in PAGE
@@ -60,7 +62,7 @@ def test_a_search_that_is_degraded_ends_with_3_and_writes_no_baseline(tmp_path, 
     monkeypatch.setattr("knowledge_rag.orchestrator.retrieval.Budget.working_seconds", 1e-6)
     known = tmp_path / "known.json"
     done = CliRunner().invoke(
-        app,
+        command_line(),
         ["coverage", "--rules", str(tmp_path / "rules.yaml"), "--docs", str(tmp_path / "docs"),
          "--baseline", str(known), "--write-baseline", "--json"],
     )  # fmt: skip
@@ -81,6 +83,6 @@ def test_a_search_that_is_degraded_ends_with_3_and_writes_no_baseline(tmp_path, 
     ],
 )
 def test_what_can_t_work_is_refused_before_anything_is_asked(arguments, problem):
-    raised = CliRunner().invoke(app, ["coverage", *arguments]).exception
+    raised = CliRunner().invoke(command_line(), ["coverage", *arguments]).exception
     assert isinstance(raised, InvalidRequest)
     assert problem in str(raised)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from knowledge_rag.cli.app import app
+from knowledge_rag.cli.app import command_line
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.datasets import load_datasets
 from tests.support.local import PROJECT
@@ -26,12 +26,14 @@ def test_the_row_on_the_page_is_a_row(tmp_path):
 
 
 def test_every_option_is_named_and_every_command_there_has_its_options():
-    shown = set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, ["eval", "--help"]).output))
+    shown = set(
+        re.findall(r"--[a-z-]+", CliRunner().invoke(command_line(), ["eval", "--help"]).output)
+    )
     assert shown - {"--help"} <= set(re.findall(r"--[a-z-]+", PAGE))
     commands = re.findall(r"^\$ knowledge-rag eval (.*?)(?: +#.*)?$", PAGE, re.MULTILINE)
     assert len(commands) >= 6
     for command in commands:
-        get_command(app).commands["eval"].make_context("eval", command.split())
+        get_command(command_line()).commands["eval"].make_context("eval", command.split())
 
 
 def test_what_can_t_work_is_refused_before_anything_is_asked(tmp_path):
@@ -48,7 +50,7 @@ def test_what_can_t_work_is_refused_before_anything_is_asked(tmp_path):
         ("a.jsonl", "b.jsonl", "--results", "./b.jsonl"): "it is a dataset",
         ("a.jsonl", "--results", "a.svg", "--plot", "./a.svg"): "name two files",
     }.items():
-        raised = run.invoke(app, ["eval", *arguments]).exception
+        raised = run.invoke(command_line(), ["eval", *arguments]).exception
         assert isinstance(raised, InvalidRequest)
         assert problem in str(raised)
 
@@ -57,5 +59,5 @@ def test_a_folder_that_may_not_be_written_is_refused_before_anything_is_asked(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr("os.access", lambda path, _: Path(path) != tmp_path)
-    run = CliRunner().invoke(app, ["eval", "a.jsonl", "--results", str(tmp_path / "a")])
+    run = CliRunner().invoke(command_line(), ["eval", "a.jsonl", "--results", str(tmp_path / "a")])
     assert str(run.exception).endswith("its folder may not be written")

@@ -21,7 +21,8 @@ from knowledge_rag.local.action_group import ActionGroup, FunctionProcess
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from knowledge_rag.local.local_retrieval import LocalFunction, answered, local_retrieval
+from knowledge_rag.local.local_retrieval import LocalFunction, local_retrieval
+from knowledge_rag.local.notices import answered
 from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS, timed_out
 from knowledge_rag.orchestrator.retrieval import Budget, on_behalf_of
 from tests.support.local import PROJECT, WordHashes, minilm, write_files

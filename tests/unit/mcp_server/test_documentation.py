@@ -8,7 +8,7 @@ import re
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from knowledge_rag.cli.app import app
+from knowledge_rag.cli.app import command_line
 from knowledge_rag.mcp_server import evidence_store, resources, schemas, serving
 from knowledge_rag.mcp_server.resources import parse_link
 from knowledge_rag.mcp_server.server import MAX_REVIEWS, PROMPT
@@ -23,12 +23,14 @@ def test_the_configuration_of_a_client_starts_this_command():
     (block,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     (server,) = json.loads(block)["mcpServers"].values()
     assert server["command"] == "knowledge-rag"
-    command = get_command(app).commands[server["args"][0]]
+    command = get_command(command_line()).commands[server["args"][0]]
     command.make_context("mcp", server["args"][1:])
 
 
 def test_every_option_is_in_the_table_and_no_other():
-    shown = set(re.findall(r"--[a-z-]+[a-z]", CliRunner().invoke(app, ["mcp", "--help"]).output))
+    shown = set(
+        re.findall(r"--[a-z-]+[a-z]", CliRunner().invoke(command_line(), ["mcp", "--help"]).output)
+    )
     told = {found for row in re.findall(r"^\| `(--[a-z-]+)", PAGE, re.MULTILINE) for found in [row]}
     assert told == shown - {"--help"}
 

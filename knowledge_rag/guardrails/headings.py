@@ -1,0 +1,25 @@
+"""Titles and sections as they are shown beside citations."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_PLAIN: Final = re.compile(r"[A-Za-z ,'()>-]*")
+"""What no reference can be made of: without a digit, a bracket, a colon or a dot there is no line, no
+number and no file."""
+
+
+def heading_words(text: str) -> str:
+    """Return a title or a section on one line, without anything that reads like a reference.
+
+    The document's author chose it, and it is shown beside citations that retrieval returned.
+    """
+    words = " ".join(text.split())
+    if _PLAIN.fullmatch(words):
+        return words
+    # most headings do without, and these take longer to import than a search
+    from knowledge_rag.guardrails.ledger import Ledger  # noqa: PLC0415
+    from knowledge_rag.guardrails.mentions import AnswerScanner  # noqa: PLC0415
+
+    return " ".join(AnswerScanner(Ledger()).close(words).split())
