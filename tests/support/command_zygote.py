@@ -27,7 +27,8 @@ IMPORTED = (
     "knowledge_rag.cli.app", "knowledge_rag.cli.advice", "knowledge_rag.cli.evidence",
     "knowledge_rag.cli.knowledge_bases", "knowledge_rag.cli.recommendation",
     "knowledge_rag.cli.verification", "knowledge_rag.core.net.clients", "knowledge_rag.local.embeddings",
-    "knowledge_rag.local.bedrock.server", "knowledge_rag.orchestrator.consultation", "anyio._backends._asyncio",
+    "knowledge_rag.guardrails.verify", "knowledge_rag.local.bedrock.server", "knowledge_rag.local.ingest",
+    "knowledge_rag.local.local_retrieval", "knowledge_rag.orchestrator.consultation", "anyio._backends._asyncio",
     "boto3", "encodings.idna", "encodings.utf_8_sig", "httpx", "pydantic.type_adapter",
     "typer._adapters", "uvicorn.lifespan.off", "uvicorn.lifespan.on", "uvicorn.loops.asyncio",
     "uvicorn.protocols.http.h11_impl",
@@ -165,6 +166,7 @@ def _become(order: list[Any], streams: list[int]) -> None:
 if __name__ == "__main__":
     for name in IMPORTED:
         import_module(name)
+    sys.modules["knowledge_rag.cli.app"].command_line()
     gc.collect()
     gc.freeze()  # a command that ends would look through all of it for garbage, and copy it by that
     early = {"lambdas.reporting"} & sys.modules.keys()
