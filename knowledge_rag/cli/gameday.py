@@ -32,7 +32,6 @@ def gameday(
         ),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the faults and run none.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print tables in Markdown.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Run every known fault against the real function.
@@ -44,8 +43,6 @@ def gameday(
     from knowledge_rag.core.errors import InvalidRequest
     from knowledge_rag.evaluation.gameday import chosen, run_gameday
 
-    if json and markdown:
-        raise InvalidRequest("--json and --markdown: choose one")
     targets = _targets(target or ["function"])
     faults = chosen(only or [], targets)
     if not faults:
@@ -57,7 +54,7 @@ def gameday(
         return
     with progress_bar() as progress:
         days = [run_gameday(faults, each, progress) for each in targets]
-    _show(days, json=json, markdown=markdown)
+    _show(days, json=json)
     if not all(day.kept for day in days if day.target.promises):
         raise typer.Exit(ExitCode.FINDINGS)
 
@@ -81,13 +78,11 @@ def _show_list(faults: Sequence[Fault], *, json: bool) -> None:
         out().print(as_list(faults))
 
 
-def _show(days: Sequence[GameDay], *, json: bool, markdown: bool) -> None:
+def _show(days: Sequence[GameDay], *, json: bool) -> None:
     from knowledge_rag.evaluation import gameday as shown
 
     if json:
         print_json(days[0].to_dict() if len(days) == 1 else [day.to_dict() for day in days])
-    elif markdown:
-        out().print(shown.as_markdown(days), end="")
     elif len(days) == 1 and days[0].target.promises:
         out().print(shown.as_table(days[0]))
     else:

@@ -1,16 +1,14 @@
 """Game day: every known fault against the real function, in one run.
 
-Real sockets bring each row of the catalogue to the real handler with unmodified botocore. The outcome
-is checked against what is promised, and the metrics that were emitted against the alarms. Other clients
-can meet the same faults, to compare.
+Real sockets bring each row of the catalogue to the real handler with unmodified botocore, and the emitted
+metrics to the alarms. Other clients can meet the same faults, to compare.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +22,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
 from knowledge_rag.evaluation.faults.run import Broken
 from knowledge_rag.evaluation.faults.scenario import Target
-from knowledge_rag.evaluation.faults.worker_pool import NotRun, run_all
+from knowledge_rag.evaluation.faults.worker_pool import run_all
 from knowledge_rag.evaluation.gameday_alarms import QUERIES_A_MINUTE, Fired, fired_by, wanted_for
 from knowledge_rag.orchestrator.wording import counted
 
@@ -42,29 +40,21 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One fault, its outcome, and the alarms that it would fire.
-
-    Args:
-        fault: of the catalogue.
-        result: its outcome; ``None`` where this machine could not run it.
-        not_run: why not, else ``""``.
-        fired: the alarms.
-        broken: promises that were not kept.
-    """
+    """One fault, its outcome, the alarms that it would fire, and the promises that were not kept."""
 
     fault: Fault
-    result: FaultResult | None
-    not_run: str = ""
+    result: FaultResult
     fired: Fired = field(default_factory=Fired)
     broken: tuple[Broken, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        result = self.result.to_dict() if self.result else {"name": self.fault.name}
-        return result | {
+        fields = asdict(self.result)
+        not_run = fields.pop("not_run")
+        return ({"name": self.fault.name} if not_run else fields) | {
             "group": self.fault.group.value,
             "what": self.fault.what,
-            "not_played": self.not_run,
+            "not_played": not_run,
             "alarms_at_once": sorted(self.fired.at_once),
             "alarms": sorted(self.fired.lasting),
             "broken": [
@@ -85,12 +75,12 @@ class GameDay:
     @property
     def kept(self) -> bool:
         """Whether every promise was kept; a fault that could not be run keeps none."""
-        return not any(row.broken or row.not_run for row in self.rows)
+        return not any(row.broken or row.result.not_run for row in self.rows)
 
     @property
     def worst_seconds(self) -> float:
         """Seconds of the slowest call that met a fault."""
-        return max((row.result.seconds for row in self.rows if row.result), default=0.0)
+        return max((row.result.seconds for row in self.rows), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -106,11 +96,7 @@ class GameDay:
 
 
 def chosen(names: Sequence[str], targets: Sequence[Target]) -> tuple[Fault, ...]:
-    """Return the faults to run, in the catalogue's order.
-
-    Args:
-        names: of rows; none for all.
-        targets: whom they happen to; other clients than the function can only be met on the wire.
+    """Return the named faults, or all, that every target can meet: other clients only meet those on the wire.
 
     Raises:
         InvalidRequest: there is no row of a name.
@@ -125,35 +111,18 @@ def chosen(names: Sequence[str], targets: Sequence[Target]) -> tuple[Fault, ...]
 
 
 def run_gameday(faults: Sequence[Fault], target: Target, progress: Progress) -> GameDay:
-    """Run faults against one target.
-
-    Args:
-        faults: rows of the catalogue.
-        target: whom they happen to.
-        progress: called with how many rows are over, of how many, and the target.
-    """
-    done, lock = 0, threading.Lock()
-
-    def over(_name: str) -> None:
-        nonlocal done
-        with lock:
-            done += 1
-            progress(done, len(faults), target.value)
-
-    progress(0, len(faults), target.value)
+    """Run faults against one target."""
     started = time.monotonic()
-    results = run_all(faults, target, over)
+    results = run_all(faults, target, lambda done: progress(done, len(faults), target.value))
     rows = tuple(_row(fault, result, target) for fault, result in zip(faults, results, strict=True))
     return GameDay(target, rows, time.monotonic() - started)
 
 
-def _row(fault: Fault, result: FaultResult | NotRun, target: Target) -> Row:
-    if isinstance(result, NotRun):
-        return Row(fault, None, result.why)
-    if target is not Target.FUNCTION:
+def _row(fault: Fault, result: FaultResult, target: Target) -> Row:
+    if result.not_run or target is not Target.FUNCTION:
         return Row(fault, result)
     fired = fired_by(result)
-    return Row(fault, result, "", fired, (*result.broken, *_wrong_alarms(fault, fired)))
+    return Row(fault, result, fired, (*result.broken, *_wrong_alarms(fault, fired)))
 
 
 def _wrong_alarms(fault: Fault, fired: Fired) -> Iterator[Broken]:
@@ -195,7 +164,8 @@ def as_table(day: GameDay) -> RenderableType:
     for name, rows in groupby(day.rows, key=lambda row: row.fault.group):
         table = _grid(f"{name}", "fault", "s", "answer", "metrics", "alarms")
         for row in rows:
-            table.add_row(*_cells(row), style="bold red" if row.broken or row.not_run else None)
+            is_bad = row.broken or row.result.not_run
+            table.add_row(*_cells(row), style="bold red" if is_bad else None)
         parts += [table, Text()]
     return Group(*parts, *map(Text, (*_LEGEND, *problems(day), "", summary(day))))
 
@@ -203,21 +173,11 @@ def as_table(day: GameDay) -> RenderableType:
 def as_comparison(days: Sequence[GameDay]) -> RenderableType:
     """Lay out game days of several targets, side by side."""
     table = _grid("", "fault", *(heading for day in days for heading in ("s", day.target.value)))
-    for rows in _side_by_side(days):
-        cells = [cell for row in rows for cell in (_seconds(row), _outcome(row))]
+    for rows in zip(*(day.rows for day in days), strict=True):
+        cells = [cell for row in rows for cell in _seconds_and_outcome(row.result)]
         table.add_row(rows[0].fault.name, *cells)
     ends = [line for day in days for line in (*problems(day), summary(day))]
     return Group(table, Text(), *map(Text, ends))
-
-
-def as_markdown(days: Sequence[GameDay]) -> str:
-    """Write game days as a Markdown document's tables, those of several targets side by side."""
-    if len(days) == 1 and days[0].target is Target.FUNCTION:
-        lines = list(_own_markdown(days[0]))
-    else:
-        lines = list(_compared_markdown(days))
-    ends = [line for day in days for line in (*problems(day), summary(day))]
-    return "\n".join([*lines, *(f"\n{line}" for line in ends)]) + "\n"
 
 
 def as_list(faults: Sequence[Fault]) -> RenderableType:
@@ -231,8 +191,8 @@ def as_list(faults: Sequence[Fault]) -> RenderableType:
 def problems(day: GameDay) -> Iterator[str]:
     """Yield a line for each promise that was not kept, and each fault that could not be run."""
     for row in day.rows:
-        if row.not_run:
-            yield f"{row.fault.name}: not played: {row.not_run}"
+        if row.result.not_run:
+            yield f"{row.fault.name}: not played: {row.result.not_run}"
         for one in row.broken:
             seen = neutralise(one.seen)
             yield f"{row.fault.name}: {one.promise}: expected {one.expected}, seen {seen}"
@@ -243,25 +203,25 @@ def summary(day: GameDay) -> str:
     worst, whole = f"slowest call {day.worst_seconds:.2f} s", f"{day.seconds:.0f} s in all"
     count = f"{day.target}: {counted(len(day.rows), 'fault')}"
     if day.target is not Target.FUNCTION:
-        misled = sum(bool(row.result and row.result.misled) for row in day.rows)
-        late = sum(bool(row.result and _is_late(row.result)) for row in day.rows)
+        misled = sum(bool(row.result.misled) for row in day.rows)
+        late = sum(row.result.seconds > RETRIEVAL_BUDGET_SECONDS for row in day.rows)
         budget = f"{RETRIEVAL_BUDGET_SECONDS:g} s"
         return (
             f"{count}; {late} answered later than {budget}, {misled} misleading; {worst}; {whole}"
         )
     broken = sum(bool(row.broken) for row in day.rows)
-    not_run = sum(bool(row.not_run) for row in day.rows)
+    not_run = sum(bool(row.result.not_run) for row in day.rows)
     kept = f"{broken} broke a promise" if broken else "every promise kept"
     missing = f", {not_run} not played" if not_run else ""
     return f"{count}; {kept}{missing}; {worst}; {whole}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    if row.result is None:
-        return row.fault.name, "", f"not played: {row.not_run}", "", ""
-    hook = f" ({row.result.hook})" if row.result.hook else ""
-    answer = neutralise(row.result.answer) + hook
-    return row.fault.name, f"{row.result.seconds:.2f}", answer, _metrics(row.result), _alarms(row)
+    name, result = row.fault.name, row.result
+    if result.not_run:
+        return name, "", f"not played: {result.not_run}", "", ""
+    answer = neutralise(result.answer) + (f" ({result.hook})" if result.hook else "")
+    return name, f"{result.seconds:.2f}", answer, _metrics(result), _alarms(row)
 
 
 def _metrics(result: FaultResult) -> str:
@@ -276,51 +236,11 @@ def _alarms(row: Row) -> str:
     return " ".join(f"{key}!" if key in at_once else key for key in keys)
 
 
-def _seconds(row: Row) -> str:
-    return f"{row.result.seconds:.1f}" if row.result else ""
-
-
-def _outcome(row: Row) -> str:
-    if row.result is None:
-        return f"not played: {row.not_run}"
-    answer = neutralise(row.result.answer)
-    return f"{answer}: MISLEADS, {row.result.misled}" if row.result.misled else answer
-
-
-def _is_late(result: FaultResult) -> bool:
-    return result.seconds > RETRIEVAL_BUDGET_SECONDS
-
-
-def _side_by_side(days: Sequence[GameDay]) -> Iterator[tuple[Row, ...]]:
-    return zip(*(day.rows for day in days), strict=True)
-
-
-def _own_markdown(day: GameDay) -> Iterator[str]:
-    for name, rows in groupby(day.rows, key=lambda row: row.fault.group):
-        yield from ("", f"### {name}", "")
-        yield from _header("fault", "what", "s", "answer", "metrics", "alarms")
-        for row in rows:
-            fault, *cells = _cells(row)
-            yield _line(f"`{fault}`", row.fault.what, *cells)
-
-
-def _compared_markdown(days: Sequence[GameDay]) -> Iterator[str]:
-    yield from _header("fault", *(text for day in days for text in ("s", day.target.value)))
-    for rows in _side_by_side(days):
-        cells = [cell for row in rows for cell in (_seconds(row), _marked(row))]
-        yield _line(f"`{rows[0].fault.name}`", *cells)
-
-
-def _marked(row: Row) -> str:
-    return f"**{_outcome(row)}**" if row.result and row.result.misled else _outcome(row)
-
-
-def _header(*names: str) -> tuple[str, str]:
-    return _line(*names), "|---" * len(names) + "|"
-
-
-def _line(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+def _seconds_and_outcome(result: FaultResult) -> tuple[str, str]:
+    if result.not_run:
+        return "", f"not played: {result.not_run}"
+    misled = f": MISLEADS, {result.misled}" if result.misled else ""
+    return f"{result.seconds:.1f}", neutralise(result.answer) + misled
 
 
 def _grid(title: str, *headings: str) -> Table:

@@ -1,10 +1,8 @@
-"""Which alarms would fire if a fault lasted, worked out from the metrics that the function emitted.
+"""Which alarms would fire if a fault lasted, computed from the metrics that the function emitted.
 
-Alarms are CloudWatch metric math: numbers, ids of metrics, ``+ - * /``, comparisons, parentheses,
-``IF(condition, then, else)``, ``FILL(id, value)`` and ``PERIOD(id)``. It is evaluated for one period at
-a time: each id has one value, and NaN stands for a period without data, as after a division by zero.
-Where CloudWatch's documentation leaves a case open (a branch of ``IF`` that is not taken and has no
-data), alarms must not depend on it.
+Alarms are CloudWatch metric math, evaluated for one period at a time: each id has one value, and NaN
+stands for a period without data, as after a division by zero. Where CloudWatch's documentation leaves a
+case open (a branch of ``IF`` that is not taken and has no data), alarms must not depend on it.
 """
 
 from __future__ import annotations
@@ -62,15 +60,13 @@ _STATISTICS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 
 
 def evaluate(expression: str, values: Mapping[str, float], *, period_seconds: float = 300) -> float:
-    """Compute an expression over one period.
+    """Compute an expression over one period; comparisons give 1 or 0.
 
     Args:
-        expression: metric math, whose syntax is Python's as far as the subset goes.
+        expression: numbers, ids, ``+ - * /``, comparisons, ``IF(condition, then, else)``,
+            ``FILL(id, value)`` and ``PERIOD(id)``, in Python's syntax.
         values: id -> the metric's statistic over the period; NaN for none.
         period_seconds: length of the period, for ``PERIOD``.
-
-    Returns:
-        The value; comparisons give 1 or 0, NaN stands for no data.
 
     Raises:
         MetricMathError: it is outside the subset, or names an id that has no value.
@@ -169,12 +165,7 @@ _MINUTE: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Fired:
-    """Keys of alarms.
-
-    Args:
-        at_once: fire on the first call that meets the fault.
-        lasting: fire once the fault has lasted for an alarm's periods; ``at_once`` included.
-    """
+    """Keys of the alarms that fire on the first call, and of those that fire if the fault lasts."""
 
     at_once: frozenset[str] = frozenset()
     lasting: frozenset[str] = frozenset()

@@ -17,7 +17,6 @@ def runs(settled):
         {
             "text": ("gameday", *QUICK),
             "json": ("gameday", *QUICK, "--json"),
-            "markdown": ("gameday", *QUICK, "--markdown"),
             "plain": ("gameday", "--only", "empty-object", "--target", "plain-boto3", "--json"),
             "both": (
                 "gameday", "--only", "empty-object", "--target", "function",
@@ -49,14 +48,6 @@ def test_json_holds_the_records_that_were_emitted(runs):
     assert denied["metrics"][0]["KnowledgeRetrievalPermanentErrors"] == [1.0]
     assert denied["alarms_at_once"] == ["permanent-errors"]
     assert (blank["http"], blank["metrics"], blank["alarms"]) == (400, [], [])
-
-
-def test_markdown_is_a_table_for_documents(runs):
-    ran = runs["markdown"]
-    assert ran.code == 0
-    assert "### The service answers an error" in ran.out
-    assert "| fault | what | s | answer | metrics | alarms |" in ran.out
-    assert "| `access-denied` | 403 AccessDeniedException | " in ran.out
 
 
 def test_another_client_takes_an_empty_object_for_nothing_found(runs):
@@ -92,7 +83,6 @@ def test_a_row_that_can_t_be_played_is_a_finding(settled):
         (("--only", "drip"), "did you mean six-drips, drip-body"),
         (("--only", "nonsense"), "--list"),
         (("--target", "requests"), "plain-boto3"),
-        (("--json", "--markdown"), "choose one"),
         (("--target", "plain-boto3", "--only", "event-null"), "wire"),
     ],
 )

@@ -21,11 +21,7 @@ _BY_NAME: Final = {fault.name: fault for fault in CATALOGUE}
 
 
 def named(name: str) -> Fault:
-    """Return one fault.
-
-    Raises:
-        InvalidRequest: there is none of that name.
-    """
+    """Return one fault, or raise :exc:`InvalidRequest` with names like it."""
     fault = _BY_NAME.get(name)
     if fault is None:
         part = [known for known in _BY_NAME if name and name in known]

@@ -53,13 +53,13 @@ class Expected:
     """What the caller must be answered.
 
     Args:
-        http: status code of the answer; the envelope's for an agent.
+        http: status code; the envelope's for an agent.
         status: of the retrieval; ``None`` for a refused request.
         reason: when degraded.
         evidence: content, citation and score of each result, in order.
-        dropped: results not shown, by reason; ``None`` if that is not part of the promise.
+        dropped: results not shown, by reason; ``None`` if not part of the promise.
         error: part of the message of a refused request.
-        code: the failure's own name in the log, ``""`` if that is not part of the promise.
+        code: the failure's own name in the log, ``""`` if not part of the promise.
     """
 
     http: int = 200
@@ -81,14 +81,13 @@ class Fault:
         set_up: prepares it.
         expected: of every call while the fault lasts.
         group: what kind it is.
-        event: of those calls.
-        context: of those calls.
+        event: of those calls, as is ``context``.
         calls: how many are made.
         healthy_before: calls made first, which must succeed.
         pause_seconds: between those and the calls that meet the fault.
         healthy_after: whether the very next call must succeed; false where it takes another
             deployment or other credentials.
-        connections: that the server must have seen in the end, ``None`` for any number.
+        connections: that the server must have seen in the end; ``None`` for any number.
         crashes: whether the function itself dies, so that only Lambda can report it.
         hook: what stands in for the real thing, shown with the row; ``""`` if nothing.
     """

@@ -1,8 +1,4 @@
-"""Requests as each kind of caller sends them, and items as a knowledge base returns them.
-
-The shapes of requests are those of ``tests/events``, where their provenance is written down. Items are
-sound, as this product stores them, to be spoilt one by one.
-"""
+"""Requests as each kind of caller sends them (``tests/events``), and sound items as a knowledge base returns them."""
 
 from __future__ import annotations
 
@@ -113,7 +109,7 @@ def item(
         source_file: that they are cited from.
         score: ``None`` to leave it out.
         prefix: stored in front of the content.
-        metadata: attributes that stand in place of the sound ones.
+        metadata: replaces sound attributes.
     """
     result: dict[str, Any] = {
         "content": {"type": "TEXT", "text": prefix + content},

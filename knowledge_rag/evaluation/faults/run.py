@@ -6,7 +6,7 @@ import json
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,14 +43,7 @@ _NOTHING_TO_SHOW: Final = (Reason.UNVERIFIABLE_RESULTS, Reason.GUARDRAIL)
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A promise that was not kept.
-
-    Args:
-        promise: in a few words.
-        expected: what was to be seen.
-        seen: what was.
-        timing: whether it is about time, which a busy machine can break too.
-    """
+    """A promise that was not kept; ``timing`` means that a busy machine can break it too."""
 
     promise: str
     expected: str
@@ -64,8 +57,8 @@ class FaultResult:
 
     Args:
         name: of the fault.
-        seconds: that the slowest call took which met the fault.
-        answer: what the caller got: ``timeout``, ``ok, 2 results``, ``400``, an exception's name...
+        seconds: of the slowest call that met the fault.
+        answer: the caller's: ``timeout``, ``ok, 2 results``, ``400``, an exception's name...
         status: of the retrieval, ``""`` where there is none.
         reason: of a degraded one.
         http: status code, 0 where there was no answer.
@@ -74,6 +67,7 @@ class FaultResult:
         broken: promises that were not kept.
         misled: how a reader would be misled by the answer, ``""`` if not.
         hook: what stood in for the real thing.
+        not_run: why this machine can't run the fault, ``""`` if it did.
     """
 
     name: str
@@ -87,21 +81,12 @@ class FaultResult:
     broken: tuple[Broken, ...] = ()
     misled: str = ""
     hook: str = ""
+    not_run: str = ""
 
     @property
     def late(self) -> bool:
         """Whether it broke a promise about time."""
         return any(one.timing for one in self.broken)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> FaultResult:
-        """Read the JSON form."""
-        broken = tuple(Broken(**one) for one in values["broken"])
-        return cls(**values | {"broken": broken, "metrics": tuple(values["metrics"])})
 
 
 def run_fault(fault: Fault, target: Target) -> FaultResult:

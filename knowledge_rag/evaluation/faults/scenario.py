@@ -52,10 +52,9 @@ class Scenario:
 
     Args:
         folder: for files that are part of the fault.
-        lasting: whether the service stays as it is, or is healthy after each of the fault's scripts.
+        lasting: whether the service stays as it is, or is healthy after the fault's scripts.
 
     Attributes:
-        folder, lasting: as given.
         environment: variables of the process under test; :meth:`enter` puts them in place.
         server: the knowledge base's, once there is one.
         command: to start instead of calling the function here, where its start is the fault.
@@ -92,7 +91,7 @@ class Scenario:
 
         Args:
             scripts: the fault's, one a connection.
-            tls: for all of them.
+            tls: for all connections.
             then: for all later connections, unless the fault lasts.
             port: to listen on, 0 for any free one.
         """
@@ -103,11 +102,7 @@ class Scenario:
         return self.server
 
     def trusted(self) -> Certificate:
-        """Make a certificate that the client trusts.
-
-        Raises:
-            CannotRun: this machine can't make one.
-        """
+        """Make a certificate that the client trusts, or raise :exc:`CannotRun`."""
         certificate = self_signed(self.folder)
         self.environment[BUNDLE] = certificate.bundle
         return certificate
@@ -162,7 +157,7 @@ class Target(StrEnum):
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The packages that it takes beyond this product."""
+        """Return the packages that it takes beyond this product."""
         own = {Target.PLAIN_BOTO3: ("boto3",), Target.LANGCHAIN_AWS: ("langchain_aws.retrievers",)}
         return own.get(self, ())
 
@@ -174,14 +169,7 @@ class Target(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of the function.
-
-    Args:
-        seconds: that it took, to the answer.
-        answer: as it was returned.
-        raised: the exception's name and message, ``""`` for none.
-        output: what it wrote to standard output.
-    """
+    """One call of the function: its time, its answer or exception, and its standard output."""
 
     seconds: float
     answer: Any = None

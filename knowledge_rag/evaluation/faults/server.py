@@ -1,8 +1,7 @@
-"""A real server on loopback that misbehaves byte by byte, what it does with a connection, and its certificates.
+"""A real server on loopback that misbehaves byte by byte, and its certificates.
 
 Each connection is handed to a *script*: a function that gets the accepted socket and does with it
-whatever the fault is. Scripts are queued; the last one stays for all later connections. Certificates are
-made by the ``openssl`` command, since Python's standard library can't make them.
+whatever the fault is. The last of a server's scripts stays for all later connections.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 _OPENSSL_SECONDS: Final = 20
 
-
 Script = Callable[[socket.socket, "RawServer"], None]
 """What to do with one connection; an ``OSError`` ends it, for a client may always go."""
 
@@ -39,13 +37,12 @@ class RawServer:
 
     Args:
         scripts: one a connection, in this order; the last one for all that follow.
-        tls: answers every connection over TLS with it; see also :func:`secured`.
+        tls: for every connection; see also :func:`secured`.
         port: to listen on, 0 for any free one.
 
     Attributes:
-        port: that it listens on.
-        connections: how many connections were accepted.
-        requests: the requests read so far, head and body each.
+        connections: how many were accepted.
+        requests: read so far, head and body each.
         stopping: set when the server closes; scripts that wait, wait for it.
     """
 
@@ -64,7 +61,7 @@ class RawServer:
 
     @property
     def url(self) -> str:
-        """Where a client reaches it; certificates are made for ``localhost``."""
+        """Return where a client reaches it; certificates are made for ``localhost``."""
         return f"https://localhost:{self.port}" if self._tls else f"http://127.0.0.1:{self.port}"
 
     def close(self) -> None:
@@ -154,13 +151,13 @@ def http(
     length: int | None = None,
     headers: tuple[str, ...] = (),
 ) -> bytes:
-    """Return the bytes of a response; a body that is neither bytes nor text goes as JSON.
+    """Return the bytes of a response.
 
     Args:
-        body: NaN and Infinity are written as such, as Python's JSON does.
+        body: sent as JSON, with NaN and Infinity as such, unless it is bytes or text.
         status: code and phrase.
         content_type: as announced.
-        length: to announce another length than the body has.
+        length: announced in place of the body's own.
         headers: further lines.
     """
     if not isinstance(body, bytes | str):
@@ -243,12 +240,7 @@ def secured(script: Script, tls: ssl.SSLContext) -> Script:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A self-signed certificate.
-
-    Args:
-        tls: the server's side of it.
-        bundle: path of the PEM file under which a client trusts it.
-    """
+    """A self-signed certificate: the server's side of it, and the path of the PEM file that a client trusts."""
 
     tls: ssl.SSLContext
     bundle: str
@@ -257,8 +249,10 @@ class Certificate:
 def self_signed(folder: Path, host: str = "localhost") -> Certificate:
     """Make a certificate for ``host`` that is valid for a day.
 
+    The ``openssl`` command makes it, since the standard library can't.
+
     Raises:
-        CannotRun: there is no ``openssl`` command, or it can't do this.
+        CannotRun: there is no such command, or it can't do this.
     """
     openssl = shutil.which("openssl")
     if openssl is None:
