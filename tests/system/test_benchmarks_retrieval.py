@@ -1,4 +1,4 @@
-"""``python -m benchmarks retrieval`` from the command line, with the real model."""
+"""``python -m benchmarks retrieval`` and ``alerts`` from the command line, with the real model."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def place(tmp_path_factory):
     ]
     files = {f"docs/{name}": text for name, text in RUNBOOKS.items()}
     files["set.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows)
+    alert = rows[0] | {"id": "alert", "alert": "RdsWriterGone"}
+    files["alerts.jsonl"] = "".join(json.dumps(row) + "\n" for row in (alert, *rows))
     return write_files(tmp_path_factory.mktemp("bench-retrieval"), files)
 
 
@@ -31,6 +33,17 @@ def test_every_part_is_measured_on_the_half_that_chose_nothing(benchmarks, place
     assert parts["evidence floor"]["held_out"]["questions"]["hit@1"] == 1.0
     asked = [parts["RRF"][half]["questions"]["questions"] for half in ("held_out", "choosing")]
     assert sum(asked) == 8
+
+
+def test_answers_to_labelled_alerts_are_compared_with_what_their_authors_wrote(benchmarks, place):
+    ran = benchmarks("alerts", place / "alerts.jsonl", "--limit", "5", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    named = ran.json["runs"]["named"]["all"]  # the other rows name no alert
+    assert (named["alerts"], named["first"]) == (1, 1.0)
+    assert ran.json["citations_exact"] == ran.json["citations"] > 0
+    nameless = benchmarks("alerts", place / "set.jsonl")
+    assert nameless.code == 2
+    assert_one_line(nameless.err, "no question here names an alert")
 
 
 def test_a_dataset_without_documents_is_refused(benchmarks, place):

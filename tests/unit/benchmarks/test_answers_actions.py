@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge_rag.evaluation.answers_actions import ParsedDocument
+from benchmarks.answers.actions import ParsedDocument
 
 
 def action_lines(text, place=None):
