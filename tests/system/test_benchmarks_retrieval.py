@@ -20,7 +20,8 @@ def place(tmp_path_factory):
     ]
     files = {f"docs/{name}": text for name, text in RUNBOOKS.items()}
     files["set.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows)
-    alert = rows[0] | {"id": "alert", "alert": "RdsWriterGone"}
+    asked = {"query": "the writer is gone and connections are refused", "alert": "RdsWriterGone"}
+    alert = rows[0] | {"id": "alert"} | asked
     files["alerts.jsonl"] = "".join(json.dumps(row) + "\n" for row in (alert, *rows))
     return write_files(tmp_path_factory.mktemp("bench-retrieval"), files)
 
