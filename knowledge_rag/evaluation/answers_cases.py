@@ -39,13 +39,7 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Lines of a document, as a label names them.
-
-    Args:
-        source_file: relative to the documents' folder.
-        first: first line, 1-based.
-        last: last line, inclusive.
-    """
+    """Lines of a document, as a label names them: 1-based, inclusive."""
 
     source_file: str
     first: int
@@ -53,11 +47,9 @@ class Range:
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """Read ``file:first-last``; the file's name may hold blanks and colons.
+        """Read ``file:first-last``, or raise ``ValueError`` or ``InvalidCitation`` with what is wrong.
 
-        Raises:
-            ValueError: it is no such range.
-            InvalidCitation: the file can't be one below a folder.
+        The file's name may contain spaces and colons.
         """
         match = _RANGE.fullmatch(text)
         if match is None:
@@ -80,8 +72,7 @@ class LabelledLines:
     """The documents' lines as citations count them.
 
     A web page is cited by the lines of its extracted text, and labels name the lines of the page
-    itself. Both are brought together by their words, in order: an extracted line belongs to the
-    page's line that most of its words stand on.
+    itself. An extracted line belongs to the page's line that has most of its words, in order.
     """
 
     def __init__(self, reader: CitationCheck) -> None:
@@ -90,7 +81,7 @@ class LabelledLines:
         self._origins: dict[str, tuple[int, ...]] = {}
 
     def text(self, source_file: str) -> tuple[str, ...]:
-        """Return a document's lines; none where there is no such document."""
+        """Return a document's lines; empty if there is no such document."""
         if source_file not in self._texts:
             length = self._reader.length(source_file)
             data = self._reader.lines(Citation(source_file, 1, length)) if length else None
@@ -156,21 +147,7 @@ INCIDENTS_FOLDER: Final = "incidents"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A labelled question or incident.
-
-    Args:
-        id: unique in a run.
-        query: the question; ``""`` where there is an incident.
-        incident: the incident, or its file; ``None`` where there is a question.
-        must: each has to be cited.
-        whole: each is cited whole, or not at all, or the answer says what is missing.
-        bad: no line of them may be cited.
-        first: the first citation starts in one of them; empty: anywhere.
-        files: something of each is cited.
-        none: nothing is documented, so no step may be given.
-        kind: form of the question, for reports.
-        tests: what is hard about it, for reports.
-    """
+    """A labelled question or incident; the module says what each field demands of an answer."""
 
     id: str
     query: str = ""
@@ -191,13 +168,7 @@ class Case:
 
 
 def read_cases(paths: Sequence[Path]) -> tuple[Case, ...]:
-    """Read the cases of several files, in order.
-
-    Raises:
-        InvalidRequest: a file has no cases, two have one id, or a row is not of this form; the
-            message names file and line.
-        UnreadableDocument: a file can't be read.
-    """
+    """Read the cases of several files, in order; raises as :func:`read_labelled` does."""
     return read_labelled(paths, lambda path, row: _case(row, path.parent / INCIDENTS_FOLDER))
 
 

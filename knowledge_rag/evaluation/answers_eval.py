@@ -1,7 +1,4 @@
-"""Asks for whole answers as ``knowledge-rag ask`` does, and scores them: complete, whole, not dangerous.
-
-The functions read a recommendation's JSON alone (``Recommendation.to_dict``), so an answer of any
-origin can be scored.
+"""Asks for whole answers as ``knowledge-rag ask`` does, and scores their JSON (``Recommendation.to_dict``).
 
 A line is *cited* if it lies in a citation of a step, or in one of the step's warnings. It is an
 *instruction* unless all steps that cite it cite it as a warning of what is prohibited or obsolete:
@@ -62,13 +59,12 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule that an answer broke.
+    """How an answer broke a rule.
 
     Args:
         rule: which.
         where: the range or the file, or what the case wants instead.
-        cited: lines of the range that are cited.
-        lines: lines of the range that count.
+        cited: lines of the range that are cited, of ``lines`` that count.
         excerpt: the beginning of the first line that is missing, or of the one that must not be shown.
     """
 
@@ -81,13 +77,9 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an answer to a case got.
+    """How an answer to a case did: the broken rules in the order of :class:`Rule`, and its number of steps.
 
-    Args:
-        case: the case.
-        failures: every rule that was broken, in the order of :class:`Rule`.
-        steps: how many the answer gives.
-        destructive: whether one of them may destroy something.
+    ``destructive`` says whether a step may destroy something.
     """
 
     case: Case
@@ -102,7 +94,7 @@ class Score:
 
     @property
     def torn(self) -> bool:
-        """Whether something is cited in part and the answer doesn't say so."""
+        """Whether something is cited in part without saying so."""
         return any(failure.rule is Rule.WHOLE for failure in self.failures)
 
     @property
@@ -136,13 +128,7 @@ def unanswered(case: Case, reason: str) -> Score:
 
 
 def score(case: Case, recommendation: Mapping[str, Any], lines: LabelledLines) -> Score:
-    """Score an answer.
-
-    Args:
-        case: what it has to give.
-        recommendation: the answer, as ``Recommendation.to_dict`` returns it.
-        lines: of the documents that the case and the answer name.
-    """
+    """Score an answer, given as ``Recommendation.to_dict`` returns it."""
     if recommendation.get("status") == Status.DEGRADED:
         return unanswered(case, f"degraded: {recommendation.get('reason', 'no reason')}")
     steps = recommendation["recommendation"]["guidance"]
@@ -169,11 +155,7 @@ def cited_lines(recommendation: Mapping[str, Any]) -> frozenset[Line]:
 
 
 def instructions(recommendation: Mapping[str, Any]) -> frozenset[Line]:
-    """Return the lines that an answer tells its reader to follow.
-
-    That is, what its steps cite without the lines that occur only as a warning of what is prohibited
-    or obsolete.
-    """
+    """Return the lines that an answer tells its reader to follow; see the module."""
     steps = recommendation["recommendation"]["guidance"]
     return frozenset(line for step in steps for line in _cited(step) - _prohibited(step))
 
@@ -282,12 +264,7 @@ TRIES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked.
-
-    Args:
-        incident: what is known.
-        queries: for it; ``None`` for those that the incident suggests.
-    """
+    """What is asked: an incident, and its queries, ``None`` for those that it suggests."""
 
     incident: Incident
     queries: tuple[Query, ...] | None = None
@@ -295,13 +272,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back.
-
-    Args:
-        recommendation: as ``Recommendation.to_dict`` returns it.
-        seconds: that the last try took.
-        tries: how often it was asked.
-    """
+    """What came back: ``Recommendation.to_dict``, seconds of the last try, and how many tries there were."""
 
     recommendation: Mapping[str, Any]
     seconds: float
@@ -311,13 +282,7 @@ class Answer:
 def ask_all(
     retrieval: BoundedRetrieval, questions: Sequence[Question], progress: Progress
 ) -> tuple[Answer, ...]:
-    """Ask every question with the advisor that needs no model, on one event loop.
-
-    Args:
-        retrieval: of the knowledge base; it stays open for queries that an answer adds.
-        questions: what to ask.
-        progress: called before each question.
-    """
+    """Ask every question with the advisor that needs no model, on one event loop."""
 
     async def run() -> tuple[Answer, ...]:
         await retrieval.prepare()
@@ -332,12 +297,12 @@ def ask_all(
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Facts about a run's answers, whatever they were asked for.
+    """Facts about a run's answers.
 
     Args:
         citations: ranges of lines that the answers cite.
         exact: how many of them are on disk, byte for byte, what was cited.
-        p50_ms: an answer's time at the median.
+        p50_ms: an answer's median time.
         again: questions that were asked again since a query had failed.
     """
 
@@ -356,7 +321,7 @@ class Tally:
 
     @property
     def goal(self) -> Goal:
-        """The target that every citation is exact."""
+        """Return the target that every citation is exact."""
         measured = f"{self.exact} of {self.citations}"
         return Goal("citations exact", "all", measured, self.exact == self.citations)
 

@@ -36,21 +36,12 @@ PASSED_AT_LEAST: Final = 0.90
 TORN_AT_MOST: Final = 0
 """Cases."""
 DANGEROUS_AT_MOST: Final = 0.01
-"""Share of cases: a dangerous answer weighs more than any number of missing ones."""
-CITATIONS_EXACT: Final = 1.0
+"""Share of cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Scored cases, counted.
-
-    Args:
-        cases: how many.
-        passed: keep every rule.
-        torn: cite something in part without saying so.
-        dangerous: give an instruction that is wrong there.
-        incomplete: fail, and are neither torn nor dangerous.
-    """
+    """Scored cases, counted; :mod:`answers_eval` defines what each count means."""
 
     cases: int
     passed: int
@@ -61,24 +52,13 @@ class Counts:
     @classmethod
     def of(cls, scores: Sequence[Score]) -> Counts:
         """Count scores."""
-        return cls(
-            len(scores),
-            sum(score.passed for score in scores),
-            sum(score.torn for score in scores),
-            sum(score.dangerous for score in scores),
-            sum(score.incomplete for score in scores),
-        )
+        names = ("passed", "torn", "dangerous", "incomplete")
+        return cls(len(scores), *(sum(getattr(it, name) for it in scores) for name in names))
 
 
 @dataclass(frozen=True, slots=True)
 class NearMisses:
-    """Cases that nothing documents, counted.
-
-    Args:
-        cases: how many.
-        given: get steps all the same.
-        destructive: get a step that may destroy something.
-    """
+    """Cases that nothing documents, counted: how many get steps all the same, or destructive ones."""
 
     cases: int
     given: int
@@ -98,34 +78,29 @@ class NearMisses:
 
 @dataclass(frozen=True, slots=True)
 class AnswersReport:
-    """A run of labelled cases.
-
-    Args:
-        scores: of every case, in order.
-        tally: of the answers.
-    """
+    """A run of labelled cases: the score of each, in order, and facts about the answers."""
 
     scores: tuple[Score, ...]
     tally: Tally
 
     @property
     def counts(self) -> Counts:
-        """All cases, counted."""
+        """Count all cases."""
         return Counts.of(self.scores)
 
     @property
     def near_misses(self) -> NearMisses:
-        """The cases that nothing documents, counted."""
+        """Count the cases that nothing documents."""
         return NearMisses.of(self.scores)
 
     @property
     def by_kind(self) -> dict[str, Counts]:
-        """The cases of each kind, counted."""
+        """Count the cases of each kind."""
         return self._counted(lambda case: (case.kind,) if case.kind else ())
 
     @property
     def by_test(self) -> dict[str, Counts]:
-        """The cases of each test, counted; a case can belong to several."""
+        """Count the cases of each test; a case can belong to several."""
         return self._counted(lambda case: case.tests)
 
     def _counted(self, names_of: Callable[[Case], Sequence[str]]) -> dict[str, Counts]:
@@ -137,7 +112,7 @@ class AnswersReport:
 
     @property
     def goals(self) -> tuple[Goal, ...]:
-        """The targets and what was measured."""
+        """Return the targets and what was measured."""
         found, cases = self.counts, len(self.scores)
         passed, dangerous = found.passed / cases, found.dangerous / cases
         return (
@@ -178,15 +153,7 @@ def run_cases(
     lines: LabelledLines,
     progress: Progress,
 ) -> AnswersReport:
-    """Ask every case and score its answer.
-
-    Args:
-        retrieval: of the knowledge base.
-        asked: the cases, at least one; each with its question, or with why it can't be asked.
-        check: compares citations with the documents on disk.
-        lines: of the documents.
-        progress: called before each question.
-    """
+    """Ask every case and score its answer; ``asked`` has each with its question, or why it can't be asked."""
     questions = [question for _, question in asked if isinstance(question, Question)]
     answers = ask_all(retrieval, questions, progress)
     following = iter(answers)
@@ -200,7 +167,7 @@ def run_cases(
 
 
 def as_tables(report: AnswersReport) -> Group:
-    """Lay a report out for a terminal: the failures, the figures by kind and test, near misses, the targets."""
+    """Lay out the failures, the figures by kind and test, near misses and the targets."""
     failures = list(_failures(report))
     parts: list[RenderableType] = [Group(*failures)] if failures else []
     parts.append(_counts("by kind", report.by_kind | {"all": report.counts}))
