@@ -33,7 +33,7 @@ from knowledge_rag.evaluation.answers_eval import (
     citations,
     cited_lines,
 )
-from knowledge_rag.evaluation.evaluation_report import grouped, laid_out, new_table
+from knowledge_rag.evaluation.evaluation_report import grouped, laid_out, missed_of, new_table
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.local.store import Tables, ingest_transaction
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.answers_eval import Answer
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.evaluation.evaluation_corpus import CitationCheck, Documents
-    from knowledge_rag.evaluation.evaluation_report import Goal
     from knowledge_rag.local.embeddings import Embedder
     from knowledge_rag.local.ingest import Progress
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
@@ -321,14 +320,9 @@ class AlertsReport:
         return tuple(found)
 
     @property
-    def goals(self) -> tuple[Goal, ...]:
-        """The target: every citation is exact."""
-        return (self.tally.goal,)
-
-    @property
     def missed(self) -> tuple[str, ...]:
-        """The names of the targets that are not reached."""
-        return tuple(goal.name for goal in self.goals if not goal.reached)
+        """Return the name of the target that every citation is exact, if it is missed."""
+        return missed_of([self.tally.goal])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; shares are rounded to six places."""
@@ -514,7 +508,7 @@ _COMPLETENESS: Final = (
 
 def as_tables(report: AlertsReport) -> Group:
     """Lay a report out: completeness by run, near misses, confidence, the targets."""
-    return laid_out(_tables(report), report.goals)
+    return laid_out(_tables(report), [report.tally.goal])
 
 
 def _tables(report: AlertsReport) -> Iterator[Table]:

@@ -17,7 +17,7 @@ from knowledge_rag.evaluation.answers_eval import (
     score,
     unanswered,
 )
-from knowledge_rag.evaluation.evaluation_report import Goal, laid_out, new_table
+from knowledge_rag.evaluation.evaluation_report import Goal, laid_out, missed_of, new_table
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ class AnswersReport:
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """The names of the targets that are not reached."""
-        return tuple(goal.name for goal in self.goals if not goal.reached)
+        """Return the names of the targets that are not reached."""
+        return missed_of(self.goals)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""

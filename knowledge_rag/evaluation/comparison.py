@@ -1,13 +1,11 @@
 """Two runs on the same questions: what differs, and whether that is more than chance.
 
-Each question is asked in both runs, so its two values belong together. The questions are drawn
-anew, with replacement, as often as there are questions, ten thousand times; the middle 95 % of the
-mean differences are the interval. Where it leaves out zero, another set of questions of this kind
-would very likely show a difference in the same direction.
+A paired bootstrap: the questions are drawn anew, with replacement, ten thousand times; the middle 95 % of
+the mean differences are the interval. Where it leaves out zero, other questions of this kind would very
+likely show a difference in the same direction.
 
-A latency is shown and not judged. The machine's other work slows all questions of a run, so drawing
-other questions says nothing of it: two runs of one build, a minute apart, differ by an interval
-without zero.
+Latency is shown and not judged: the machine's other work slows all questions of a run, so that two runs of
+one build, a minute apart, differ by an interval without zero.
 """
 
 from __future__ import annotations
@@ -49,14 +47,7 @@ ANSWER_RANK: Final = "answer_rank"
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A file of results.
-
-    Args:
-        name: of the file.
-        rows_sha256: of the questions and their truth.
-        docs_sha256: of the documents.
-        values: of each question by its id: each metric's value, ``None`` where it has none.
-    """
+    """A file of results: ``values`` has each question's metrics by its id, ``None`` where it has none."""
 
     name: str
     rows_sha256: str
@@ -65,11 +56,7 @@ class Results:
 
 
 def write_results(evaluation: Evaluation, path: Path) -> None:
-    """Write a line about the run, then one about each question; all of it or nothing.
-
-    Raises:
-        OSError: it can't be written.
-    """
+    """Write a line about the run, then one about each question; all of it or nothing."""
     head = {"format": FORMAT, "queries": len(evaluation.judged), **asdict(evaluation.setup)}
     lines = [head, *(each.to_dict() for each in evaluation.judged)]
     unfinished = path.with_name(f"{path.name}.part")
@@ -111,7 +98,7 @@ def read_results(path: Path) -> Results:
 
 
 def _values(row: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return what a question adds to each figure; ``None`` where the figure leaves it out."""
+    """Return a question's part of each figure; ``None`` where the figure leaves it out."""
     status = Status(row["status"])
     searched = status is not Status.DEGRADED
     exact = [bool(result["exact"]) for result in row["results"]]
@@ -131,11 +118,7 @@ def _values(row: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _between(value: float, most: float) -> float:
-    """Return a figure of 0..most as it was written.
-
-    Raises:
-        ValueError: it is another one, or none: ``NaN``, which would be no figure of any mean.
-    """
+    """Return a figure of 0..most, or raise ``ValueError``, for NaN too."""
     if not 0 <= value <= most or value == math.inf:
         raise ValueError(value)
     return float(value)
@@ -160,15 +143,15 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One metric in both runs.
+    """One metric in both runs: latency in milliseconds, all else 0..1.
 
     Args:
-        metric: its name; a latency is in milliseconds, all else 0..1.
+        metric: its name.
         pairs: questions that have a value in both.
         a: mean of the first run.
         b: mean of the second run.
         difference: ``b - a``.
-        low: lower end of the interval of the difference.
+        low: lower end of its interval.
         high: upper end.
     """
 
@@ -182,12 +165,12 @@ class Difference:
 
     @property
     def more_than_chance(self) -> bool:
-        """Whether the interval leaves out zero, of what the questions decide."""
+        """Whether the interval leaves out zero; never of latency."""
         return self.metric != LATENCY and (self.low > 0 or self.high < 0)
 
     @property
     def verdict(self) -> str:
-        """Return it as text for people."""
+        """Return it in words."""
         if self.low == self.high == self.difference == 0:
             return "the same"
         if self.metric == LATENCY:
@@ -200,15 +183,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs.
+    """Two runs, by the names of their files.
 
     Args:
-        a: name of the first.
-        b: name of the second.
+        a: the first.
+        b: the second.
         queries: asked in both.
         same_documents: whether both searched the same documents.
-        differences: of each metric that any question has a value of in both.
-        latencies: of the searched questions of each run; ``None`` where there are none.
+        differences: of each metric that any question has in both.
+        latencies: of the searched questions of each run.
     """
 
     a: str
@@ -236,13 +219,7 @@ class Comparison:
 
 
 def compare(a: Results, b: Results, *, resamples: int = RESAMPLES, seed: int = SEED) -> Comparison:
-    """Compare two runs question by question.
-
-    Args:
-        a: the first, from which the differences count.
-        b: the second.
-        resamples: how often the questions are drawn anew.
-        seed: of the draws; the same seed gives the same intervals.
+    """Compare two runs question by question; the same seed gives the same intervals.
 
     Raises:
         InvalidRequest: they are of different questions, or of too few.

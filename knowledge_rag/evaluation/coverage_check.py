@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 NAMED: Final = 3
 """Citations that a message names at most."""
+RUNBOOKS_ALONE: Final = Wanted(RESULTS, steps=StepsCheck.OFF)
+"""Whether each alert finds its runbook, and nothing else."""
+TRIES: Final = 2
+"""A query that could not be searched is asked once more: a busy machine is no gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of a recommendation for an alert.
+    """How many steps of a recommendation cite an alert's own runbook, and what the others cite, in order.
 
-    Args:
-        own: how many cite lines of the alert's own runbook.
-        elsewhere: what the others cite, in order, each once.
-        reason: why a query could not be answered; more steps may be known then.
+    ``reason`` says why a query could not be answered; there may be more steps then.
     """
 
     own: int
@@ -90,22 +91,9 @@ def _lines(citation: Citation) -> str:
     return f"{citation.source_file} {lines}"
 
 
-RUNBOOKS_ALONE: Final = Wanted(RESULTS, steps=StepsCheck.OFF)
-"""Whether each alert finds its runbook, and nothing else."""
-
-TRIES: Final = 2
-"""A query that could not be searched is asked once more: a busy machine is no gap."""
-
-
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Where the runbook was found.
-
-    Args:
-        query: the text that found it.
-        rank: of the result, 1 or more.
-        citation: of the result.
-    """
+    """The query that found the runbook, and the result's rank from 1 on."""
 
     query: str
     rank: int
@@ -114,7 +102,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One alert and what came of it: a hit, a gap, or that it could not be found out.
+    """One alert and its outcome: a hit, a gap, or the reason why that is unknown.
 
     Args:
         alert: the alert.
@@ -122,10 +110,10 @@ class Checked:
         hit: where it was found.
         gap: why the alert is not covered.
         message: of the finding, for people.
-        reason: why it could not be found out.
+        reason: why the search failed.
         queries: what was asked.
         instead: what was found before the runbook, or in its place, in order.
-        steps: what there is to do; ``None`` where that was not asked, or the runbook not found.
+        steps: ``None`` if they were not looked for, or the runbook not found.
     """
 
     alert: Alert
@@ -140,24 +128,24 @@ class Checked:
 
     @property
     def covered(self) -> bool:
-        """Whether it is known that the alert finds what it has to find."""
+        """Whether the alert is known to find what it has to find."""
         return self.hit is not None and self.gap is None and self.reason is None
 
     @property
     def finding(self) -> Gap | None:
-        """Return what there is to say of it, be it a gap or not."""
+        """Return the gap, or that a covered alert's runbook gives no step."""
         lacks_steps = self.covered and self.steps is not None and self.steps.are_missing
         return Gap.NO_STEPS if lacks_steps else self.gap
 
     @property
     def steps_unknown(self) -> Reason | None:
-        """Return why nobody knows whether its runbook, which is found, gives steps."""
+        """Return why it is unknown whether the found runbook gives steps."""
         if not self.covered or self.steps is None or self.steps.own:
             return None
         return self.steps.reason
 
     def needing_steps(self) -> Checked:
-        """Return it as it is where a runbook without steps is a gap."""
+        """Return the outcome where a runbook without steps is a gap."""
         return replace(self, gap=self.finding, reason=self.reason or self.steps_unknown)
 
 
@@ -169,15 +157,7 @@ def check_all(
     *,
     progress: Progress | None = None,
 ) -> tuple[Checked, ...]:
-    """Check every alert, in order; a query that several have in common is asked once.
-
-    Args:
-        alerts: at least one.
-        runbooks: the documents.
-        retrieval: of the knowledge base.
-        wanted: among how many results the runbook has to be, and whether to look for steps, too.
-        progress: called before each alert.
-    """
+    """Check every alert, in order; a query that several have in common is asked once."""
 
     async def run() -> tuple[Checked, ...]:
         asking = _Asking(retrieval)

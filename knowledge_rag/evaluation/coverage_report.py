@@ -1,7 +1,7 @@
 """What a check of coverage found, the baseline of known gaps, and whether a build may pass.
 
-A baseline entry is an alert's name and its rule's file, so that lines may move and one gap may turn
-into another. Rules of one name in one file are counted: one more of them without a runbook is a new gap.
+A baseline counts gaps by the alert's name and its rule's file, so that lines may move and one gap may turn
+into another.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.coverage_check import Checked
     from knowledge_rag.evaluation.coverage_rules import BrokenFile, RuleFiles
     from knowledge_rag.evaluation.coverage_wanted import Wanted
+    from knowledge_rag.evaluation.datasets import Target
 
 VERSION: Final = 1
 MAX_BYTES: Final = 16 << 20
@@ -33,12 +34,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Known gaps.
-
-    Args:
-        known: how many of each key.
-        of_steps: those of which some are runbooks without steps, which not every run looks for.
-    """
+    """How many gaps of each key are known; some of ``of_steps`` are runbooks without steps."""
 
     known: Mapping[Key, int] = field(default_factory=dict)
     of_steps: frozenset[Key] = frozenset()
@@ -57,13 +53,7 @@ class Baseline:
     def mended(
         self, gaps: Sequence[Checked], files: Iterable[str], *, knows_steps: bool = True
     ) -> tuple[Key, ...]:
-        """Return the entries that are gaps no more, or less often than they say.
-
-        Args:
-            gaps: all of this run.
-            files: that were read; of others nothing is known, unless they are gone.
-            knows_steps: whether this run looked for steps.
-        """
+        """Return the entries with more gaps than this run found in the files that it read, or that are gone."""
         found = Counter(map(_key, gaps))
         read = frozenset(files)
         return tuple(
@@ -76,12 +66,7 @@ class Baseline:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read a baseline.
-
-    Raises:
-        InvalidRequest: it is none.
-        UnreadableDocument: the file can't be read.
-    """
+    """Read a baseline, or raise :exc:`InvalidRequest` or :exc:`UnreadableDocument`."""
     try:
         text = read_text(path, MAX_BYTES)
     except UnreadableDocument as error:
@@ -108,11 +93,7 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to write a baseline where something else is.
-
-    Raises:
-        InvalidRequest: the file is neither a baseline nor empty.
-    """
+    """Raise :exc:`InvalidRequest` if a file is neither a baseline nor empty."""
     if not path.exists() or not path.stat().st_size:
         return
     try:
@@ -122,11 +103,7 @@ def check_replaceable(path: Path) -> None:
 
 
 def write_baseline(path: Path, gaps: Sequence[Checked]) -> None:
-    """Write the gaps of a run as known ones; the same gaps give the same bytes.
-
-    Raises:
-        OSError: the file can't be written.
-    """
+    """Write the gaps of a run as known ones; the same gaps give the same bytes."""
     counts = Counter(map(_key, gaps))
     whys = {_key(gap): gap.gap.value for gap in gaps if gap.gap is not None}
     entries: list[dict[str, Any]] = [
@@ -157,7 +134,7 @@ class Coverage:
 
     Args:
         checked: each alert, in the order of the files; at least one.
-        new: findings that no baseline knows, warnings among them.
+        new: findings that no baseline knows, warnings included.
         known: findings of the baseline.
         mended: entries of the baseline that are gaps no more.
         broken: files of rules of which nothing was checked.
@@ -175,22 +152,22 @@ class Coverage:
 
     @property
     def gaps(self) -> tuple[Checked, ...]:
-        """Return the findings that no baseline knows, and that leave an alert uncovered."""
+        """Return the new findings that leave an alert uncovered."""
         return tuple(each for each in self.new if each.gap is not None)
 
     @property
     def warnings(self) -> tuple[Checked, ...]:
-        """Return the other findings that no baseline knows: covered, and no step to take."""
+        """Return the other new findings: covered, and no step to take."""
         return tuple(each for each in self.new if each.gap is None)
 
     @property
     def unknown(self) -> tuple[Checked, ...]:
-        """Return the alerts of which it could not be found out."""
+        """Return the alerts whose search failed."""
         return tuple(each for each in self.checked if each.reason is not None)
 
     @property
     def steps_unknown(self) -> tuple[Checked, ...]:
-        """Return the covered alerts of which nobody knows whether there are steps."""
+        """Return the covered alerts whose search for steps failed."""
         return tuple(each for each in self.checked if each.steps_unknown is not None)
 
     @property
@@ -239,13 +216,7 @@ class Coverage:
 
 
 def summarise(checked: Sequence[Checked], rules: RuleFiles, wanted: Wanted) -> Coverage:
-    """Sum up what was found.
-
-    Args:
-        checked: each alert, at least one.
-        rules: the files that they are from.
-        wanted: what makes a build pass.
-    """
+    """Sum up at least one checked alert."""
     strict = wanted.steps is StepsCheck.REQUIRE
     judged = tuple(each.needing_steps() if strict else each for each in checked)
     # gaps first, so that what a baseline knows is not used up by what does not fail
@@ -289,15 +260,7 @@ def _detail(each: Checked) -> dict[str, Any]:
         "instead": [citation.to_dict() for citation in each.instead],
     }
     if each.runbook is not None:
-        targets = [
-            {"source_file": target.source_file}
-            | (
-                dict(zip(("start_line", "end_line"), target.lines, strict=True))
-                if target.lines
-                else {}
-            )
-            for target in each.runbook.targets
-        ]
+        targets = [_target(target) for target in each.runbook.targets]
         detail["runbook"] = {"by": each.runbook.by.value, "targets": targets}
     if each.hit is not None:
         found = each.hit
@@ -305,3 +268,10 @@ def _detail(each: Checked) -> dict[str, Any]:
     if each.steps is not None:
         detail["steps"] = each.steps.to_dict()
     return detail
+
+
+def _target(target: Target) -> dict[str, Any]:
+    fields: dict[str, Any] = {"source_file": target.source_file}
+    if target.lines:
+        fields["start_line"], fields["end_line"] = target.lines
+    return fields

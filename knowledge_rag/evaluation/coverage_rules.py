@@ -1,9 +1,7 @@
 """Alert rules of Prometheus and CloudFormation, and the incident that an agent gets when one fires.
 
-A file that is named has to hold rules. A folder or a pattern may hold other YAML and JSON, which is
-skipped; but a file there that looks like rules and can't be read is an error, so that a broken rule
-file does not count as nothing to check. One broken file keeps none of the others from being read, and
-none of its own alerts is returned: half a file would look like a whole.
+A named file must contain rules. In a folder or pattern, other YAML and JSON is skipped, but a file that
+looks like rules and can't be read is an error. None of a broken file's alerts is returned.
 
 CloudFormation templates are read as far as they are literal. What only a deployment knows (``Ref``,
 ``Fn::GetAtt``, a parameter in ``Fn::Sub``) is left out: ``${AWS::StackName}-outage`` is read as ``outage``.
@@ -40,11 +38,11 @@ class Alert:
     """One alert rule.
 
     Args:
-        name: as it is written.
-        file: that the rule stands in, as it is shown and as baselines keep it.
+        name: as written.
+        file: of the rule, as it is shown and as baselines keep it.
         place: of its name there.
         incident: what an agent gets when it fires.
-        links: where its author says that the runbook is, the likeliest first.
+        links: to its runbook, the likeliest first.
     """
 
     name: str
@@ -86,11 +84,7 @@ def is_prometheus(document: Node) -> bool:
 
 
 def prometheus_alerts(document: Node, file: str) -> Iterator[Alert]:
-    """Return the alerts of a document; recording rules are none.
-
-    Raises:
-        WrongRules: a group or a rule has not the form that Prometheus wants.
-    """
+    """Return the alerts of a document, or raise :exc:`WrongRules`; recording rules are none."""
     groups = document.get("groups")
     if groups is not None:
         yield from _of_groups(groups, file)
@@ -177,11 +171,7 @@ def is_template(document: Node) -> bool:
 
 
 def cloudwatch_alarms(document: Node, file: str) -> Iterator[Alert]:
-    """Return the alarms of a template, composite ones included.
-
-    Raises:
-        WrongRules: an alarm's properties are no mapping.
-    """
+    """Return the alarms of a template, composite ones included, or raise :exc:`WrongRules`."""
     resources = document.get("Resources")
     for logical_id, resource in resources.entries.items() if resources is not None else ():
         if resource.text_at("Type") not in ALARMS:
@@ -244,7 +234,7 @@ MAX_BYTES: Final = 16 << 20
 """Of a file of rules; a template has 1 MB at most."""
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json", ".template", ".rules"})
-"""Of the files that are looked at in a folder."""
+"""Of the files that are read in a folder."""
 
 UNDERSTOOD: Final = "understood are rule files of Prometheus, PrometheusRule resources, and CloudFormation templates"
 _MARKS: Final = (b"groups", b"PrometheusRule", b"AWS::CloudWatch::")
@@ -256,13 +246,7 @@ _ASSETS: Final = "asset."
 
 @dataclass(frozen=True, slots=True)
 class RuleFiles:
-    """What was read.
-
-    Args:
-        alerts: of all files, in their order.
-        files: that hold rules, as they are shown.
-        skipped: those of folders and patterns that hold none.
-    """
+    """The alerts of all files, in order, and which files have rules, were skipped, or are broken."""
 
     alerts: tuple[Alert, ...]
     files: tuple[str, ...]
@@ -272,13 +256,7 @@ class RuleFiles:
 
 @dataclass(frozen=True, slots=True)
 class BrokenFile:
-    """A file of rules, or what should be some, that can't be read.
-
-    Args:
-        file: as it is shown, or the path or pattern that names none.
-        message: what is wrong, beginning with the file and, where it is known, the line.
-        line: of the error, ``None`` where it is in no single one.
-    """
+    """A file, or a pattern that matches none, that can't be read; the message begins with ``file:line``."""
 
     file: str
     message: str
@@ -290,12 +268,7 @@ class BrokenFile:
 
 
 class NoAlerts(InvalidRequest):
-    """There is no alert in all that was named.
-
-    Args:
-        message: why; of files that can't be read, that of the last one.
-        broken: those files.
-    """
+    """There is no alert in the named files; the message is that of the last broken one, if any."""
 
     def __init__(self, message: str, broken: tuple[BrokenFile, ...]) -> None:
         super().__init__(message)
@@ -303,14 +276,10 @@ class NoAlerts(InvalidRequest):
 
 
 def read_rules(paths: Sequence[str]) -> RuleFiles:
-    """Read the alerts of files, folders and patterns such as ``rules/**/*.yaml``.
-
-    Args:
-        paths: at least one. What of them names nothing, is too large, can't be opened, is no UTF-8,
-            is none of what is understood, or has an error in it, is broken.
+    """Read the alerts of at least one file, folder or pattern such as ``rules/**/*.yaml``.
 
     Raises:
-        NoAlerts: there is no alert in what could be read, or nothing could be.
+        NoAlerts: there is none in what could be read.
     """
     alerts: list[Alert] = []
     files: list[str] = []
@@ -331,7 +300,7 @@ def read_rules(paths: Sequence[str]) -> RuleFiles:
 
 
 def shown(path: Path) -> str:
-    """Return a path as people and baselines read it: from where they stand, if it lies below."""
+    """Return a path as reports and baselines have it: relative if it is below the current folder."""
     plain = Path(os.path.normpath(path))
     try:
         return plain.absolute().relative_to(Path.cwd()).as_posix()
@@ -340,10 +309,9 @@ def shown(path: Path) -> str:
 
 
 def _chosen(paths: Sequence[str], broken: list[BrokenFile]) -> list[tuple[Path, bool]]:
-    """Return each file once, and whether somebody named it; add what names none to the broken ones.
+    """Return each file once, by its shortest path, and whether it was named; add what names none to the broken.
 
-    A file that links lead to as well is known by its shortest path: a pattern follows them, in circles
-    even, and an alert would count several times.
+    A pattern follows links, in circles even, and an alert would count several times.
     """
     chosen: dict[str, tuple[Path, bool]] = {}
     for text in paths:
@@ -382,7 +350,7 @@ def _in_folder(folder: Path, broken: list[BrokenFile]) -> Iterator[Path]:
 
 
 def _alerts(path: Path, *, is_named: bool) -> list[Alert] | None:
-    """Return the alerts of a file; ``None`` where it holds no rules and nobody said that it would."""
+    """Return the alerts of a file; ``None`` if it has no rules and was not named."""
     name = shown(path)
     data = _read(path, name)
     if not is_named and not data.startswith(_UTF_16) and not any(mark in data for mark in _MARKS):

@@ -44,13 +44,7 @@ _ABOVE: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it, up to the next one of its level or a higher.
-
-    Args:
-        heading: its text, without marks that only give it a name.
-        anchors: what a link calls it behind ``#``.
-        lines: first and last, 1-based and inclusive.
-    """
+    """A heading and the lines (1-based, inclusive) down to the next one of its level or a higher."""
 
     heading: str
     anchors: tuple[str, ...]
@@ -58,7 +52,7 @@ class Section:
 
     @property
     def names(self) -> frozenset[str]:
-        """Return what it may be called, folded; ``Alert Name: "Foo"`` may be called ``Foo``."""
+        """Return its possible names, folded; ``Alert Name: "Foo"`` may be called ``Foo``."""
         return frozenset({fold(self.heading), fold(_ALERT.sub("", self.heading))}) - {""}
 
     def is_at(self, anchor: str) -> bool:
@@ -130,7 +124,7 @@ class Gap(StrEnum):
 
     @property
     def description(self) -> str:
-        """Return what it means, in one sentence."""
+        """Return the rule's description in reports."""
         return _DESCRIPTIONS[self]
 
 
@@ -144,7 +138,7 @@ _DESCRIPTIONS: Final = {
 
 
 class NamedBy(StrEnum):
-    """How an alert came to its runbook."""
+    """How an alert got its runbook."""
 
     MAP = "map"
     LINK = "link"
@@ -153,13 +147,7 @@ class NamedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Runbook:
-    """An alert's own runbook.
-
-    Args:
-        targets: the lines, or whole files, of which one has to be found.
-        by: how it was found out.
-        around: where its steps may stand; left out, in the same lines.
-    """
+    """An alert's own runbook: one of the targets has to be found; its steps may stand ``around`` them."""
 
     targets: tuple[Target, ...]
     by: NamedBy
@@ -167,7 +155,7 @@ class Runbook:
 
     @property
     def named(self) -> str:
-        """Name it to people."""
+        """Return its name in messages."""
         first = self.targets[0]
         lines = f", lines {first.lines[0]}-{first.lines[1]}" if first.lines else ""
         return f"{first.source_file}{lines}" + (" or the like" if len(self.targets) > 1 else "")
@@ -190,12 +178,7 @@ class NoRunbook:
 
 
 class Runbooks:
-    """The documents of a folder, as links and names of alerts find them.
-
-    Args:
-        documents: the folder; what can't be read there is no runbook.
-        mapping: alert name -> ``file`` or ``file#heading``, which goes before all else.
-    """
+    """The documents of a folder; ``mapping`` of alerts to ``file#heading`` precedes links and names."""
 
     def __init__(self, documents: Documents, mapping: Mapping[str, str] | None = None) -> None:
         self._documents = documents
@@ -210,10 +193,7 @@ class Runbooks:
                 self._by_stem[folders[-1]].append(name)
 
     def own(self, alert: Alert) -> Runbook | NoRunbook:
-        """Return an alert's own runbook, or say why it has none.
-
-        Its author's word counts: where a link leads nowhere, no document of its name steps in.
-        """
+        """Return an alert's own runbook, or why it has none; a document of its name can't replace a dead link."""
         mapped = self._mapping.get(alert.name)
         if mapped is not None:
             return self._linked([mapped], alert, NamedBy.MAP)
@@ -226,7 +206,7 @@ class Runbooks:
         return NoRunbook(Gap.NO_RUNBOOK, message)
 
     def _linked(self, links: Iterable[str], alert: Alert, by: NamedBy) -> Runbook | NoRunbook:
-        """Take the first link that leads somewhere, else say what is wrong with the first one."""
+        """Follow the first link that leads somewhere, else return what is wrong with the first one."""
         first: NoRunbook | None = None
         for text in links:
             for link in (Link.of(text),) if by is NamedBy.MAP else Link.readings(text):
@@ -286,10 +266,10 @@ class Runbooks:
         return [Target(name, section.lines) for section in found]
 
     def _around(self, target: Target, alert_name: str) -> Target:
-        """Return what a link means that leads to a part which every runbook has, such as Symptoms.
+        """Return where the steps may be if a link leads to a section that every runbook has, such as Symptoms.
 
-        That is the section around it, or the document; of other sections it is their own lines, since
-        those beside it are for other alerts.
+        That is the section around it, or the document; else it is the section itself, since those beside it
+        are for other alerts.
         """
         if target.lines is None:
             return target
@@ -310,7 +290,7 @@ class Runbooks:
         return self._headings.get(fold(alert_name), ())
 
     def _named(self, alert_name: str) -> tuple[Target, ...]:
-        """Return the documents and sections that are called like an alert."""
+        """Return the documents and sections named like an alert."""
         names = (fold(alert_name), fold(_LOGICAL_ID_HASH.sub("", alert_name)))
         for name in filter(None, dict.fromkeys(names)):
             files = [file for file in self._by_stem.get(name, ()) if self._may_be_runbook(file)]
@@ -324,7 +304,7 @@ class Runbooks:
 
     @cached_property
     def _headings(self) -> dict[str, tuple[Target, ...]]:
-        """All sections by what they may be called, but for those of postmortems."""
+        """All sections by their names, but for those of postmortems."""
         found: defaultdict[str, list[Target]] = defaultdict(list)
         for file in sorted(self._documents.sha256):
             if self._may_be_runbook(file):
@@ -335,7 +315,7 @@ class Runbooks:
 
     @cached_property
     def _addresses(self) -> dict[str, list[str]]:
-        """All documents that say where on the web they are from, by that address."""
+        """All documents with a source URL, by its address."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for file in sorted(self._documents.sha256):
             url = self._page(file)[0].front_matter.get(SOURCE_URL)
@@ -345,7 +325,7 @@ class Runbooks:
         return dict(found)
 
     def _may_be_runbook(self, name: str) -> bool:
-        """Whether it may be one without anybody saying so: a report of an incident may not."""
+        """Whether it may be one without being linked: a report of an incident may not."""
         return self._page(name)[0].document_type is not DocumentType.POSTMORTEM
 
     def _page(self, name: str) -> tuple[Document, tuple[Section, ...]]:
@@ -356,12 +336,7 @@ class Runbooks:
 
 
 def read_map(path: Path) -> dict[str, str]:
-    """Read a map, YAML or JSON.
-
-    Raises:
-        InvalidRequest: it is no mapping of names to files; the message names the line.
-        UnreadableDocument: the file can't be read.
-    """
+    """Read a map of alerts to files, YAML or JSON, or raise :exc:`InvalidRequest` with the line."""
     documents = read_yaml(read_text(path, MAX_BYTES), str(path))
     mapping: dict[str, str] = {}
     for document in documents:

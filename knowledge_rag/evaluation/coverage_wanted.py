@@ -1,16 +1,13 @@
-"""What coverage is looked for, and what makes a build pass."""
+"""What `coverage` looks for, and what makes a build pass."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from knowledge_rag.evaluation.coverage_report import Baseline
-
-THRESHOLD: Final = 1.0
-"""Share of alerts that have to be covered where nobody says anything else."""
 
 
 class StepsCheck(StrEnum):
@@ -27,8 +24,7 @@ class Wanted:
 
     Args:
         top: among how many results of a query a runbook has to be, 1..5.
-        threshold: share of alerts that has to be covered, 0..1; left out, it is THRESHOLD, or 0
-            where a baseline says which gaps may be.
+        threshold: share of alerts that has to be covered, 0..1; by default 1, or 0 with a baseline.
         steps: whether a runbook without steps is a gap, a warning, or not looked for.
         baseline: known gaps.
     """
@@ -43,4 +39,4 @@ class Wanted:
         """Return the share of alerts that has to be covered, 0..1."""
         if self.threshold is not None:
             return self.threshold
-        return THRESHOLD if self.baseline is None else 0.0
+        return 1.0 if self.baseline is None else 0.0

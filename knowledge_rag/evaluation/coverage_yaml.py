@@ -1,8 +1,7 @@
 """YAML and JSON with the place of every value, so that a finding can name the line of its rule.
 
-Nothing but texts, lists and mappings is made: no tag makes an object, CloudFormation's short forms
-(``!Sub``) stay tags, and depth and size, aliases followed, are bounded. JSON is read as the YAML that
-it nearly is; what differs is evened out before.
+No tag makes an object, CloudFormation's short forms (``!Sub``) stay tags, and depth and size, aliases
+followed, are bounded. JSON is read as the YAML that it nearly is.
 """
 
 from __future__ import annotations
@@ -41,13 +40,7 @@ _PAIR: Final = re.compile(
 
 
 class WrongRules(InvalidRequest):
-    """An error in a file, at a line.
-
-    Args:
-        file: as it is shown.
-        line: 1-based.
-        why: what is wrong there, in one clause.
-    """
+    """An error at a line (1-based) of a file."""
 
     def __init__(self, file: str, line: int, why: str) -> None:
         super().__init__(f"{file}:{line}: {why}")
@@ -56,14 +49,7 @@ class WrongRules(InvalidRequest):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands in a file; lines and columns are 1-based, columns in characters.
-
-    Args:
-        line: of its first character.
-        column: likewise.
-        end_line: of its last character.
-        end_column: of the character behind it.
-    """
+    """Where a value stands in a file: 1-based, columns in characters, ``end_column`` exclusive."""
 
     line: int
     column: int
@@ -73,16 +59,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One value: a scalar, a sequence or a mapping.
+    """One value.
 
     Args:
         place: where it stands.
         kind: ``scalar``, ``sequence`` or ``mapping``.
-        tag: a short form such as ``!Sub``; ``""`` without one.
-        text: a scalar's, as written but for its quotes; ``None`` for null and for other kinds.
+        tag: a short form such as ``!Sub``, or ``""``.
+        text: a scalar's, without quotes; ``None`` for null and for other kinds.
         items: of a sequence.
-        entries: of a mapping, by key.
-        keys: the mapping's keys themselves.
+        entries: of a mapping, by key; ``keys`` are the keys themselves.
         size: values in it, itself included, aliases followed.
     """
 
@@ -96,20 +81,20 @@ class Node:
     size: int = 1
 
     def get(self, *path: str) -> Node | None:
-        """Return what stands below these keys, one inside the other; ``None`` if it isn't there."""
+        """Return the value below these nested keys, if there is one."""
         node: Node | None = self
         for key in path:
             node = node.entries.get(key) if node is not None else None
         return node
 
     def text_at(self, *path: str) -> str:
-        """Return the scalar there; ``""`` if there is none."""
+        """Return the scalar below these nested keys, or ``""``."""
         node = self.get(*path)
         return (node.text or "") if node is not None else ""
 
 
 def read_yaml(text: str, name: str) -> tuple[Node, ...]:
-    """Read the documents of a file; an empty one is left out.
+    """Read the documents of a file that are not empty.
 
     Raises:
         WrongRules: it is neither YAML nor JSON, has a key twice, or is too deep or too large.

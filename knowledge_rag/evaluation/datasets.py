@@ -35,14 +35,10 @@ _Labelled = TypeVar("_Labelled", bound="Labelled")
 
 
 def read_text(path: Path, max_bytes: int) -> str:
-    """Read a text file.
-
-    Args:
-        path: of the file, as it was named.
-        max_bytes: a larger one is refused, not cut off: what is missing would show in no figure.
+    """Read a text file whole; one that is cut off would show in no figure.
 
     Raises:
-        UnreadableDocument: it can't be read, is empty, too large, or no UTF-8.
+        UnreadableDocument: it can't be read, is empty, larger than ``max_bytes``, or not UTF-8.
     """
     name = str(path)
     try:
@@ -55,16 +51,12 @@ def read_text(path: Path, max_bytes: int) -> str:
 
 
 def read_lines(path: Path, max_bytes: int) -> Iterator[tuple[int, str]]:
-    """Return the lines of a text file that are not blank, each with its number.
-
-    Raises:
-        UnreadableDocument: as :func:`read_text` does.
-    """
+    """Return the lines of a text file that are not blank, numbered; raises as :func:`read_text` does."""
     yield from numbered(read_text(path, max_bytes))
 
 
 def numbered(text: str) -> Iterator[tuple[int, str]]:
-    """Return the lines of a text that are not blank, each with its number, 1 or more."""
+    """Return the lines of a text that are not blank, each with its number from 1 on."""
     return ((n, line) for n, line in enumerate(split_lines(text), start=1) if line.strip())
 
 
@@ -73,15 +65,12 @@ def read_rows(
     row: Callable[[int, Any], _Row],
     wrong: Callable[[int], KnowledgeRagError],
 ) -> list[_Row]:
-    """Read JSON Lines.
+    """Read JSON Lines; the first line that is no row raises its error.
 
     Args:
         lines: each with its number.
         row: makes one of a line's number and JSON, or raises what Python does on other JSON.
-        wrong: gives the error for a line's number.
-
-    Raises:
-        KnowledgeRagError: of the first line that is no row.
+        wrong: returns the error for a line's number.
     """
     rows = []
     for number, line in lines:
@@ -108,12 +97,12 @@ DOCS_FOLDER: Final = "docs"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What answers a question: lines of a file, or a whole file.
+    """What answers a question.
 
     Args:
         source_file: relative to the documents' root.
         lines: first and last, 1-based and inclusive; ``None`` for the whole file.
-        sha256: of the file that the label was made on, ``""`` where unknown.
+        sha256: of the file that was labelled, ``""`` if unknown.
     """
 
     source_file: str
@@ -138,9 +127,9 @@ class Row:
         query: not blank, at most MAX_QUERY_CHARACTERS.
         targets: what answers it, at least one.
         also_acceptable: files that answer it as well as any target does.
-        alert: name of the alert that asks, ``""`` where there is none.
-        answer: the very lines of the answer, ``None`` where unknown.
-        dataset: name of the file that it is from.
+        alert: name of the alert that asks, ``""`` without one.
+        answer: the very lines of the answer, if known.
+        dataset: name of its file.
     """
 
     id: str
@@ -158,13 +147,7 @@ class Row:
 
 
 def load_datasets(paths: Sequence[Path]) -> tuple[Row, ...]:
-    """Read the rows of several files, in order.
-
-    Raises:
-        InvalidRequest: a file has no rows, two rows have one id, or a row is not of this form; the
-            message names file and line.
-        UnreadableDocument: a file can't be read.
-    """
+    """Read the questions of several files, in order; raises as :func:`read_labelled` does."""
     return read_labelled(paths, lambda path, fields: _row(fields, path.stem))
 
 
@@ -186,7 +169,7 @@ def read_labelled(
     seen: dict[str, str] = {}
     for path in paths:
         before = len(found)
-        for where, fields in read_objects(path):
+        for where, fields in _objects(path):
             try:
                 one = parse(path, fields)
             except (InvalidCitation, ValueError) as error:
@@ -199,13 +182,7 @@ def read_labelled(
     return tuple(found.values())
 
 
-def read_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each row of a file of labels, and where it is.
-
-    Raises:
-        InvalidRequest: a row is no JSON object.
-        UnreadableDocument: the file can't be read.
-    """
+def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, line in read_lines(path, MAX_DATASET_BYTES):
         where = f"{path}, line {number}"
         try:
@@ -237,11 +214,7 @@ def fingerprint(rows: Iterable[Row]) -> str:
 
 
 def docs_beside(paths: Sequence[Path]) -> Path:
-    """Return the folder of documents that lies beside the datasets.
-
-    Raises:
-        InvalidRequest: there is none, or there are several.
-    """
+    """Return the folder of documents beside the datasets; not exactly one is :exc:`InvalidRequest`."""
     folders = {(path.parent / DOCS_FOLDER).resolve() for path in paths}
     found = sorted(folder for folder in folders if folder.is_dir())
     if len(found) != 1 or len(folders) != 1:

@@ -24,7 +24,7 @@ from knowledge_rag.local.store import Tables, explained, open_for_reading
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from knowledge_rag.core.citations import Citation
@@ -35,36 +35,32 @@ if TYPE_CHECKING:
     from knowledge_rag.local.ingest import Progress
 
 LEAST_SHARE: Final = 0.5
-"""Of the documents that a knowledge base has to know, by their bytes, to be worth its copy."""
+"""Share of the documents that a knowledge base has to know to be worth its copy."""
 
 
-def copy_like_one(
-    path: Path, candidates: Iterable[Path], wanted: Collection[str], model: str
-) -> Path | None:
-    """Copy the knowledge base that knows the most of these documents to a place, if one is worth it.
+def _copy_most_alike(
+    path: Path, candidates: Iterable[Path], wanted: frozenset[str], model: str
+) -> None:
+    """Copy the knowledge base that knows the most of these documents to ``path``, if one is worth it.
 
     Args:
-        path: where to; nothing is there yet.
+        path: nothing is there yet.
         candidates: files that may be knowledge bases, and may be damaged, or gone by now.
         wanted: sha256 of each document.
         model: fingerprint of the one whose vectors are wanted.
-
-    Returns:
-        The one that was copied; ``None`` if none was worth it.
     """
-    known = {candidate: _known(candidate, model) & set(wanted) for candidate in candidates}
+    known = {candidate: _known(candidate, model) & wanted for candidate in candidates}
     best = max(known, key=lambda candidate: len(known[candidate]), default=None)
-    if best is None or len(known[best]) < LEAST_SHARE * len(set(wanted)):
-        return None
+    if best is None or len(known[best]) < LEAST_SHARE * len(wanted):
+        return
     with suppress(KnowledgeRagError, OSError), explained(best):
         with (
             closing(open_for_reading(best)) as source,
             closing(sqlite3.connect(path)) as copy,
         ):
             source.backup(copy)
-        return best
+        return
     path.unlink(missing_ok=True)  # half a copy
-    return None
 
 
 def _known(candidate: Path, model: str) -> set[str]:
@@ -82,10 +78,9 @@ def _known(candidate: Path, model: str) -> set[str]:
 
 CACHE_FOLDER: Final = "eval"
 KEPT: Final = 6
-"""Knowledge bases that the cache keeps; the one that was not used for longest goes first."""
-
+"""Knowledge bases that the cache keeps; the least recently used goes first."""
 ABANDONED_SECONDS: Final = 86_400.0
-"""No run takes so long: an unfinished one as old as that was left behind by one that was killed."""
+"""Age of an unfinished one whose run must have been killed."""
 
 _UNFINISHED: Final = ".part"
 _BOM: Final = b"\xef\xbb\xbf"
@@ -93,14 +88,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The documents of a folder as they were listed.
-
-    Args:
-        root: the folder.
-        files: by path relative to it.
-        sha256: of each that can be read.
-        skipped: those that can't, each with its reason.
-    """
+    """The documents of a folder, by path relative to it; ``sha256`` has those that can be read."""
 
     root: Path
     files: Mapping[str, CorpusFile]
@@ -109,11 +97,7 @@ class Documents:
 
     @classmethod
     def of(cls, root: Path) -> Documents:
-        """List a folder and hash what is in it.
-
-        Raises:
-            UnusableCorpus: it is missing, no folder, can't be listed, or holds no document.
-        """
+        """List a folder and hash what is in it, or raise :exc:`UnusableCorpus`."""
         files = {file.source_file: file for file in find_documents(root)}
         hashes: dict[str, str] = {}
         skipped = []
@@ -129,7 +113,7 @@ class Documents:
 
     @property
     def fingerprint(self) -> str:
-        """Equal for two folders exactly if the same documents lie in them at the same paths."""
+        """Return what is equal for two folders exactly if they have the same documents at the same paths."""
         text = "\n".join(f"{sha256} {name}" for name, sha256 in sorted(self.sha256.items()))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -139,10 +123,7 @@ class Documents:
 
 
 class CitationCheck:
-    """Reads lines from disk again, each file once for all that is asked of it, and by rules of its own.
-
-    Nothing of what cut or proved the chunks is used: the lines are split as bytes.
-    """
+    """Reads lines from disk again, each file once, sharing no code with what cut or proved the chunks."""
 
     def __init__(self, documents: Documents) -> None:
         self.documents = documents
@@ -153,14 +134,14 @@ class CitationCheck:
         return self.lines(result.citation) == result.content.encode(errors="replace")
 
     def lines(self, citation: Citation) -> bytes | None:
-        """Return the cited lines as they are; ``None`` where there are no such lines."""
+        """Return the cited lines as they are; ``None`` if there are no such lines."""
         lines = self._read(citation.source_file)
         if citation.end_line > len(lines):
             return None
         return b"\n".join(lines[citation.start_line - 1 : citation.end_line])
 
     def length(self, source_file: str) -> int:
-        """Return how many lines a document has; none where it can't be read."""
+        """Return how many lines a document has, 0 if it can't be read."""
         return len(self._read(source_file))
 
     def _read(self, source_file: str) -> list[bytes]:
@@ -183,7 +164,7 @@ class CitationCheck:
 
 
 def doubts_about_labels(rows: tuple[Row, ...], reader: CitationCheck) -> Iterator[str]:
-    """Yield where labels and documents don't belong together, which makes figures look worse."""
+    """Yield where labels don't fit the documents, which makes figures look worse."""
     documents = reader.documents
     targets = [target for row in rows for target in row.targets]
     gone = {t.source_file for t in targets if t.source_file not in documents.sha256}
@@ -220,11 +201,11 @@ def ingested(
     """Open the knowledge base of these documents, made unless the cache has it.
 
     Args:
-        documents: the folder; what it holds, and says beside its documents, names the cached file.
+        documents: their bytes, and what is said beside them, name the cached file.
         cache_dir: of the product.
         embedder: the model.
         progress: called while it is made.
-        besides: knowledge bases outside the cache from which what is embedded already is taken, too.
+        besides: knowledge bases outside the cache whose vectors may be reused.
 
     Raises:
         UnusableCorpus: nothing in the folder can be read.
@@ -267,7 +248,8 @@ def _make(
     unfinished = path.with_suffix(f".{os.getpid()}{_UNFINISHED}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        copy_like_one(unfinished, candidates, documents.sha256.values(), embedder.fingerprint)
+        wanted = frozenset(documents.sha256.values())
+        _copy_most_alike(unfinished, candidates, wanted, embedder.fingerprint)
         ingest(documents.root, unfinished, embedder=embedder, progress=progress)
         unfinished.replace(path)
     finally:

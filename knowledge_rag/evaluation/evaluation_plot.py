@@ -47,11 +47,7 @@ _TICKS: Final = 20
 
 
 def check_plot(path: Path, cache_dir: Path) -> None:
-    """Check at once, before anything is asked, if no picture could be made.
-
-    Args:
-        path: of the picture.
-        cache_dir: of the product; what matplotlib knows of the machine's fonts is kept there.
+    """Check that a picture can be made; matplotlib's font cache goes to ``cache_dir``.
 
     Raises:
         InvalidRequest: its name ends in something else than SUFFIXES.
@@ -71,11 +67,7 @@ def check_plot(path: Path, cache_dir: Path) -> None:
 
 
 def write_plot(evaluation: Evaluation, path: Path) -> None:
-    """Draw an evaluation; see :func:`check_plot`.
-
-    Raises:
-        OSError: the file can't be written.
-    """
+    """Draw an evaluation; see :func:`check_plot`."""
     with saved(path, (9, 3.6)) as figure:
         left, right = figure.subplots(1, 2)
         _draw_hits(left, evaluation)
@@ -84,15 +76,7 @@ def write_plot(evaluation: Evaluation, path: Path) -> None:
 
 @contextmanager
 def saved(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """Return a figure to draw on, and write it when the block ends.
-
-    Args:
-        path: of the picture; see :func:`check_plot`.
-        size: width and height in inches.
-
-    Raises:
-        OSError: the file can't be written.
-    """
+    """Return a figure to draw on, of this size in inches, and write it when the block ends."""
     import matplotlib as mpl  # noqa: PLC0415 - likewise
     from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
 

@@ -1,9 +1,8 @@
-"""What an evaluation found: figures, and whether each target is reached; also laid out for a terminal.
+"""What an evaluation found: figures, and whether each target is reached.
 
-A degraded query has no results, so it is a miss to every measure of relevance. It counts for the
-rates of success and degradation, and for nothing else: neither for the zero-result rate, which is
-of queries that were searched, nor for latency. A knowledge base that gives up after two seconds
-would look quick otherwise.
+A degraded query has no results, so it is a miss to every measure of relevance. It counts neither for the
+zero-result rate, which is of queries that were searched, nor for latency: a knowledge base that gives up
+after two seconds would look quick otherwise.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ _Item = TypeVar("_Item")
 
 LATENCY_P95_BELOW_MS: Final = 2000.0
 SUCCESS_ABOVE: Final = 0.95
-CITATIONS_EXACT: Final = 1.0
 RELEVANCE_ABOVE: Final = 0.80
 """Of hit@5 on labelled questions."""
 ZERO_RESULTS_BELOW: Final = 0.20
@@ -48,7 +46,7 @@ class Setup:
         way: ``local``, ``function`` or ``retrieve``.
         search: ``hybrid`` or ``semantic``; ``""`` where the function decides.
         max_results: asked for with each question.
-        with_alert: whether the alert's name was asked with.
+        with_alert: whether the question included the alert's name.
         rows_sha256: of the questions and their truth.
         docs_sha256: of the documents.
     """
@@ -63,19 +61,17 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A target and what was measured.
-
-    Args:
-        name: for people.
-        wanted: for people, e.g. ``> 80 %``.
-        measured: for people; ``-`` where there was nothing to measure.
-        reached: never where there was nothing to measure.
-    """
+    """A target and what was measured, in words; never reached where there was nothing to measure."""
 
     name: str
     wanted: str
     measured: str
     reached: bool
+
+
+def missed_of(goals: Iterable[Goal]) -> tuple[str, ...]:
+    """Return the names of the targets that are not reached."""
+    return tuple(goal.name for goal in goals if not goal.reached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +82,16 @@ class Figures:
         queries: how many.
         measures: the mean of each measure by its name; a degraded query counts 0.
         answer_hits: share with a line of the very answer among the first k, by ``answer_hit@k``;
-            of the questions whose answer's lines are known, empty without such.
-        line_overlap: the mean over questions with true lines.
+            empty if no answer's lines are known.
+        line_overlap: the mean over questions with labelled lines.
         citations: how many results were compared with the files.
-        citation_exact: share of them that are what stands there.
+        citation_exact: share of them that equal the files.
         success_rate: share that was searched.
         degraded_rate: the rest.
         degraded: how many of those, by reason.
         zero_result_rate: share of the searched that found nothing.
-        latency_ms: of the searched; ``None`` if none was.
-        degraded_latency_ms: of the others; ``None`` if there were none.
+        latency_ms: of the searched.
+        degraded_latency_ms: of the others.
     """
 
     queries: int
@@ -133,7 +129,7 @@ class Evaluation:
 
     @property
     def goals(self) -> tuple[Goal, ...]:
-        """The targets of the specification."""
+        """Return the targets and what was measured."""
         found = self.figures
         latency = found.latency_ms.p95 if found.latency_ms else None
         hits, exact = found.measures["hit@5"], found.citation_exact
@@ -145,9 +141,9 @@ class Evaluation:
                 "-" if latency is None else f"{latency:.0f} ms",
                 latency is not None and latency < LATENCY_P95_BELOW_MS,
             ),
-            _goal("success", f"> {SUCCESS_ABOVE:.0%}", found.success_rate, above=SUCCESS_ABOVE),
-            Goal("citation accuracy", "100%", _percent(exact), exact == CITATIONS_EXACT),
-            _goal("relevance (hit@5)", f"> {RELEVANCE_ABOVE:.0%}", hits, above=RELEVANCE_ABOVE),
+            _above("success", SUCCESS_ABOVE, found.success_rate),
+            Goal("citation accuracy", "100%", _percent(exact), exact == 1.0),
+            _above("relevance (hit@5)", RELEVANCE_ABOVE, hits),
             Goal(
                 "zero results",
                 f"< {ZERO_RESULTS_BELOW:.0%}",
@@ -158,8 +154,8 @@ class Evaluation:
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """The names of the targets that are not reached."""
-        return tuple(goal.name for goal in self.goals if not goal.reached)
+        """Return the names of the targets that are not reached."""
+        return missed_of(self.goals)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form: the figures at the top, then how they came about."""
@@ -173,12 +169,7 @@ class Evaluation:
 
 
 def summarise(setup: Setup, judged: Sequence[Judged]) -> Evaluation:
-    """Sum a run up.
-
-    Args:
-        setup: how it was made.
-        judged: at least one question.
-    """
+    """Sum up a run of at least one question."""
     by_dataset = grouped(judged, lambda each: each.asked.row.dataset)
     summed = {name: figures(those) for name, those in by_dataset.items()}
     return Evaluation(setup, tuple(judged), figures(judged), summed)
@@ -193,7 +184,7 @@ def grouped(items: Iterable[_Item], name_of: Callable[[_Item], str]) -> dict[str
 
 
 def figures(judged: Sequence[Judged]) -> Figures:
-    """Sum at least one question up."""
+    """Sum up at least one question."""
     searched = [each for each in judged if each.searched]
     others = [each for each in judged if not each.searched]
     exact = [found for each in judged for found in each.exact]
@@ -240,8 +231,8 @@ def _mean(values: Iterable[float]) -> float | None:
     return round(fmean(known), 6) if known else None
 
 
-def _goal(name: str, wanted: str, measured: float, *, above: float) -> Goal:
-    return Goal(name, wanted, _percent(measured), measured > above)
+def _above(name: str, wanted: float, measured: float) -> Goal:
+    return Goal(name, f"> {wanted:.0%}", _percent(measured), measured > wanted)
 
 
 def _percent(value: float | None) -> str:
@@ -267,7 +258,7 @@ def laid_out(parts: Iterable[RenderableType], goals: Sequence[Goal]) -> Group:
     for goal in goals:
         verdict = Text("reached", "green") if goal.reached else Text("missed", "red")
         table.add_row(goal.name, goal.wanted, goal.measured, verdict)
-    missed = ", ".join(goal.name for goal in goals if not goal.reached)
+    missed = ", ".join(missed_of(goals))
     end = [Text(), Text(f"missed: {missed}", style="red")] if missed else []
     return Group(*spaced, table, *end)
 

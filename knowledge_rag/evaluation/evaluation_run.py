@@ -1,4 +1,4 @@
-"""Asks every labelled question, and measures how well the rankings answer them (``ir_measures``).
+"""Asks labelled questions and measures how well the rankings answer them (``ir_measures``).
 
 A measure knows documents; a ranking here has lines. So each target of a row is one document, and a
 result stands for the first target that it reaches and that no better result stood for before; a
@@ -43,11 +43,7 @@ def answer_hit(cutoff: int) -> str:
 
 
 def check_installed() -> None:
-    """Check at once, before anything is ingested, if what measures is missing.
-
-    Raises:
-        NotInstalled: the extra ``eval`` is missing.
-    """
+    """Raise :exc:`NotInstalled` if the extra ``eval`` is missing."""
     try:
         import ir_measures  # noqa: F401, PLC0415
     except ImportError as error:
@@ -57,7 +53,7 @@ def check_installed() -> None:
 
 
 def met_targets(row: Row, ranking: Sequence[Citation]) -> list[int | None]:
-    """Give, for each citation in order, which target of the row it stands for, if any."""
+    """Return, for each citation in order, which target of the row it stands for, if any."""
     open_targets = list(range(len(row.targets)))
     met: list[int | None] = []
     for citation in ranking:
@@ -71,14 +67,7 @@ def met_targets(row: Row, ranking: Sequence[Citation]) -> list[int | None]:
 
 
 def measure(rows: Sequence[Row], rankings: Sequence[Sequence[Citation]]) -> list[dict[str, float]]:
-    """Measure each ranking.
-
-    Args:
-        rows: the questions.
-        rankings: what came back for each, best first; empty where nothing did.
-
-    Returns:
-        The measures of each question by their names in reports, 0..1.
+    """Return the measures of each question's ranking by their names in reports, 0..1.
 
     Raises:
         NotInstalled: the extra ``eval`` is missing.
@@ -120,11 +109,10 @@ def answer_rank(row: Row, ranking: Sequence[Citation]) -> int | None:
 
 
 def line_overlap(row: Row, ranking: Sequence[Citation]) -> float | None:
-    """Compare the lines of the best-ranked result with the true ones.
+    """Return lines in both the best-ranked result and the truth, divided by lines in either, 0..1.
 
-    Returns:
-        Lines in both, divided by lines in either, 0..1, for the target that it fits best; 0 where
-        it is elsewhere or nothing came back; ``None`` where the truth has no lines.
+    That is for the target that it fits best; 0 if it is elsewhere or nothing came back, ``None`` if no
+    lines are labelled.
     """
     targets = [target for target in row.targets if target.lines is not None]
     if not targets:
@@ -162,7 +150,7 @@ class Askable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question and what it gave."""
+    """One question and its outcome."""
 
     row: Row
     question: str
@@ -175,7 +163,7 @@ class Judged:
     """One question, judged.
 
     Args:
-        asked: the question and what it gave.
+        asked: the question and its outcome.
         measures: by their names in reports, 0..1; all 0 where nothing came back.
         rank: of the first result that answers, 1 or more.
         answer_rank: of the first result with a line of the answer itself.
@@ -224,17 +212,10 @@ def ask_all(
     with_alert: bool = False,
     progress: Progress | None = None,
 ) -> tuple[Asked, ...]:
-    """Ask every question.
+    """Ask at least one question.
 
     The first one is asked once before, unmeasured: in AWS, too, the function makes its client and
     its first connection before it is asked anything.
-
-    Args:
-        retrieval: of the knowledge base.
-        rows: the questions, at least one.
-        max_results: asked for with each, 1 or more.
-        with_alert: whether to ask with the alert's name.
-        progress: called before each question.
     """
 
     async def run() -> tuple[Asked, ...]:
@@ -254,11 +235,7 @@ def ask_all(
 
 
 def judge(asked: Sequence[Asked], check: CitationCheck) -> tuple[Judged, ...]:
-    """Measure every answer, and check every citation against the file on disk.
-
-    Raises:
-        NotInstalled: the extra ``eval`` is missing.
-    """
+    """Measure every answer, and check every citation against the file on disk."""
     rows = [each.row for each in asked]
     rankings = [[result.citation for result in each.outcome.results] for each in asked]
     measured = measure(rows, rankings)

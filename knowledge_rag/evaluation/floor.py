@@ -1,7 +1,6 @@
-"""Chooses and checks the evidence floor: the score under which a hit is no evidence.
+"""Chooses and checks the score threshold (the evidence floor) under which a hit doesn't count.
 
-Vector search always returns something, so "nothing is documented" needs a floor. It is chosen on
-one half of the labelled questions and reported on the other, which had no say in it.
+It is chosen on one half of the labelled questions and reported on the other, which had no say in it.
 """
 
 from __future__ import annotations
@@ -44,27 +43,20 @@ Scores = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A labelled question; only its id and text count here."""
+    """A labelled question, reduced to its id and text."""
 
     id: str
     query: str
 
     @property
     def chooses(self) -> bool:
-        """Whether it belongs to the half that floors are chosen on; decided by its id."""
+        """Whether its id puts it in the half that floors are chosen on."""
         return hashlib.sha256(self.id.encode()).digest()[-1] % 2 == 0
 
 
 @dataclass(frozen=True, slots=True)
 class FloorFigures:
-    """What a floor does to some questions.
-
-    Args:
-        lost: share of on-topic questions whose best hit falls under it, 0..1.
-        rejected: share of off-topic questions whose best hit falls under it, 0..1.
-        on_topic: how many on-topic questions.
-        off_topic: how many off-topic questions.
-    """
+    """What a floor does to so many questions: shares of the on-topic lost and the off-topic rejected, 0..1."""
 
     lost: float
     rejected: float
@@ -79,17 +71,7 @@ class FloorFigures:
 
 @dataclass(frozen=True, slots=True)
 class FloorReport:
-    """The floor of one search type.
-
-    Args:
-        search_type: which one.
-        chosen: the floor that the choosing half suggests.
-        on_choosing_half: what ``chosen`` does there.
-        on_other_half: what ``chosen`` does to the questions that had no say.
-        shipped: the floor that is in use.
-        shipped_on_other_half: what ``shipped`` does to the questions that had no say.
-        shipped_on_all: what ``shipped`` does to all questions.
-    """
+    """The floor of one search type: the one that the choosing half suggests, and the one in use."""
 
     search_type: SearchType
     chosen: float
@@ -122,11 +104,7 @@ def as_table(report: FloorReport) -> Table:
 
 
 def load_questions(path: Path) -> list[Question]:
-    """Read questions from JSON lines with ``id`` and ``query``; other keys are left alone.
-
-    Raises:
-        UnreadableDocument: the file can't be read, or a line of it is no such question.
-    """
+    """Read questions from JSON Lines with ``id`` and ``query``, or raise :exc:`UnreadableDocument`."""
     reason = "is no JSON object with id and query"
     return read_rows(
         read_lines(path, MAX_FILE_BYTES),
@@ -142,12 +120,6 @@ def measure_floor(
     search_type: SearchType = SearchType.HYBRID,
 ) -> FloorReport:
     """Choose a floor for a knowledge base and measure it beside the one in use.
-
-    Args:
-        knowledge_base: what the on-topic questions are about.
-        on_topic: questions that it answers.
-        off_topic: questions that it does not.
-        search_type: whose scores.
 
     Raises:
         InvalidRequest: there are too few questions of a kind to choose by some and check by others.

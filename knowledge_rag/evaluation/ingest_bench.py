@@ -1,4 +1,4 @@
-"""What an ingest spends its time on, and what one costs that changes nothing."""
+"""How an ingest spends its time, and what one costs that changes nothing."""
 
 from __future__ import annotations
 
@@ -21,17 +21,7 @@ REACH: Final = 0.90
 
 @dataclass(frozen=True, slots=True)
 class IngestBenchReport:
-    """A run of the benchmark.
-
-    Args:
-        documents: ingested.
-        chunks: made of them.
-        seconds: of the first ingest.
-        in_model: share of it inside the embedding model, 0..1.
-        again_seconds: of the second ingest, of the same files.
-        again_embedded: chunks that the second one embedded.
-        reach: least share that is aimed at.
-    """
+    """Two ingests of the same files; ``in_model`` is the embedding model's share of the first, 0..1."""
 
     documents: int
     chunks: int
@@ -52,11 +42,7 @@ class IngestBenchReport:
 
 
 def run_ingest_bench(docs: Path, embedder: Embedder) -> IngestBenchReport:
-    """Ingest a folder twice into a knowledge base of its own.
-
-    Raises:
-        UnusableCorpus: the folder can't be ingested.
-    """
+    """Ingest a folder twice into a knowledge base of its own."""
     embedder.embed("warm up")  # loading the model is no part of an ingest's work
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.kb"

@@ -10,7 +10,6 @@ from knowledge_rag.evaluation.answers_cases import (
     LabelledLines,
     Range,
     doubts_about_cases,
-    has_cases,
     read_cases,
 )
 from knowledge_rag.evaluation.answers_eval import Rule, score, unanswered
@@ -201,8 +200,6 @@ def test_cases_are_read_from_json_lines(tmp_path):
     )  # fmt: skip
     assert (two.incident, two.none, two.tests) == (tmp_path / "incidents/pd.json", True, ("todo",))
     assert str(one.must[0]) == "a b:c.md:3-4"
-    assert has_cases(path)
-    assert not has_cases(write(tmp_path, {"id": "1", "query": "q", "relevant": []}))
 
 
 def test_an_incident_may_stand_in_its_case_and_other_fields_are_left_alone(tmp_path):
