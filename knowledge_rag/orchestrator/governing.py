@@ -54,7 +54,11 @@ class Governing:
 NEVER: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE})
 """What is never a step."""
 
-_OPENING: Final = r"^[\s>*_`#:!\[\]\-–—\d.)]*(?:(?:note|warning|caution|important|danger|attention|tip|please|and|but|also)\b[\s:*_\]!,]*)*"
+_OPENING: Final = (
+    r"^[\s>*_`#:!\[\]\-–—\d.)]*(?:(?:note|warning|caution|important|danger|attention|tip|please|and|but|also)\b[\s:*_\]!,]*"
+    r"|(?:achtung|vorsicht|warnung|wichtig|hinweis|avertissement|remarque|atención|advertencia|importante|cuidado|nota|attenzione|atenção|aviso|внимание|осторожно"
+    r"|важно|警告|注意|重要|提示|危险|危険|주의|경고)[\s:：*_\]!！,，、]*)*"
+)
 _PROHIBITS: Final = re.compile(
     _OPENING + r"(?:(?!in order\b)(?:in|on|during|under|for|at)\b[^.:,]{0,60}[,:]?\s+)?"
     r"(?!(?:(?:you|we)\s+)?(?:do\s+not|don[’']?t)\s+(?:need|have to|expect)\b)"
@@ -64,7 +68,11 @@ _PROHIBITS: Final = re.compile(
     r"(?:never\b|do\s+not\b|don[’']?t\b|must\s*n[o’']t\b|must never\b|should\s*(?:n[o’']t|never)\b|may not\b|avoid\b"
     r"|under no circumstances\b|forbidden\b|prohibited\b|not allowed\b|(?:wrong|incorrect|bad)\s*[*_]*(?::|$)|anti-?patterns?\b"
     r"|what (?:(?:you|we) )?(?:must|should|may)? ?not(?: to)?\b|not here\b|hands off\b|leave alone\b|off limits\b"
-    r"|not (?:this|that|these)\b|niemals\b|auf keinen fall\b|keinesfalls\b|verboten\b|ne jamais\b|jamais\b|interdit\b|nunca\b|prohibido\b|严禁|禁止|不要|请勿|切勿"
+    r"|not (?:this|that|these)\b|niemals\b|auf keinen fall\b|keinesfalls\b|verboten\b|ne (?:jamais|pas)\b|jamais\b|interdit\b|nunca\b|prohibido\b|mai\b|proibido\b"
+    r"|no (?:ejecut|borr|elimin|reinici|deten|toqu|desactiv)\w+|não (?:execut|apag|elimin|reinici|toqu)\w+|никогда не\b|нельзя\b|запрещено\b"
+    r"|не (?:удаляй|перезапускай|выполняй|запускай|останавливай|трогай|меняй|отключай)\w*"
+    r"|[^。；;，,：:\n]{0,24}?(?:严禁|禁止|不要|请勿|切勿|不得(?!不))"
+    r"|[^。\n]{0,80}(?:(?:を|には)[^。\n]{1,40}ないこと|しないこと|ないでください|てはいけない|てはならない|べきではない|하지 마(?:세요|십시오)|하지 말 ?것|금지)\W*$"
     r"|refrain from\b|none of (?:this|these|the following)\b|it(?:['’]s| is) forbidden\b)",
     re.IGNORECASE,
 )
@@ -75,7 +83,9 @@ _PROHIBITS_AFTER: Final = re.compile(
     r"|should not be (?:done|run|used)|(?:what|things) (?:not to do|to avoid)|not an option|never (?:do|run|use) (?:any of )?(?:this|these|the following))\b",
     re.IGNORECASE,
 )
-_SENTENCE_END: Final = re.compile(r"(?<=[^\s\d][.!?;])\s+|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)")
+_SENTENCE_END: Final = re.compile(
+    r"(?<=[^\s\d][.!?;])\s+|(?<=[。！？；])|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)"
+)
 _IN_BRACKETS: Final = re.compile(r"\([^()]*\)")
 _FORBIDS_BEHIND: Final = re.compile(
     r"^\W*[⛔❌🚫]|`\W*[⛔❌🚫]\W*$|(?:<-+|←|—|–|-|//|#|\()\s*(?:never|no|don[’']t|do not|not in prod\w*)\s*[!.)]*\s*$",
@@ -85,7 +95,9 @@ _FORBIDS_BEHIND: Final = re.compile(
 _INSTEAD: Final = re.compile(r"\binstead\b|;|\bbut\b|\brather\b", re.IGNORECASE)
 """Says what to do in place of what is forbidden."""
 _UNLESS: Final = re.compile(
-    r"\b(?:until|unless|before|without|except|more than|while|if|when|only|as long as|first|again)\b",
+    r"\b(?:until|unless|before|without|except|more than|while|if|when|only|as long as|first|again"
+    r"|falls|wenn|bevor|solange|außer|ohne|bis|si|quand|avant|sans|sauf|tant que|cuando|antes|sin|salvo|hasta|если|когда|пока|без|кроме)\b"
+    r"|如果|若|除非|之前|直到|超过|未经|場合|前に|まで|なければ|超える|以外|경우|전에",
     re.IGNORECASE,
 )
 """Makes a condition of a prohibition: it holds at times only ("don't restart it before you have: ...")."""
@@ -130,14 +142,18 @@ _IF: Final = re.compile(
 _CONDITION: Final = re.compile(
     _OPENING
     + r"(?:if|when|where|only|unless|except|in case|as long as|once|until|while|for (?!example)|on\b|in (?!order|this|the following)"
-    r"|otherwise|else\b|after|before|should\b|during|with(?:out)?\b|case\b|option\b|scenario\b|staging|production|prod\b|dev\b)",
+    r"|otherwise|else\b|after|before|should\b|during|with(?:out)?\b|case\b|option\b|scenario\b|staging|production|prod\b|dev\b"
+    r"|falls\b|wenn\b|sofern\b|nur\b|si\b|quand\b|cuando\b|solo (?:si|en)\b|если\b|когда\b|только\b|如果|若|只有|仅|否则|当|[^。\n]{1,40}場合(?:は|、|，|:|：)|[^。\n]{1,40}경우)",
     re.IGNORECASE,
 )
 _CAUTION: Final = re.compile(
     r"\b(?:never|do not|don[’']?t|must(?:\s*n[o’']t)?|only copy|source of truth|warning|caution|danger(?:ous)?|careful(?:ly)?|beware|irreversibl[ey]|avoid"
     r"|can(?:no|[’'])t be undone|cannot be (?:undone|restored)|data loss|(?:is|are|be|been) lost|lose (?:data|all)|destructive|important|attention|ask first"
     r"|please check|\bcall the\b|can[’']t take|untested|not (?:been )?tested|at your own risk|before (?:you|anything|doing|running|restarting|any)|without (?:asking|approval)|approval|sev ?1|"
-    r"forbid|forbidden|call .{0,40}first|do nothing|no hurry|afterwards|note the order)\b|⚠|:warning:",
+    r"forbid|forbidden|call .{0,40}first|do nothing|no hurry|afterwards|note the order"
+    r"|achtung|vorsicht|warnung|wichtig|unbedingt|gefahr|datenverlust|niemals|auf keinen fall|avertissement|jamais|irréversible|perte de données|atención|advertencia|cuidado|peligro"
+    r"|importante|nunca|irreversible|pérdida de datos|attenzione|pericolo|atenção|aviso|внимание|осторожно|предупреждение|важно|никогда|нельзя|необратимо|потер[яи] данных)\b"
+    r"|警告|注意|危险|危険|小心|谨慎|务必|不可逆|数据丢失|不要|切勿|请勿|禁止|严禁|必ず|慎重|取り消せ|データ損失|ないこと|ないでください|てはいけない|주의|경고|위험|반드시|금지|⚠|:warning:",
     re.IGNORECASE,
 )
 _SCOPE: Final = re.compile(

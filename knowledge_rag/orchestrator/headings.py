@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from knowledge_rag.core.chunks import split_words
+from knowledge_rag.core.languages import UNSPACED
 
 
 class Kind(StrEnum):
@@ -36,7 +37,10 @@ ACTIONS: Final = frozenset(
 """Kinds whose sections say what to do."""
 RULES: Final = re.compile(
     r"(?:general |safety |house |important )?(?:rules?|caveats?|prerequisites?|preconditions?|approvals?|safety|warnings?|limitations?|scope"
-    r"|read (?:this|me)(?: first)?|(?:do )?(?:this )?first(?: of all)?|always|before (?:you )?(?:(?:start|begin|do|touch|change|run)(?:ing)?(?: anything)?|anything(?: else)?)|stop and read|first things first)(?: (?:for|of|on) (?:this|these|all|the) \w+)?",
+    r"|read (?:this|me)(?: first)?|(?:do )?(?:this )?first(?: of all)?|always|before (?:you )?(?:(?:start|begin|do|touch|change|run)(?:ing)?(?: anything)?|anything(?: else)?)|stop and read|first things first)(?: (?:for|of|on) (?:this|these|all|the) \w+)?"
+    r"|(?:wichtige )?(?:hinweise|regeln|voraussetzungen|warnungen)|vor beginn|wichtig|achtung|pré-?requis|règles|avertissements?|à lire (?:d['’]abord|avant)"
+    r"|reglas|requisitos(?: previos)?|advertencias?|prerequisiti|regole|avvertenze|pré-requisitos|regras|avisos|предварительные условия|правила|важно|предупреждени[ея]"
+    r"|前提(?:条件)?|前置条件|注意(?:事项|事項|点)?|重要(?:事项|事項)?|规则|须知|警告|事前準備|전제 ?조건|주의(?: ?사항)?|경고",
     re.IGNORECASE,
 )
 """How a section is called whose text holds for those beside it."""
@@ -63,25 +67,67 @@ _WORDS: Final = {
     r"|possible causes?|causes?\b|expression|severity|links|resources|further reading|how it works|architecture"
     r"|descriptions?\b|metadata|definitions?\b|evidence|service details|table of contents|contents",
 }
-_PATTERNS: Final = {kind: re.compile(words, re.IGNORECASE) for kind, words in _WORDS.items()}
-_TOLD: Final = re.compile(rf"\w*(?:{'|'.join(_WORDS.values())})\w*", re.IGNORECASE)
+_ELSEWHERE: Final = {
+    Kind.PROHIBITED: r"nicht (?:tun|machen|erlaubt)\b|verboten|niemals|auf keinen fall|à ne pas faire|ne pas faire|interdi[tc]|à éviter|(?:qué )?no (?:hacer|se debe)\b"
+    r"|prohibid|cosa non fare|da non fare|vietat|não (?:fazer|deve)\b|proibid|чего не делать|нельзя|запрещ"
+    r"|禁止|严禁|切勿|请勿|不得|不要做|不能做|してはいけない|やってはいけない|べからず|すべきでない|금지|하지 말",
+    Kind.OBSOLETE: r"veraltet|überholt|nicht mehr (?:gültig|verwendet|nötig)|änderungshistorie|obsolète|périmé|ancienne (?:procédure|méthode)|obsolet[oa]s?\b"
+    r"|anticuad|procedimiento antiguo|устарел|больше не использу|已废弃|已弃用|过时|旧版|旧流程|(?:变更|修订|更新)(?:历史|记录)|廃止|(?<!復)旧手順|古い手順|(?:変更|更新)履歴|非推奨"
+    r"|폐기|더 이상 사용|변경 ?이력",
+    Kind.VERIFICATION: r"überprüfung|erfolgskontrolle|nachkontrolle|verifi[zk]|bestätig|nachbereitung|vérif(?!ications? (?:préalable|initiale))|contrôle|confirm|validaci|verificaç|comprobaci"
+    r"|verific(?!hes? inizial)|conferma|провер(?:ка|ить) (?:результат|восстановлен)|^проверка$|убедиться|验证|校验|确认|复核|検証|復旧確認|事後確認|動作確認|^確認$"
+    r"|(?:復旧|回復|結果|完了|事後|最終)の?確認|검증|복구 ?확인|^확인$",
+    Kind.ROLLBACK: r"rückgängig|zurück(?:rollen|setzen|nehmen|bauen)|rückbau|retour (?:en )?arrière|annul(?:er|ation)|revertir|deshacer|vuelta atrás|reverter|desfazer|annullare"
+    r"|откат|отмена|вернуть|回滚|回退|撤销|还原|切り戻し|ロールバック|元に戻|取り消し|롤백|되돌리",
+    Kind.ESCALATION: r"eskal|ansprechpartner|kontakte?\b|wen (?:anrufen|informieren)|escalade|astreinte|qui (?:appeler|contacter)|escalad|contactos?\b|a quién|contatt[io]\b|contatos?\b"
+    r"|эскалац|контакты|кому (?:звонить|сообщ)|^(?:问题|故障|事件|告警)?升级(?:路径|流程|机制)?$|上报|联系(?:人|方式)|エスカレーション|連絡先|에스컬레이션|연락처",
+    Kind.DIAGNOSIS: r"diagnóst|ursachen?(?:analyse|suche)|fehler(?:suche|analyse)|analys|untersuch|prüf(?:en|ung|schritte)|eingrenz|vérifications? (?:préalable|initiale)|enquête|análisis|análise"
+    r"|analisi|indagin|comprobaciones (?:iniciales|previas)|identific|onderzoek|диагност|анализ|расследован|поиск причин|诊断|排查|排障|故障定位|检查|调查|分析|判断"
+    r"|診断|調査|切り分け|原因の?特定|トラブルシュート|点検|確認(?:方法|事項|手順|項目)|진단|점검|조사|원인 ?(?:파악|분석)|확인 ?(?:방법|사항|절차)",
+    Kind.RESOLUTION: r"lösung|loesung|beheb|abhilfe|maßnahme|massnahme|wiederherstell|reparatur|entstör|vorgehen|vorgehensweise|anleitung|was (?:ist )?zu tun|\w*schritte?\b|korrektur"
+    r"|résol|remèd|remédi|correcti|répar|procédure|étapes?\b|mesures\b|rétabli|que faire|soluci|corrección|procedimi?ento|pasos\b|medidas\b|recupera|qué hacer|acciones\b|mitigaci"
+    r"|risol|soluzion|rimedi[oa]|correzion|passi\b|misure\b|ripristin|cosa fare|azioni\b|mitigazion|soluç|correç|passos\b|o que fazer|ações\b|mitigaç|oploss|herstel|stappen\b"
+    r"|wat te doen|решени|устранени|исправлени|восстановлени|что делать|действия|шаги\b|порядок действий|меры\b|процедур|инструкци"
+    r"|解决|处理|处置|修复|恢复|应对|应急|操作|步骤|措施|缓解|方案|怎么办|预案|対処|(?<!事後)対応(?!表)|解決|復旧|修復|手順|処置|回避策|解消|緩和|対策|해결|조치|복구|대응|처리|절차|완화",
+    Kind.BACKGROUND: r"auswirkung|überblick|übersicht|hintergrund|zeitverlauf|zeitleiste|ursachen?\b|siehe auch|glossar|bedeutung|einführung|einleitung|zusammenfassung|beschreibung|anzeichen"
+    r"|aperçu|contexte|chronologie|voir aussi|glossaire|signification|résumé|détection|gravité|liens\b|symptôm|síntoma|sintom[aio]|impacto|resumen|contexto|antecedentes|cronología|causas?\b|véase"
+    r"|referencias|glosario|significado|introducción|descripci|detección|enlaces|panoramica|riepilogo|descrizione|visão geral|descriç|симптом|признаки|влияни|обзор|предыстори|хронологи|причин"
+    r"|ссылки|глоссари|введени|описани|контекст|症状|现象|表现|影响|概述|概览|背景|简介|介绍|时间线|根因|原因|相关|参考|链接|另见|说明|描述|术语|含义|定义|总结|检测|后续|附录"
+    r"|現象|影響|概要|経緯|タイムライン|関連|参考|リンク|説明|用語|意味|まとめ|検知|目次|事後対応|振り返り|증상|영향|개요|배경|원인|관련|참고|설명|정의|요약|탐지",
+}
+"""The same in German, French, Spanish, Italian, Portuguese, Dutch, Russian, Chinese, Japanese and Korean."""
+_PATTERNS: Final = {
+    kind: re.compile(f"{words}|{_ELSEWHERE[kind]}", re.IGNORECASE) for kind, words in _WORDS.items()
+}
+_TOLD: Final = re.compile(
+    rf"\w*(?:{'|'.join([*_WORDS.values(), *_ELSEWHERE.values()])})\w*", re.IGNORECASE
+)
+_TOLD_UNSPACED: Final = re.compile("|".join(_ELSEWHERE.values()))
+_OF_ANY_UNSPACED: Final = re.compile(
+    r"[的和与及或并のをはがにとやで後时時前]|怎么|如何|步骤|方法|方式|办法|指南|手册|流程|问题|故障|告警|报警|事件|信息|内容|首先|初步|进行|临时|紧急|快速|常见|可能|手动|自动"
+    r"|手順|アラート|障害|問題|場合|初動|一次|暫定|緊急|について|する|した|して|こと|및|방법|절차|을|를|의|사항"
+)
+"""Words that a heading of any runbook may have, in scripts without spaces."""
 _OF_ANY: Final = re.compile(
     r"(?:an?|all|any|and|or|the|this|these|that|it|its|is|are|be|do|done|can|if|in|on|of|for|from|to|up|with|by|at"
     r"|how|what|when|where|who|why|we|you|your|i|s|t|see|first|next|then|more|further|also|some|general|common|know"
     r"|over|known|possible|quick|manual|short|long|term|actions?|checks?|commands?|causes?|root|cause|guide|guidance"
-    r"|info|information|notes?|plan|process|problems?|issues?|incidents?|alerts?|alarms?|pages?|\d+|[a-z])"
+    r"|info|information|notes?|plan|process|problems?|issues?|incidents?|alerts?|alarms?|pages?|\d+|[a-z]"
+    r"|machen|durchführen|der|die|das|des|und|im|am|bei|zur|zum|le|la|les|du|de|et|el|los|las|del|il|da|и|в|на|с|по)"
 )
 """Words that a heading of any runbook may have beside what its section is for."""
 _LABEL: Final = re.compile(
-    r"^\s*(?:[*_]{2}(?P<bold>[^*_]{2,60}?):?[*_]{2}:?|(?P<bare>[A-Z][\w '/-]{1,40}):)\s*$"
+    r"^\s*(?:[*_]{2}(?P<bold>[^*_]{2,60}?)[:：]?[*_]{2}[:：]?|(?P<bare>(?:[A-Z]|(?![a-z\d_])\w)[\w '/-]{1,40})[:：])\s*$"
 )
 _BEGINNING: Final = re.compile(
-    r"\W{0,4}(?P<words>[A-Z][\w '/-]{2,30}?)[*_]{0,2}:[*_]{0,2}\s+(?=\S)"
+    r"\W{0,4}(?P<words>(?:[A-Z]|(?![a-z\d_])\w)[\w '/-]{1,30}?)[*_]{0,2}(?::[*_]{0,2}\s+|：[*_]{0,2}\s*)(?=\S)"
 )
 _NAME: Final = re.compile(r"\S*[a-z\d][A-Z]\S*|[^\s_-]+(?:[_-][^\s_-]+){2,}")
 """How an alert's name is written: one word of several, and more than the two of "Roll-back"."""
 _STEP: Final = re.compile(
-    r"\s*(?:(?:step|case|phase|part|stage)\s*)?(?:\d+(?:\.\d+)*|[ivx]+)[.):]?\s", re.IGNORECASE
+    r"\s*(?:(?:step|case|phase|part|stage|schritt|étape|paso|passo|stap|шаг|步骤|手順|ステップ|단계)\s*)?(?:\d+(?:\.\d+)*|[ivx]+)[.):]?\s"
+    r"|\s*(?:第[一二三四五六七八九十\d]+[步段]|(?:步骤|手順|ステップ)\s*\d|[\d一二三四五六七八九十]+[、．])",
+    re.IGNORECASE,
 )
 
 
@@ -107,6 +153,10 @@ def tells_only_kind(heading: str) -> bool:
 
 def _matter_of(heading: str) -> list[str]:
     """Return the words of a heading that say neither a kind nor what any heading may say."""
+    if not heading.isascii():  # a run without spaces may hold both
+        heading = UNSPACED.sub(
+            lambda run: _OF_ANY_UNSPACED.sub(" ", _TOLD_UNSPACED.sub(" ", run[0])), heading
+        )
     words = re.findall(r"[^\W_]+", _TOLD.sub(" ", split_words(heading)).casefold())
     return [word for word in words if not _OF_ANY.fullmatch(word)]
 

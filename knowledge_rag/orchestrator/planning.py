@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.languages import LANGUAGES_OF_OTHER_SCRIPTS, language_of
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, SOURCE_FILE, TITLE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import Query, is_whole_document
@@ -36,7 +37,7 @@ from knowledge_rag.orchestrator.links import anchored, fold, linked_documents, s
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
 from knowledge_rag.orchestrator.queries import WHO
-from knowledge_rag.orchestrator.words import spaced_words, words_of
+from knowledge_rag.orchestrator.words import asked_words, share_of, spaced_words, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -359,7 +360,7 @@ def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Cit
     Vague is a question with at most one word that tells something, unless just one page has it in its
     title or name, or holds a code that the question names, or just one section's heading is in the question.
     """
-    told = words_of([wanted.text])
+    told = asked_words([wanted.text])
     pages: dict[str, RetrievalResult] = {}
     for it in results:
         pages.setdefault(it.citation.source_file, it)
@@ -442,8 +443,8 @@ def _is_about(
         name = words_of(wanted.names[:1])
         named = len(name & held) >= NAME_SHARE * len(name)
         return score >= (floors.alert if named else floors.sure) if floors else named
-    told = words_of([*wanted.names, WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
-    is_told = len(told & held) >= QUESTION_SHARE * len(told)
+    told = asked_words([*wanted.names, WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
+    is_told = share_of(told, held) >= QUESTION_SHARE
     return score >= (floors.question if is_told else floors.alert) if floors else bool(told & held)
 
 
@@ -578,6 +579,19 @@ def _other_task(text: str, place: Place) -> bool:
     return any(asked.search(text) and not words.search(page) for asked, words in _TASKS)
 
 
+_NAMED_ELSEWHERE: Final = re.compile(r"(?<![\w-])[A-Z][a-z]{2,}(?![a-z])|\b[A-Za-z]+[a-z][A-Z]\w*")
+"""The same in a language with letters of its own, where a word in Latin ones is a name; German has capitals of its own."""
+_NOUNS_IN_CAPITALS: Final = "de"
+
+
+def _names_in(text: str) -> Iterator[re.Match[str]]:
+    language = language_of(text)
+    if language == _NOUNS_IN_CAPITALS:
+        return (it for it in _NAMED.finditer(text) if is_camel_case(it[0]))
+    own = language in LANGUAGES_OF_OTHER_SCRIPTS
+    return (_NAMED_ELSEWHERE if own else _NAMED).finditer(text)
+
+
 _OF_THE_CALENDAR: Final = frozenset(
     [
         "Monday",
@@ -622,7 +636,7 @@ def _unheard_of(text: str, asked: Sequence[Asked]) -> list[str]:
         text = _FIELD.sub(" ", text)
     names = (
         it[0]
-        for it in _NAMED.finditer(text)
+        for it in _names_in(text)
         if it[0] not in _OF_THE_CALENDAR and not _is_which(text[: it.start()], found)
     )
     return [
@@ -651,5 +665,8 @@ def _unknown(member: Incident, results: Sequence[RetrievalResult]) -> tuple[str,
 
 def _words_beyond(said: str, held: set[str]) -> tuple[str, ...]:
     """Return the words that tell something and that are not among others, in their order, at most five."""
-    words = dict.fromkeys(word.strip(".,:;!?()[]\"'`") for word in said.split())
-    return tuple(word for word in words if (own := words_of([word])) and not own & held)[:5]
+    asked = asked_words([said])
+    words = dict.fromkeys(
+        word.strip(".,:;!?()[]\"'`。，、；：？！「」（）") for word in said.split()
+    )
+    return tuple(it for it in words if (own := words_of([it]) & asked) and not own & held)[:5]

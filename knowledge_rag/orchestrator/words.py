@@ -5,6 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.languages import (
+    STOP_WORDS,
+    UNSPACED,
+    folded,
+    is_particle,
+    language_of,
+    pairs_of_characters,
+)
 from knowledge_rag.core.stemming import stem
 
 if TYPE_CHECKING:
@@ -12,8 +20,12 @@ if TYPE_CHECKING:
 
     from knowledge_rag.orchestrator.incident import Incident
 
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ANY_WORD: Final = re.compile(r"[^\W_]+")
+_LETTERS: Final = UNSPACED.pattern
+_OTHER_WORD: Final = re.compile(rf"{_WORD.pattern}|{_LETTERS}|(?:(?!{_LETTERS})[^\W\d_A-Za-z])+")
+_ANY_OTHER_WORD: Final = re.compile(rf"(?={_LETTERS})[^\W_]|(?:(?!{_LETTERS})[^\W_])+")
+"""A word, or one letter of a script without spaces."""
 _LONG_STEM: Final = 6
 """Letters of a stem from which a last ``i`` says nothing: ``expiri``, but ``queri`` stays."""
 COMMON: Final = frozenset({
@@ -54,9 +66,12 @@ def word_list(texts: Iterable[str]) -> Iterator[str]:
     ``expiry`` and ``expires`` are one word here: of longer stems, a last ``i`` (a ``y`` once) is cut.
     """
     for text in texts:
-        for found in _WORD.finditer(text):
+        pattern = _WORD if text.isascii() else _OTHER_WORD
+        for found in pattern.finditer(folded(text)):
             word = found[0].lower()
-            if word not in COMMON and len(word) > 1:
+            if not word.isascii() and UNSPACED.match(word):
+                yield from (it for it in pairs_of_characters(word) if not is_particle(it))
+            elif word not in COMMON and len(word) > 1:
                 stemmed = stem(word)
                 yield stemmed[:-1] if len(stemmed) >= _LONG_STEM and stemmed[-1] == "i" else stemmed
 
@@ -66,13 +81,32 @@ def words_of(texts: Iterable[str]) -> set[str]:
     return set(word_list(texts))
 
 
+def asked_words(texts: Iterable[str]) -> set[str]:
+    """Return the words of a question, without those that any text of its language has."""
+    text = " ".join(texts)
+    said = words_of([text])
+    return said - words_of(STOP_WORDS.get(language_of(text), ()))
+
+
+_PAIR_WEIGHT: Final = 0.5
+"""What a pair of characters that isn't shared counts: every other one is made of the halves of two words."""
+
+
+def share_of(asked: set[str], held: set[str]) -> float:
+    """Return the share of the words of a question that others hold, 0..1; 1 of none."""
+    shared = len(asked & held)
+    missing = sum(_PAIR_WEIGHT if UNSPACED.match(it) else 1 for it in asked - held)
+    return shared / (shared + missing) if asked else 1.0
+
+
 def spaced_words(text: str) -> str:
     """Return the words of a text in lower case, all of them and in their order, each between blanks.
 
     >>> spaced_words("Waiting room (staff)") in spaced_words("can the waiting room: staff, go off again")
     True
     """
-    return f" {' '.join(_ANY_WORD.findall(text.casefold()))} "
+    pattern = _ANY_WORD if text.isascii() else _ANY_OTHER_WORD
+    return f" {' '.join(pattern.findall(text.casefold()))} "
 
 
 def told_of(incident: Incident) -> set[str]:
