@@ -194,8 +194,6 @@ class Part:
     """A step or a similar incident.
 
     Args:
-        text: Markdown without references.
-        commands: its code blocks.
         cited: its citations; a part without any is left out.
         start: offset in the answer of its first line.
         end: offset behind its last one.

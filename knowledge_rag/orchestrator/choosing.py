@@ -134,11 +134,9 @@ class Wanted:
 
     Args:
         names: of alerts in it, exactly as written, the likeliest first.
-        text: all that is known, in words.
         anchors: documents that the alert links, the likeliest first, with the sections it names.
         labels: what else is known of the alert, such as its environment.
         is_alert: whether an alert tells of it, rather than a person's question.
-        service: that it is about, ``""`` where unknown.
     """
 
     names: tuple[str, ...] = ()
@@ -158,11 +156,9 @@ class Place:
     """A section, and what speaks for it.
 
     Args:
-        outline: its document.
         section: the section; the root stands for the page.
         why: ``linked``, ``named``, ``page`` (the page is filed under the alert's name, the section fits best) or
             ``found``.
-        worth: retrieval and shared words, more is better.
     """
 
     outline: Outline
@@ -185,13 +181,7 @@ class Evidence:
 
 
 def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> Place | None:
-    """Return where the procedure for an incident stands; ``None`` without a document to draw on.
-
-    Args:
-        wanted: what is asked for.
-        outlines: of the documents that may hold it, the best first.
-        evidence: of the search.
-    """
+    """Return where the procedure for an incident stands; ``None`` without a document to draw on."""
     usable = [it for it in outlines if _gives_steps(it, wanted)]
     others = (it for it in usable if it.source_file not in wanted.anchors)
     elsewhere = {key for it in others for key in _for_elsewhere(wanted, it)}
@@ -520,11 +510,6 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
 
     First the section (or the page, if it is one procedure) in the author's order; then the sections that it
     links to; then the page's own verification and clean-up. The page's warnings govern the first item.
-
-    Args:
-        place: where it stands.
-        wanted: what is asked for.
-        alert: of a group that it is for.
     """
     outline, main = place.outline, _main_of(place, wanted)
     if main is None or any(it.kind in NEVER for it in (main, *main.above())):
@@ -834,13 +819,7 @@ def _only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Secti
 
 
 def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Iterator[Section]:
-    """Yield the sections that a section names where it forbids nothing: by a link, apart from the text, or in full.
-
-    Args:
-        outline: the document.
-        source: the section.
-        left: lines of it that don't count.
-    """
+    """Yield the sections that a section names where it forbids nothing: by a link, apart from the text, or in full."""
     lines = [n for n in range(source.start, source.end + 1) if n not in left]
     said = [outline.lines.get(n, "") for n in lines]
     text = "\n".join(it for it in said if not forbids(it))

@@ -295,12 +295,7 @@ class _Composer:
                         (it.source_file, n) in cited for n in range(item.start, item.end + 1)
                     )
                 ]
-                first, last = min(it.lines), max(it.lines)
-                left = (*it.not_shown, *missed)
-                complete = it.is_complete and not missed
-                sections.append(
-                    Section(it.source_file, it.path, it.kind, first, last, left, complete, it.alert)
-                )
+                sections.append(Section.of(it, (*it.not_shown, *missed)))
             blocks.append(replace(block, procedures=tuple(used), why=block.why if used else ""))
         return replace(self._plan, blocks=tuple(blocks)), sections
 

@@ -69,7 +69,6 @@ class Consultation:
 
     Args:
         recommendation: what to do; all its citations are from the evidence.
-        findings: the evidence.
         advice: the answer as its advisor wrote it; ``None`` without one.
         verified: a model's answer as it may be shown, and what was removed from it.
     """

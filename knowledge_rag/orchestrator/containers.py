@@ -47,13 +47,7 @@ _STEPS: Final = re.compile(r" {0,3}(?:\d{1,9}[.)][ \t]|[-*+][ \t]|`{3}|~{3}|\|)"
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Lines that are set apart as a section.
-
-    Args:
-        start: index of the line that opens it.
-        end: of its last line.
-        title: of it, ``""`` if none.
-    """
+    """Lines that are set apart as a section."""
 
     start: int
     end: int

@@ -34,9 +34,7 @@ class ModelFailed(AdviceFailed):
     """A model or an agent wrote no answer that can be used.
 
     Args:
-        cause: the coarse reason, as retrieval has it.
         detail: one clause for the log; quotes neither the incident nor the answer.
-        found: the evidence found until then.
     """
 
     def __init__(self, cause: Reason, detail: str, found: Findings | None = None) -> None:

@@ -34,11 +34,6 @@ class Governing:
     """Lines that govern a step.
 
     Args:
-        text: as they stand there, without quote marks.
-        kind: what they make of the step.
-        start: first line, 1-based.
-        end: last line, inclusive.
-        after: whether they are shown behind the step.
         withheld: whether they are what must not be done, rather than the sentence that says so: such lines are
             quoted as a warning and cited by no step.
     """

@@ -51,15 +51,8 @@ class Incident:
 
     Args:
         incident_id: its name in the incident management.
-        title: its subject.
         alert_name: of its alert, exactly as written.
-        service: the affected one.
-        severity: as it was declared.
-        description: a few sentences.
         signals: symptoms.
-        evidence: results of the investigation so far.
-        history: earlier incidents.
-        labels: of the alert.
         links: to its runbook, as written, the likeliest first, at most MAX_LINKS.
         problems: parts of the state that could not be read, for a log or a warning.
         alerts: an incident for each alert name of a group with several; this one's alert_name is the

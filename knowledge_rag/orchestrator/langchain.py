@@ -216,9 +216,6 @@ def outcome_of(message: ToolMessage) -> RetrievalOutcome:
 
     A checkpointer returns an artifact as plain data; its results are proven again.
 
-    Args:
-        message: the tool's answer.
-
     Raises:
         UnreadableResponse: it carries none, as where the arguments were wrong.
     """
@@ -265,11 +262,7 @@ def _explanation(error: ValidationError) -> str:
 
 
 class KnowledgeUnavailable(KnowledgeRagError):  # noqa: N818 - named for what it is, as core's errors are
-    """The knowledge base could not be searched, which says nothing about what is documented.
-
-    Args:
-        reason: why.
-    """
+    """The knowledge base could not be searched, which says nothing about what is documented."""
 
     def __init__(self, reason: Reason | None) -> None:
         super().__init__(f"{UNREACHABLE} Reason: {reason}.")

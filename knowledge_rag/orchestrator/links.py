@@ -243,7 +243,6 @@ class LinkTarget:
 
     Args:
         files: that fit it, several only where they fit equally well.
-        anchor: of the matter's section, ``""`` without one.
     """
 
     files: tuple[str, ...]

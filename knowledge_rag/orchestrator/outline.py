@@ -50,7 +50,6 @@ _TAG: Final = re.compile(r"<[^<>]{0,200}>")
 _BOLD_ALONE: Final = re.compile(r"\s*(\*\*|__)[^*_\n]{3,60}[^*_\n.!?]\1:?\s*")
 _SAID_IN_BOLD: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE, Governs.CAUTION})
 """What stands in bold because it is to be heeded, and not as a heading."""
-_ENDS: Final = re.compile(r"[.:;,!?`|]\s*$|^$")
 _CODE_OR_COMMENT: Final = re.compile(r"`+|<!---?>|<!--|-->")
 _ANCHOR: Final = re.compile(r"\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
 
@@ -72,7 +71,6 @@ class ListItem:
 
     Args:
         mark: as its author wrote it: ``3.``, ``a)``, ``-``.
-        start: first line, 1-based.
         end: last line that is not blank, inclusive; inner items and code included.
         code: line ranges of the code blocks in it, at any depth.
     """
@@ -93,10 +91,7 @@ class Block:
     """Lines that belong together.
 
     Args:
-        form: what they are.
-        start: first line, 1-based.
         end: last line that is not blank, inclusive.
-        items: of a list.
     """
 
     form: Form
@@ -111,9 +106,7 @@ class Section:
 
     Args:
         level: 0 for what stands above the first heading, 1..6, TAB_LEVEL or LABEL_LEVEL.
-        heading: its words without marks; ``""`` at level 0.
         start: line of the heading; of the first line at level 0.
-        parent: ``None`` for the root, which is the document.
         kind: what its own heading says that it is for; of a title, and of a report's sections, nothing.
         anchor: that its heading sets itself (``## Slow disk {#slow}``), ``""`` if none.
     """
@@ -169,13 +162,9 @@ class Outline:
     """A document, as far as it was retrieved.
 
     Args:
-        source_file: relative to the corpus root.
-        title: as its metadata have it.
-        document_type: likewise; ``""`` if unknown.
         alerts: names under which its front matter files it.
         lines: text of each known line without HTML comments, by number; blank lines between chunks are not
             in it.
-        root: the section of level 0, with all others below it.
         whole: whether every line is known that is not blank.
         service: that the page is about, as its front matter says.
         status: whether it still holds, likewise.
@@ -213,12 +202,7 @@ class Outline:
 
 
 def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
-    """Lay out one document.
-
-    Args:
-        results: chunks of one document, at least one, in any order.
-        whole: whether they are all there are.
-    """
+    """Lay out one document."""
     ordered = sorted(results, key=lambda it: it.citation.start_line)
     lines: dict[int, str] = {}
     for result in ordered:
@@ -286,7 +270,6 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
             ):
                 current.blocks.append(_block(tokens[position:behind], start, end, first, lines))
         position = behind
-    _entitle(root, lines)
     title = next(iter(root.children), None)
     if title and not any(it.level <= title.level for it in root.children[1:]):
         title.kind = Kind.OTHER
@@ -301,17 +284,6 @@ def _blank_comments(tokens: Sequence[Token], first: int, lines: dict[int, str]) 
             shown = _without_comments(text, html=token.type == "html_block")
             lines.update(pair for pair in enumerate(shown.split("\n"), start) if pair[0] in lines)
             token.content = _without_comments(token.content, html=False)
-
-
-def _entitle(root: Section, lines: Mapping[int, str]) -> None:
-    """Make the first line of a page without headings its heading, if it stands alone and is no sentence."""
-    if root.children or len(root.blocks) < 2:
-        return
-    first, *others = root.blocks
-    words = plain_words(lines.get(first.start, ""))
-    if first.form is Form.PARAGRAPH and first.start == first.end and not _ENDS.search(words):
-        title = Section(1, words, first.start, root, heading_end=first.end, blocks=others)
-        root.children, root.blocks = [title], []
 
 
 def _without_comments(text: str, *, html: bool) -> str:

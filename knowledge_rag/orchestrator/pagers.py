@@ -93,7 +93,6 @@ class Reading:
         state: the whole payload, as ``Incident.from_state`` reads it.
         alerts: the same for each alert name, if there are several.
         read_as: whose payload it is, and which part was read; ``""`` for a state.
-        problems: the parts left out.
     """
 
     state: object

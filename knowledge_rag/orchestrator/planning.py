@@ -89,9 +89,7 @@ class Block:
         alert: its name in a group; ``""`` where there is one only.
         procedures: the one that was chosen, then what belongs to it; none if nothing is documented.
         why: ``linked``, ``named``, ``page`` or ``found``, as of a place; ``""`` without procedures.
-        reading: the closest sections, where there is no procedure.
         unknown: words of the incident that nothing found holds.
-        looked_up: whether it was searched for.
         is_vague: whether the question could be about any of what is offered as reading.
         elsewhere: sections of other documents that the procedures say to go to.
         doubt: what speaks against the procedures: another service, names that the page never mentions.
@@ -117,7 +115,6 @@ class Plan:
     """The procedures of an incident.
 
     Args:
-        blocks: one for each alert.
         cut_off: documents whose rest could not be retrieved, so that warnings and steps may be missing.
     """
 
@@ -179,13 +176,7 @@ def completion(incident: Incident, source_file: str) -> Query:
 
 
 def plan_of(incident: Incident, findings: Findings, floors: Floors | None = None) -> Plan:
-    """Choose the procedures of an incident.
-
-    Args:
-        incident: what is known.
-        findings: what retrieval gave, completions included.
-        floors: of the search's scores, if they are known.
-    """
+    """Choose the procedures of an incident."""
     outlines = _outlines(findings)
     blocks = (_block(it, incident, findings, outlines, floors) for it in members(incident))
     answered = {it.query.source_file for it in findings.completions if _is_answered(it)}
@@ -617,12 +608,6 @@ _OF_THE_CALENDAR: Final = frozenset(
 )
 
 
-_FIELD: Final = re.compile(r"(?<![\w-])[A-Z][a-z]+(?:[ /][A-Z][a-z]+)?:\s")
-"""What a pasted message calls its fields: "Notification Type: PROBLEM"."""
-MIN_FIELDS: Final = 3
-"""Fields by which a text is a message that was pasted; "Okta: nobody can log in" is none."""
-
-
 def _unheard_of(text: str, asked: Sequence[Asked]) -> list[str]:
     """Return the names in a question that nothing that was found holds."""
     held = " ".join(
@@ -632,8 +617,6 @@ def _unheard_of(text: str, asked: Sequence[Asked]) -> list[str]:
         for text in (result.content, result.citation.source_file)
     ).casefold()
     found = words_of([held])
-    if len(_FIELD.findall(text)) >= MIN_FIELDS:
-        text = _FIELD.sub(" ", text)
     names = (
         it[0]
         for it in _names_in(text)

@@ -60,11 +60,6 @@ _FACT: Final = re.compile(
 """A line that states a fact of the page: nothing to do."""
 _COMMAND_ALONE: Final = re.compile(r"\s*`([^`\n]{2,})`[\s.]*\Z")
 _INLINE_COMMAND: Final = re.compile(r"`(?:\$ ?|\./|/)?[\w./-]+ [^`\n]+`|^\s*`[^`\n]{2,}`[\s.]*$")
-_FOLLOWS: Final = re.compile(
-    r"^\W*(?:(?:note|warning|important)\W+)?(?:obsolete|deprecated|superseded|out ?dated|out of date|no longer|not (?:needed|used)|used to|kept|tried|old)\b"
-    r"|\b(?:this|these|those|the following|below|procedure|process|steps?|instructions?|ways?|methods?|advice|commands?|here)\b",
-    re.IGNORECASE,
-)
 _MARKED: Final = re.compile(r"^\W*(?:warning|caution|note|important|danger)\b", re.IGNORECASE)
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)")
 _COMMENT: Final = re.compile(r"\s*(?:#|--|//|;|REM\b|<!--)\s*(.*)")
@@ -116,11 +111,7 @@ class NotShown:
     """Lines that belong to a procedure and are not shown.
 
     Args:
-        source_file: their document.
         start: first line, 1-based; 0 where the place is unknown.
-        end: last line, inclusive.
-        why: the reason.
-        heading: of the section, ``""`` if it has none.
     """
 
     source_file: str
@@ -141,11 +132,7 @@ class Part:
 
     Args:
         text: without indent and list mark; of code, without its fence.
-        is_code: whether it is a code block.
-        language: what the fence says the code is, ``""`` if nothing.
         withheld: whether it is what must not be done; no item has such a part in the end.
-        start: first line, of what is withheld.
-        end: last line, likewise.
     """
 
     text: str
@@ -163,10 +150,6 @@ class Item:
     Args:
         number: the author's own mark where it counts: ``3.``, ``a)``; ``""`` for bullets and prose.
         parts: what it says and runs, in order.
-        start: first line, 1-based.
-        end: last line, inclusive.
-        path: headings above it.
-        kind: what its section is for.
         governing: what governs it, in the order of lines.
     """
 
@@ -195,11 +178,8 @@ class Procedure:
     """A procedure of one document.
 
     Args:
-        source_file: the document.
         path: headings of its section, outermost first.
-        kind: what it is for.
         items: at least one.
-        not_shown: what of it is left out.
         alert: the alert of a group that it is for; ``""`` where there is one alert only.
     """
 
@@ -241,15 +221,7 @@ def procedure_of(
     other_rows: Container[int] = (),
     alert: str = "",
 ) -> Procedure | None:
-    """Return a section, all below it included, as a procedure; ``None`` if it asks for nothing.
-
-    Args:
-        outline: the document.
-        section: of it.
-        leave_out: sections below it that are given elsewhere.
-        other_rows: lines of tables' rows that are for other cases.
-        alert: of a group that it is for.
-    """
+    """Return a section, all below it included, as a procedure; ``None`` if it asks for nothing."""
     collector = _Collector(outline, section, leave_out, other_rows)
     collector.take(section)
     items, not_shown = collector.settled()
@@ -391,14 +363,7 @@ def governed(item: Item, *more: Governing) -> Item:
 
 
 class _Collector:
-    """Goes through a section in the author's order and makes items, and what governs them, of its blocks.
-
-    Args:
-        outline: the document.
-        root: the section.
-        leave_out: sections below it that are given elsewhere.
-        other_rows: lines of tables' rows that are for other cases.
-    """
+    """Goes through a section in the author's order and makes items, and what governs them, of its blocks."""
 
     def __init__(
         self,
@@ -543,7 +508,7 @@ class _Collector:
             self._warn(text, kind, block, withheld=names_the_wrong(text))
             if (
                 behind
-                and (_leads(text) or (kind is Governs.OBSOLETE and _of_what_follows(text)))
+                and (_leads(text) or kind is Governs.OBSOLETE)
                 and (following in (Form.LIST, Form.TABLE, Form.QUOTE) or self._is_code(behind[0]))
             ):
                 # beside the words that forbid it, so that both are shown as one
@@ -840,11 +805,6 @@ def _never(said: str, parts: Sequence[Part]) -> Governs | None:
 def _has_items(said: str) -> bool:
     """Whether a text has list items of its own."""
     return any(_LIST_MARK.match(line) for line in said.split("\n")[1:])
-
-
-def _of_what_follows(text: str) -> bool:
-    """Whether old advice is what stands behind these words: "the v1 client is deprecated" says nothing of it."""
-    return _FOLLOWS.search(text) is not None
 
 
 def _leads(text: str) -> bool:

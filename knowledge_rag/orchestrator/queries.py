@@ -48,9 +48,6 @@ def build_queries(incident: Incident) -> tuple[Query, ...]:
 
     None is filtered by service: a team's alerts and its runbooks may name one differently.
 
-    Args:
-        incident: what is known.
-
     Returns:
         At most MAX_QUERIES; none if there is nothing to ask about.
     """
@@ -58,12 +55,7 @@ def build_queries(incident: Incident) -> tuple[Query, ...]:
 
 
 def queries_for(question: str, filters: Mapping[str, str] | None = None) -> tuple[Query, ...]:
-    """Return the queries for a question as somebody typed it.
-
-    Args:
-        question: one line, not blank.
-        filters: that hold for every query.
-    """
+    """Return the queries for a question as somebody typed it."""
     wanted = dict(filters or {})
     queries = [Query(question, filters=wanted)]
     if DOCUMENT_TYPE not in wanted:

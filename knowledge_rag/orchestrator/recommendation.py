@@ -12,11 +12,13 @@ from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.wording import NO_MATCH
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import Reason
     from knowledge_rag.guardrails.draft import Kind as WordingKind
     from knowledge_rag.orchestrator.governing import Governs
-    from knowledge_rag.orchestrator.procedures import NotShown, Part
+    from knowledge_rag.orchestrator.procedures import NotShown, Part, Procedure
 
 AGENT_ID: Final = "knowledge-rag"
 """Key of this agent's output in a graph's state."""
@@ -145,12 +147,7 @@ class Section:
     """A procedure that is given, or lines worth reading.
 
     Args:
-        source_file: the document.
         path: headings, outermost first.
-        kind: what it is for.
-        start: first line, 1-based.
-        end: last line, inclusive.
-        not_shown: what of it is left out.
         complete: whether all is shown that its author means to be done.
         alert: the alert of a group that it is for; ``""`` where there is one only.
     """
@@ -163,6 +160,16 @@ class Section:
     not_shown: tuple[NotShown, ...] = ()
     complete: bool = True
     alert: str = ""
+
+    @classmethod
+    def of(cls, procedure: Procedure, not_shown: Sequence[NotShown]) -> Section:
+        """Return a procedure of which some lines are not shown."""
+        it, lines = procedure, procedure.lines
+        complete = not any(left.is_missed for left in not_shown)
+        left = tuple(not_shown)
+        return cls(
+            it.source_file, it.path, it.kind, min(lines), max(lines), left, complete, it.alert
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the wire form."""
@@ -200,10 +207,7 @@ class Step:
         support: whether the cited lines hold what the step says.
         procedure: which of the recommendation's procedures it belongs to, 1-based; 0 for a model's step.
         number: the author's own mark, ``""`` if there is none.
-        kind: what its section is for.
-        path: headings above it.
         parts: text and code in the author's order; empty for a model's step.
-        guards: what governs it.
         destructive: what its commands may destroy, one label each.
 
     Raises:
@@ -255,7 +259,6 @@ class SimilarIncident:
     Args:
         resolution: what resolved it, in Markdown, without references.
         citations: the lines that say so, at least one; the first is the one that counts.
-        incident_id: as its document names it; ``""`` if it names none.
         support: whether the cited lines hold what the resolution says.
 
     Raises:
@@ -286,20 +289,14 @@ class Recommendation:
     Args:
         status: ``ok`` with guidance or a similar incident; ``no_match`` if nothing is documented;
             ``degraded`` if that could not be found out or nothing of the advice could be proven.
-        summary: a sentence or two.
         guidance: the steps, in the order in which to take them.
-        similar_incidents: earlier ones.
         analysis: the advisor's own words without a source; ``""`` for none.
         confidence: 0..1, computed from the evidence, see docs/recommendation.md; 0 unless ok.
-        reasoning: of the confidence.
-        warnings: for a person to look at.
-        advisor: name of its advisor; ``""`` for none.
         reason: why it is degraded; else ``None``.
         procedures: that the steps belong to, in the order of the steps.
         reading: the closest sections where nothing is documented; never advice.
         alerts: for each alert of a group, whether anything is documented for it.
         unknown: words of the incident that no cited line, heading or title holds.
-        evidence: its strength; ``None`` unless ok.
 
     Raises:
         ValueError: these do not agree.

@@ -54,9 +54,6 @@ class Retrieval(Protocol):
 
         Every fault is ``degraded`` with its coarse reason; only cancellation is passed on. Each result
         is proven: its text is the cited lines.
-
-        Args:
-            query: the question; the outcome has no more results than it asks for.
         """
 
 
@@ -97,8 +94,6 @@ class Asked:
     """A query and its outcome.
 
     Args:
-        query: the question.
-        outcome: its results.
         alert: the alert of a group that it was asked for; ``""`` where there is one only.
     """
 
@@ -169,17 +164,7 @@ async def gather(
     limit: int = MAX_QUERIES,
     max_results: int = RESULTS,
 ) -> tuple[RetrievalOutcome, ...]:
-    """Ask several queries at once; the failure of one does not affect the others.
-
-    Args:
-        queries: any number, in any order.
-        backend: any implementation; see :class:`SafeRetrieval`.
-        limit: queries in flight at a time, 1 or more.
-        max_results: limit of each query's results, 1 or more.
-
-    Returns:
-        One outcome a query, in the order of the queries.
-    """
+    """Ask several queries at once; the failure of one does not affect the others."""
     safe = SafeRetrieval(backend)
     turns = asyncio.Semaphore(limit)
 
@@ -243,12 +228,7 @@ def log_defect(error: BaseException, what: str) -> None:
 
 
 def to_arguments(query: Query, *, most_results: int | None = None) -> dict[str, object]:
-    """Return a query as the retrieval function takes it, directly or through a gateway.
-
-    Args:
-        query: the question.
-        most_results: limit of the other side's schema; ``None`` for none.
-    """
+    """Return a query as the retrieval function takes it, directly or through a gateway."""
     wanted = query.max_results if most_results is None else min(query.max_results, most_results)
     return {"query": query.text, "max_results": wanted, **query.filters}
 

@@ -166,13 +166,7 @@ def pieces_of(
     ledger: Ledger,
     left_out: Callable[[NotShown], str] = missing_line,
 ) -> list[Piece]:
-    """Return the text of a recommendation, cut into words and references.
-
-    Args:
-        recommendation: made of procedures.
-        ledger: of its request.
-        left_out: names lines that are not shown.
-    """
+    """Return the text of a recommendation, cut into words and references."""
     pieces = [Piece("## Guidance\n")] if recommendation.guidance else []
     left: list[NotShown] = []
     before: Step | None = None

@@ -58,11 +58,7 @@ INCIDENT_ID: Final = "incident_id"
 
 
 class Citer:
-    """Cites lines of documents from what retrieval returned.
-
-    Args:
-        findings: the evidence.
-    """
+    """Cites lines of documents from what retrieval returned."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -127,23 +123,9 @@ def steps_of(plan: Plan, citer: Citer) -> tuple[list[Step], list[Section]]:
                 left.append(
                     NotShown(procedure.source_file, item.start, item.end, Why.NOT_RETRIEVED)
                 )
-        if not own:
-            continue
-        numbers = procedure.lines
-        complete = not any(it.is_missed for it in left)
-        sections.append(
-            Section(
-                procedure.source_file,
-                procedure.path,
-                procedure.kind,
-                min(numbers),
-                max(numbers),
-                tuple(left),
-                complete,
-                procedure.alert,
-            )
-        )
-        steps += own
+        if own:
+            sections.append(Section.of(procedure, left))
+            steps += own
     return steps, sections
 
 

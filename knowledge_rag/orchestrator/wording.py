@@ -51,11 +51,6 @@ def listed(names: list[str]) -> str:
 def summed_up(steps: int, documents: list[str], incidents: list[str]) -> str:
     """Return the summary of a recommendation whose advisor wrote none.
 
-    Args:
-        steps: how many there are.
-        documents: their files, in order.
-        incidents: the ids of similar incidents, ``""`` for one without.
-
     >>> summed_up(3, ["runbooks/rds.md"], ["INC-1"])
     '3 steps from runbooks/rds.md. 1 similar incident: INC-1.'
     >>> summed_up(0, [], ["INC-1"])
@@ -77,13 +72,6 @@ def reasoned(
     steps: int, documents: list[str], reasons: tuple[str, ...], *, backed: int = 0, said: int = 0
 ) -> str:
     """Return the sentence that says what a recommendation rests on.
-
-    Args:
-        steps: how many there are.
-        documents: their files.
-        reasons: why the evidence is as good as it is.
-        backed: statements of a model whose cited lines hold them.
-        said: statements that a model made.
 
     >>> reasoned(6, ["runbooks/rds.md"], ("it is filed under the alert's name",))
     "6 steps from 1 document: it is filed under the alert's name."
@@ -124,10 +112,6 @@ def near_miss(closest: str, unknown: tuple[str, ...], *, unread: bool = False) -
 
 def fruitless(passages: int, *, finished: bool = True) -> str:
     """Return why a model advises nothing though something was retrieved.
-
-    Args:
-        passages: how many.
-        finished: whether it came to an end.
 
     >>> fruitless(1)
     '1 passage came back; the advisor found nothing in it.'

@@ -50,7 +50,6 @@ class Advice:
         text: Markdown as a model wrote it, not verified; ``None`` for the procedures as they are.
         findings: the evidence it was written from: the advisor's input, or, for one that searches
             itself (a Bedrock agent), its own results.
-        advisor: name of the advisor: ``extractive``, ``converse``, ``bedrock-agent``.
     """
 
     text: str | None
@@ -79,12 +78,7 @@ class Listener(Protocol):
     """Receives an answer while it is written."""
 
     def wrote(self, text: str, findings: Findings) -> None:
-        """Take more of the answer, not verified.
-
-        Args:
-            text: the addition.
-            findings: the evidence known so far; all of the answer may refer to it.
-        """
+        """Take more of the answer, not verified."""
         ...
 
 

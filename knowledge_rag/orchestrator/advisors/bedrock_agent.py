@@ -85,11 +85,7 @@ class _Invoked:
 
 
 class TurnReader:
-    """Reads the events of one turn.
-
-    Args:
-        action_group: name of the one whose function retrieves.
-    """
+    """Reads the events of one turn."""
 
     def __init__(self, action_group: str) -> None:
         self._action_group = action_group
@@ -276,7 +272,6 @@ class AgentSettings:
     Args:
         agent_id: 1..10 letters and digits.
         agent_alias_id: likewise.
-        region: of the agent.
         seconds: that an answer may take, everything included.
         fresh_sessions: whether each advice has a session of its own, rather than each incident. In a
             session that goes on, evidence of an earlier turn does not count, and citations are known
@@ -305,7 +300,6 @@ class BedrockAgentAdvisor:
     """Asks the agent; needs ``bedrock:InvokeAgent`` on its alias.
 
     Args:
-        settings: which agent.
         new_id: returns a new text of at most 32 letters and digits.
     """
 
@@ -323,13 +317,6 @@ class BedrockAgentAdvisor:
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
         """Have the agent search and write; an empty incident costs no call.
-
-        Args:
-            incident: what is known.
-            findings: ignored: the answer refers to the agent's own search.
-
-        Returns:
-            The agent's text with the evidence of its trace.
 
         Raises:
             ModelFailed: it wrote nothing that can be checked against evidence.
@@ -408,11 +395,6 @@ def read_turn(
     events: Iterable[Mapping[str, Any]], action_group: str, relay: Relay | None = None
 ) -> Turn:
     """Read a turn's events, which arrive from botocore, to their end.
-
-    Args:
-        events: of one turn.
-        action_group: name of the one whose function retrieves.
-        relay: receives the agent's text.
 
     Raises:
         ModelFailed: the stream breaks off, holds an error, is damaged, or has no answer that can be

@@ -5,13 +5,10 @@ Only names of failures travel: a service's message can quote what it was asked.
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-import logging
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from botocore.eventstream import ParserError
@@ -23,7 +20,12 @@ from knowledge_rag.core.failures import MAX_CODE_CHARACTERS, as_failure
 from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.orchestrator.backends.bounded import PREPARATION_SECONDS, Lazily, failure_of
+from knowledge_rag.orchestrator.backends.bounded import (
+    PREPARATION_SECONDS,
+    Lazily,
+    WorkerThreads,
+    failure_of,
+)
 from knowledge_rag.orchestrator.errors import AdviceFailed, ModelFailed
 
 if TYPE_CHECKING:
@@ -43,16 +45,9 @@ _MODEL_CODES: Final[Mapping[str, Reason]] = {
 _UNKNOWN_IN_STREAM: Final = 500
 """Status of an error within a stream, which has none: botocore's own 400 would blame the request."""
 
-_logger = logging.getLogger(__name__)
-
 
 def as_model_failure(error: Exception, found: Findings | None = None) -> ModelFailed:
-    """Return any error as a ModelFailed.
-
-    Args:
-        error: of botocore, of this product, or a defect, which is logged without its message.
-        found: the evidence found until then.
-    """
+    """Return any error as a ModelFailed."""
     if isinstance(error, ModelFailed):
         return error
     if isinstance(error, AdviceFailed):
@@ -113,17 +108,12 @@ def check_deadline(seconds: float) -> None:
 class ModelCalls:
     """Calls one operation of one service, on threads of its own since botocore blocks.
 
-    A thread can't be stopped, and need not be: the deadline holds at the socket, and there too the
-    thread learns that its caller has left.
-
-    Args:
-        name: of the threads.
-        make: makes the client; on first use.
+    At the socket a thread learns that its caller has left.
     """
 
     def __init__(self, name: str, make: Callable[[], AwsClient]) -> None:
         self._client: Lazily[AwsClient] = Lazily("AWS client", make)
-        self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix=name)
+        self._threads = WorkerThreads(name, MAX_THREADS)
 
     async def call(self, work: Callable[[Any], _Result], deadline: Deadline) -> _Result:
         """Return the result of ``work`` with the botocore client, by the deadline.
@@ -148,9 +138,8 @@ class ModelCalls:
 
     def close(self) -> None:
         """Wait for calls under way, within their deadline, and close the client."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
-        client = self._client.made()
-        if client is not None:
+        self._threads.close()
+        if client := self._client.made():
             client.close()
 
     def _work(self, work: Callable[[Any], _Result], deadline: Deadline) -> _Result:
@@ -165,13 +154,8 @@ class ModelCalls:
             inner = Deadline(
                 time.monotonic() + left * _WORKING_SHARE, is_given_up=left_alone.is_set
             )
-            async with asyncio.timeout(left):
-                return await self._in_thread(lambda: work(inner))
+            return await self._threads.run(partial(work, inner), left)
         except Exception as error:  # the boundary: every fault becomes one failure
             raise as_model_failure(error) from error
         finally:
             left_alone.set()
-
-    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work)

@@ -76,10 +76,6 @@ def messages_of(incident: Incident, findings: Findings) -> list[dict[str, Any]]:
 def read_response(response: object, findings: Findings) -> tuple[str, bool]:
     """Return the text of a response, with the API's citations as references.
 
-    Args:
-        response: boto3's.
-        findings: of the request.
-
     Returns:
         The text, and whether it was cut off at a length limit: then its unfinished end is removed.
 
@@ -182,7 +178,6 @@ class ConverseSettings:
     Args:
         model_id: of a model, an inference profile (or its ARN) or a provisioned model that knows
             search results with citations.
-        region: where it is called.
         max_tokens: of an answer, 1..MAX_TOKENS. 30 steps with their commands and references take
             about 4,000.
         temperature: 0..1; 0 is as deterministic as a model gets. ``None`` leaves it to the model, for
@@ -220,7 +215,6 @@ class ConverseAdvisor:
     """Sends the model incident and evidence once; needs ``bedrock:InvokeModel`` on the model.
 
     Args:
-        settings: which model.
         prompt: the agent's; :func:`~knowledge_rag.orchestrator.wording.agent_prompt`.
         jitter: returns the share of each wait that is waited, 0..1, to spread retries.
     """
@@ -241,10 +235,6 @@ class ConverseAdvisor:
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
         """Have the model write; without evidence there is no call.
-
-        Args:
-            incident: what is known.
-            findings: all that it may refer to.
 
         Returns:
             Its text, with the API's citations as references. One that was cut off at its length

@@ -48,7 +48,6 @@ class FallbackAdvisor:
     That includes a "nothing documented" for which the substitute has guidance.
 
     Args:
-        primary: the preferred advisor.
         substitute: by default the one without a model.
         seconds: after which the primary one is cancelled; ``None`` leaves it to its own deadline.
     """
@@ -125,12 +124,7 @@ class FallbackAdvisor:
 
 
 def note_of(failure: ModelFailed, *, has_steps: bool) -> str:
-    """Return the note that says why the substitute wrote.
-
-    Args:
-        failure: of the primary advisor.
-        has_steps: whether the substitute has any.
-    """
+    """Return the note that says why the substitute wrote."""
     if failure.found.asked and failure.found.status is Status.NO_MATCH:
         happened = "The model's own search found nothing"
     elif failure.cause in _NOT_REACHED and not failure.found.asked:

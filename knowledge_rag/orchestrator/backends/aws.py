@@ -18,41 +18,43 @@ from knowledge_rag.orchestrator.backends.bounded import Lazily
 from knowledge_rag.orchestrator.retrieval import current_ids, to_arguments
 
 if TYPE_CHECKING:
-    from knowledge_rag.core.bedrock import BedrockClient
+    from collections.abc import Callable
+
     from knowledge_rag.core.net.clients import AwsClient
     from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query, SearchSettings
 
 
-class BedrockRetrieve:
-    """The core's own retriever; needs ``bedrock:Retrieve`` on the knowledge base.
+class _Client:
+    """A backend with one client, made on first use; see ``BlockingBackend``."""
 
-    Args:
-        settings: of the search: knowledge base, search type, floor, guardrail.
-        region: of the knowledge base.
-    """
+    def __init__(self, make: Callable[[], AwsClient]) -> None:
+        self._client: Lazily[AwsClient] = Lazily("AWS client", make)
+
+    def prepare(self, deadline: Deadline) -> None:
+        """Make the client and load its certificates."""
+        self._client.get(deadline).prepare()
+
+    def close(self) -> None:
+        """Close every connection."""
+        if client := self._client.made():
+            client.close()
+
+
+class BedrockRetrieve(_Client):
+    """The core's own retriever; needs ``bedrock:Retrieve`` on the knowledge base."""
 
     name = "retrieve"
 
     def __init__(self, settings: SearchSettings, region: str) -> None:
+        super().__init__(lambda: create_client(region))
         self._settings = settings
-        self._client: Lazily[BedrockClient] = Lazily("AWS client", lambda: create_client(region))
-
-    def prepare(self, deadline: Deadline) -> None:
-        """Make the client and load its certificates; see ``BlockingBackend``."""
-        self._client.get(deadline).prepare()
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
         """Search, and prove each result; see ``BlockingBackend``."""
         retriever = Retriever(self._client.get(deadline).api, self._settings)
         return retriever.retrieve(query, deadline).outcome
-
-    def close(self) -> None:
-        """Close every connection."""
-        client = self._client.made()
-        if client is not None:
-            client.close()
 
 
 _FUNCTION: Final = re.compile(r"[a-zA-Z0-9:_-]{1,170}")
@@ -61,12 +63,11 @@ _TIMED_OUT: Final = "Sandbox.Timedout"
 """Lambda's own name for a function that it stopped."""
 
 
-class RetrievalFunction:
+class RetrievalFunction(_Client):
     """A direct invocation; needs ``lambda:InvokeFunction`` on the function's alias.
 
     Args:
         function: its name, or an ARN, with or without a qualifier.
-        region: of the function.
         qualifier: alias or version, ``""`` where the name has it.
 
     Raises:
@@ -80,16 +81,10 @@ class RetrievalFunction:
             raise InvalidSettings(f"function {function[:80]!r} is neither a name nor an ARN")
         if qualifier and not _QUALIFIER.fullmatch(qualifier):
             raise InvalidSettings(f"qualifier {qualifier[:80]!r} is neither an alias nor a version")
+        super().__init__(lambda: create_aws_client("lambda", "Invoke", region, check_error))
         self._target = {"FunctionName": function, "InvocationType": "RequestResponse"}
         if qualifier:
             self._target["Qualifier"] = qualifier
-        self._client: Lazily[AwsClient] = Lazily(
-            "AWS client", lambda: create_aws_client("lambda", "Invoke", region, check_error)
-        )
-
-    def prepare(self, deadline: Deadline) -> None:
-        """Make the client and load its certificates; see ``BlockingBackend``."""
-        self._client.get(deadline).prepare()
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
         """Invoke it with the flat arguments of a direct caller; see ``BlockingBackend``."""
@@ -102,12 +97,6 @@ class RetrievalFunction:
         if "FunctionError" in answer:
             raise _function_error(data, answer)
         return read_outcome(read_json(data), max_results=query.max_results)
-
-    def close(self) -> None:
-        """Close every connection."""
-        client = self._client.made()
-        if client is not None:
-            client.close()
 
 
 def _function_error(data: bytes, answer: dict[str, Any]) -> RetrievalFailed:

@@ -9,6 +9,7 @@ import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from knowledge_rag.core.background import Background
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.planning import Floors
 
 _Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
 class Lazily(Generic[_Made]):
@@ -77,6 +79,26 @@ class Lazily(Generic[_Made]):
             return self._making
 
 
+class WorkerThreads:
+    """Threads of one backend or advisor, apart from asyncio's, which are few and shared.
+
+    A thread can't be stopped, and need not be: its work ends by the deadline, which holds at the socket.
+    """
+
+    def __init__(self, name: str, most: int) -> None:
+        self._pool = ThreadPoolExecutor(most, thread_name_prefix=name)
+
+    async def run(self, work: Callable[[], _Result], seconds: float) -> _Result:
+        """Return what blocking work returns, or raise TimeoutError after ``seconds``."""
+        context = contextvars.copy_context()
+        async with asyncio.timeout(seconds):
+            return await asyncio.get_running_loop().run_in_executor(self._pool, context.run, work)
+
+    def close(self) -> None:
+        """Wait for the work under way, and drop what has not begun."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
 MAX_THREADS: Final = 16
 """Queries of one back end in flight at once; further ones wait, and their budget runs meanwhile."""
 
@@ -88,8 +110,6 @@ _REASONS: Final[tuple[tuple[type[Exception], Reason], ...]] = (
     (RequestRefused, Reason.CONFIGURATION),
     (InvalidSettings, Reason.CONFIGURATION),
 )
-
-_Result = TypeVar("_Result")
 
 _logger = logging.getLogger(__name__)
 
@@ -109,10 +129,6 @@ class BlockingBackend(Protocol):
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
         """Answer one query; called by several threads at once.
 
-        Args:
-            query: the question.
-            deadline: by which this has returned or raised.
-
         Raises:
             RetrievalFailed: it could not be searched.
             Exception: any of :data:`FORESEEN`, ``UnreadableResponse``, ``RequestRefused`` or
@@ -126,12 +142,8 @@ class BlockingBackend(Protocol):
 class BoundedRetrieval:
     """A blocking backend, behind the interface ``Retrieval``.
 
-    The backend works on threads of this object's own, since asyncio's are few and shared. A thread
-    can't be stopped, and need not be: it ends by the query's deadline, which holds at the socket.
-
     Args:
         backend: closed by :meth:`close`.
-        budget: of each query.
         timeout_notice: the outcome's notice for a query that took too long, if any.
         floors: scores under which results are no advice, where they are known for its scale.
     """
@@ -148,7 +160,7 @@ class BoundedRetrieval:
         self._backend = backend
         self._budget = budget or Budget()
         self._timeout_notice = timeout_notice
-        self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix=backend.name)
+        self._threads = WorkerThreads(backend.name, MAX_THREADS)
 
     async def retrieve(self, query: Query) -> RetrievalOutcome:
         """Answer one query; see the interface."""
@@ -160,8 +172,8 @@ class BoundedRetrieval:
     async def _retrieved(self, query: Query) -> RetrievalOutcome:
         deadline = self._budget.deadline()
         try:
-            async with asyncio.timeout(self._budget.seconds):
-                return await self._in_thread(lambda: self._backend.ask(query, deadline))
+            ask = partial(self._backend.ask, query, deadline)
+            return await self._threads.run(ask, self._budget.seconds)
         except Exception as error:  # noqa: BLE001 - the boundary: every fault becomes an outcome
             return self._degraded(error)
 
@@ -170,21 +182,16 @@ class BoundedRetrieval:
 
         A failure here is logged, and the first query reports it.
         """
-        deadline = Deadline.after(seconds)
         try:
-            async with asyncio.timeout(seconds):
-                await self._in_thread(lambda: self._backend.prepare(deadline))
+            prepare = partial(self._backend.prepare, Deadline.after(seconds))
+            await self._threads.run(prepare, seconds)
         except Exception as error:  # noqa: BLE001 - likewise
             self._degraded(error)
 
     def close(self) -> None:
         """Wait for queries under way, within their budget, and close the backend."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        self._threads.close()
         self._backend.close()
-
-    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work)
 
     def _degraded(self, error: Exception) -> RetrievalOutcome:
         failure = failure_of(error)

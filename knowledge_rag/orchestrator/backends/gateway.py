@@ -66,8 +66,6 @@ class Refused(RetrievalFailed):
     """The gateway answered with an error, or its tool did.
 
     Args:
-        reason: the coarse reason that callers see.
-        code: the protocol's, for the log.
         message: the gateway's own words, cut; it can quote the query, so no log has it.
     """
 
@@ -221,8 +219,6 @@ class SigV4:
     """Signs each request.
 
     Args:
-        region: of the gateway.
-        service: that the signature is for.
         find: returns the credentials, ``None`` for none; botocore's usual chain.
     """
 
