@@ -39,7 +39,6 @@ from knowledge_rag.orchestrator.recommendation import (
 from knowledge_rag.orchestrator.steps import (
     INCIDENT_ID,
     Citer,
-    confidence_of,
     dangers_of,
     evidence_of,
     similar_of,
@@ -139,7 +138,7 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
             reading=tuple(dict.fromkeys(reading)),
             unknown=unknown,
         )
-    evidence = evidence_of(incident, plan, sections, findings)
+    evidence, confidence = evidence_of(incident, plan, sections, findings)
     files = list(dict.fromkeys(it.source_file for it in sections))
     return Recommendation(
         Status.OK,
@@ -147,7 +146,7 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
         wording.reasoned(len(steps), files, evidence.reasons),
         guidance=tuple(steps),
         similar_incidents=tuple(similar),
-        confidence=confidence_of(incident, plan, sections, findings),
+        confidence=confidence,
         warnings=_bounded(warnings),
         advisor=advisor,
         procedures=tuple(sections),
@@ -253,11 +252,10 @@ class _Composer:
     def recommendation(self, advisor: str) -> Recommendation:
         """Return the recommendation of an answer that has any step or similar incident."""
         used, left_out = self._drawn_on()
-        evidence = evidence_of(self._incident, used, left_out, self._findings)
+        evidence, confidence = evidence_of(self._incident, used, left_out, self._findings)
         said = len(self.steps) + len(self.similar) + len(self._answer.uncited)
         stated: list[Step | SimilarIncident] = [*self.steps, *self.similar]
         backed = sum(it.support is not Verdict.UNSUPPORTED for it in stated)
-        confidence = confidence_of(self._incident, used, left_out, self._findings) * backed / said
         files = list(dict.fromkeys(it.citations[0].citation.source_file for it in self.steps))
         return Recommendation(
             Status.OK,
@@ -266,7 +264,7 @@ class _Composer:
             guidance=tuple(self.steps),
             similar_incidents=tuple(self.similar),
             analysis="\n\n".join(filter(None, self._answer.analysis)),
-            confidence=round(confidence, 2),
+            confidence=round(confidence * backed / said, 2),
             warnings=_bounded([*self._all_warnings(), *_of_sections(left_out)]),
             advisor=advisor,
             evidence=evidence,

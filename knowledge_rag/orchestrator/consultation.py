@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -38,10 +37,9 @@ from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import (
     Asked,
     Findings,
+    contained,
     current_ids,
     gather,
-    is_cancelled,
-    log_defect,
     on_behalf_of,
 )
 
@@ -201,8 +199,12 @@ def _named(incident: Incident) -> AbstractContextManager[None]:
 async def _written(
     incident: Incident, findings: Findings, advisor: Advisor, answer: _LiveAnswer
 ) -> Consultation:
-    try:
-        advice = await advise(advisor, incident, findings, answer)
+    with contained("advisor raised"):  # what was found must not be lost with what was written
+        try:
+            advice = await advise(advisor, incident, findings, answer)
+        except AdviceFailed as error:
+            _logger.warning("reason=%s | no advice", neutralise(error.reason))
+            return Consultation(without_advice(incident, findings), findings)
         if advice.text is None:
             given = state(incident, advice.findings, advice.advisor)
             return Consultation(given, advice.findings, advice)
@@ -210,14 +212,6 @@ async def _written(
         log_warnings(verified.warnings)
         given = compose(incident, verified, advice.findings, advice.advisor)
         return Consultation(given, advice.findings, advice, verified)
-    except AdviceFailed as error:
-        _logger.warning("reason=%s | no advice", neutralise(error.reason))
-    except asyncio.CancelledError as error:
-        if is_cancelled():
-            raise
-        log_defect(error, "advisor raised")
-    except Exception as error:  # noqa: BLE001 - what was found must not be lost with what was written
-        log_defect(error, "advisor raised")
     return Consultation(without_advice(incident, findings), findings)
 
 

@@ -6,7 +6,6 @@ an empty recommendation that says so.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from collections.abc import Mapping
 from itertools import islice
@@ -17,7 +16,7 @@ from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.pager_texts import MAX_ITEMS
 from knowledge_rag.orchestrator.recommendation import AGENT_ID, Recommendation
-from knowledge_rag.orchestrator.retrieval import is_cancelled, log_defect
+from knowledge_rag.orchestrator.retrieval import contained
 from knowledge_rag.orchestrator.wording import UNREACHABLE
 
 if TYPE_CHECKING:
@@ -88,16 +87,10 @@ def knowledge_rag_node(retrieval: Retrieval, advisor: Advisor | None = None) -> 
 
 
 async def _advised(state: object, retrieval: Retrieval, advisor: Advisor | None) -> dict[str, Any]:
-    try:
+    with contained("consultation raised"):  # a defect here must not end the incident's graph
         incident = Incident.from_state(as_mapping(state))
         consultation = await consult(incident, retrieval, advisor, notify=_stream_writer())
         return consultation.recommendation.to_dict()
-    except asyncio.CancelledError as error:
-        if is_cancelled():
-            raise
-        log_defect(error, "consultation raised")
-    except Exception as error:  # noqa: BLE001 - a defect here must not end the incident's graph
-        log_defect(error, "consultation raised")
     return _FAILED.to_dict()
 
 

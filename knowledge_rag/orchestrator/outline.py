@@ -50,6 +50,7 @@ _TAG: Final = re.compile(r"<[^<>]{0,200}>")
 _BOLD_ALONE: Final = re.compile(r"\s*(\*\*|__)[^*_\n]{3,60}[^*_\n.!?]\1:?\s*")
 _SAID_IN_BOLD: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE, Governs.CAUTION})
 """What stands in bold because it is to be heeded, and not as a heading."""
+_ENDS: Final = re.compile(r"[.:;,!?`|]\s*$|^$")
 _CODE_OR_COMMENT: Final = re.compile(r"`+|<!---?>|<!--|-->")
 _ANCHOR: Final = re.compile(r"\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
 
@@ -270,6 +271,7 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
             ):
                 current.blocks.append(_block(tokens[position:behind], start, end, first, lines))
         position = behind
+    _entitle(root, lines)
     title = next(iter(root.children), None)
     if title and not any(it.level <= title.level for it in root.children[1:]):
         title.kind = Kind.OTHER
@@ -284,6 +286,17 @@ def _blank_comments(tokens: Sequence[Token], first: int, lines: dict[int, str]) 
             shown = _without_comments(text, html=token.type == "html_block")
             lines.update(pair for pair in enumerate(shown.split("\n"), start) if pair[0] in lines)
             token.content = _without_comments(token.content, html=False)
+
+
+def _entitle(root: Section, lines: Mapping[int, str]) -> None:
+    """Make the first line of a page without headings its heading, if it stands alone and is no sentence."""
+    if root.children or len(root.blocks) < 2:
+        return
+    first, *others = root.blocks
+    words = plain_words(lines.get(first.start, ""))
+    if first.form is Form.PARAGRAPH and first.start == first.end and not _ENDS.search(words):
+        title = Section(1, words, first.start, root, heading_end=first.end, blocks=others)
+        root.children, root.blocks = [title], []
 
 
 def _without_comments(text: str, *, html: bool) -> str:

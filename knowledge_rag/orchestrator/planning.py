@@ -7,6 +7,7 @@ about the incident at all. Nothing documented means no procedure: the closest se
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -140,21 +141,56 @@ def members(incident: Incident) -> tuple[Incident, ...]:
     return incident.alerts if incident.is_group else (incident,)
 
 
+class _Search:
+    """What was asked and found for one alert of an incident, or for all of it.
+
+    Attributes:
+        wanted: what it asks for.
+        order: documents that may give steps, the likeliest first.
+        sure: how many of them are linked, or named after the alert.
+    """
+
+    def __init__(self, member: Incident, incident: Incident, asked: Sequence[Asked]) -> None:
+        self.member = member
+        self.alert = "" if member is incident else member.alert_name
+        self.asked = [it for it in asked if member is incident or it.alert == self.alert]
+        self.results = [result for it in self.asked for result in it.outcome.results]
+        self.wanted = wanted_by(member, self.results)
+        self.evidence = _evidence(self.asked)
+        self.order, self.sure = self._ranked()
+
+    def _ranked(self) -> tuple[list[str], int]:
+        pages = self.evidence.pages
+        ranked = sorted(pages, key=lambda name: -pages[name])
+        first = {it.citation.source_file: it.metadata for it in reversed(self.results)}
+        reports = [it for it in ranked if first[it].get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM]
+        usable = reports if self.wanted.asks(PAST) else []
+        usable = usable or [it for it in ranked if it not in reports]
+        named = {it.citation.source_file for it in self.results if _is_named(it, self.wanted.names)}
+        sure = dict.fromkeys([*self.wanted.anchors, *(it for it in usable if it in named)])
+        return list(dict.fromkeys([*sure, *usable])), len(sure) if self.wanted.is_alert else 0
+
+    def score(self, source_file: str) -> float:
+        """Return the best score of a passage of a document; 0 where there is none."""
+        own = (it for it in self.results if it.citation.source_file == source_file)
+        return max((it.relevance_score or 0.0 for it in own), default=0.0)
+
+
+def _searches(incident: Incident, asked: Sequence[Asked]) -> Iterator[_Search]:
+    return (_Search(it, incident, asked) for it in members(incident))
+
+
 def documents_to_complete(incident: Incident, asked: Sequence[Asked]) -> list[str]:
     """Return the documents whose rest is to be fetched, the likeliest first.
 
     The one that is linked or filed under the alert's name, if there is one; else the best ones by
     score. At most MAX_COMPLETED for each alert.
     """
-    wanted: list[str] = []
-    for member in members(incident):
-        own = _asked_for(member, incident, asked)
-        results = _results_of(own)
-        ranked, sure = _ranked(wanted_by(member, results), results, _evidence(own))
-        wanted += [
-            it for it in ranked[: min(sure, MAX_COMPLETED) or MAX_COMPLETED] if it not in wanted
-        ]
-    return wanted
+    best = (
+        it.order[: min(it.sure, MAX_COMPLETED) or MAX_COMPLETED]
+        for it in _searches(incident, asked)
+    )
+    return list(dict.fromkeys(itertools.chain.from_iterable(best)))
 
 
 def documents_elsewhere(incident: Incident, findings: Findings) -> list[str]:
@@ -178,7 +214,7 @@ def completion(incident: Incident, source_file: str) -> Query:
 def plan_of(incident: Incident, findings: Findings, floors: Floors | None = None) -> Plan:
     """Choose the procedures of an incident."""
     outlines = _outlines(findings)
-    blocks = (_block(it, incident, findings, outlines, floors) for it in members(incident))
+    blocks = (_block(it, outlines, floors) for it in _searches(incident, findings.asked))
     answered = {it.query.source_file for it in findings.completions if _is_answered(it)}
     return Plan(tuple(blocks), frozenset(outlines.keys() - answered))
 
@@ -189,14 +225,6 @@ def _is_answered(it: Asked) -> bool:
     is_full = len(results) == it.query.max_results
     of_it = all(result.citation.source_file == it.query.source_file for result in results)
     return is_whole_document(it.query, it.outcome) or (is_full and of_it)
-
-
-def _asked_for(member: Incident, incident: Incident, asked: Sequence[Asked]) -> list[Asked]:
-    return [it for it in asked if member is incident or it.alert == member.alert_name]
-
-
-def _results_of(asked: Iterable[Asked]) -> list[RetrievalResult]:
-    return [result for it in asked for result in it.outcome.results]
 
 
 def _outlines(findings: Findings) -> dict[str, Outline]:
@@ -227,27 +255,6 @@ def _evidence(asked: Iterable[Asked]) -> Evidence:
             share = (result.relevance_score or 0.0) / best if best > 0 else 2 * by_rank
             pages[citation.source_file] = max(pages[citation.source_file], share)
     return Evidence(ranks, pages)
-
-
-def _ranked(
-    wanted: Wanted, results: Sequence[RetrievalResult], evidence: Evidence
-) -> tuple[list[str], int]:
-    """Return the documents that may give steps, the likeliest first; and how many of them are sure."""
-    ranked = sorted(evidence.pages, key=lambda name: -evidence.pages[name])
-    reports = [name for name in ranked if _is_report(name, results)]
-    usable = (reports if wanted.asks(PAST) else []) or [it for it in ranked if it not in reports]
-    named = [
-        name
-        for name in usable
-        if any(_is_named(it, wanted.names) for it in results if it.citation.source_file == name)
-    ]
-    sure = dict.fromkeys([*wanted.anchors, *named])
-    return list(dict.fromkeys([*sure, *usable])), len(sure) if wanted.is_alert else 0
-
-
-def _is_report(name: str, results: Iterable[RetrievalResult]) -> bool:
-    first = next(it for it in results if it.citation.source_file == name)
-    return first.metadata.get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM
 
 
 def _written(result: RetrievalResult) -> list[str]:
@@ -297,48 +304,34 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     return Wanted(names, text, links, bool(member.alert_name), labels, member.service)
 
 
-def _block(
-    member: Incident,
-    incident: Incident,
-    findings: Findings,
-    outlines: dict[str, Outline],
-    floors: Floors | None,
-) -> Block:
-    asked = _asked_for(member, incident, findings.asked)
-    alert = "" if member is incident else member.alert_name
-    results = _results_of(asked)
-    if not results:
+def _block(search: _Search, outlines: dict[str, Outline], floors: Floors | None) -> Block:
+    alert, wanted, asked = search.alert, search.wanted, search.asked
+    if not search.results:
         return Block(alert, looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked))
-    wanted = wanted_by(member, results)
     if candidates := _candidates(wanted, asked[0].outcome.results):
         return Block(alert, reading=candidates, is_vague=True)
-    evidence = _evidence(asked)
-    order, _ = _ranked(wanted, results, evidence)
-    place = place_for(wanted, [outlines[it] for it in order[:MAX_COMPLETED]], evidence)
+    documents = [outlines[it] for it in search.order[:MAX_COMPLETED]]
+    place = place_for(wanted, documents, search.evidence)
     unread = False
     if place is not None and not is_torn_between(place, wanted):
         procedures = procedures_at(place, wanted, alert=alert)
-        # what a log or a description names besides need not be documented
-        titled = replace(wanted, text=member.title or wanted.text)
-        is_about = _is_about(place, procedures, titled, asked, floors)
+        is_about = _is_about(place, procedures, search, floors)
         unread = is_about and not procedures
         if procedures and is_about:
             elsewhere = links_out(place.outline, procedures[0])
             given = _with_elsewhere(procedures, elsewhere, outlines, alert)
-            score = _score(place, asked) if floors else None
-            doubt = _doubt(place, given, member, wanted)
-            held = _words_held(place, given) if place.why == "found" else None
+            is_found = place.why == "found"
             return Block(
                 alert,
                 given,
                 place.why,
-                unknown=() if held is None else _words_beyond(wanted.text, held),
+                unknown=_words_beyond(wanted.text, _words_held(place, given)) if is_found else (),
                 elsewhere=tuple(elsewhere),
-                score=score,
-                doubt=doubt,
+                score=search.score(place.outline.source_file) if floors else None,
+                doubt=_doubt(place, given, wanted),
             )
     reading = [result.citation for result in asked[0].outcome.results[:MAX_READING]]
-    return Block(alert, reading=tuple(reading), unknown=_unknown(member, results), is_unread=unread)
+    return Block(alert, reading=tuple(reading), unknown=_unknown(search), is_unread=unread)
 
 
 _CODE: Final = re.compile(r"\b[A-Za-z]{1,8}[-_]?\d[\w-]*\b")
@@ -399,11 +392,7 @@ def _with_elsewhere(
 
 
 def _is_about(
-    place: Place,
-    procedures: Sequence[Procedure],
-    wanted: Wanted,
-    asked: Sequence[Asked],
-    floors: Floors | None,
+    place: Place, procedures: Sequence[Procedure], search: _Search, floors: Floors | None
 ) -> bool:
     """Whether what was found is about the incident.
 
@@ -418,17 +407,19 @@ def _is_about(
     """
     if place.why != "found":
         return True
+    # what a log or a description names besides need not be documented
+    wanted = replace(search.wanted, text=search.member.title or search.wanted.text)
     is_other = (
         is_of_another(place, wanted.names)
         if wanted.is_alert
         else bool(
-            (_unheard_of(wanted.text, asked) and not _names(place.outline, wanted.service))
+            (_unheard_of(wanted.text, search.results) and not _names(place.outline, wanted.service))
             or _other_task(wanted.text, place)
         )
     )
     if is_other or is_excluded(place, wanted) or _siblings_of(wanted.text, place):
         return False
-    score, held = _score(place, asked), _words_held(place, procedures)
+    score, held = search.score(place.outline.source_file), _words_held(place, procedures)
     is_sentence = wanted.is_alert and " " in wanted.names[0]
     if wanted.is_alert and not (is_sentence and _names(place.outline, wanted.service)):
         name = words_of(wanted.names[:1])
@@ -495,9 +486,9 @@ def _others_alike(pattern: re.Pattern[str], text: str, among: str, page: str) ->
             yield name
 
 
-def _doubt(place: Place, procedures: Sequence[Procedure], member: Incident, wanted: Wanted) -> str:
+def _doubt(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> str:
     """Return what speaks against procedures; ``""`` if nothing does."""
-    service, its = member.service, place.outline.service
+    service, its = wanted.service, place.outline.service
     if its and service and not (fold(its) in fold(service) or fold(service) in fold(its)):
         return f"the page is about {its}, and the alert says {service}"
     if place.why != "found":  # of what was only found, that is known to fit
@@ -511,17 +502,6 @@ def _doubt(place: Place, procedures: Sequence[Procedure], member: Incident, want
         return ""
     names = [it[0] for it in _IDENTIFIER.finditer(wanted.text) if it[0].casefold() not in text]
     return f"it never mentions {', '.join(names[:3])}" if names else ""
-
-
-def _score(place: Place, asked: Sequence[Asked]) -> float:
-    """Return the best score of a passage of a place's document; 0 where there is none."""
-    scores = (
-        result.relevance_score or 0.0
-        for it in asked
-        for result in it.outcome.results
-        if result.citation.source_file == place.outline.source_file
-    )
-    return max(scores, default=0.0)
 
 
 def _words_held(place: Place, procedures: Sequence[Procedure]) -> set[str]:
@@ -583,39 +563,15 @@ def _names_in(text: str) -> Iterator[re.Match[str]]:
     return (_NAMED_ELSEWHERE if own else _NAMED).finditer(text)
 
 
-_OF_THE_CALENDAR: Final = frozenset(
-    [
-        "Monday",
-        "Tuesday",
-        "Wednesday",
-        "Thursday",
-        "Friday",
-        "Saturday",
-        "Sunday",
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ]
-)
+_OF_THE_CALENDAR: Final = frozenset({
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "January", "February",
+    "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+})  # fmt: skip
 
 
-def _unheard_of(text: str, asked: Sequence[Asked]) -> list[str]:
+def _unheard_of(text: str, results: Sequence[RetrievalResult]) -> list[str]:
     """Return the names in a question that nothing that was found holds."""
-    held = " ".join(
-        text
-        for it in asked
-        for result in it.outcome.results
-        for text in (result.content, result.citation.source_file)
-    ).casefold()
+    held = " ".join(f"{it.content} {it.citation.source_file}" for it in results).casefold()
     found = words_of([held])
     names = (
         it[0]
@@ -635,13 +591,14 @@ def _is_which(before: str, found: set[str]) -> bool:
     return last.islower() and bool(own := words_of([last])) and own <= found
 
 
-def _unknown(member: Incident, results: Sequence[RetrievalResult]) -> tuple[str, ...]:
-    """Return the incident's own words that nothing found holds, in its order, at most five."""
+def _unknown(search: _Search) -> tuple[str, ...]:
+    """Return the incident's own words that nothing found holds."""
     held = words_of(
         text
-        for it in results
+        for it in search.results
         for text in (it.content, it.citation.source_file, str(it.metadata.get(TITLE, "")))
     )
+    member = search.member
     said = " ".join(filter(None, (member.alert_name, member.title, member.service)))
     return _words_beyond(said, held)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.orchestrator.containers import shown_as
@@ -761,29 +762,27 @@ def _parted(parts: Sequence[Part]) -> tuple[tuple[Part, ...], list[Governing]]:
 
 
 def _cut_code(lines: Sequence[str], number: int, language: str) -> Iterator[Part]:
-    run: list[str] = []
-    withheld = commented = False
-    for place, line in enumerate([*lines, ""]):
+    labelled = zip(_wrong(lines), enumerate(lines, number), strict=True)
+    for is_wrong, group in groupby(labelled, key=itemgetter(0)):
+        run = [it for _, it in group]
+        text = "\n".join(line for _, line in run).strip("\n")
+        if text.strip():
+            start, end = run[0][0], run[-1][0]
+            yield Part(text, True, language, is_wrong, start, end)  # noqa: FBT003
+
+
+def _wrong(lines: Iterable[str]) -> Iterator[bool]:
+    """Yield of each line of code whether a comment above it says that it must not be done."""
+    is_wrong = commented = False
+    for line in lines:
         comment = _COMMENT.match(line)
-        turns = withheld and (
-            not line.strip() or (comment and (not commented or _GOOD.match(comment[1])))
-        )
-        starts = not withheld and comment and governs(comment[1]) in NEVER
-        if (turns or starts) and run:
-            first = number + place - len(run)
-            text, last = "\n".join(run).strip("\n"), number + place - 1
-            yield Part(
-                text, is_code=True, language=language, withheld=withheld, start=first, end=last
-            )
-            run = []
-        withheld = bool(starts) or (withheld and not turns)
-        commented = bool(comment)
-        if place < len(lines):
-            run.append(line)
-    if any(it.strip() for it in run):
-        first = number + len(lines) - len(run)
-        text, last = "\n".join(run).strip("\n"), number + len(lines) - 1
-        yield Part(text, is_code=True, language=language, withheld=withheld, start=first, end=last)
+        if is_wrong:
+            goes_on = line.strip() and not (comment and (not commented or _GOOD.match(comment[1])))
+            is_wrong = bool(goes_on)
+        else:
+            is_wrong = comment is not None and governs(comment[1]) in NEVER
+        commented = comment is not None
+        yield is_wrong
 
 
 def _never(said: str, parts: Sequence[Part]) -> Governs | None:

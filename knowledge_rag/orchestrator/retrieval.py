@@ -194,21 +194,15 @@ class SafeRetrieval:
 
     async def retrieve(self, query: Query) -> RetrievalOutcome:
         """Answer one query; see the interface. Only the caller's own cancellation is passed on."""
-        try:
-            async with asyncio.timeout(self._seconds):
-                returned: object = await self._retrieval.retrieve(query)
-        except TimeoutError:
-            _logger.warning("seconds=%s | retrieval took too long", self._seconds)
-            return degraded(Reason.TIMEOUT)
-        except asyncio.CancelledError as error:
-            if is_cancelled():
-                raise
-            log_defect(error, "retrieval raised")
-            return degraded(Reason.INTERNAL)
-        except Exception as error:  # noqa: BLE001 - the boundary to code that anyone may have written
-            log_defect(error, "retrieval raised")
-            return degraded(Reason.INTERNAL)
-        return _checked(returned, query)
+        with contained("retrieval raised"):
+            try:
+                async with asyncio.timeout(self._seconds):
+                    returned: object = await self._retrieval.retrieve(query)
+            except TimeoutError:
+                _logger.warning("seconds=%s | retrieval took too long", self._seconds)
+                return degraded(Reason.TIMEOUT)
+            return _checked(returned, query)
+        return degraded(Reason.INTERNAL)
 
 
 def is_cancelled() -> bool:
@@ -219,6 +213,25 @@ def is_cancelled() -> bool:
     """
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+class contained:  # noqa: N801 - used like a function
+    """Logs whatever the block raises, and goes on behind it; only the caller's own cancellation is passed on."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: object) -> bool:
+        """Log a defect; true if the block's error ends here."""
+        is_defect = isinstance(error, Exception) or (
+            isinstance(error, asyncio.CancelledError) and not is_cancelled()
+        )
+        if error is not None and is_defect:
+            log_defect(error, self._what)
+        return is_defect
 
 
 def log_defect(error: BaseException, what: str) -> None:

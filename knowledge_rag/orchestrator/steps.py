@@ -193,29 +193,24 @@ ENOUGH: Final = 0.45
 
 def evidence_of(
     incident: Incident, plan: Plan, sections: Sequence[Section], findings: Findings
-) -> Evidence:
-    """Return how good the evidence is, and why.
+) -> tuple[Evidence, float]:
+    """Return how good the evidence is, and why; and the confidence, 0..1.
 
     Strong is a procedure that the alert links or that is filed under its name, and that is whole; thin is one that
-    search found with a score, or a share of the incident's words, under ENOUGH; anything else is partial.
+    search found with a score, or a share of the incident's words, under ENOUGH; anything else is partial. The
+    confidence is that of the least certain block, and at most MAX_INCOMPLETE where anything is missing.
     """
     blocks = [block for block in plan.blocks if block.procedures]
     whys = {block.why for block in blocks}
+    fits = {id(block): _fit(block, incident) for block in blocks}
     reasons: list[str] = []
     if not whys:
         reasons.append("no procedure was found, only earlier incidents")
     elif len(whys) > 1:
         reasons.append("not every procedure is filed under its alert's name")
-    elif "linked" in whys:
-        reasons.append("the alert links this procedure")
-    elif "named" in whys:
-        reasons.append("it is filed under the alert's name")
-    elif "page" in whys:
-        reasons.append(
-            "its page is filed under the alert's name, and no heading tells which section"
-        )
-    doubts = dict.fromkeys(block.doubt for block in blocks if block.doubt)
-    thin = any(block.why == "found" and _fit(block, incident) < ENOUGH for block in blocks)
+    else:
+        reasons += filter(None, [_REASONS.get(*whys)])
+    thin = any(block.why == "found" and fits[id(block)] < ENOUGH for block in blocks)
     if thin:
         reasons.append("search found it, and it may be about something else: check that it fits")
     elif whys == {"found"}:
@@ -225,11 +220,28 @@ def evidence_of(
         reasons.append(f"search found it; {known}")
     if unknown := dict.fromkeys(word for block in blocks for word in block.unknown):
         reasons.append(f"it never mentions {', '.join(unknown)}")
+    doubts = dict.fromkeys(block.doubt for block in blocks if block.doubt)
     missing = list(_missing(plan, sections, findings))
     strong = bool(whys) and whys <= {"linked", "named"} and not missing
-    reasons += doubts
     strength = Strength.THIN if thin or doubts else Strength.STRONG if strong else Strength.PARTIAL
-    return Evidence(strength, (*reasons, *missing))
+    confidence = min((_confidence(it.why, fits[id(it)]) for it in blocks), default=0.0)
+    confidence /= 2 if doubts else 1
+    return (
+        Evidence(strength, (*reasons, *doubts, *missing)),
+        round(min(confidence, MAX_INCOMPLETE) if missing else confidence, 2),
+    )
+
+
+_REASONS: Final = {
+    "linked": "the alert links this procedure",
+    "named": "it is filed under the alert's name",
+    "page": "its page is filed under the alert's name, and no heading tells which section",
+}
+
+
+def _confidence(why: str, fit: float) -> float:
+    base = CONFIDENCE.get(why)
+    return min(fit, FOUND_MOST) if base is None else base + 0.1 * fit
 
 
 def _missing(plan: Plan, sections: Sequence[Section], findings: Findings) -> Iterator[str]:
@@ -260,23 +272,6 @@ def _fit(block: Block, incident: Incident) -> float:
         )
     )
     return len(words & known) / len(words) if words else 0.0
-
-
-def confidence_of(
-    incident: Incident, plan: Plan, sections: Sequence[Section], findings: Findings
-) -> float:
-    """Return the confidence, 0..1, two decimals; at most MAX_INCOMPLETE where anything is missing."""
-    figures = []
-    for block in plan.blocks:
-        if block.procedures:
-            fit = _fit(block, incident)
-            base = CONFIDENCE.get(block.why)
-            figures.append(min(fit, FOUND_MOST) if base is None else base + 0.1 * fit)
-    figure = min(figures, default=0.0)
-    if any(block.doubt for block in plan.blocks):
-        figure /= 2
-    missing = any(_missing(plan, sections, findings))
-    return round(min(figure, MAX_INCOMPLETE) if missing else figure, 2)
 
 
 # earlier incidents

@@ -68,29 +68,13 @@ _LEAST_BYTES: Final = 16
 """Of a message: two lengths and two checksums."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """An agent's answer and its evidence."""
-
-    text: str
-    findings: Findings
-
-
-@dataclass(frozen=True, slots=True)
-class _Invoked:
-    """A traced invocation."""
-
-    action_group: str
-    query: str
-
-
 class TurnReader:
     """Reads the events of one turn."""
 
     def __init__(self, action_group: str) -> None:
         self._action_group = action_group
         self._chunks: list[bytes] = []
-        self._invoked: dict[str, _Invoked] = {}
+        self._invoked: dict[str, tuple[str, str]] = {}  # group and query of traced invocations
         self._served: list[Asked] = []
         self._not_served: list[Asked] = []
         self._blocked = False
@@ -124,8 +108,8 @@ class TurnReader:
         """
         return Findings(tuple(self._served or self._not_served))
 
-    def turn(self) -> Turn:
-        """Return the whole turn.
+    def turn(self) -> Advice:
+        """Return the whole turn: the agent's answer and its evidence.
 
         Raises:
             ModelFailed: it has no answer, or no evidence.
@@ -144,23 +128,23 @@ class TurnReader:
             raise ModelFailed(Reason.UNVERIFIABLE_RESULTS, detail)
         if self._blocked and "[" not in said:  # what a guardrail says instead cites nothing
             raise ModelFailed(Reason.GUARDRAIL, "a guardrail intervened", findings)
-        return Turn(said, findings)
+        return Advice(said, findings, NAME)
 
     def _note(self, invocation: object) -> None:
         asked = member(invocation, "actionGroupInvocationInput")
         looked_up = member(invocation, "knowledgeBaseLookupInput", "text")
         trace_id = text(member(invocation, "traceId"))
         if asked is not None:
-            group = text(member(asked, "actionGroupName"))
-            self._invoked[trace_id] = _Invoked(group, _query_of(asked))
+            self._invoked[trace_id] = text(member(asked, "actionGroupName")), _query_of(asked)
         elif looked_up is not None:
-            self._invoked[trace_id] = _Invoked("", text(looked_up))
+            self._invoked[trace_id] = "", text(looked_up)
 
     def _observe(self, observation: object) -> None:
-        invoked = self._invoked.get(text(member(observation, "traceId")))
-        query = _query(invoked.query if invoked else "")
+        group, said = self._invoked.get(text(member(observation, "traceId")), (None, ""))
+        asked = said[:MAX_QUERY_CHARACTERS]
+        query = Query(asked if asked.strip() else NOT_TRACED)
         output = member(observation, "actionGroupInvocationOutput", "text")
-        if isinstance(output, str) and self._is_ours(invoked):
+        if isinstance(output, str) and self._is_ours(group):
             outcome, served = _answered(output)
             (self._served if served else self._not_served).append(Asked(query, outcome))
         found = member(observation, "knowledgeBaseLookupOutput")
@@ -169,15 +153,15 @@ class TurnReader:
             outcome = select(references, MAX_SERVICE_RESULTS, None)
             self._served.append(Asked(query, outcome))
 
-    def _is_ours(self, invoked: _Invoked | None) -> bool:
+    def _is_ours(self, group: str | None) -> bool:
         """Whether an output is the retrieval function's.
 
         Another group's tool might repeat a model's words. So an output whose invocation is not traced
         counts only where none of any other group is.
         """
-        if invoked is not None:
-            return invoked.action_group == self._action_group
-        return {it.action_group for it in self._invoked.values()} <= {self._action_group, ""}
+        if group is not None:
+            return group == self._action_group
+        return {it for it, _ in self._invoked.values()} <= {self._action_group, ""}
 
 
 class Framing:
@@ -233,17 +217,9 @@ def _body(output: str) -> Any:  # noqa: ANN401 - JSON is of any type
 
 def _query_of(asked: object) -> str:
     # a model wrote it, so it is for the record alone
-    arguments = (*_arguments(asked), *objects(member(asked, "parameters")))
+    body = objects(member(asked, "requestBody", "content", _JSON))
+    arguments = (*body, *objects(member(asked, "parameters")))
     return next((text(one.get("value")) for one in arguments if one.get("name") == "query"), "")
-
-
-def _arguments(asked: object) -> Iterator[Mapping[str, Any]]:
-    yield from objects(member(asked, "requestBody", "content", _JSON))
-
-
-def _query(asked: str) -> Query:
-    text = asked[:MAX_QUERY_CHARACTERS]
-    return Query(text if text.strip() else NOT_TRACED)
 
 
 NAME: Final = "bedrock-agent"
@@ -339,8 +315,7 @@ class BedrockAgentAdvisor:
         request = self._request(incident)
         if relay is not None:
             request["streamingConfigurations"] = {"streamFinalResponse": True}
-        turn = await self._calls.call(partial(self._ask, request, relay), deadline)
-        return Advice(turn.text, turn.findings, NAME)
+        return await self._calls.call(partial(self._ask, request, relay), deadline)
 
     async def prepare(self) -> None:
         """Make the client ready; a failure here shows in the first advice."""
@@ -350,7 +325,7 @@ class BedrockAgentAdvisor:
         """Wait for answers under way, within their deadline, and close every connection."""
         self._calls.close()
 
-    def _ask(self, request: Mapping[str, Any], relay: Relay | None, api: Any) -> Turn:  # noqa: ANN401 - botocore's
+    def _ask(self, request: Mapping[str, Any], relay: Relay | None, api: Any) -> Advice:  # noqa: ANN401 - botocore's
         with closing(api.invoke_agent(**request)["completion"]) as stream:
             return read_turn(stream, self._settings.action_group, relay)
 
@@ -393,7 +368,7 @@ def input_text(incident: Incident) -> str:
 
 def read_turn(
     events: Iterable[Mapping[str, Any]], action_group: str, relay: Relay | None = None
-) -> Turn:
+) -> Advice:
     """Read a turn's events, which arrive from botocore, to their end.
 
     Raises:

@@ -494,3 +494,13 @@ class TestBranches:
         )
         items = procedure_in(text).items
         assert all(any(it.kind is Governs.CONDITION for it in item.governing) for item in items)
+
+
+def test_notes_without_headings_are_steps_under_their_first_line():
+    text = "printers, my notes (tom)\n\nPrints nothing: ask for the number.\n\nBlank page: hold FEED.\n"
+    procedure = procedure_in(text)
+    assert [it.text for it in procedure.items] == [
+        "Prints nothing: ask for the number.",
+        "Blank page: hold FEED.",
+    ]
+    assert procedure.items[0].path == ("printers, my notes (tom)",)
