@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import ArnFormat, Aws, Stack
+from aws_cdk import Aws, Stack
 from aws_cdk import aws_bedrock as bedrock
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from infra.cloudformation import model_arn, on_behalf_of
 from infra.models import split_profile
 
 if TYPE_CHECKING:
@@ -34,15 +35,9 @@ class Agent(Construct):
     """An agent whose one tool is the retrieval function.
 
     Args:
-        settings: of the deployment.
-        sources: its prompt and its tool's schema.
         retrieve: alias of the function behind the tool.
         guardrail: that it applies, if any.
         encryption_key: that its prompt and schema are encrypted under, if any.
-
-    Attributes:
-        agent_id: of the agent.
-        alias_id: of the alias that callers invoke.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -57,9 +52,12 @@ class Agent(Construct):
         encryption_key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        role = agent_role(
-            self, settings=settings, guardrail=guardrail, encryption_key=encryption_key
-        )
+        role = self._role(settings, guardrail, encryption_key)
+        applied = None
+        if guardrail is not None:
+            applied = bedrock.CfnAgent.GuardrailConfigurationProperty(
+                guardrail_identifier=guardrail.guardrail_id, guardrail_version=guardrail.version
+            )
         agent = bedrock.CfnAgent(
             self,
             "Agent",
@@ -72,7 +70,7 @@ class Agent(Construct):
             auto_prepare=True,
             idle_session_ttl_in_seconds=IDLE_SESSION_SECONDS,
             customer_encryption_key_arn=encryption_key.key_arn if encryption_key else None,
-            guardrail_configuration=_guardrail_configuration(guardrail),
+            guardrail_configuration=applied,
         )
         retrieve.add_permission(
             "Agent",
@@ -90,6 +88,37 @@ class Agent(Construct):
         self.agent_id = agent.attr_agent_id
         self.alias_id = alias.attr_agent_alias_id
 
+    def _role(
+        self, settings: Settings, guardrail: Guardrail | None, key: kms.IKey | None
+    ) -> iam.Role:
+        """Make the role: it may invoke its one model and apply its guardrail, and nothing else.
+
+        It has no ``bedrock:Retrieve``: the function retrieves, under a role of its own. It has no
+        ``lambda:InvokeFunction`` either: Bedrock invokes an action group by the function's own policy.
+        """
+        # an agent's id is known only when the agent exists, and that takes the role
+        agents = Stack.of(self).format_arn(service="bedrock", resource="agent", resource_name="*")
+        statements = _model_statements(self, settings.entrypoint)
+        if guardrail is not None:
+            statements.append(guardrail.apply_statement)
+        if key is not None:
+            own_prompt = iam.PolicyStatement(
+                sid="ReadOwnPrompt",
+                actions=["kms:Decrypt", "kms:GenerateDataKey"],
+                resources=[key.key_arn],
+                conditions={"ArnLike": {"kms:EncryptionContext:aws:bedrock:arn": agents}},
+            )
+            statements.append(own_prompt)
+        return iam.Role(
+            self,
+            "Role",
+            description=f"{settings.name}: what the knowledge agent may do",
+            assumed_by=iam.ServicePrincipal(
+                "bedrock.amazonaws.com", conditions=on_behalf_of(agents)
+            ),
+            inline_policies={"agent": iam.PolicyDocument(statements=statements)},
+        )
+
 
 def _action_group(
     sources: Sources, retrieve: lambda_.Alias
@@ -103,16 +132,6 @@ def _action_group(
         api_schema=bedrock.CfnAgent.APISchemaProperty(payload=sources.schema),
         # A group in use can't be removed otherwise, and a stack that can't be deleted costs money.
         skip_resource_in_use_check_on_delete=True,
-    )
-
-
-def _guardrail_configuration(
-    guardrail: Guardrail | None,
-) -> bedrock.CfnAgent.GuardrailConfigurationProperty | None:
-    if guardrail is None:
-        return None
-    return bedrock.CfnAgent.GuardrailConfigurationProperty(
-        guardrail_identifier=guardrail.guardrail_id, guardrail_version=guardrail.version
     )
 
 
@@ -133,39 +152,9 @@ GLOBAL: Final = "global"
 """Geography of a profile that may use any region; it has one ARN for the model in all of them."""
 
 
-def agent_role(
-    scope: Construct,
-    *,
-    settings: Settings,
-    guardrail: Guardrail | None = None,
-    encryption_key: kms.IKey | None = None,
-) -> iam.Role:
-    """Make the agent's role: it may invoke its one model and apply its guardrail, and nothing else.
-
-    It has no ``bedrock:Retrieve``: the function retrieves, under a role of its own. It has no
-    ``lambda:InvokeFunction`` either: Bedrock invokes an action group by the function's own policy.
-    """
-    statements = model_statements(scope, settings.entrypoint)
-    if guardrail is not None:
-        statements.append(guardrail.apply_statement)
-    if encryption_key is not None:
-        statements.append(_key_statement(scope, encryption_key))
-    return iam.Role(
-        scope,
-        "Role",
-        description=f"{settings.name}: what the knowledge agent may do",
-        assumed_by=iam.ServicePrincipal(
-            "bedrock.amazonaws.com",
-            conditions={
-                "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
-                "ArnLike": {"aws:SourceArn": _any_agent(scope)},
-            },
-        ),
-        inline_policies={"agent": iam.PolicyDocument(statements=statements)},
-    )
-
-
-def model_statements(scope: Construct, entrypoint: EntrypointSettings) -> list[iam.PolicyStatement]:
+def _model_statements(
+    scope: Construct, entrypoint: EntrypointSettings
+) -> list[iam.PolicyStatement]:
     """Return the permissions that invoking a model takes.
 
     A plain model is one ARN. An inference profile is its own ARN and that of the model wherever the
@@ -173,17 +162,19 @@ def model_statements(scope: Construct, entrypoint: EntrypointSettings) -> list[i
     the role that the console makes for one may.
     """
     geography, model = split_profile(entrypoint.agent_model)
-    home = _model(scope, model, Aws.REGION)
+    home = model_arn(scope, model)
     if not geography:
         return [_invoke("InvokeModel", [home])]
-    profile = _profile(scope, entrypoint.agent_model)
+    profile = Stack.of(scope).format_arn(
+        service="bedrock", resource="inference-profile", resource_name=entrypoint.agent_model
+    )
     through = {"bedrock:InferenceProfileArn": profile}
     statements = [
         _invoke("InvokeProfile", [profile]),
         _read("ReadProfile", "bedrock:GetInferenceProfile", [profile]),
     ]
     if geography != GLOBAL:
-        models = [_model(scope, model, region) for region in entrypoint.agent_model_regions]
+        models = [model_arn(scope, model, region) for region in entrypoint.agent_model_regions]
         return [
             *statements,
             _read("ReadModel", "bedrock:GetFoundationModel", models),
@@ -195,7 +186,7 @@ def model_statements(scope: Construct, entrypoint: EntrypointSettings) -> list[i
         *statements,
         _read("ReadModel", "bedrock:GetFoundationModel", [home]),
         _invoke("InvokeModelThroughProfile", [home], through),
-        _invoke("InvokeModelAnywhere", [_model(scope, model, "")], anywhere),
+        _invoke("InvokeModelAnywhere", [model_arn(scope, model, "")], anywhere),
     ]
 
 
@@ -208,38 +199,3 @@ def _invoke(
 
 def _read(sid: str, action: str, resources: list[str]) -> iam.PolicyStatement:
     return iam.PolicyStatement(sid=sid, actions=[action], resources=resources)
-
-
-def _model(scope: Construct, model: str, region: str) -> str:
-    return Stack.of(scope).format_arn(
-        service="bedrock",
-        region=region,
-        account="",
-        resource="foundation-model",
-        resource_name=model,
-    )
-
-
-def _profile(scope: Construct, profile: str) -> str:
-    return Stack.of(scope).format_arn(
-        service="bedrock", resource="inference-profile", resource_name=profile
-    )
-
-
-def _any_agent(scope: Construct) -> str:
-    # An agent's id is known only when the agent exists, and that takes the role.
-    return Stack.of(scope).format_arn(
-        service="bedrock",
-        resource="agent",
-        resource_name="*",
-        arn_format=ArnFormat.SLASH_RESOURCE_NAME,
-    )
-
-
-def _key_statement(scope: Construct, key: kms.IKey) -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        sid="ReadOwnPrompt",
-        actions=["kms:Decrypt", "kms:GenerateDataKey"],
-        resources=[key.key_arn],
-        conditions={"ArnLike": {"kms:EncryptionContext:aws:bedrock:arn": _any_agent(scope)}},
-    )

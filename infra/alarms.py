@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from aws_cdk import Aws, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -14,6 +14,7 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
+from infra.cloudformation import on_behalf_of
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import (
     FIVE_MINUTES,
@@ -32,14 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emitters:
-    """The names under which a deployment's metrics are found.
-
-    Args:
-        deployment: its name, the ``service`` dimension of what the functions emit.
-        retrieve_function: name of ``retrieve_knowledge``.
-        chunk_function: name of ``chunk_documents``.
-        ingestion_function: name of the ingestion starter.
-    """
+    """The deployment's name, ``service`` dimension of its functions' metrics, and those functions' names."""
 
     deployment: str
     retrieve_function: str
@@ -101,24 +95,11 @@ def alarm_topic(
         master_key=encryption_key,
         enforce_ssl=True,
     )
-    topic.add_to_resource_policy(
-        iam.PolicyStatement(
-            sid="AllowOwnAlarms",
-            principals=[_alarms()],
-            actions=["sns:Publish"],
-            resources=[topic.topic_arn],
-            conditions=_own_alarms_only(settings),
-        )
-    )
+    topic.add_to_resource_policy(_for_own_alarms(settings, ["sns:Publish"], topic.topic_arn))
     if encryption_key is not None:
+        uses = ["kms:Decrypt", "kms:GenerateDataKey"]
         encryption_key.add_to_resource_policy(
-            iam.PolicyStatement(
-                sid="AllowOwnAlarms",
-                principals=[_alarms()],
-                actions=["kms:Decrypt", "kms:GenerateDataKey"],
-                resources=["*"],  # in a key's policy, that key
-                conditions=_own_alarms_only(settings),
-            ),
+            _for_own_alarms(settings, uses, "*"),  # in a key's policy, that key
             allow_no_op=False,
         )
     if settings.alarm_email:
@@ -126,17 +107,15 @@ def alarm_topic(
     return topic
 
 
-def _alarms() -> iam.ServicePrincipal:
-    return iam.ServicePrincipal("cloudwatch.amazonaws.com")
-
-
-def _own_alarms_only(settings: Settings) -> dict[str, Any]:
-    """Let the service act for alarms of this deployment only, not for another account's."""
+def _for_own_alarms(settings: Settings, allowed: list[str], resource: str) -> iam.PolicyStatement:
     alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name}-*"
-    return {
-        "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
-        "ArnLike": {"aws:SourceArn": alarms},
-    }
+    return iam.PolicyStatement(
+        sid="AllowOwnAlarms",
+        principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+        actions=allowed,
+        resources=[resource],
+        conditions=on_behalf_of(alarms),
+    )
 
 
 HANDBOOK: Final = "docs/operations/alarms.md"
@@ -153,7 +132,6 @@ class Alarms(Construct):
     """Every alarm, and ``<name>-health``, which is in alarm while one of the loud ones is.
 
     Args:
-        settings: name and thresholds of the deployment.
         emitters: whose metrics are watched.
         topic: notified when an alarm begins and ends; ``-health`` notifies nobody, so that one fault
             is not reported twice.
@@ -162,7 +140,6 @@ class Alarms(Construct):
     Attributes:
         loud: alarms worth waking someone for.
         quiet: warnings.
-        health: one state for all of ``loud``.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments

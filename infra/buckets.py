@@ -8,6 +8,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from infra.cloudformation import acknowledge
 from infra.settings import Removal
 
 if TYPE_CHECKING:
@@ -75,7 +76,14 @@ class Buckets(Construct):
             **_logged(logs, "intermediate/"),
         )
         if logs is None:
-            self._explain()
+            for bucket in (self.corpus, self.intermediate):
+                acknowledge(
+                    bucket,
+                    "AwsSolutions-S1",
+                    "This deployment's data goes with its stack (removal_policy=destroy):"
+                    " logs that S3 still delivers after the log bucket was emptied would hold up its"
+                    " deletion. With removal_policy=retain access is logged.",
+                )
 
     def _bucket(self, construct_id: str, **more: Any) -> s3.Bucket:  # noqa: ANN401 - a bucket's own
         return s3.Bucket(
@@ -105,17 +113,6 @@ class Buckets(Construct):
             **_PRIVATE,
         )
 
-    def _explain(self) -> None:
-        for bucket in (self.corpus, self.intermediate):
-            cdk.Validations.of(bucket).acknowledge(
-                cdk.Acknowledgment(
-                    id="AwsSolutions-S1",
-                    reason="This deployment's data goes with its stack (removal_policy=destroy):"
-                    " logs that S3 still delivers after the log bucket was emptied would hold up its"
-                    " deletion. With removal_policy=retain access is logged.",
-                )
-            )
-
 
 _PRIVATE: Final[dict[str, Any]] = {
     "block_public_access": s3.BlockPublicAccess.BLOCK_ALL,
@@ -133,13 +130,3 @@ def _expire_uploads() -> s3.LifecycleRule:
 
 def _logged(logs: s3.Bucket | None, prefix: str) -> dict[str, Any]:
     return {"server_access_logs_bucket": logs, "server_access_logs_prefix": prefix} if logs else {}
-
-
-def explain_objects(holder: Construct, bucket: s3.Bucket, reason: str) -> None:
-    """Acknowledge, with a reason, that a policy of ``holder`` reaches every object of a bucket."""
-    resource = bucket.node.default_child
-    assert isinstance(resource, cdk.CfnResource)  # noqa: S101 - what a Bucket is made of
-    name = cdk.Stack.of(bucket).resolve(resource.logical_id)
-    cdk.Validations.of(holder).acknowledge(
-        cdk.Acknowledgment(id=f"AwsSolutions-IAM5[Resource::<{name}.Arn>/*]", reason=reason)
-    )

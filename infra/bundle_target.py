@@ -57,7 +57,7 @@ class Target:
         python: version, ``major.minor``.
         wheel_platform: uv's name of the platform, ``None`` for this machine's.
         elf_machine: that native libraries must be for, ``None`` for this machine.
-        compiler: interpreter whose byte code the target reads, ``None`` where there is none.
+        compiler: interpreter whose byte code the target reads, if there is one.
     """
 
     python: str

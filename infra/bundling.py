@@ -16,6 +16,7 @@ import sys
 import tempfile
 import zipfile
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -65,13 +66,7 @@ _FOLDER_MODE: Final = 0o755
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A folder that becomes a Lambda's zip.
-
-    Args:
-        path: of the folder.
-        content_hash: of its files: names, modes and bytes, the same on every machine.
-        byte_code: whether it holds byte code.
-    """
+    """A folder that becomes a Lambda's zip; its hash is the same on every machine."""
 
     path: Path
     content_hash: str
@@ -93,7 +88,8 @@ def bundle(module: str, target: Path, *, native: bool = False) -> Bundle:
     sources = import_closure(module, ROOT)
     lock = LOCKS.get(module, LOCK)
     wheels_key = _wheels_key(lock, where)
-    key = digest([wheels_key.encode(), *_parts(sources)])
+    read = [(name.as_posix().encode(), (ROOT / name).read_bytes()) for name in sources]
+    key = digest([wheels_key.encode(), *chain.from_iterable(read)])
 
     def build(folder: Path) -> None:
         for source in sources:
@@ -126,13 +122,6 @@ def _wheels_key(lock: Path, where: Target) -> str:
     """Hash the inputs of the wheels' files: the lock, the target, and the code that makes them."""
     recipe = (Path(__file__).with_name(name) for name in _RECIPE)
     return digest([where.key.encode(), lock.read_bytes(), *(path.read_bytes() for path in recipe)])
-
-
-def _parts(sources: Sequence[Path]) -> list[bytes]:
-    parts = []
-    for source in sources:
-        parts += [source.as_posix().encode(), (ROOT / source).read_bytes()]
-    return parts
 
 
 def built_once(parent: Path, name: str, key: str, build: Callable[[Path], None]) -> Path:

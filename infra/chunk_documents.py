@@ -8,7 +8,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.buckets import explain_objects
+from infra.cloudformation import explain_objects
 from infra.encryption import use_key
 from infra.python_function import PythonFunction
 
@@ -24,12 +24,7 @@ CHUNK_MEMORY_MB: Final = 1024
 
 
 class ChunkDocuments(Construct):
-    """``chunk_documents``, the transformation of the data source.
-
-    Attributes:
-        name: of the function.
-        packed: the function with its alias and its role.
-    """
+    """``chunk_documents``, the transformation of the data source."""
 
     def __init__(
         self,

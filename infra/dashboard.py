@@ -10,7 +10,7 @@ from constructs import Construct
 
 from infra import dashboard_charts as charts
 from infra.alarms import HANDBOOK
-from infra.dashboard_charts import HEIGHT, THIRD, computed
+from infra.dashboard_charts import HEIGHT, THIRD, bound, computed, metric_chart
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Metric, Severity, retrieval_alarms
 
@@ -62,15 +62,10 @@ class Dashboard(Construct):
     """One page for people on call.
 
     Args:
-        settings: of the deployment.
         emitters: whose metrics are shown.
         alarms: whose states are shown.
         retrieve_log_group_name: of the retrieval function.
         collection_name: of the vector store's collection, ``""`` where there is none.
-
-    Attributes:
-        name: of the dashboard.
-        url: of its page in the console.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -86,6 +81,7 @@ class Dashboard(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         log, thresholds = [retrieve_log_group_name], settings.thresholds
+        most_ms = thresholds.latency_p95_ms
         # the functions of the other stack log under Lambda's conventional names
         ingestion_logs = [
             f"/aws/lambda/{name}" for name in (emitters.chunk_function, emitters.ingestion_function)
@@ -97,18 +93,21 @@ class Dashboard(Construct):
                 _table("Unanswered queries by reason", REASONS, log, THIRD),
                 _table("Last unanswered queries", LAST_DEGRADED, log, 2 * THIRD),
             ],
-            [charts.latency(emitters, thresholds), charts.duration(emitters, thresholds)],
             [
-                charts.results(emitters),
-                charts.withheld(emitters),
+                metric_chart(emitters, charts.LATENCY, [bound(most_ms, "budget of a query")]),
+                metric_chart(emitters, charts.DURATION, [bound(most_ms, "alarm: p95")]),
+            ],
+            [
+                metric_chart(emitters, charts.RESULTS),
+                metric_chart(emitters, charts.WITHHELD),
                 _table("Queries by incident", INCIDENTS, log, THIRD),
             ],
             [
-                charts.jobs(emitters),
-                charts.chunking(emitters),
+                metric_chart(emitters, charts.JOBS),
+                metric_chart(emitters, charts.CHUNKING),
                 _table("Ingestion problems", INGESTION_PROBLEMS, ingestion_logs, THIRD),
             ],
-            [charts.function(emitters)],
+            [metric_chart(emitters, charts.FUNCTION)],
         ]
         if collection_name:
             rows[-1] += [charts.capacity(settings.store), charts.cost()]

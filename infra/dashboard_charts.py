@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aws_cdk import Aws, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -11,7 +11,7 @@ from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import FIVE_MINUTES, Metric, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from infra.alarms import Emitters
     from infra.settings import StoreSettings
@@ -47,31 +47,124 @@ USD_AN_HOUR: Final = f"{USD_AN_OCU_HOUR} * 60 * (FILL(s, 0) + FILL(i, 0)) / PERI
 USD_A_MONTH: Final = f"{HOURS_A_MONTH} * {USD_AN_HOUR}"
 
 
-def chart(  # noqa: PLR0913 - a chart's own parts
+class MetricChart(NamedTuple):
+    """A chart whose lines are metrics as they are emitted, each with a label and a color."""
+
+    title: str
+    unit: str
+    width: int
+    lines: tuple[tuple[Metric, str, str], ...]
+
+
+def _sums(source: Source, *lines: tuple[str, str, str]) -> tuple[tuple[Metric, str, str], ...]:
+    return tuple((Metric(name, "Sum", source), label, color) for name, label, color in lines)
+
+
+def _percentiles(title: str, name: str, source: Source) -> MetricChart:
+    colors = {"p50": GOOD, "p95": DOUBTFUL, "p99": BAD}
+    lines = ((Metric(name, each, source), each, color) for each, color in colors.items())
+    return MetricChart(title, "ms", HALF, tuple(lines))
+
+
+LATENCY: Final = _percentiles(
+    "Latency of answered queries", telemetry.RETRIEVAL_LATENCY, Source.RETRIEVAL
+)
+"""Queries that timed out are not in it."""
+DURATION: Final = _percentiles(
+    "Run time of the function, every call", "Duration", Source.RETRIEVE_FUNCTION
+)
+"""Every call, as the alarm watches it."""
+RESULTS: Final = MetricChart(
+    "Results of an answered query",
+    "results",
+    THIRD,
+    (
+        (Metric(telemetry.RETRIEVAL_RESULT_COUNT, "Average"), "average", NEUTRAL),
+        (Metric(telemetry.RETRIEVAL_RESULT_COUNT, "Minimum"), "least", DOUBTFUL),
+    ),
+)
+WITHHELD: Final = MetricChart(
+    "Withheld, in five minutes",
+    "count",
+    THIRD,
+    _sums(
+        Source.RETRIEVAL,
+        (telemetry.RETRIEVAL_DROPPED_RESULTS, "results that can't be proven", BAD),
+        (telemetry.RETRIEVAL_GUARDRAIL_INTERVENED, "queries a guardrail stopped", DOUBTFUL),
+        (telemetry.RETRIEVAL_TIMEOUTS, "queries given up", NEUTRAL),
+    ),
+)
+FUNCTION: Final = MetricChart(
+    "The retrieval function, in five minutes",
+    "calls",
+    THIRD,
+    (
+        *_sums(Source.RETRIEVE_FUNCTION, ("Invocations", "calls", GOOD)),
+        (
+            Metric("ConcurrentExecutions", "Maximum", Source.RETRIEVE_FUNCTION),
+            "at the same time",
+            NEUTRAL,
+        ),
+        *_sums(
+            Source.RETRIEVE_FUNCTION,
+            ("Throttles", "turned away", DOUBTFUL),
+            ("Errors", "crashed", BAD),
+        ),
+        *_sums(Source.RETRIEVE_LOG, (telemetry.RETRIEVAL_INIT_FAILURES, "could not start", _CRASH)),
+    ),
+)
+JOBS: Final = MetricChart(
+    "Ingestion jobs",
+    "count",
+    THIRD,
+    _sums(
+        Source.INGESTION,
+        (telemetry.INGESTION_JOBS, "jobs", NEUTRAL),
+        (telemetry.INGESTION_FAILED_JOBS, "failed jobs", BAD),
+        (telemetry.INGESTION_DOCUMENTS, "documents indexed", GOOD),
+        (telemetry.INGESTION_FAILED_DOCUMENTS, "documents that failed", DOUBTFUL),
+    ),
+)
+CHUNKING: Final = MetricChart(
+    "Chunking",
+    "count",
+    THIRD,
+    (
+        *_sums(
+            Source.CHUNKING,
+            (telemetry.CHUNKED_FILES, "files", NEUTRAL),
+            (telemetry.CHUNKED_CHUNKS, "chunks", GOOD),
+            (telemetry.CHUNKING_FAILED_FILES, "files without chunks", BAD),
+            (telemetry.CHUNKING_MISMATCHES, "files the parser changed", DOUBTFUL),
+        ),
+        *_sums(Source.CHUNK_FUNCTION, ("Errors", "crashed calls", _CRASH)),
+    ),
+)
+
+
+def metric_chart(
+    emitters: Emitters, of: MetricChart, bounds: Sequence[cloudwatch.HorizontalAnnotation] = ()
+) -> cloudwatch.GraphWidget:
+    """Return a chart of metrics as they are emitted."""
+    lines = [emitters.metric(metric, label=label, color=color) for metric, label, color in of.lines]
+    return _chart(of.title, lines, unit=of.unit, width=of.width, bounds=bounds)
+
+
+def _chart(  # noqa: PLR0913 - a chart's own parts
     title: str,
-    metrics: Sequence[cloudwatch.IMetric],
+    lines: Sequence[cloudwatch.IMetric],
     *,
     unit: str,
     width: int,
-    lines: Sequence[cloudwatch.HorizontalAnnotation] = (),
+    bounds: Sequence[cloudwatch.HorizontalAnnotation] = (),
     stacked: bool = False,
     most: float | None = None,
 ) -> cloudwatch.GraphWidget:
-    """Return a chart over time whose axis begins at 0.
-
-    Args:
-        title: of the chart.
-        metrics: one a line of the chart.
-        unit: of the axis.
-        width: columns.
-        lines: bounds that are drawn across it.
-        stacked: whether its lines add up.
-        most: end of the axis, where it is known.
-    """
+    """Return a chart over time whose axis begins at 0 and ends at ``most``, where that is known."""
     return cloudwatch.GraphWidget(
         title=title,
-        left=list(metrics),
-        left_annotations=list(lines),
+        left=list(lines),
+        left_annotations=list(bounds),
         left_y_axis=cloudwatch.YAxisProps(label=unit, min=0, max=most, show_units=False),
         stacked=stacked,
         width=width,
@@ -100,27 +193,24 @@ def computed(
     )
 
 
-def _lines(
-    emitters: Emitters, metrics: Iterable[tuple[Metric, str, str]]
-) -> list[cloudwatch.Metric]:
-    return [emitters.metric(metric, label=label, color=color) for metric, label, color in metrics]
-
-
 def counts(emitters: Emitters) -> dict[str, cloudwatch.Metric]:
     """Return the three counts that the expressions above are over."""
-    lines = (
-        (Metric(telemetry.RETRIEVAL_COUNT), "queries", NEUTRAL),
-        (Metric(telemetry.RETRIEVAL_ERRORS), "unanswered (degraded)", BAD),
-        (Metric(telemetry.RETRIEVAL_ZERO_RESULTS), "found nothing", DOUBTFUL),
-    )
-    return dict(zip("nez", _lines(emitters, lines), strict=True))
+    lines = {
+        "n": (telemetry.RETRIEVAL_COUNT, "queries", NEUTRAL),
+        "e": (telemetry.RETRIEVAL_ERRORS, "unanswered (degraded)", BAD),
+        "z": (telemetry.RETRIEVAL_ZERO_RESULTS, "found nothing", DOUBTFUL),
+    }
+    return {
+        id_: emitters.metric(Metric(name), label=label, color=color)
+        for id_, (name, label, color) in lines.items()
+    }
 
 
 def traffic(emitters: Emitters) -> cloudwatch.GraphWidget:
     """Show how many queries there were and how they ended."""
     metrics = counts(emitters)
     found = computed(WITH_RESULTS, metrics, "found something", GOOD)
-    return chart(
+    return _chart(
         "Queries by how they ended, in five minutes",
         [found, metrics["z"], metrics["e"]],
         unit="queries",
@@ -132,7 +222,7 @@ def traffic(emitters: Emitters) -> cloudwatch.GraphWidget:
 def rates(emitters: Emitters, thresholds: Thresholds) -> cloudwatch.GraphWidget:
     """Show the rates that alarms watch, with their thresholds."""
     metrics = counts(emitters)
-    return chart(
+    return _chart(
         "Unanswered and empty, as shares",
         [
             computed(ERROR_RATE, metrics, "unanswered, of all", BAD),
@@ -141,7 +231,7 @@ def rates(emitters: Emitters, thresholds: Thresholds) -> cloudwatch.GraphWidget:
         unit="%",
         width=HALF,
         most=100,
-        lines=[
+        bounds=[
             bound(thresholds.error_rate_percent, "alarm: unanswered"),
             bound(thresholds.zero_result_warning_percent, "warning: found nothing", DOUBTFUL),
             bound(thresholds.zero_result_alarm_percent, "alarm: found nothing", DOUBTFUL),
@@ -149,114 +239,7 @@ def rates(emitters: Emitters, thresholds: Thresholds) -> cloudwatch.GraphWidget:
     )
 
 
-def latency(emitters: Emitters, thresholds: Thresholds) -> cloudwatch.GraphWidget:
-    """Show how long answered queries took; those that timed out are not in it."""
-    return chart(
-        "Latency of answered queries",
-        _percentiles(emitters, telemetry.RETRIEVAL_LATENCY, Source.RETRIEVAL),
-        unit="ms",
-        width=HALF,
-        lines=[bound(thresholds.latency_p95_ms, "budget of a query")],
-    )
-
-
-def duration(emitters: Emitters, thresholds: Thresholds) -> cloudwatch.GraphWidget:
-    """Show the run time of every call, which the alarm watches."""
-    return chart(
-        "Run time of the function, every call",
-        _percentiles(emitters, "Duration", Source.RETRIEVE_FUNCTION),
-        unit="ms",
-        width=HALF,
-        lines=[bound(thresholds.latency_p95_ms, "alarm: p95")],
-    )
-
-
-def _percentiles(emitters: Emitters, name: str, source: Source) -> list[cloudwatch.Metric]:
-    colors = {"p50": GOOD, "p95": DOUBTFUL, "p99": BAD}
-    return _lines(
-        emitters,
-        ((Metric(name, statistic, source), statistic, colors[statistic]) for statistic in colors),
-    )
-
-
-def results(emitters: Emitters) -> cloudwatch.GraphWidget:
-    """Show how much an answered query found."""
-    name = telemetry.RETRIEVAL_RESULT_COUNT
-    lines = (
-        (Metric(name, "Average"), "average", NEUTRAL),
-        (Metric(name, "Minimum"), "least", DOUBTFUL),
-    )
-    return chart(
-        "Results of an answered query", _lines(emitters, lines), unit="results", width=THIRD
-    )
-
-
-def withheld(emitters: Emitters) -> cloudwatch.GraphWidget:
-    """Show what was found and not shown, and why."""
-    lines = (
-        (Metric(telemetry.RETRIEVAL_DROPPED_RESULTS), "results that can't be proven", BAD),
-        (
-            Metric(telemetry.RETRIEVAL_GUARDRAIL_INTERVENED),
-            "queries a guardrail stopped",
-            DOUBTFUL,
-        ),
-        (Metric(telemetry.RETRIEVAL_TIMEOUTS), "queries given up", NEUTRAL),
-    )
-    return chart("Withheld, in five minutes", _lines(emitters, lines), unit="count", width=THIRD)
-
-
-def function(emitters: Emitters) -> cloudwatch.GraphWidget:
-    """Show what Lambda reports of the function."""
-    source = Source.RETRIEVE_FUNCTION
-    starts = Metric(telemetry.RETRIEVAL_INIT_FAILURES, "Sum", Source.RETRIEVE_LOG)
-    lines = (
-        (Metric("Invocations", "Sum", source), "calls", GOOD),
-        (Metric("ConcurrentExecutions", "Maximum", source), "at the same time", NEUTRAL),
-        (Metric("Throttles", "Sum", source), "turned away", DOUBTFUL),
-        (Metric("Errors", "Sum", source), "crashed", BAD),
-        (starts, "could not start", _CRASH),
-    )
-    return chart(
-        "The retrieval function, in five minutes",
-        _lines(emitters, lines),
-        unit="calls",
-        width=THIRD,
-    )
-
-
-def jobs(emitters: Emitters) -> cloudwatch.GraphWidget:
-    """Show the ingestion jobs and the documents that they indexed."""
-    lines = (
-        (telemetry.INGESTION_JOBS, "jobs", NEUTRAL),
-        (telemetry.INGESTION_FAILED_JOBS, "failed jobs", BAD),
-        (telemetry.INGESTION_DOCUMENTS, "documents indexed", GOOD),
-        (telemetry.INGESTION_FAILED_DOCUMENTS, "documents that failed", DOUBTFUL),
-    )
-    counted = (
-        (Metric(name, "Sum", Source.INGESTION), label, color) for name, label, color in lines
-    )
-    return chart("Ingestion jobs", _lines(emitters, counted), unit="count", width=THIRD)
-
-
-def chunking(emitters: Emitters) -> cloudwatch.GraphWidget:
-    """Show how many files were cut into chunks, and how many could not be."""
-    source = Source.CHUNKING
-    lines = (
-        (Metric(telemetry.CHUNKED_FILES, "Sum", source), "files", NEUTRAL),
-        (Metric(telemetry.CHUNKED_CHUNKS, "Sum", source), "chunks", GOOD),
-        (Metric(telemetry.CHUNKING_FAILED_FILES, "Sum", source), "files without chunks", BAD),
-        (
-            Metric(telemetry.CHUNKING_MISMATCHES, "Sum", source),
-            "files the parser changed",
-            DOUBTFUL,
-        ),
-        (Metric("Errors", "Sum", Source.CHUNK_FUNCTION), "crashed calls", _CRASH),
-    )
-    return chart("Chunking", _lines(emitters, lines), unit="count", width=THIRD)
-
-
-def _ocu() -> dict[str, cloudwatch.Metric]:
-    names = {"s": "SearchOCU", "i": "IndexingOCU"}
+def _ocu(**names: str) -> dict[str, cloudwatch.Metric]:
     return {
         id_: cloudwatch.Metric(
             namespace=STORE_NAMESPACE,
@@ -271,30 +254,30 @@ def _ocu() -> dict[str, cloudwatch.Metric]:
 
 def capacity(store: StoreSettings) -> cloudwatch.GraphWidget:
     """Show the capacity in use, with this deployment's bounds."""
-    search, indexing = _ocu()["s"], _ocu()["i"]
-    lines = [bound(store.max_ocu, "max_ocu, each")]
+    bounds = [bound(store.max_ocu, "max_ocu, each")]
     if store.min_search_ocu:
-        lines.append(bound(store.min_search_ocu, "min_search_ocu", NEUTRAL))
-    return chart(
+        bounds.append(bound(store.min_search_ocu, "min_search_ocu", NEUTRAL))
+    return _chart(
         "Vector store capacity, all of this account's collections",
         [
-            computed(SEARCH_OCU, {"s": search}, "search", NEUTRAL),
-            computed(INDEXING_OCU, {"i": indexing}, "indexing", "#8c564b"),
+            computed(SEARCH_OCU, _ocu(s="SearchOCU"), "search", NEUTRAL),
+            computed(INDEXING_OCU, _ocu(i="IndexingOCU"), "indexing", "#8c564b"),
         ],
         unit="OCU",
         width=THIRD,
-        lines=lines,
+        bounds=bounds,
     )
 
 
 def cost() -> cloudwatch.GraphWidget:
     """Show the cost of that capacity."""
     price = f"${USD_AN_OCU_HOUR} an OCU-hour, us-east-1, 2026"
+    both = _ocu(s="SearchOCU", i="IndexingOCU")
     return cloudwatch.GraphWidget(
         title=f"Cost of that capacity ({price})",
-        left=[computed(USD_AN_HOUR, _ocu(), "USD an hour", NEUTRAL)],
+        left=[computed(USD_AN_HOUR, both, "USD an hour", NEUTRAL)],
         left_y_axis=cloudwatch.YAxisProps(label="USD an hour", min=0, show_units=False),
-        right=[computed(USD_A_MONTH, _ocu(), "USD a month at that rate", "#c7c7c7")],
+        right=[computed(USD_A_MONTH, both, "USD a month at that rate", "#c7c7c7")],
         right_y_axis=cloudwatch.YAxisProps(label="USD a month", min=0, show_units=False),
         width=THIRD,
         height=HEIGHT,
@@ -304,13 +287,13 @@ def cost() -> cloudwatch.GraphWidget:
 def store_searches(collection: str) -> list[cloudwatch.IWidget]:
     """Show the collection's own view of its searches, to tell its faults from Bedrock's."""
     return [
-        chart(
+        _chart(
             "Searches, as the vector store sees them: latency",
             [_search(collection, "SearchRequestLatency", "Average")],
             unit="ms",
             width=HALF,
         ),
-        chart(
+        _chart(
             "Searches, as the vector store sees them: errors in five minutes",
             [_search(collection, "SearchRequestErrors", "Sum", BAD)],
             unit="errors",

@@ -26,18 +26,8 @@ class DataStack(Stack):
     """Everything that holds or makes data.
 
     Its ids reach the service stack by parameters and not by exports, so that a knowledge base can be
-    replaced while the service stack still names the old one.
-
-    Args:
-        scope: the app.
-        construct_id: name of the stack.
-        settings: of the deployment.
-        **kwargs: of any stack.
-
-    Attributes:
-        chunk_function_name: name of ``chunk_documents``, for its alarms.
-        starter_function_name: name of the ingestion starter, for its alarms.
-        collection_name: of OpenSearch Serverless, ``""`` with another store.
+    replaced while the service stack still names the old one. The collection's name is ``""`` without
+    OpenSearch Serverless.
     """
 
     def __init__(

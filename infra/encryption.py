@@ -13,6 +13,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 
+from infra.cloudformation import resource_of
 from infra.settings import Removal
 
 if TYPE_CHECKING:
@@ -86,10 +87,8 @@ def log_group(
         encryption_key=encryption_key,
         removal_policy=_REMOVAL[settings.removal],
     )
-    resource = group.node.default_child
-    assert isinstance(resource, logs.CfnLogGroup)  # noqa: S101 - what a LogGroup is made of
     # in days, as the settings have it: CDK's own property is an enumeration of names
-    resource.retention_in_days = settings.log_retention_days
+    resource_of(group, logs.CfnLogGroup).retention_in_days = settings.log_retention_days
     return group
 
 

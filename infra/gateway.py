@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from aws_cdk import ArnFormat, Aws, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_bedrockagentcore as agentcore
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from infra.cloudformation import on_behalf_of
 from infra.settings import GatewayAuthorizer
 
 if TYPE_CHECKING:
@@ -35,11 +36,6 @@ TARGET: Final = "knowledge"
 
 class Gateway(Construct):
     """A gateway with the retrieval function as its only target.
-
-    Args:
-        settings: of the deployment; they say who may call.
-        sources: the schema that the tool is derived from.
-        retrieve: alias of the function behind the tool.
 
     Attributes:
         url: that clients of the protocol connect to.
@@ -97,7 +93,6 @@ def _role(scope: Construct, settings: Settings, retrieve: lambda_.IAlias) -> iam
         resource="gateway",
         # the service appends ten characters of its own to the name
         resource_name=f"{settings.name}-*",
-        arn_format=ArnFormat.SLASH_RESOURCE_NAME,
     )
     invoke = iam.PolicyStatement(
         sid="InvokeRetrieval",
@@ -109,11 +104,7 @@ def _role(scope: Construct, settings: Settings, retrieve: lambda_.IAlias) -> iam
         "Role",
         description=f"{settings.name}: what the knowledge gateway may do",
         assumed_by=iam.ServicePrincipal(
-            "bedrock-agentcore.amazonaws.com",
-            conditions={
-                "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
-                "ArnLike": {"aws:SourceArn": gateways},
-            },
+            "bedrock-agentcore.amazonaws.com", conditions=on_behalf_of(gateways)
         ),
         inline_policies={"gateway": iam.PolicyDocument(statements=[invoke])},
     )

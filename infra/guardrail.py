@@ -58,15 +58,7 @@ _SENSITIVE_INFORMATION_POLICY: Final = (
 
 
 class Guardrail(Construct):
-    """A guardrail and its current version.
-
-    Args:
-        settings: of the deployment.
-
-    Attributes:
-        guardrail_id: its id, as Retrieve and an agent take it.
-        version: the number of its current version.
-    """
+    """A guardrail and its current version."""
 
     def __init__(self, scope: Construct, construct_id: str, *, settings: Settings) -> None:
         super().__init__(scope, construct_id)

@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
-from infra.buckets import explain_objects
+from infra.cloudformation import explain_objects
 from infra.encryption import use_key
 from infra.python_function import PythonFunction
 from infra.settings import Removal
@@ -41,14 +41,10 @@ class IngestionStarter(Construct):
     come with wildcards; nor is it ``BucketDeployment``, which comes with an AWS-managed policy.
 
     Args:
-        settings: the corpus's folder, and whether its bucket is emptied with the stack.
-        buckets: of the corpus, and of what is in between.
-        knowledge_base: to fill.
         chunker: a new version of it chunks every document again.
         encryption_key: of the buckets, if they have one of the account's own.
 
     Attributes:
-        name: of the function.
         summary: what the last deployment's ingestion came to, one line.
     """
 
@@ -65,7 +61,7 @@ class IngestionStarter(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.name = f"{settings.name}-start-ingestion"
-        self._settings = settings
+        self._empties = settings.removal is Removal.DESTROY
         self._buckets = buckets
         self._base = knowledge_base
         self._key = encryption_key
@@ -77,17 +73,7 @@ class IngestionStarter(Construct):
             ignore_mode=cdk.IgnoreMode.GLOB,
             follow_symlinks=cdk.SymlinkFollowMode.BLOCK_EXTERNAL,
         )
-        starter = self._function()
-        resource = self._resource(starter, chunker)
-        resource.node.add_dependency(self._policy(starter))
-        self.summary = resource.get_att_string("Summary")
-
-    @property
-    def _empties(self) -> bool:
-        return self._settings.removal is Removal.DESTROY
-
-    def _function(self) -> PythonFunction:
-        return PythonFunction(
+        starter = PythonFunction(
             self,
             "Start",
             name=self.name,
@@ -96,9 +82,12 @@ class IngestionStarter(Construct):
             environment={},
             timeout=STARTER_TIMEOUT,
             memory_mb=STARTER_MEMORY_MB,
-            settings=self._settings,
-            encryption_key=self._key,
+            settings=settings,
+            encryption_key=encryption_key,
         )
+        resource = self._resource(starter, chunker)
+        resource.node.add_dependency(self._policy(starter))
+        self.summary = resource.get_att_string("Summary")
 
     def _resource(self, starter: PythonFunction, chunker: PythonFunction) -> cdk.CustomResource:
         return cdk.CustomResource(
@@ -127,7 +116,16 @@ class IngestionStarter(Construct):
             statements=[
                 *self._copying(),
                 *(self._emptying() if self._empties else []),
-                _running(self._base),
+                iam.PolicyStatement(
+                    sid="RunJobs",
+                    actions=[
+                        "bedrock:GetIngestionJob",
+                        "bedrock:ListIngestionJobs",
+                        "bedrock:StartIngestionJob",
+                        "bedrock:StopIngestionJob",
+                    ],
+                    resources=[self._base.knowledge_base_arn],
+                ),
                 *use_key(self, self._key, via="s3", write=True),
             ],
         )
@@ -138,9 +136,7 @@ class IngestionStarter(Construct):
         )
         if self._empties:
             explain_objects(
-                policy,
-                self._buckets.intermediate,
-                "It is emptied when the stack is deleted.",
+                policy, self._buckets.intermediate, "It is emptied when the stack is deleted."
             )
         return policy
 
@@ -181,16 +177,3 @@ class IngestionStarter(Construct):
                 resources=[bucket.arn_for_objects("*") for bucket in both],
             ),
         ]
-
-
-def _running(knowledge_base: KnowledgeBase) -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        sid="RunJobs",
-        actions=[
-            "bedrock:GetIngestionJob",
-            "bedrock:ListIngestionJobs",
-            "bedrock:StartIngestionJob",
-            "bedrock:StopIngestionJob",
-        ],
-        resources=[knowledge_base.knowledge_base_arn],
-    )

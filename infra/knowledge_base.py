@@ -9,7 +9,8 @@ from aws_cdk import aws_bedrock as bedrock
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.buckets import BATCHES, explain_objects
+from infra.buckets import BATCHES
+from infra.cloudformation import explain_objects, model_arn, on_behalf_of
 from infra.encryption import use_key
 from infra.models import CHOOSES_DIMENSION
 from infra.vector_store import short_hash
@@ -27,17 +28,9 @@ class KnowledgeBase(Construct):
     """A vector knowledge base over the corpus bucket, chunked by our own function.
 
     Args:
-        settings: of the deployment.
-        store: that vectors go to; it is opened to the role.
-        buckets: of the corpus and of what is in between.
+        store: of the vectors; it is opened to the role that Bedrock ingests and searches with.
         chunker: alias of ``chunk_documents``.
         encryption_key: of the buckets, if they have one of the account's own.
-
-    Attributes:
-        knowledge_base_id: of Retrieve and of ingestion.
-        knowledge_base_arn: what permissions name.
-        data_source_id: of ingestion.
-        role: that Bedrock ingests and searches with.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -52,16 +45,16 @@ class KnowledgeBase(Construct):
         encryption_key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self._model = _model_arn(self, settings.store)
-        self.role = self._role(buckets, chunker, encryption_key)
-        ready = store.open_to(self.role)
+        self._model = model_arn(self, settings.store.embedding_model)
+        role = self._role(buckets, chunker, encryption_key)
+        ready = store.open_to(role)
         base = bedrock.CfnKnowledgeBase(
             self,
             "Base",
             # other vectors need another knowledge base, which needs another name
             name=f"{settings.name}-{short_hash([store.identity, settings.store.embedding_model])}",
             description="Runbooks and postmortems, in chunks of exact lines",
-            role_arn=self.role.role_arn,
+            role_arn=role.role_arn,
             knowledge_base_configuration=_configuration(self._model, settings.store),
             storage_configuration=store.storage,
         )
@@ -71,8 +64,7 @@ class KnowledgeBase(Construct):
         self.data_source_id = self._source(settings, buckets, chunker).attr_data_source_id
 
     def _role(self, buckets: Buckets, chunker: lambda_.IAlias, key: kms.IKey | None) -> iam.Role:
-        stack = cdk.Stack.of(self)
-        own = {"StringEquals": {"aws:ResourceAccount": stack.account}}
+        own = {"StringEquals": {"aws:ResourceAccount": cdk.Aws.ACCOUNT_ID}}
         statements = [
             iam.PolicyStatement(
                 sid="Embed", actions=["bedrock:InvokeModel"], resources=[self._model]
@@ -104,11 +96,26 @@ class KnowledgeBase(Construct):
             self,
             "Role",
             description="Bedrock ingests the corpus and searches the vectors with it",
-            assumed_by=_bedrock(stack),
+            # on behalf of this account's knowledge bases only, see "Service role" there
+            assumed_by=iam.ServicePrincipal(
+                "bedrock.amazonaws.com",
+                conditions=on_behalf_of(
+                    cdk.Stack.of(self).format_arn(
+                        service="bedrock", resource="knowledge-base", resource_name="*"
+                    )
+                ),
+            ),
             # inline, so that the role is never there without them: Bedrock tries them at once
             inline_policies={"KnowledgeBase": iam.PolicyDocument(statements=statements)},
         )
-        self._explain(role, buckets)
+        explain_objects(
+            role,
+            buckets.corpus,
+            "Every object of the corpus bucket is a document, and their names are not known here.",
+        )
+        explain_objects(
+            role, buckets.intermediate, "Bedrock names the batches of an ingestion job itself."
+        )
         return role
 
     def _source(
@@ -152,41 +159,6 @@ class KnowledgeBase(Construct):
                 ),
             ),
         )
-
-    def _explain(self, role: iam.Role, buckets: Buckets) -> None:
-        explain_objects(
-            role,
-            buckets.corpus,
-            "Every object of the corpus bucket is a document, and their names are not known here.",
-        )
-        explain_objects(
-            role,
-            buckets.intermediate,
-            "Bedrock names the batches of an ingestion job itself.",
-        )
-
-
-def _bedrock(stack: cdk.Stack) -> iam.ServicePrincipal:
-    """Trust Bedrock on behalf of this account's knowledge bases only, see "Service role" there."""
-    any_knowledge_base = stack.format_arn(
-        service="bedrock", resource="knowledge-base", resource_name="*"
-    )
-    return iam.ServicePrincipal(
-        "bedrock.amazonaws.com",
-        conditions={
-            "StringEquals": {"aws:SourceAccount": stack.account},
-            "ArnLike": {"aws:SourceArn": any_knowledge_base},
-        },
-    )
-
-
-def _model_arn(scope: Construct, store: StoreSettings) -> str:
-    return cdk.Stack.of(scope).format_arn(
-        service="bedrock",
-        account="",
-        resource="foundation-model",
-        resource_name=store.embedding_model,
-    )
 
 
 def _configuration(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -11,6 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.bundling import BUNDLES, NO_BYTE_CODE, bundle
+from infra.cloudformation import acknowledge, resource_of
 from infra.encryption import log_group, use_key
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ RUNTIME: Final = lambda_.Runtime.PYTHON_3_13
 ALIAS: Final = "live"
 """What callers invoke: SnapStart restores published versions only, and a version never changes."""
 
-_Resource = TypeVar("_Resource", bound=cdk.CfnResource)
-
 
 class PythonFunction(Construct):
     """A Lambda of this project with its role, its log group and its alias.
@@ -41,19 +40,15 @@ class PythonFunction(Construct):
         timeout: of one invocation.
         memory_mb: MB; processing power grows with it.
         settings: of the deployment.
-        encryption_key: for the environment, the snapshots and the log group; the key's policy
-            has to allow the log group, see :func:`infra.encryption.allow_log_groups`.
+        encryption_key: for environment, snapshots and log group, which the key's policy has to allow.
         reserved_concurrency: invocations at a time that are kept for it and that it may not
             exceed; 0 leaves it to the account.
         snap_start: whether versions start from a snapshot of the initialised function.
-        async_retries: of an asynchronous invocation that failed, 0..2.
 
     Attributes:
-        function: the function; grant to it, or to its role, what it may do.
         alias: ``live``, on the version that the code and the configuration of now make; callers
             invoke this and nothing else.
         role: may write the function's own log streams and its traces, nothing more.
-        log_group: the function's own, ``/aws/lambda/<name>``.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -71,7 +66,6 @@ class PythonFunction(Construct):
         encryption_key: kms.IKey | None = None,
         reserved_concurrency: int = 0,
         snap_start: bool = False,
-        async_retries: int = 0,
     ) -> None:
         super().__init__(scope, construct_id)
         self.log_group = log_group(
@@ -88,12 +82,20 @@ class PythonFunction(Construct):
             "Function",
             function_name=name,
             description=description,
-            code=_code(packed),
+            code=lambda_.Code.from_asset(
+                str(packed.path),
+                asset_hash=packed.content_hash,
+                asset_hash_type=cdk.AssetHashType.CUSTOM,
+            ),
             handler=f"{module}.lambda_handler",
             runtime=RUNTIME,
             architecture=lambda_.Architecture.ARM_64,
             role=self.role,
-            environment={**_environment(settings), **environment},
+            environment={
+                "POWERTOOLS_SERVICE_NAME": settings.name,  # the metrics' ``service`` dimension
+                "POWERTOOLS_LOG_LEVEL": "INFO",
+                **environment,
+            },
             environment_encryption=encryption_key,
             timeout=timeout,
             memory_size=memory_mb,
@@ -102,14 +104,16 @@ class PythonFunction(Construct):
             log_group=self.log_group,
             logging_format=lambda_.LoggingFormat.JSON,
         )
-        _trace(self.function)
+        # CDK's own property would put its X-Ray statement among what is granted later
+        active = lambda_.CfnFunction.TracingConfigProperty(mode="Active")
+        resource_of(self.function, lambda_.CfnFunction).tracing_config = active
         _annotate(self.function, packed)
         self.alias = lambda_.Alias(
             self,
             "Live",
             alias_name=ALIAS,
             version=self.function.current_version,
-            retry_attempts=async_retries,
+            retry_attempts=0,
         )
 
     def _role(self, key: kms.IKey | None) -> iam.Role:
@@ -134,8 +138,8 @@ class PythonFunction(Construct):
         )
         # On the role's own policies alone: what is granted later lies in a policy of its own, which
         # this must not excuse.
-        _acknowledge(
-            _resource(role, iam.CfnRole),
+        acknowledge(
+            resource_of(role, iam.CfnRole),
             "AwsSolutions-IAM5[Resource::*]",
             "X-Ray's two write actions know no resource; the statement holds no other.",
         )
@@ -148,30 +152,9 @@ def _bundle(module: str) -> Bundle:
     return bundle(module, BUNDLES)
 
 
-def _code(packed: Bundle) -> lambda_.Code:
-    return lambda_.Code.from_asset(
-        str(packed.path),
-        asset_hash=packed.content_hash,
-        asset_hash_type=cdk.AssetHashType.CUSTOM,
-    )
-
-
-def _environment(settings: Settings) -> dict[str, str]:
-    return {
-        "POWERTOOLS_SERVICE_NAME": settings.name,  # the metrics' ``service`` dimension
-        "POWERTOOLS_LOG_LEVEL": "INFO",
-    }
-
-
-def _trace(function: lambda_.Function) -> None:
-    # CDK's own property would put its X-Ray statement among what is granted later.
-    active = lambda_.CfnFunction.TracingConfigProperty(mode="Active")
-    _resource(function, lambda_.CfnFunction).tracing_config = active
-
-
 def _annotate(function: lambda_.Function, packed: Bundle) -> None:
-    _acknowledge(
-        _resource(function, lambda_.CfnFunction),
+    acknowledge(
+        resource_of(function, lambda_.CfnFunction),
         "AwsSolutions-L1",
         "Wheels, byte code and tests are pinned to one supported runtime; it is raised with them.",
     )
@@ -181,16 +164,3 @@ def _annotate(function: lambda_.Function, packed: Bundle) -> None:
     )
     if not packed.byte_code:
         notes.add_warning_v2("knowledge-rag:sourcesOnly", NO_BYTE_CODE)
-
-
-def _acknowledge(resource: cdk.CfnResource, rule: str, reason: str) -> None:
-    acknowledgement = cdk.Acknowledgment(id=rule, reason=reason)
-    cdk.Validations.of(resource).acknowledge(acknowledgement)
-
-
-def _resource(construct: Construct, kind: type[_Resource]) -> _Resource:
-    """Return the CloudFormation resource of one of CDK's own constructs."""
-    resource = construct.node.default_child
-    if not isinstance(resource, kind):
-        raise TypeError(f"{construct.node.path} is made of {type(resource).__name__}")
-    return resource

@@ -9,6 +9,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from infra.cloudformation import resource_of
 from infra.python_function import PythonFunction
 from infra.settings import SourcePolicy
 
@@ -47,15 +48,9 @@ class Retrieval(Construct):
     """``retrieve_knowledge``, read-only on one knowledge base.
 
     Args:
-        settings: of the deployment.
         knowledge_base_id: of the one knowledge base, known at the latest on deployment.
         guardrail: that Retrieve applies, if any.
         encryption_key: of its environment and its log, if they have one of the account's own.
-
-    Attributes:
-        name: of the function.
-        alias: that callers invoke.
-        log_group_name: of its log.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -69,7 +64,7 @@ class Retrieval(Construct):
         encryption_key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.name = retrieve_function_name(settings)
+        self.name = f"{settings.name}-retrieve-knowledge"
         packed = PythonFunction(
             self,
             "Retrieve",
@@ -84,15 +79,13 @@ class Retrieval(Construct):
             reserved_concurrency=settings.retrieval.reserved_concurrency,
             snap_start=True,
         )
-        _grant_search(packed.role, _knowledge_base_arn(self, knowledge_base_id), guardrail)
+        knowledge_base = Stack.of(self).format_arn(
+            service="bedrock", resource="knowledge-base", resource_name=knowledge_base_id
+        )
+        _grant_search(packed.role, knowledge_base, guardrail)
         _follow(packed.function, knowledge_base_id, guardrail)
         self.alias = packed.alias
         self.log_group_name = packed.log_group.log_group_name
-
-
-def retrieve_function_name(settings: Settings) -> str:
-    """Name the function, as people on call and alarms know it."""
-    return f"{settings.name}-retrieve-knowledge"
 
 
 def _environment(
@@ -113,12 +106,6 @@ def _environment(
         if retrieval.secondary_scope:
             environment["SECONDARY_SCOPE"] = retrieval.secondary_scope
     return environment
-
-
-def _knowledge_base_arn(scope: Construct, knowledge_base_id: str) -> str:
-    return Stack.of(scope).format_arn(
-        service="bedrock", resource="knowledge-base", resource_name=knowledge_base_id
-    )
 
 
 def _grant_search(role: iam.Role, knowledge_base: str, guardrail: Guardrail | None) -> None:
@@ -150,7 +137,6 @@ def _follow(
     another value of the same parameter, so the alias would stay on the version that asks the old one.
     CloudFormation replaces a version when its description changes.
     """
-    version = function.current_version.node.default_child
-    assert isinstance(version, lambda_.CfnVersion)  # noqa: S101 - what a Version is made of
+    version = resource_of(function.current_version, lambda_.CfnVersion)
     applied = f", guardrail version {guardrail.version}" if guardrail else ""
     version.description = f"knowledge base {knowledge_base_id}{applied}"

@@ -15,6 +15,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3vectors as s3vectors
 from constructs import Construct
 
+from infra.cloudformation import on_behalf_of
 from infra.encryption import use_key
 from infra.vector_store import INDEX_PREFIX, METADATA_FIELD, TEXT_FIELD, short_hash
 
@@ -102,21 +103,16 @@ def _allow_indexing(scope: Construct, key: kms.IKey) -> None:
 
     Without it no index can be made; see "Data protection and encryption in S3 Vectors".
     """
-    stack = cdk.Stack.of(scope)
+    buckets = cdk.Stack.of(scope).format_arn(
+        service="s3vectors", resource="bucket", resource_name="*"
+    )
     key.add_to_resource_policy(
         iam.PolicyStatement(
             sid="AllowVectorIndexing",
             principals=[iam.ServicePrincipal("indexing.s3vectors.amazonaws.com")],
             actions=["kms:Decrypt"],
             resources=["*"],  # in a key's policy, that key
-            conditions={
-                "StringEquals": {"aws:SourceAccount": stack.account},
-                "ArnLike": {
-                    "aws:SourceArn": stack.format_arn(
-                        service="s3vectors", resource="bucket", resource_name="*"
-                    )
-                },
-            },
+            conditions=on_behalf_of(buckets),
         )
     )
 

@@ -9,6 +9,7 @@ from aws_cdk import Annotations, CfnOutput, Stack
 from aws_cdk import aws_ssm as ssm
 
 from infra.agent import Agent
+from infra.alarms import Emitters
 from infra.encryption import stack_key
 from infra.gateway import Gateway
 from infra.guardrail import Guardrail
@@ -39,15 +40,8 @@ class ServiceStack(Stack):
     """Everything but the data; it can be deleted and made again without a new ingestion.
 
     The knowledge base's id comes from a parameter of the data stack and not from an export, so that a
-    knowledge base can be replaced while this stack still names the old one.
-
-    Args:
-        scope: the app.
-        construct_id: name of the stack.
-        settings: of the deployment.
-        data: the data stack, for the names of what is watched there; they are plain texts, so that
-            the stacks share no reference.
-        **kwargs: of any stack.
+    knowledge base can be replaced while this stack still names the old one. The names of what is
+    watched in the data stack are plain texts: the stacks share no reference.
 
     Raises:
         SourcesError: a file that is deployed is missing or wrong.
@@ -128,9 +122,12 @@ class ServiceStack(Stack):
             self,
             "Monitoring",
             settings=self._settings,
-            retrieve_function_name=self._retrieval.name,
-            chunk_function_name=data.chunk_function_name,
-            starter_function_name=data.starter_function_name,
+            emitters=Emitters(
+                deployment=self._settings.name,
+                retrieve_function=self._retrieval.name,
+                chunk_function=data.chunk_function_name,
+                ingestion_function=data.starter_function_name,
+            ),
             retrieve_log_group_name=self._retrieval.log_group_name,
             collection_name=data.collection_name,
             encryption_key=self._key,

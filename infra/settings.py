@@ -132,19 +132,7 @@ def _setting(parse: Callable[[Any], Any], dev: object, *prod: object, key: str =
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """The vector store.
-
-    Args:
-        kind: of store.
-        generation: of OpenSearch Serverless.
-        standby: whether a second zone holds replicas.
-        min_search_ocu: capacity that search keeps when idle, OCU; with 0, the first query after ten
-            idle minutes waits 10 to 30 s, so it degrades. NextGen only.
-        max_ocu: bound on indexing and on searching capacity each, OCU.
-        network: who reaches it.
-        embedding_model: id of the foundation model that embeds chunks and queries.
-        embedding_dimension: components of its vectors.
-    """
+    """The vector store; capacities in OCU, those of indexing and of searching each."""
 
     kind: VectorStore = _setting(choice(VectorStore), VectorStore.OPENSEARCH, key="vector_store")
     generation: Generation = _setting(choice(Generation), Generation.NEXTGEN)
@@ -158,18 +146,7 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalSettings:
-    """The retrieval function, and the sources it searches.
-
-    Args:
-        search_type: of Retrieve.
-        evidence_floor: lowest score that is evidence, ``None`` for no floor.
-        source_policy: which sources come first.
-        secondary_scope: metadata filter, JSON, that is searched in addition; ``""`` for none.
-        date_order: of day and month in documents.
-        guardrail: whether Retrieve and the agent apply the stack's guardrail.
-        reserved_concurrency: concurrent calls that are reserved for the function and that it may not
-            exceed; 0 leaves it to the account.
-    """
+    """The retrieval function, and the sources it searches."""
 
     search_type: SearchType = _setting(choice(SearchType), SearchType.HYBRID)
     evidence_floor: float | None = _setting(number(-1e6, 1e6, optional=True), None)
@@ -182,16 +159,7 @@ class RetrievalSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntrypointSettings:
-    """The agent and the gateway.
-
-    Args:
-        kind: agent, gateway, both or none.
-        agent_model: id of a foundation model or of an inference profile.
-        agent_model_regions: regions that the profile sends requests to; empty for a plain model.
-        gateway_authorizer: how callers of the gateway authenticate.
-        jwt_discovery_url: OpenID configuration of their issuer; with JWT only.
-        jwt_audiences: audiences that a token may name; with JWT only.
-    """
+    """The agent and the gateway."""
 
     kind: Entrypoint = _setting(choice(Entrypoint), Entrypoint.GATEWAY, key="entrypoint")
     agent_model: str = _setting(text, "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
@@ -215,21 +183,7 @@ class EntrypointSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings of one deployment.
-
-    Args:
-        name: of the deployment: prefix of every name, and the metrics' ``service`` dimension.
-        corpus: folder of documents, relative to the project.
-        removal: what happens to data when a stack is deleted.
-        customer_managed_key: whether data is encrypted under a key of the account's own.
-        log_retention_days: days that logs are kept.
-        alarm_email: address that alarms are sent to, ``""`` for none.
-        preset: that supplied the unset values.
-        store: of the vectors.
-        retrieval: function and sources.
-        entrypoint: agent and gateway.
-        thresholds: of the alarms.
-    """
+    """All settings of one deployment; ``docs/reference/settings.md`` says what each one does."""
 
     name: str = _setting(name(max_characters=20), "knowledge-rag-dev", "knowledge-rag-prod")
     corpus: str = _setting(text, "knowledge-corpus")

@@ -1,0 +1,51 @@
+"""What the constructs share: CDK's resources, conditions of policies, acknowledged findings of cdk-nag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import aws_cdk as cdk
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_s3 as s3
+    from constructs import Construct
+
+_Resource = TypeVar("_Resource", bound=cdk.CfnResource)
+
+
+def resource_of(construct: Construct, kind: type[_Resource]) -> _Resource:
+    """Return the CloudFormation resource of one of CDK's own constructs."""
+    resource = construct.node.default_child
+    if not isinstance(resource, kind):
+        raise TypeError(f"{construct.node.path} is made of {type(resource).__name__}")
+    return resource
+
+
+def on_behalf_of(arn: str) -> dict[str, Any]:
+    """Return the conditions that let a service act for this account's resources of an ARN only."""
+    return {
+        "StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID},
+        "ArnLike": {"aws:SourceArn": arn},
+    }
+
+
+def model_arn(scope: Construct, model: str, region: str | None = None) -> str:
+    """Return the ARN of a foundation model, in the stack's region unless another is given."""
+    return cdk.Stack.of(scope).format_arn(
+        service="bedrock",
+        region=region,
+        account="",
+        resource="foundation-model",
+        resource_name=model,
+    )
+
+
+def acknowledge(construct: Construct, rule: str, reason: str) -> None:
+    """Acknowledge a finding of cdk-nag on a construct."""
+    cdk.Validations.of(construct).acknowledge(cdk.Acknowledgment(id=rule, reason=reason))
+
+
+def explain_objects(holder: Construct, bucket: s3.Bucket, reason: str) -> None:
+    """Acknowledge that a policy of ``holder`` reaches every object of a bucket."""
+    name = cdk.Stack.of(bucket).resolve(resource_of(bucket, cdk.CfnResource).logical_id)
+    acknowledge(holder, f"AwsSolutions-IAM5[Resource::<{name}.Arn>/*]", reason)
