@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 from botocore.config import Config
@@ -14,6 +14,9 @@ from botocore.utils import validate_region_name
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.deployment.errors import CallFailed, Trouble, call_failed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 CONNECT_SECONDS: Final = 3
 READ_SECONDS: Final = 6
@@ -99,6 +102,21 @@ class Aws:
             raise CallFailed(Trouble.REFUSED, action, "MalformedAnswer", f"no {expect} in it")
         return answer
 
+    def find(
+        self,
+        service: str,
+        operation: str,
+        absent: Collection[str],
+        **parameters: Any,  # noqa: ANN401 - likewise
+    ) -> dict[str, Any] | None:
+        """Call an operation; ``None`` where the service's code says that there is no such thing."""
+        try:
+            return self.call(service, operation, **parameters)
+        except CallFailed as error:
+            if error.code in absent:
+                return None
+            raise
+
     def client(self, service: str, read_seconds: int = READ_SECONDS) -> Any:  # noqa: ANN401 - boto3's clients are made at run time
         """Return the client of a service."""
         key = f"{service}/{read_seconds}"
@@ -154,13 +172,11 @@ def read_object(aws: Aws, bucket: str, key: str, most: int | None = None) -> byt
     Raises:
         CallFailed: it can't be read.
     """
+    answer = aws.find("s3", "get_object", ("NoSuchKey",), Bucket=bucket, Key=key)
+    if answer is None:
+        return None
     try:
-        answer = aws.call("s3", "get_object", Bucket=bucket, Key=key)
         data: bytes = answer["Body"].read(most)
-    except CallFailed as error:
-        if error.code == "NoSuchKey":
-            return None
-        raise
     except BotoCoreError as error:
         raise call_failed(error, "s3:GetObject") from error
     return data

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 PROJECT = Path(__file__).parents[2]
+EVERYTHING = {"preset": "prod", "entrypoint": "both"}
+DISPOSABLE = {"preset": "dev"}
+DEPLOYMENTS = [
+    EVERYTHING,
+    DISPOSABLE,
+    {"preset": "dev", "vector_store": "s3-vectors", "search_type": "SEMANTIC"},
+]
+"""Each preset, every entry point and both stores; `make nightly` has all combinations."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbooks
 from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.retrieval import Budget
-from tests.infra.synthesis import PROJECT, synthesized
+from tests.infra.synthesis import DISPOSABLE, EVERYTHING, PROJECT, synthesized
 from tests.support.local import minilm
 from tests.support.patience import PATIENT_SECONDS, patient_function
 
 HANDBOOK = "alarms.md"
-SETTINGS = ({"preset": "prod", "entrypoint": "both"}, {"preset": "dev"})
+SETTINGS = (EVERYTHING, DISPOSABLE)
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,8 @@
 import json
 import os
 import re
-from datetime import UTC, datetime, timedelta
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.evaluation.faults.payloads import item, retrieved
@@ -169,71 +166,6 @@ def test_the_thresholds_are_the_deployment_s(asked):
     assert strict["error-rate"].fires(*[asked([*[FOUND] * 4, UNAVAILABLE])] * 3)
     assert strict["timeouts"].fires(asked([SILENCE]))
     assert strict["latency-p95"].properties["Threshold"] == 900
-
-
-@pytest.mark.parametrize(
-    ("key", "periods"),
-    SUMMED,
-    ids=[key for key, _ in SUMMED],
-)
-def test_cloudwatch_s_own_sums_give_the_same_decision(asked, key, periods):
-    alarm = ALARMS[key]
-    samples = [asked(responses) for responses in periods]
-    start = datetime(2026, 11, 21, tzinfo=UTC)
-    with mock_aws():
-        cloudwatch = boto3.client("cloudwatch", region_name="us-east-1")
-        for number, period in enumerate(samples):
-            put(cloudwatch, period, start + timedelta(seconds=number * alarm.period + 1))
-        points = [
-            alarm.point(sums(cloudwatch, alarm, start + timedelta(seconds=number * alarm.period)))
-            for number in range(len(periods))
-        ]
-    assert points == pytest.approx([alarm.value(period) for period in samples], nan_ok=True)
-    assert alarm.decides(points) is ((key, periods) in FIRING)
-
-
-def put(cloudwatch, samples, moment):
-    for (namespace, name, dimensions), values in samples.items():
-        data = [
-            {
-                "MetricName": name,
-                "Dimensions": [{"Name": key, "Value": value} for key, value in dimensions],
-                "Timestamp": moment,
-                "Value": value,
-            }
-            for value in values
-        ]
-        cloudwatch.put_metric_data(Namespace=namespace, MetricData=data)
-
-
-def sums(cloudwatch, alarm, start):
-    """Give each metric's statistic over one period, asked for as the template asks."""
-    queries = [
-        {
-            "Id": id_,
-            "MetricStat": {
-                "Metric": {
-                    "Namespace": query.series[0],
-                    "MetricName": query.series[1],
-                    "Dimensions": [
-                        {"Name": name, "Value": value} for name, value in query.series[2]
-                    ],
-                },
-                "Period": query.period,
-                "Stat": query.statistic,
-            },
-        }
-        for id_, query in alarm.queries.items()
-    ]
-    answer = cloudwatch.get_metric_data(
-        MetricDataQueries=queries,
-        StartTime=start,
-        EndTime=start + timedelta(seconds=alarm.period),
-    )
-    return {
-        result["Id"]: sum(result["Values"]) if result["Values"] else float("nan")
-        for result in answer["MetricDataResults"]
-    }
 
 
 class TestWhatLambdaTells:

@@ -13,7 +13,6 @@ import pytest
 
 import app
 from infra.bundle_target import BundlingError
-from infra.service_stack import COLD_START_WARNING
 
 PROJECT = Path(__file__).parents[2]
 CONFIGURATION = json.loads((PROJECT / "cdk.json").read_text())
@@ -84,33 +83,6 @@ def manifest(folder):
 def test_the_service_is_deployed_after_the_data(synthesized):
     service = manifest(synthesized[1])["knowledge-rag-dev-service"]
     assert "knowledge-rag-dev-data" in service["dependencies"]
-
-
-def test_the_stacks_are_for_whichever_account_and_region_there_is(synthesized):
-    environments = {
-        artifact["environment"]
-        for artifact in manifest(synthesized[1]).values()
-        if artifact["type"] == "aws:cloudformation:stack"
-    }
-    assert environments == {"aws://unknown-account/unknown-region"}
-
-
-def test_what_is_deployed_can_be_told_apart_in_the_bill(synthesized):
-    template = synthesized[1] / "knowledge-rag-dev-service.template.json"
-    resources = json.loads(template.read_text())["Resources"].values()
-    (function,) = [r for r in resources if r["Type"] == "AWS::Lambda::Function"]
-    tag = {"Key": "knowledge-rag:deployment", "Value": "knowledge-rag-dev"}
-    assert tag in function["Properties"]["Tags"]
-
-
-def test_a_first_query_that_will_be_late_is_warned_of(synthesized):
-    folder = synthesized[1]
-    assert any(COLD_START_WARNING in path.read_text() for path in folder.glob("*metadata.json"))
-
-
-def test_cdk_nag_looked_and_found_nothing(synthesized):
-    report = json.loads((synthesized[1] / "validation-report.json").read_text())
-    assert "AwsSolutions" not in {plugin["pluginName"] for plugin in report["pluginReports"]}
 
 
 def test_all_that_is_wrong_with_the_settings_is_told_in_plain_lines(tmp_path):

@@ -71,15 +71,6 @@ def test_what_it_imports_from_elsewhere_ships_or_is_the_runtime_s(module, files)
     assert imported - shipped - sys.stdlib_module_names <= set(RUNTIME_PACKAGES)
 
 
-def test_each_function_ships_what_the_other_does_not():
-    only_chunk = "knowledge_rag/core/markdown.py"
-    only_retrieve = "knowledge_rag/core/net/transport.py"
-    assert [
-        [(bundle(name, BUNDLES).path / source).is_file() for source in (only_chunk, only_retrieve)]
-        for name in (CHUNK, RETRIEVE)
-    ] == [[True, False], [False, True]]
-
-
 def test_the_rest_is_the_locked_wheels(packed, files, lock, module):
     infos = {path.parts[0] for path in files if path.parts[0].endswith(".dist-info")}
     locked = re.findall(r"^([\w-]+)==(\S+)", lock.read_text(), re.MULTILINE)
@@ -93,14 +84,6 @@ def test_the_rest_is_the_locked_wheels(packed, files, lock, module):
     }
 
 
-def test_what_reads_documents_ships_with_the_function_that_reads_them_alone():
-    assert list(LOCKS) == [CHUNK]
-    shipped = {
-        name: {path.parts[0] for path in files_of(bundle(name, BUNDLES).path)} for name in HANDLERS
-    }
-    assert [name for name in HANDLERS if shipped[name] & PARSERS] == [CHUNK]
-
-
 def test_every_lock_has_the_same_versions_of_what_every_function_needs():
     of_all, *others = [
         dict(re.findall(r"^([\w-]+)==(\S+)", path.read_text(), re.MULTILINE))
@@ -108,17 +91,6 @@ def test_every_lock_has_the_same_versions_of_what_every_function_needs():
     ]
     for pinned in others:
         assert of_all.items() <= pinned.items()
-
-
-def test_the_readers_libraries_are_lambda_s():
-    libraries = [path for path in files_of(bundle(CHUNK, BUNDLES).path) if path.suffix == ".so"]
-    assert {path.parts[0] for path in libraries} == {"pypdfium2_raw", "selectolax"}
-    assert [path.name for path in libraries if path.parts[0] == "selectolax"] == [
-        "lexbor.cpython-313-aarch64-linux-gnu.so"
-    ]
-    for path in libraries:
-        header = (bundle(CHUNK, BUNDLES).path / path).read_bytes()[:20]
-        assert int.from_bytes(header[18:20], "little") == target.ELF_AARCH64
 
 
 def test_what_ships_is_what_the_tests_ran_with(lock):
@@ -224,13 +196,3 @@ def test_without_a_matching_python_sources_alone_ship(tmp_path, monkeypatch):
     bare = bundle(RETRIEVE, tmp_path)
     assert not bare.byte_code
     assert {path.suffix for path in files_of(bare.path)} & {".pyc"} == set()
-
-
-def test_with_and_without_byte_code_are_two_contents(tmp_path, monkeypatch):
-    whole = bundle(RETRIEVE, BUNDLES)
-    if not whole.byte_code:
-        pytest.skip("no Python 3.13 here: the bundle has sources only")
-    monkeypatch.setattr(target, "find_compiler", lambda _: None)
-    bare = bundle(RETRIEVE, tmp_path)
-    assert bare.path.name != whole.path.name
-    assert bare.content_hash != whole.content_hash

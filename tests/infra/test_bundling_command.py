@@ -51,13 +51,6 @@ def test_path_hash_and_size_are_told(first, project):
     assert re.fullmatch(r"[\d,]+ bytes zipped, \d+ files", first["size"])
 
 
-def test_what_is_outside_the_closure_changes_nothing(project, first):
-    (project / "knowledge_rag" / "cli" / "app.py").write_text("")
-    (project / "knowledge_rag" / "core" / "transport.py").write_text("")  # the other function's
-    os.utime(project / "knowledge_rag" / "core" / "chunking.py", (0, 0))
-    assert told(run(project)) == first
-
-
 def test_a_change_within_it_changes_the_hash(project, first):
     source = project / "knowledge_rag" / "core" / "chunking.py"
     before = source.read_bytes()

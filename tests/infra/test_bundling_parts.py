@@ -9,13 +9,11 @@ import pytest
 
 from infra.bundle_target import (
     ELF_AARCH64,
-    PYTHON_RUNTIME,
     ROOT,
     BundlingError,
     compile_folder,
     find_compiler,
     lambda_target,
-    native_target,
 )
 from infra.bundling import KEPT, built_once, check_libraries, content_hash, import_closure
 from infra.wheels import install
@@ -192,10 +190,6 @@ class TestByteCode:
         assert b"/var/task/one.py" in compiled.read_bytes()
         assert os.fsencode(tmp_path) not in compiled.read_bytes()
 
-    def test_the_twin_is_compiled_by_what_runs_it(self):
-        assert native_target().compiler == Path(sys.executable)
-        assert lambda_target().python == PYTHON_RUNTIME
-
 
 class TestContents:
     @pytest.fixture
@@ -253,11 +247,6 @@ class TestContents:
             BundlingError, match=rf"^package/{name} is no library for Lambda's arm64"
         ):
             check_libraries(tmp_path, ELF_AARCH64)
-
-    def test_one_for_arm64_is_welcome(self, tmp_path):
-        header = b"\x7fELF" + bytes(14) + ELF_AARCH64.to_bytes(2, "little")
-        (tmp_path / "arm.cpython-313-aarch64-linux-gnu.so").write_bytes(header)
-        check_libraries(tmp_path, ELF_AARCH64)
 
 
 class TestCache:

@@ -13,7 +13,7 @@ from moto import mock_aws
 
 from infra import dashboard_charts as charts
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import Severity, Thresholds, retrieval_alarms
+from knowledge_rag.core.alarms import Severity, retrieval_alarms
 from knowledge_rag.evaluation.faults.payloads import item, retrieved
 from knowledge_rag.evaluation.faults.server import answering, http
 from knowledge_rag.evaluation.gameday_alarms import evaluate
@@ -82,59 +82,6 @@ class TestForm:
         jsonschema.Draft202012Validator.check_schema(SCHEMA)
         jsonschema.validate(body_of(**changed), SCHEMA)
 
-    @pytest.mark.parametrize(
-        ("kind", "broken"),
-        [
-            ("metric", {"view": "timeseries"}),
-            ("metric", {"metrics": []}),
-            ("metric", {"metrics": [["AWS/Lambda", "Errors", {"stat": "P95", "label": "x"}]]}),
-            ("metric", {"title": None}),
-            ("log", {"query": "stats count(*)"}),
-            ("alarm", {"alarms": []}),
-            ("text", {"markdown": ""}),
-        ],
-    )
-    def test_a_wrong_body_is_refused(self, kind, broken):
-        body = body_of()
-        widget = next(widget for widget in body["widgets"] if widget["type"] == kind)
-        widget["properties"] |= broken
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(body, SCHEMA)
-
-    @EACH
-    def test_no_widget_lies_on_another_or_beside_the_page(self, changed):
-        taken = [
-            (x, y)
-            for widget in body_of(**changed)["widgets"]
-            for x in range(widget["x"], widget["x"] + widget["width"])
-            for y in range(widget["y"], widget["y"] + widget["height"])
-        ]
-        assert len(taken) == len(set(taken))
-        assert max(x for x, _ in taken) == 23
-
-    @EACH
-    def test_top_left_answers_whether_it_works(self, changed):
-        first = body_of(**changed)["widgets"][0]
-        assert (first["x"], first["y"]) == (0, 0)
-        assert first["properties"]["title"] == "Is it working?"
-        assert "health" in first["properties"]["alarms"][0]
-
-    @EACH
-    def test_a_title_s_five_minutes_are_kept(self, changed):
-        assert body_of(**changed)["periodOverride"] == "inherit"
-        for properties, _, options in lines(**changed):
-            assert options.get("period", properties.get("period", 300)) == 300
-
-    def test_the_figures_are_of_the_whole_time_shown(self):
-        assert titled("In the time shown")["setPeriodToTimeRange"]
-
-    def test_each_line_has_a_colour_of_its_own(self):
-        for widget in widgets("metric"):
-            shown = [line[-1] for line in widget["properties"]["metrics"]]
-            if widget["properties"]["view"] == "timeSeries":
-                colors = [options["color"] for options in shown if options.get("visible", True)]
-                assert len(colors) == len(set(colors))
-
 
 class TestMetrics:
     @EACH
@@ -199,19 +146,6 @@ class TestMetrics:
         assert evaluate(charts.ZERO_RESULT_RATE, day) == 0
         assert evaluate(charts.WITH_RESULTS, day) == 0
 
-    @EACH
-    def test_bounds_are_the_deployment_s(self, changed):
-        thresholds = Thresholds()
-        shares = titled("Unanswered and empty, as shares", **changed)["annotations"]["horizontal"]
-        assert [line["value"] for line in shares] == [
-            thresholds.error_rate_percent,
-            thresholds.zero_result_warning_percent,
-            thresholds.zero_result_alarm_percent,
-        ]
-        for title in ("Latency of answered queries", "Run time of the function, every call"):
-            (line,) = titled(title, **changed)["annotations"]["horizontal"]
-            assert line["value"] == thresholds.latency_p95_ms
-
     def test_bounds_follow_the_settings(self):
         (line,) = titled("Latency of answered queries", latency_p95_ms=900)["annotations"][
             "horizontal"
@@ -231,13 +165,6 @@ class TestVectorStore:
         assert evaluate(charts.USD_AN_HOUR, two_and_two) == pytest.approx(0.96)
         assert evaluate(charts.USD_A_MONTH, two_and_two) == pytest.approx(700.8)
 
-    def test_bounds_are_those_that_are_set(self):
-        title = "Vector store capacity, all of this account's collections"
-        dev = titled(title)["annotations"]["horizontal"]
-        prod = titled(title, preset="prod")["annotations"]["horizontal"]
-        assert [line["value"] for line in dev] == [2]
-        assert [line["value"] for line in prod] == [4, 1]
-
     def test_searches_are_those_of_this_collection(self):
         searches = [
             options["expression"]
@@ -252,9 +179,6 @@ class TestVectorStore:
             "SearchRequestLatency",
             "SearchRequestErrors",
         ]
-
-    def test_a_store_without_capacity_has_no_charts_of_it(self):
-        assert "AWS/AOSS" not in json.dumps(body_of(**BODIES["s3-vectors"]))
 
 
 class TestLogTables:

@@ -1,87 +1,283 @@
-"""The data stack in combinations of its settings, checked by cdk-nag; `make nightly` lints them."""
+"""The data stack where settings change it, and where it has to fit what runs; the goldens pin the rest.
+
+What its roles and policies allow stands in ``grants.txt``.
+"""
+
+import itertools
+import json
+import shutil
 
 import aws_cdk as cdk
 import pytest
-from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_iam as iam
 from cdk_nag import AwsSolutionsChecks
 
+from infra import ingestion
+from infra.buckets import BATCHES
 from infra.data_stack import DataStack
-from tests.infra.data import app, only, resources, settings, template, text
+from infra.vector_store import PLAIN_TEXT_FIELDS, OpenSearchStore
+from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.metadata import FRONT_MATTER_FIELDS, to_metadata
+from lambdas.chunk_documents.settings import load_settings as chunker_settings
+from lambdas.chunk_documents.transform import EXTRACTED
+from lambdas.start_ingestion.event import read_request
+from tests.infra.iam import render
+from tests.infra.parts import (
+    DEV,
+    PROD,
+    S3_VECTORS,
+    app,
+    before,
+    data,
+    of_type,
+    only,
+    settings,
+    template_of,
+    the,
+)
 
-S3_VECTORS = {"vector_store": "s3-vectors", "search_type": "SEMANTIC", "min_search_ocu": "0"}
+OSS = "AWS::OpenSearchServerless::"
+BASE = "AWS::Bedrock::KnowledgeBase"
+TRIGGER = "Custom::KnowledgeIngestion"
 KEYED = {"customer_managed_key": "true"}
-COMBINATIONS = {
-    "dev": {},
-    "prod": {"preset": "prod"},
-    "nextgen, private, keyed": {"network": "private", **KEYED},
-    "classic, longest name": {"generation": "classic", "name": "a23456789012345678-0"},
-    "classic, private, keyed, standby": {
-        "generation": "classic",
-        "network": "private",
-        "standby_replicas": "true",
-        **KEYED,
-    },
-    "s3 vectors": S3_VECTORS,
-    "s3 vectors, prod": {"preset": "prod", **S3_VECTORS},
-}
-WHOLE = {"dev", "prod", "s3 vectors"}
-"""Judged as parts of whole deployments, in test_templates.py."""
 
 
-@pytest.fixture(params=[name for name in COMBINATIONS if name not in WHOLE])
-def values(request):
-    return COMBINATIONS[request.param]
+def collection(**values):
+    return only(data(**values), f"{OSS}Collection")
 
 
-def nagged(values, change=None):
-    """Synthesize with cdk-nag, which raises where it finds something."""
-    judged = app()
-    chosen = settings(**values)
-    stack = DataStack(judged, f"{chosen.name}-data", settings=chosen)
-    if change:
-        change(stack)
-    cdk.Validations.of(judged).add_plugins(AwsSolutionsChecks(judged))
-    judged.synth()
+def function(name, **values):
+    functions = of_type(data(**values), "AWS::Lambda::Function").values()
+    (found,) = [each for each in functions if each["FunctionName"].endswith(name)]
+    return found
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"network": "private", **KEYED},
+        {"generation": "classic", "name": "a23456789012345678-0"},
+        {"generation": "classic", "network": "private", "standby_replicas": "true", **KEYED},
+        S3_VECTORS | PROD | {"min_search_ocu": "0"},
+    ],
+    ids=json.dumps,
+)
 def test_cdk_nag_finds_nothing(values):
-    nagged(values)
+    judged, chosen = app(), settings(**values)
+    DataStack(judged, f"{chosen.name}-data", settings=chosen)
+    cdk.Validations.of(judged).add_plugins(AwsSolutionsChecks(judged))
+    judged.synth()  # a finding raises
 
 
-def test_cdk_nag_would_find_something():
-    with pytest.raises(RuntimeError, match=r"(?i)validation"):
-        nagged({}, lambda stack: s3.Bucket(stack, "Open"))
+# the vector store
 
 
-def test_a_key_of_our_own_is_rotated_named_and_used_by_logs_of_this_deployment_only():
-    key = only(template(**COMBINATIONS["prod"]), "AWS::KMS::Key")
-    assert key["EnableKeyRotation"] is True
-    (logs,) = [each for each in key["KeyPolicy"]["Statement"] if "Condition" in each]
-    (group,) = logs["Condition"]["ArnLike"]["kms:EncryptionContext:aws:logs:arn"]
-    assert text(group).endswith(":log-group:/aws/lambda/knowledge-rag-prod-*")
-    alias = only(template(**COMBINATIONS["prod"]), "AWS::KMS::Alias")
-    assert alias["AliasName"] == "alias/knowledge-rag-prod-data"
+@pytest.mark.parametrize(("standby", "replicas"), [("true", "ENABLED"), ("false", "DISABLED")])
+def test_a_classic_collection_has_no_group_and_its_replicas_by_setting(standby, replicas):
+    values = DEV | {"generation": "classic", "standby_replicas": standby}
+    assert of_type(data(**values), f"{OSS}CollectionGroup") == {}
+    assert collection(**values)["StandbyReplicas"] == replicas
 
 
-def test_without_one_there_is_no_key():
-    assert resources(template(**COMBINATIONS["dev"]), "AWS::KMS::Key") == {}
+def test_a_private_endpoint_lets_in_bedrock_alone():
+    policies = of_type(data(**DEV, network="private"), f"{OSS}SecurityPolicy").values()
+    (network,) = [each["Policy"] for each in policies if each["Type"] == "network"]
+    (rule,) = json.loads(render(network))
+    assert rule["AllowFromPublic"] is False
+    assert rule["SourceServices"] == ["bedrock.amazonaws.com"]
 
 
-def test_a_stack_that_is_deleted_leaves_nothing_that_costs_by_the_hour():
-    for name in ("dev", "prod"):
-        found = template(**COMBINATIONS[name]).to_json()["Resources"].values()
-        for resource in found:
-            if resource["Type"].startswith(("AWS::OpenSearchServerless", "AWS::Bedrock")):
-                assert resource.get("DeletionPolicy", "Delete") == "Delete"
-
-
-def test_outputs_are_what_a_person_needs_next():
-    outputs = template(**COMBINATIONS["dev"]).to_json()["Outputs"]
-    assert set(outputs) == {
-        "CollectionName",
-        "CorpusBucketName",
-        "DataSourceId",
-        "IngestAgain",
-        "KnowledgeBaseId",
-        "LastIngestion",
+@pytest.mark.parametrize(
+    ("change", "renamed"),
+    [
+        ({"generation": "classic"}, {"Collection", "KnowledgeBase"}),
+        (KEYED, {"Collection", "KnowledgeBase"}),
+        ({"embedding_dimension": "512"}, {"Index", "KnowledgeBase"}),
+        ({"embedding_model": "cohere.embed-english-v3"}, {"KnowledgeBase"}),
+    ],
+    ids=str,
+)
+def test_what_can_only_be_replaced_gets_another_name(change, renamed):
+    names = {f"{OSS}Collection": "Name", f"{OSS}Index": "IndexName", BASE: "Name"}
+    changed = {
+        kind.rpartition("::")[2]
+        for kind, name in names.items()
+        if only(data(**DEV), kind)[name] != only(data(**DEV, **change), kind)[name]
     }
+    assert changed == renamed
+
+
+def test_what_replaces_a_vector_index_renames_it_and_the_knowledge_base():
+    other = S3_VECTORS | {"embedding_dimension": "256"}
+    for kind, name in (("AWS::S3Vectors::Index", "IndexName"), (BASE, "Name")):
+        assert only(data(**S3_VECTORS), kind)[name] != only(data(**other), kind)[name]
+
+
+@pytest.mark.parametrize("dimension", [256, 1024])
+def test_index_and_knowledge_base_have_the_dimension_of_the_settings(dimension):
+    made = data(**DEV, embedding_dimension=str(dimension))
+    fields = only(made, f"{OSS}Index")["Mappings"]["Properties"]
+    assert fields["embedding"]["Dimension"] == dimension
+    vector = only(made, BASE)["KnowledgeBaseConfiguration"]["VectorKnowledgeBaseConfiguration"]
+    assert vector["EmbeddingModelConfiguration"] == {
+        "BedrockEmbeddingModelConfiguration": {
+            "Dimensions": dimension,
+            "EmbeddingDataType": "FLOAT32",
+        }
+    }
+
+
+def test_a_model_with_one_dimension_is_told_none():
+    made = data(**DEV, embedding_model="cohere.embed-english-v3")
+    vector = only(made, BASE)["KnowledgeBaseConfiguration"]["VectorKnowledgeBaseConfiguration"]
+    assert list(vector) == ["EmbeddingModelArn"]
+    assert render(vector["EmbeddingModelArn"]).endswith("model/cohere.embed-english-v3")
+
+
+def test_what_may_read_like_a_date_is_declared_as_text_and_really_carried_by_chunks():
+    document, content = read_document("a.md", b"# 2026-01-15\n\ntext\n")
+    (chunk,) = chunk_text(document, content)
+    assert set(PLAIN_TEXT_FIELDS) <= {*to_metadata(chunk), *FRONT_MATTER_FIELDS}
+    fields = only(data(**DEV), f"{OSS}Index")["Mappings"]["Properties"]
+    assert all(fields[name] == {"Type": "text", "Index": True} for name in PLAIN_TEXT_FIELDS)
+
+
+def test_names_stay_within_the_services_limits():
+    values = DEV | {"name": "a" * 20}
+    assert len(collection(**values)["Name"]) <= 28
+    for kind in ("SecurityPolicy", "AccessPolicy", "CollectionGroup"):
+        for found in of_type(data(**values), OSS + kind).values():
+            assert 3 <= len(found["Name"]) <= 32
+
+
+def test_a_stack_that_nobody_deploys_by_name_is_refused():
+    bare = cdk.Stack(cdk.App(), "Bare", synthesizer=cdk.LegacyStackSynthesizer())
+    store = OpenSearchStore(bare, "Store", settings=settings())
+    role = iam.Role(bare, "Role", assumed_by=iam.ServicePrincipal("bedrock.amazonaws.com"))
+    with pytest.raises(ValueError, match="default synthesizer"):
+        store.open_to(role)
+
+
+def test_with_a_key_of_our_own_vectors_in_s3_are_under_it_and_the_service_can_index_them():
+    made = data(**S3_VECTORS, **KEYED)
+    bucket = only(made, "AWS::S3Vectors::VectorBucket")["EncryptionConfiguration"]
+    assert (bucket["SseType"], render(bucket["KmsKeyArn"])) == ("aws:kms", "<Key.Arn>")
+    statements = {
+        each.get("Sid"): each for each in only(made, "AWS::KMS::Key")["KeyPolicy"]["Statement"]
+    }
+    indexing = statements["AllowVectorIndexing"]
+    assert indexing["Principal"] == {"Service": "indexing.s3vectors.amazonaws.com"}
+    assert indexing["Action"] == "kms:Decrypt"
+    assert set(indexing["Condition"]) == {"StringEquals", "ArnLike"}
+
+
+# what is made when
+
+
+def test_rights_come_first_then_the_collection_its_index_the_knowledge_base_and_ingestion():
+    made = data(**DEV)
+    order = [
+        the(made, f"{OSS}AccessPolicy"),
+        the(made, f"{OSS}Collection"),
+        the(made, f"{OSS}Index"),
+        the(made, BASE),
+        the(made, "AWS::Bedrock::DataSource"),
+        the(made, TRIGGER),
+    ]
+    for early, late in itertools.pairwise(order):
+        assert before(made, early, late), (early, late)
+    for security in of_type(made, f"{OSS}SecurityPolicy"):
+        assert before(made, security, the(made, f"{OSS}Collection"))
+
+
+def test_who_calls_has_its_rights_by_then():
+    made = data(**DEV)
+    policies = list(of_type(made, "AWS::IAM::Policy"))
+    for name, late in (
+        ("StoreCall", BASE),
+        ("ChunkDocuments", "AWS::Bedrock::DataSource"),
+        ("StartIngestion", TRIGGER),
+    ):
+        (policy,) = [each for each in policies if each.startswith(name)]
+        assert before(made, policy, the(made, late))
+
+
+def test_the_buckets_are_emptied_before_they_are_deleted():
+    made = data(**DEV)
+    for bucket in of_type(made, "AWS::S3::Bucket"):
+        assert before(made, bucket, the(made, TRIGGER))  # deletion goes the other way round
+
+
+@pytest.mark.parametrize(("values", "policy"), [(DEV, "Delete"), (PROD, "Retain")])
+def test_documents_stay_or_go_as_the_settings_say_and_what_costs_by_the_hour_goes(values, policy):
+    for resource in data(**values)["Resources"].values():
+        if resource["Type"] == "AWS::S3::Bucket":
+            assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == policy
+        if resource["Type"].startswith((OSS, "AWS::Bedrock")):
+            assert resource.get("DeletionPolicy", "Delete") == "Delete"
+
+
+# ingestion
+
+
+def test_batches_of_an_ingestion_job_go_after_a_week_and_the_text_of_documents_stays():
+    rules = [
+        rule
+        for bucket in of_type(data(**DEV), "AWS::S3::Bucket").values()
+        for rule in bucket["LifecycleConfiguration"]["Rules"]
+        if "ExpirationInDays" in rule
+    ]
+    assert [(rule["ExpirationInDays"], rule["Prefix"]) for rule in rules] == [(7, BATCHES)]
+    assert not EXTRACTED.startswith(BATCHES)
+
+
+def test_how_dates_are_written_reaches_the_chunker():
+    dated = function("chunk-documents", **DEV, date_order="dmy")["Environment"]["Variables"]
+    assert chunker_settings(dated).date_order == "dmy"
+    assert "DATE_ORDER" not in function("chunk-documents", **DEV)["Environment"]["Variables"]
+
+
+@pytest.mark.parametrize(("values", "empties"), [(DEV, True), (PROD, False)])
+def test_the_starter_is_told_what_its_event_reader_wants(values, empties):
+    properties = only(data(**values), TRIGGER)
+    request = read_request(
+        {
+            "RequestType": "Create",
+            "ResponseURL": "https://example.invalid/",
+            "StackId": "stack",
+            "RequestId": "request",
+            "LogicalResourceId": "Ingestion",
+            "ResourceProperties": {
+                key: str(value).lower() if isinstance(value, bool) else render(value)
+                for key, value in properties.items()
+            },
+        }
+    )
+    assert request.properties().empty_on_delete is empties
+    start = function("start-ingestion", **values)
+    assert int(properties["ServiceTimeout"]) > start["Timeout"] == 900
+
+
+def test_a_new_version_of_the_chunker_ingests_again():
+    aliases = of_type(data(**DEV), "AWS::Lambda::Alias")
+    (alias,) = [each for name, each in aliases.items() if name.startswith("ChunkDocuments")]
+    assert only(data(**DEV), TRIGGER)["Chunker"] == alias["FunctionVersion"]
+
+
+def test_a_changed_document_ingests_again_and_a_hidden_file_does_not(tmp_path, monkeypatch):
+    corpus = tmp_path / "corpus"
+    shutil.copytree(ingestion.PROJECT / "knowledge-corpus", corpus)
+    monkeypatch.setattr(ingestion, "PROJECT", tmp_path)
+
+    def key():
+        stack = DataStack(app(), "Data", settings=settings(**DEV, corpus="corpus"))
+        return only(template_of(stack), TRIGGER)["AssetKey"]
+
+    first = key()
+    (corpus / ".DS_Store").write_text("x")
+    (corpus / "runbooks" / ".git").mkdir()
+    (corpus / "runbooks" / ".git" / "HEAD").write_text("x")
+    assert key() == first
+    (corpus / "runbooks" / "new.md").write_text("# New\n")
+    assert key() != first

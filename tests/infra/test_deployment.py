@@ -5,15 +5,12 @@ internet are not needed.
 """
 
 import json
-import re
 import shutil
 from pathlib import Path
 
 import boto3
 import pytest
 
-from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import Thresholds
 from tools.local_cloud import kinds
 from tools.local_cloud.deployment import cloud, deploy
 
@@ -113,67 +110,3 @@ def test_only_the_agent_and_the_gateway_may_call_it(deployed):
     (target,) = made("AWS::BedrockAgentCore::GatewayTarget")
     alias = deployed["service"].outputs["RetrieveFunctionArn"]
     assert target.parameters["targetConfiguration"]["mcp"]["lambda"]["lambdaArn"] == alias
-
-
-def test_the_roles_are_as_the_template_says(deployed):
-    iam = client("iam")
-    for stack in deployed.values():
-        for name, resource in stack.template["Resources"].items():
-            if resource["Type"] == "AWS::IAM::Role":
-                role = stack.resources[name]
-                assert iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"] == []
-                assert "AssumeRolePolicyDocument" in iam.get_role(RoleName=role)["Role"]
-
-
-def test_the_agent_runs_its_own_instruction_and_schema(deployed):
-    (agent,) = made("AWS::Bedrock::Agent")
-    prompt = (CORPUS.parent / "prompts" / "knowledge-rag-agent.txt").read_text(encoding="utf-8")
-    assert agent.parameters["instruction"].strip() == prompt.strip()
-    (alias,) = made("AWS::Bedrock::AgentAlias")
-    assert re.search(r"[0-9a-f]{8,}", alias.parameters["description"])
-    assert alias.parameters["agentId"] == deployed["service"].outputs["AgentId"]
-
-
-def test_the_knowledge_base_embeds_into_the_index_that_was_made_for_it(deployed):
-    assert deployed["data"].status == "CREATE_COMPLETE"
-    (base,) = made("AWS::Bedrock::KnowledgeBase")
-    (index,) = made("AWS::OpenSearchServerless::Index")
-    (collection,) = made("AWS::OpenSearchServerless::Collection")
-    storage = base.parameters["storageConfiguration"]["opensearchServerlessConfiguration"]
-    assert storage["vectorIndexName"] == index.parameters["indexName"]
-    assert storage["collectionArn"] == collection.attributes["Arn"]
-    fields = index.parameters["indexSchema"]["Mappings"]["Properties"]
-    assert set(storage["fieldMapping"].values()) <= set(fields)
-
-
-def test_documents_are_cut_by_our_own_function(deployed):
-    assert deployed["data"].status == "CREATE_COMPLETE"
-    (source,) = made("AWS::Bedrock::DataSource")
-    ingestion = source.parameters["vectorIngestionConfiguration"]
-    assert ingestion["chunkingConfiguration"] == {"chunkingStrategy": "NONE"}
-    (step,) = ingestion["customTransformationConfiguration"]["transformations"]
-    assert step["stepToApply"] == "POST_CHUNKING"
-    function = step["transformationFunction"]["transformationLambdaConfiguration"]["lambdaArn"]
-    assert re.fullmatch(rf"arn:aws:lambda:.*:function:{NAME}-chunk-documents:live", function)
-
-
-def test_the_alarms_stand_with_their_thresholds(deployed):
-    alarms = {
-        each["AlarmName"]: each for each in client("cloudwatch").describe_alarms()["MetricAlarms"]
-    }
-    assert alarms[f"{NAME}-latency-p95"]["Threshold"] == Thresholds().latency_p95_ms
-    topic = deployed["service"].outputs["AlarmTopicArn"]
-    for alarm in alarms.values():
-        assert alarm["AlarmActions"] == [topic]
-        assert alarm["TreatMissingData"] == "notBreaching"
-        assert alarm["AlarmDescription"]
-
-
-def test_the_dashboard_shows_what_the_functions_emit(deployed):
-    cloudwatch = client("cloudwatch")
-    (entry,) = cloudwatch.list_dashboards()["DashboardEntries"]
-    assert entry["DashboardName"] == deployed["service"].outputs["DashboardName"]
-    body = cloudwatch.get_dashboard(DashboardName=entry["DashboardName"])["DashboardBody"]
-    assert json.loads(body)["widgets"]
-    for metric in (telemetry.RETRIEVAL_LATENCY, telemetry.RETRIEVAL_ERRORS):
-        assert f'"{telemetry.NAMESPACE}","{metric}"' in body.replace(", ", ",")

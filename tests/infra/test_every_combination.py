@@ -6,8 +6,6 @@ import json
 import pytest
 
 from infra.settings import Entrypoint, Preset
-from tests.infra.checks import CHECKS
-from tests.infra.synthesis import synthesized
 from tests.infra.test_templates import test_cfn_lint_finds_no_error as lint
 
 pytestmark = pytest.mark.nightly
@@ -52,11 +50,5 @@ ALL = [
 
 
 @pytest.mark.parametrize("settings", ALL, ids=json.dumps)
-def test_a_combination_passes_every_check(settings):
-    lint(settings)
-    assert [
-        wrong
-        for check in CHECKS
-        for each in synthesized(**settings).templates
-        for wrong in check(each)
-    ] == []
+def test_a_combination_passes_cdk_nag_and_cfn_lint(settings):
+    lint(settings)  # what cdk-nag finds raises at synth

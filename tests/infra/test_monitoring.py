@@ -1,4 +1,6 @@
-"""Topic and alarms of a synthesized template, against the data that they are made of."""
+"""Topic and alarms of a synthesized template, against the data that they are made of and what is deployed."""
+
+import re
 
 import boto3
 import pytest
@@ -10,30 +12,16 @@ from infra.alarms import alarm_topic
 from infra.settings import load_settings
 from knowledge_rag.core.alarms import Severity, Thresholds, ingestion_alarms, retrieval_alarms
 from tests.infra.iam import render
+from tests.infra.synthesis import DISPOSABLE, EVERYTHING, synthesized
 from tests.support.cloudwatch import alarms_of
 from tests.support.monitoring import monitored, resources
 
-PRESETS = pytest.mark.parametrize("preset", ["dev", "prod"])
 DATA = {alarm.key: alarm for alarm in (*retrieval_alarms(), *ingestion_alarms())}
-OWN_ALARMS = {
-    "StringEquals": {"aws:SourceAccount": "<AWS::AccountId>"},
-    "ArnLike": {
-        "aws:SourceArn": "arn:<AWS::Partition>:cloudwatch:<AWS::Region>:<AWS::AccountId>"
-        ":alarm:knowledge-rag-prod-*"
-    },
-}
+DEPLOYED = pytest.mark.parametrize("chosen", [DISPOSABLE, EVERYTHING], ids=["dev", "prod"])
 
 
-def conditions(statement):
-    return {
-        operator: {key: render(value) for key, value in tests.items()}
-        for operator, tests in statement["Condition"].items()
-    }
-
-
-@PRESETS
-def test_each_alarm_of_the_data_is_in_the_stack_as_the_data_has_it(preset):
-    made = alarms_of(monitored(preset), f"knowledge-rag-{preset}")
+def test_each_alarm_of_the_data_is_in_the_stack_as_the_data_has_it():
+    made = alarms_of(monitored(), "knowledge-rag-dev")
     assert made.keys() == DATA.keys()
     for key, alarm in DATA.items():
         properties = made[key].properties
@@ -47,30 +35,15 @@ def test_each_alarm_of_the_data_is_in_the_stack_as_the_data_has_it(preset):
         }
 
 
-@PRESETS
 @pytest.mark.parametrize("key", DATA)
-def test_an_alarm_says_how_loud_it_is_what_it_means_and_where_to_read_on(preset, key):
-    properties = alarms_of(monitored(preset), f"knowledge-rag-{preset}")[key].properties
+def test_an_alarm_says_how_loud_it_is_what_it_means_and_where_to_read_on(key):
+    properties = alarms_of(monitored(), "knowledge-rag-dev")[key].properties
     description = properties["AlarmDescription"]
     assert description.startswith(DATA[key].severity.value.upper() + ": ")
     assert DATA[key].summary in description
     assert DATA[key].action in description
     assert description.endswith(f" docs/operations/alarms.md#{key}")
     assert len(description) <= 1024
-
-
-@PRESETS
-def test_beginning_and_end_of_each_alarm_are_told_to_the_topic(preset):
-    template = monitored(preset)
-    (topic,) = [
-        {"Ref": name}
-        for name, resource in template["Resources"].items()
-        if resource["Type"] == "AWS::SNS::Topic"
-    ]
-    for properties in resources(template, "AWS::CloudWatch::Alarm"):
-        assert properties["AlarmActions"] == [topic]
-        assert properties["OKActions"] == [topic]
-        assert properties["TreatMissingData"] == "notBreaching"
 
 
 def test_health_is_red_while_a_loud_alarm_is_and_tells_nobody():
@@ -89,58 +62,18 @@ def test_health_is_red_while_a_loud_alarm_is_and_tells_nobody():
     assert "AlarmActions" not in health
 
 
-def test_no_alarm_is_named_like_the_one_for_all():
-    assert "health" not in DATA
+def test_a_key_whose_policy_is_not_ours_is_refused_since_alarms_would_be_lost():
+    stack = Stack(App(), "Bare")
+    arn = "arn:aws:kms:us-east-1:123456789012:key/1"
+    key = kms.Key.from_key_arn(stack, "Key", arn)
+    with pytest.raises(RuntimeError, match="policy"):
+        alarm_topic(stack, "Topic", settings=load_settings({}), encryption_key=key)
 
 
-class TestTopic:
-    @PRESETS
-    def test_only_this_deployment_s_alarms_write_to_it_and_only_encrypted_on_the_way(self, preset):
-        (policy,) = resources(monitored(preset, name="knowledge-rag-prod"), "AWS::SNS::TopicPolicy")
-        deny, allow = policy["PolicyDocument"]["Statement"]
-        assert (deny["Effect"], deny["Condition"]) == (
-            "Deny",
-            {"Bool": {"aws:SecureTransport": "false"}},
-        )
-        assert (allow["Effect"], allow["Action"]) == ("Allow", "sns:Publish")
-        assert allow["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
-        assert conditions(allow) == OWN_ALARMS
-
-    def test_under_a_key_of_ours_alarms_may_use_that_key(self):
-        template = monitored("prod")
-        (topic,) = resources(template, "AWS::SNS::Topic")
-        assert render(topic["KmsMasterKeyId"]) == "<Key.Arn>"
-        (key,) = resources(template, "AWS::KMS::Key")
-        (statement,) = [
-            statement
-            for statement in key["KeyPolicy"]["Statement"]
-            if statement["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
-        ]
-        assert statement["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
-        assert conditions(statement) == OWN_ALARMS
-
-    def test_without_one_it_is_not_under_a_key_that_alarms_can_t_use(self):
-        (topic,) = resources(monitored("dev"), "AWS::SNS::Topic")
-        assert "KmsMasterKeyId" not in topic
-
-    def test_a_key_whose_policy_is_not_ours_is_refused_since_alarms_would_be_lost(self):
-        stack = Stack(App(), "Bare")
-        arn = "arn:aws:kms:us-east-1:123456789012:key/1"
-        key = kms.Key.from_key_arn(stack, "Key", arn)
-        with pytest.raises(RuntimeError, match="policy"):
-            alarm_topic(stack, "Topic", settings=load_settings({}), encryption_key=key)
-
-    def test_mail_is_sent_where_there_is_an_address(self):
-        (mail,) = resources(monitored(alarm_email="on-call@example.com"), "AWS::SNS::Subscription")
-        assert (mail["Protocol"], mail["Endpoint"]) == ("email", "on-call@example.com")
-        assert not resources(monitored(), "AWS::SNS::Subscription")
-
-
-def test_failed_starts_are_counted_in_the_retrieval_function_s_own_log():
-    template = monitored()
-    (metric_filter,) = resources(template, "AWS::Logs::MetricFilter")
-    group = metric_filter["LogGroupName"]["Ref"]
-    assert template["Resources"][group]["Type"] == "AWS::Logs::LogGroup"
+def test_mail_is_sent_where_there_is_an_address():
+    (mail,) = resources(monitored(alarm_email="on-call@example.com"), "AWS::SNS::Subscription")
+    assert (mail["Protocol"], mail["Endpoint"]) == ("email", "on-call@example.com")
+    assert not resources(monitored(), "AWS::SNS::Subscription")
 
 
 def test_thresholds_of_the_settings_reach_the_stack():
@@ -150,10 +83,9 @@ def test_thresholds_of_the_settings_reach_the_stack():
         assert made[alarm.key].properties["Threshold"] == alarm.threshold
 
 
-@PRESETS
 @pytest.mark.usefixtures("aws_environment")
-def test_cloudwatch_s_own_model_takes_each_alarm_and_the_dashboard(preset):
-    template = monitored(preset)
+def test_cloudwatch_s_own_model_takes_each_alarm_and_the_dashboard():
+    template = monitored()
     with mock_aws():
         cloudwatch = boto3.client("cloudwatch", region_name="us-east-1")
         for properties in resources(template, "AWS::CloudWatch::Alarm"):
@@ -164,6 +96,53 @@ def test_cloudwatch_s_own_model_takes_each_alarm_and_the_dashboard(preset):
         cloudwatch.put_dashboard(DashboardName=name, DashboardBody=body)
         assert cloudwatch.get_dashboard(DashboardName=name)["DashboardBody"] == body
         stored = cloudwatch.describe_alarms()["MetricAlarms"]
-    assert {alarm["AlarmName"] for alarm in stored} == {
-        f"knowledge-rag-{preset}-{key}" for key in DATA
+    assert {alarm["AlarmName"] for alarm in stored} == {f"knowledge-rag-dev-{key}" for key in DATA}
+
+
+# both stacks together: what is watched in one is what the other, or it itself, deploys
+
+
+def everywhere(chosen, kind):
+    return [found for part in synthesized(**chosen).templates for found in resources(part, kind)]
+
+
+def watched(chosen, dimension):
+    alarms = alarms_of(synthesized(**chosen).service, f"knowledge-rag-{chosen['preset']}")
+    return {
+        value
+        for alarm in alarms.values()
+        for query in alarm.queries.values()
+        for name, value in query.series[2]
+        if name == dimension
     }
+
+
+@DEPLOYED
+def test_every_function_is_watched_under_the_names_that_it_has_and_emits_under(chosen):
+    functions = everywhere(chosen, "AWS::Lambda::Function")
+    assert watched(chosen, "FunctionName") == {each["FunctionName"] for each in functions}
+    emitted = {each["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"] for each in functions}
+    assert watched(chosen, "service") == emitted == {f"knowledge-rag-{chosen['preset']}"}
+
+
+@DEPLOYED
+def test_failed_starts_are_logged_in_json_where_they_are_counted(chosen):
+    (counted,) = everywhere(chosen, "AWS::Logs::MetricFilter")
+    group = synthesized(**chosen).service["Resources"][counted["LogGroupName"]["Ref"]]
+    (retrieve,) = resources(synthesized(**chosen).service, "AWS::Lambda::Function")
+    assert group["Properties"]["LogGroupName"] == f"/aws/lambda/{retrieve['FunctionName']}"
+    assert retrieve["LoggingConfig"]["LogFormat"] == "JSON"
+    # the default; those of failures are at WARN
+    assert retrieve["LoggingConfig"].get("SystemLogLevel", "INFO") in {"INFO", "WARN"}
+
+
+@DEPLOYED
+def test_logs_and_searches_on_the_dashboard_are_of_what_is_deployed(chosen):
+    (dashboard,) = everywhere(chosen, "AWS::CloudWatch::Dashboard")
+    body = render(dashboard["DashboardBody"])
+    groups = {render(group["LogGroupName"]) for group in everywhere(chosen, "AWS::Logs::LogGroup")}
+    read = set(re.findall(r"SOURCE '([^'<]+)'", body))
+    assert len(read) == 2
+    assert read <= groups
+    (collection,) = everywhere(chosen, "AWS::OpenSearchServerless::Collection")
+    assert set(re.findall(r'CollectionName=\\"([^"\\]+)', body)) == {render(collection["Name"])}

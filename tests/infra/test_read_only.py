@@ -13,12 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.infra import iam
-from tests.infra.synthesis import synthesized
+from tests.infra.synthesis import DEPLOYMENTS, EVERYTHING, synthesized
 
-EVERYTHING = {"preset": "prod", "entrypoint": "both"}
-DISPOSABLE = {"preset": "dev"}
-VECTORS_IN_S3 = {"preset": "dev", "vector_store": "s3-vectors", "search_type": "SEMANTIC"}
-DEPLOYMENTS = [EVERYTHING, DISPOSABLE, VECTORS_IN_S3]
 GRANTS = Path(__file__).parent / "grants.txt"
 
 TELLS = {"logs:CreateLogStream", "logs:PutLogEvents"}

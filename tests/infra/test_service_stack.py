@@ -1,27 +1,46 @@
-"""The service stack, in both presets and with all four entry points, from one synth."""
+"""The service stack where settings change it, and where it has to fit what runs; the goldens pin the rest.
+
+What its roles and policies allow stands in ``grants.txt``.
+"""
 
 import json
+import re
 import shlex
-from pathlib import Path
+from dataclasses import replace
 from types import SimpleNamespace
 
 import aws_cdk as cdk
 import pytest
 from cdk_nag import AwsSolutionsChecks
 
+from infra import guardrail as guardrail_module
+from infra.agent import Agent
+from infra.gateway import Gateway
+from infra.guardrail import Guardrail
+from infra.retrieval import Retrieval
 from infra.service_stack import AGENTS_CLASSIC_NOTE, COLD_START_WARNING, ServiceStack
 from infra.settings import Entrypoint, Preset
-from lambdas.retrieve_knowledge.events import to_query
-from tests.infra.iam import render
-from tests.infra.service import of_type, only, settings
+from infra.sources import load_sources
+from knowledge_rag.core.outcome import TOOL_NAMES
+from lambdas.retrieve_knowledge.events import ARGUMENTS, to_query
+from lambdas.retrieve_knowledge.settings import load_settings as function_settings
+from tests.infra.iam import render, statements
+from tests.infra.parts import alias_in, app, bare_stack, of_type, only, settings, template_of
 
-PROJECT = Path(__file__).parents[2]
 KINDS = [(preset, entrypoint) for preset in Preset for entrypoint in Entrypoint]
 DATA = SimpleNamespace(
     chunk_function_name="x-chunk-documents",
     starter_function_name="x-start-ingestion",
     collection_name="x-vectors",
 )
+AGENT = {"AWS::Bedrock::Agent", "AWS::Bedrock::AgentAlias", "AWS::Lambda::Permission"}
+GATEWAY = {"AWS::BedrockAgentCore::Gateway", "AWS::BedrockAgentCore::GatewayTarget"}
+EXPECTED = {
+    Entrypoint.AGENT: (AGENT, {"AgentId", "AgentAliasId"}),
+    Entrypoint.GATEWAY: (GATEWAY, {"GatewayUrl", "GatewayArn"}),
+    Entrypoint.BOTH: (AGENT | GATEWAY, {"AgentId", "AgentAliasId", "GatewayUrl", "GatewayArn"}),
+    Entrypoint.NONE: (set(), set()),
+}
 
 
 def stack_name(preset, entrypoint):
@@ -29,125 +48,238 @@ def stack_name(preset, entrypoint):
     return f"{preset}-{entrypoint}-".ljust(20, "x")
 
 
-EXPECTED = {
-    Entrypoint.AGENT: {
-        "AWS::Bedrock::Agent",
-        "AWS::Bedrock::AgentAlias",
-        "AWS::Lambda::Permission",
-    },
-    Entrypoint.GATEWAY: {
-        "AWS::BedrockAgentCore::Gateway",
-        "AWS::BedrockAgentCore::GatewayTarget",
-    },
-    Entrypoint.NONE: set(),
-}
-EXPECTED[Entrypoint.BOTH] = EXPECTED[Entrypoint.AGENT] | EXPECTED[Entrypoint.GATEWAY]
-
-
 @pytest.fixture(scope="module")
 def synthesized(tmp_path_factory):
-    context = json.loads((PROJECT / "cdk.json").read_text())["context"]
-    app = cdk.App(context=context, outdir=str(tmp_path_factory.mktemp("cdk.out")))
-    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    """All entry points in both presets, judged by cdk-nag, which raises at a finding."""
+    made = app(outdir=str(tmp_path_factory.mktemp("cdk.out")))
+    cdk.Validations.of(made).add_plugins(AwsSolutionsChecks(made))
     for preset, entrypoint in KINDS:
         name = stack_name(preset, entrypoint)
         chosen = settings(preset=preset, entrypoint=entrypoint, name=name)
-        ServiceStack(app, name, settings=chosen, data=DATA)
-    return app.synth()
-
-
-@pytest.fixture(scope="module")
-def template(synthesized):
-    def read(preset, entrypoint):
-        return synthesized.get_stack_by_name(stack_name(preset, entrypoint)).template
-
-    return read
-
-
-def outputs(template):
-    return {name for name in template["Outputs"] if not name.startswith("Export")}
+        ServiceStack(made, name, settings=chosen, data=DATA)
+    return made.synth()
 
 
 @pytest.mark.parametrize(("preset", "entrypoint"), KINDS)
-def test_each_entry_point_has_what_it_needs_and_no_other(template, preset, entrypoint):
-    kinds = {resource["Type"] for resource in template(preset, entrypoint)["Resources"].values()}
-    assert kinds & EXPECTED[Entrypoint.BOTH] == EXPECTED[entrypoint]
-    assert "AWS::Lambda::Function" in kinds
-
-
-@pytest.mark.parametrize(("preset", "entrypoint"), KINDS)
-def test_it_tells_what_is_needed_to_use_it(template, preset, entrypoint):
-    expected = {"RetrieveFunctionArn", "TryIt", "AlarmTopicArn", "DashboardName", "DashboardUrl"}
-    if preset is Preset.PROD:
-        expected.add("GuardrailId")
-    if entrypoint in {Entrypoint.AGENT, Entrypoint.BOTH}:
-        expected |= {"AgentId", "AgentAliasId"}
-    if entrypoint in {Entrypoint.GATEWAY, Entrypoint.BOTH}:
-        expected |= {"GatewayUrl", "GatewayArn"}
-    assert outputs(template(preset, entrypoint)) == expected
-
-
-def test_cdk_nag_has_nothing_to_say_and_nothing_is_excused_here(synthesized):
-    report = json.loads((Path(synthesized.directory) / "validation-report.json").read_text())
-    findings = [
-        (violation["ruleName"], violation["violatingConstructs"])
-        for plugin in report["pluginReports"]
-        if plugin["pluginName"] != "Construct Annotations"
-        for violation in plugin["violations"]
-    ]
-    assert findings == []
-
-
-@pytest.mark.parametrize("preset", Preset)
-def test_the_knowledge_bases_id_is_read_on_deployment(template, preset):
-    parameters = template(preset, Entrypoint.NONE)["Parameters"].values()
+def test_each_entry_point_has_what_it_needs_and_no_other(synthesized, preset, entrypoint):
+    template = synthesized.get_stack_by_name(stack_name(preset, entrypoint)).template
+    kinds, outputs = EXPECTED[entrypoint]
+    made = {resource["Type"] for resource in template["Resources"].values()}
+    assert made & (AGENT | GATEWAY) == kinds
+    told = {name for name in template["Outputs"] if name.startswith(("Agent", "Gateway"))}
+    assert told == outputs
+    assert "Fn::ImportValue" not in json.dumps(template)
+    # the knowledge base's id is read on deployment
     assert {
         "Type": "AWS::SSM::Parameter::Value<String>",
-        "Default": f"/{stack_name(preset, Entrypoint.NONE)}/knowledge-base-id",
-    } in parameters
+        "Default": f"/{stack_name(preset, entrypoint)}/knowledge-base-id",
+    } in template["Parameters"].values()
 
 
-def test_no_stack_holds_on_to_another(template):
-    for kind in KINDS:
-        assert "Fn::ImportValue" not in json.dumps(template(*kind))
-
-
-def test_production_has_a_key_of_its_own_that_turns(template):
-    given = template(Preset.PROD, Entrypoint.BOTH)
-    assert only(given, "AWS::KMS::Key")["EnableKeyRotation"] is True
-    for kind, name in (
-        ("AWS::Lambda::Function", "KmsKeyArn"),
-        ("AWS::Logs::LogGroup", "KmsKeyId"),
-        ("AWS::SNS::Topic", "KmsMasterKeyId"),
-        ("AWS::Bedrock::Agent", "CustomerEncryptionKeyArn"),
-    ):
-        assert name in only(given, kind)
-
-
-def test_development_pays_for_no_key(template):
-    assert of_type(template(Preset.DEV, Entrypoint.BOTH), "AWS::KMS::Key") == []
-
-
-def test_the_command_to_try_it_asks_the_alias_what_the_function_takes(template):
-    command = render(template(Preset.DEV, Entrypoint.NONE)["Outputs"]["TryIt"]["Value"])
-    words = shlex.split(command)
+def test_the_command_to_try_it_asks_the_alias_what_the_function_takes(synthesized):
+    template = synthesized.get_stack_by_name(stack_name(Preset.DEV, Entrypoint.NONE)).template
+    words = shlex.split(render(template["Outputs"]["TryIt"]["Value"]))
     assert words[:3] == ["aws", "lambda", "invoke"]
     assert words[words.index("--function-name") + 1] == "<RetrievalRetrieveLive>"
     assert to_query(json.loads(words[words.index("--payload") + 1]), 5).text.endswith("?")
 
 
-def messages(synthesized, preset, entrypoint, level):
-    stack = synthesized.get_stack_by_name(stack_name(preset, entrypoint))
-    return [m.entry.data for m in stack.messages if str(m.level).endswith(level)]
+@pytest.mark.parametrize(
+    ("level", "note", "told", "untold"),
+    [
+        (
+            "WARNING",
+            COLD_START_WARNING,
+            (Preset.DEV, Entrypoint.NONE),
+            (Preset.PROD, Entrypoint.NONE),
+        ),
+        (
+            "INFO",
+            AGENTS_CLASSIC_NOTE,
+            (Preset.PROD, Entrypoint.AGENT),
+            (Preset.PROD, Entrypoint.GATEWAY),
+        ),
+    ],
+)
+def test_what_would_surprise_is_told_before_it_is_deployed(synthesized, level, note, told, untold):
+    def messages(kind):
+        stack = synthesized.get_stack_by_name(stack_name(*kind))
+        return [m.entry.data for m in stack.messages if str(m.level).endswith(level)]
+
+    (message,) = messages(told)
+    assert message.startswith(note)
+    assert messages(untold) == []
 
 
-def test_a_collection_that_sleeps_is_told_before_it_is_deployed(synthesized):
-    (warning,) = messages(synthesized, Preset.DEV, Entrypoint.NONE, "WARNING")
-    assert warning.startswith(COLD_START_WARNING)
-    assert messages(synthesized, Preset.PROD, Entrypoint.NONE, "WARNING") == []
+# the retrieval function
 
 
-def test_that_agents_are_closed_to_new_accounts_is_told_before_one_is_deployed(synthesized):
-    (note,) = messages(synthesized, Preset.PROD, Entrypoint.AGENT, "INFO")
-    assert note.startswith(AGENTS_CLASSIC_NOTE)
-    assert messages(synthesized, Preset.PROD, Entrypoint.GATEWAY, "INFO") == []
+def environment(*, guardrail=False, **values):
+    stack, chosen = bare_stack(), settings(**values)
+    applied = Guardrail(stack, "Guardrail", settings=chosen) if guardrail else None
+    Retrieval(
+        stack, "Retrieval", settings=chosen, knowledge_base_id="ABCDEFGHIJ", guardrail=applied
+    )
+    variables = only(template_of(stack), "AWS::Lambda::Function")["Environment"]["Variables"]
+    known_on_deployment = {"GUARDRAIL_ID": "abc", "GUARDRAIL_VERSION": "1"} if guardrail else {}
+    return variables | known_on_deployment
+
+
+def search(**values):
+    """Give the search settings that the function itself reads from its environment."""
+    return function_settings(environment(**values) | {"AWS_REGION": "eu-west-1"}).search
+
+
+def test_its_environment_is_one_that_it_accepts():
+    read = search()
+    assert read.knowledge_base_id == "ABCDEFGHIJ"
+    assert (read.search_type, read.evidence_floor) == ("HYBRID", None)
+    assert read.guardrail is read.priority is None
+
+
+def test_floor_and_guardrail_reach_it():
+    read = search(guardrail=True, evidence_floor=0.4)
+    assert read.evidence_floor == 0.4
+    assert read.guardrail.version == "1"
+
+
+def test_a_floor_belongs_to_its_search_type():
+    read = search(search_type="SEMANTIC", evidence_floor=0.3)
+    assert (read.search_type, read.evidence_floor) == ("SEMANTIC", 0.3)
+    assert "EVIDENCE_FLOOR_HYBRID" not in environment(search_type="SEMANTIC", evidence_floor=0.3)
+
+
+def test_a_source_policy_and_its_scope_reach_it():
+    scope = {"equals": {"key": "service", "value": "north"}}
+    read = search(source_policy="website-first", secondary_scope=scope)
+    assert read.priority.secondary_scope == scope
+    assert search(source_policy="website-first").priority.secondary_scope is None
+
+
+# the guardrail
+
+
+@pytest.mark.parametrize("change", ["words", "filter"])
+def test_a_changed_guardrail_makes_a_new_version(monkeypatch, change):
+    def version():
+        stack = bare_stack()
+        Guardrail(stack, "Guardrail", settings=settings())
+        return only(template_of(stack), "AWS::Bedrock::GuardrailVersion")["Description"]
+
+    before = version()
+    assert version() == before
+    if change == "words":
+        monkeypatch.setattr(guardrail_module, "BLOCKED_INPUT", "No.")
+    else:
+        (filter_,) = guardrail_module._CONTENT_POLICY.filters_config
+        monkeypatch.setitem(filter_._values, "input_strength", "HIGH")
+    assert version() != before
+
+
+# the agent
+
+MODEL = "anthropic.claude-sonnet-4-5-20250929-v1:0"
+ARN = "arn:<AWS::Partition>:bedrock:<AWS::Region>"
+
+
+def agent(*, sources=None, guardrail=False, **values):
+    stack, chosen = bare_stack(), settings(entrypoint="agent", **values)
+    Agent(
+        stack,
+        "Agent",
+        settings=chosen,
+        sources=sources or load_sources(chosen),
+        retrieve=alias_in(stack),
+        guardrail=Guardrail(stack, "Guardrail", settings=chosen) if guardrail else None,
+    )
+    return template_of(stack)
+
+
+def grants(template):
+    return [
+        (action, *statement.resources, statement.conditions)
+        for statement in statements(template)
+        if statement.holder == "AgentRole"
+        for action in statement.actions
+    ]
+
+
+def test_a_plain_model_is_granted_in_its_own_region_alone():
+    model = f"{ARN}::foundation-model/{MODEL}"
+    assert grants(agent(agent_model=MODEL)) == [
+        ("bedrock:InvokeModel", model, ""),
+        ("bedrock:InvokeModelWithResponseStream", model, ""),
+    ]
+
+
+def test_a_global_profile_is_granted_anywhere_through_itself_only():
+    profile = f"{ARN}:<AWS::AccountId>:inference-profile/global.{MODEL}"
+    home = f"{ARN}::foundation-model/{MODEL}"
+    anywhere = f"arn:<AWS::Partition>:bedrock:::foundation-model/{MODEL}"
+    through = f"StringEquals bedrock:InferenceProfileArn = {profile}"
+    invoked = {grant[1:] for grant in grants(agent(agent_model=f"global.{MODEL}"))}
+    assert invoked == {
+        (profile, ""),
+        (home, ""),  # looked up
+        (home, through),
+        (anywhere, f"StringEquals aws:RequestedRegion = unspecified and {through}"),
+    }
+
+
+def description(template):
+    return render(only(template, "AWS::Bedrock::AgentAlias")["Description"])
+
+
+def test_the_agents_alias_moves_when_anything_it_serves_changes():
+    sources = load_sources(settings())
+    descriptions = [
+        description(agent()),
+        description(agent(sources=replace(sources, schema=sources.schema + " "))),
+        description(agent(sources=replace(sources, instruction=sources.instruction + " "))),
+        description(agent(agent_model=MODEL)),
+        description(agent(guardrail=True)),
+    ]
+    assert len(set(descriptions)) == len(descriptions)
+    assert description(agent()) == descriptions[0]
+    assert "function version <Retrieve" in descriptions[0]
+    numbered = re.sub("<[^>]+>", "12345678", descriptions[-1])  # versions are numbers
+    assert len(numbered) <= 200
+
+
+# the gateway
+
+
+def gateway(**values):
+    stack, chosen = bare_stack(), settings(entrypoint="gateway", **values)
+    sources = load_sources(chosen)
+    Gateway(stack, "Gateway", settings=chosen, sources=sources, retrieve=alias_in(stack))
+    return template_of(stack)
+
+
+def test_callers_may_bring_a_token_of_a_named_issuer_for_a_named_audience():
+    issuer = "https://login.example.com/.well-known/openid-configuration"
+    given = gateway(
+        gateway_authorizer="jwt", jwt_discovery_url=issuer, jwt_audiences="oncall,agents"
+    )
+    made = only(given, "AWS::BedrockAgentCore::Gateway")
+    assert made["AuthorizerType"] == "CUSTOM_JWT"
+    assert made["AuthorizerConfiguration"] == {
+        "CustomJWTAuthorizer": {"DiscoveryUrl": issuer, "AllowedAudience": ["oncall", "agents"]}
+    }
+
+
+def test_the_gateways_one_tool_is_that_of_the_schema():
+    made = gateway()
+    mcp = only(made, "AWS::BedrockAgentCore::Gateway")["ProtocolConfiguration"]["Mcp"]
+    assert len(mcp["Instructions"]) <= 2048
+    target = only(made, "AWS::BedrockAgentCore::GatewayTarget")["TargetConfiguration"]
+    (tool,) = target["Mcp"]["Lambda"]["ToolSchema"]["InlinePayload"]
+    assert tool["Name"] in TOOL_NAMES
+    arguments = tool["InputSchema"]["Properties"]
+    assert tuple(arguments) == ARGUMENTS
+    assert tool["InputSchema"]["Required"] == ["query"]
+    assert arguments["max_results"]["Type"] == "integer"
+    # bounds, which a gateway's schema can't express
+    assert "1 to 5" in arguments["max_results"]["Description"]
+    assert "Not blank" in arguments["query"]["Description"]
+    assert of_type(made, "AWS::Lambda::Permission") == {}  # its own role calls the function

@@ -13,7 +13,7 @@ from infra.sources import (
     SourcesError,
     load_sources,
 )
-from tests.infra.service import settings
+from tests.infra.parts import settings
 
 
 @pytest.fixture
@@ -42,36 +42,24 @@ def test_a_schema_is_sent_without_needless_white_space():
     assert len(load_sources(settings()).schema) < len((PROJECT / SCHEMA).read_text())
 
 
-@pytest.mark.parametrize("path", [SCHEMA, INSTRUCTION])
-def test_a_missing_file_is_named(project, path):
+@pytest.mark.parametrize(
+    ("path", "content", "told"),
+    [
+        (SCHEMA, None, "can't be read: No such file or directory"),
+        (INSTRUCTION, None, "can't be read: No such file or directory"),
+        (SCHEMA, b"\xff", "can't be read: it is not UTF-8"),
+        (INSTRUCTION, b"\n", "is empty"),
+        (SCHEMA, b"{", "is no JSON: "),
+        (INSTRUCTION, b"x" * 39, "has 39 characters; an agent takes 40 to 4000"),
+        (INSTRUCTION, b"x" * 4001, "has 4001 characters; an agent takes 40 to 4000"),
+    ],
+)
+def test_a_file_that_can_not_be_deployed_is_named(project, path, content, told):
     (project / path).unlink()
-    assert problems(project) == [f"  {path} can't be read: No such file or directory"]
-
-
-@pytest.mark.parametrize("path", [SCHEMA, INSTRUCTION])
-def test_a_file_that_is_not_text_is_named(project, path):
-    (project / path).write_bytes(b"\xff")
-    assert problems(project) == [f"  {path} can't be read: it is not UTF-8"]
-
-
-@pytest.mark.parametrize("path", [SCHEMA, INSTRUCTION])
-def test_an_empty_file_is_named(project, path):
-    (project / path).write_text("\n")
-    assert f"  {path} is empty" in problems(project)
-
-
-def test_a_schema_that_is_no_json_is_told(project):
-    (project / SCHEMA).write_text("{")
+    if content is not None:
+        (project / path).write_bytes(content)
     (line,) = problems(project)
-    assert line.startswith(f"  {SCHEMA} is no JSON")
-
-
-@pytest.mark.parametrize("length", [39, 4001])
-def test_a_prompt_that_is_too_short_or_too_long_is_told(project, length):
-    (project / INSTRUCTION).write_text("x" * length + "\n")
-    assert problems(project) == [
-        f"  {INSTRUCTION} has {length} characters; an agent takes 40 to 4000"
-    ]
+    assert line.startswith(f"  {path} {told}")
 
 
 @pytest.mark.parametrize("length", [40, 4000])

@@ -9,6 +9,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_logs as logs
 from aws_cdk.assertions import Template
 
+from infra.alarms import Emitters
 from infra.encryption import stack_key
 from infra.monitoring import Monitoring
 from infra.settings import load_settings
@@ -25,9 +26,12 @@ def monitored(preset: str = "dev", collection: str = COLLECTION, **changed: Any)
         stack,
         "Monitoring",
         settings=settings,
-        retrieve_function_name=f"{settings.name}-retrieve",
-        chunk_function_name=f"{settings.name}-chunk",
-        starter_function_name=f"{settings.name}-ingest",
+        emitters=Emitters(
+            deployment=settings.name,
+            retrieve_function=f"{settings.name}-retrieve",
+            chunk_function=f"{settings.name}-chunk",
+            ingestion_function=f"{settings.name}-ingest",
+        ),
         retrieve_log_group_name=logs.LogGroup(stack, "RetrieveLog").log_group_name,
         collection_name=collection,
         encryption_key=stack_key(stack, settings, part="service", protects="alarms"),

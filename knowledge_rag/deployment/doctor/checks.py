@@ -15,7 +15,7 @@ from knowledge_rag.deployment.errors import CallFailed, Trouble
 from knowledge_rag.deployment.stacks import DATA, SERVICE, find_stack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.stacks import StackState
@@ -38,7 +38,6 @@ class Finding:
     """One fact.
 
     Args:
-        check: what was looked at.
         status: how bad it is.
         detail: what was found, without a full stop.
         action: what to do, one sentence; ``""`` where there is nothing to do.
@@ -46,21 +45,31 @@ class Finding:
         skipped: whether it was not looked at, since something else stood in the way.
     """
 
-    check: str
     status: Status
     detail: str
     action: str = ""
     asked: bool = True
     skipped: bool = False
 
-    def to_dict(self) -> dict[str, str]:
-        """Return the JSON form."""
-        return {
-            "check": self.check,
-            "status": self.status.value,
-            "detail": self.detail,
-            "action": self.action,
-        }
+
+def ok(detail: str) -> Finding:
+    """Return a finding that nothing has to be done about."""
+    return Finding(Status.OK, detail)
+
+
+def warning(detail: str, action: str) -> Finding:
+    """Return a finding that a deployment can live with."""
+    return Finding(Status.WARNING, detail, action)
+
+
+def problem(detail: str, action: str) -> Finding:
+    """Return a finding that a deployment can't live with."""
+    return Finding(Status.PROBLEM, detail, action)
+
+
+def unknown(detail: str, action: str) -> Finding:
+    """Return what could not be found out, and how to."""
+    return Finding(Status.UNKNOWN, detail, action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +82,6 @@ class PlannedDeployment:
     agent_model: str
     agent_wanted: bool = False
 
-
-CREDENTIALS: Final = "credentials"
-REGION: Final = "region"
 
 _REPAIRS: Final = {
     Trouble.NO_CREDENTIALS: (
@@ -101,24 +107,25 @@ def check_credentials(aws: Aws) -> Finding:
         if error.trouble not in _REPAIRS:
             raise
         detail, action = _REPAIRS[error.trouble]
-        return Finding(CREDENTIALS, Status.PROBLEM, f"{detail} ({error.code})", action)
-    return Finding(CREDENTIALS, Status.OK, f"account {caller['Account']}, as {caller['Arn']}")
+        return problem(f"{detail} ({error.code})", action)
+    return ok(f"account {caller['Account']}, as {caller['Arn']}")
 
 
 def check_region(aws: Aws, *, reached: bool) -> Finding:
     """Check the region; ``reached`` says whether AWS has answered there."""
     if not aws.region:
-        action = "Name one by --region or AWS_REGION, or run `aws configure`."
-        return Finding(REGION, Status.PROBLEM, "no region is set", action, asked=False)
-    if aws.knows_region:
-        return Finding(REGION, Status.OK, aws.region, asked=False)
-    return Finding(
-        REGION,
-        Status.WARNING if reached else Status.PROBLEM,
-        f"boto3 {boto3.__version__} knows no region {aws.region}",
-        "Check how it is written; if it is a new region, update boto3.",
-        asked=False,
-    )
+        found = problem(
+            "no region is set", "Name one by --region or AWS_REGION, or run `aws configure`."
+        )
+    elif aws.knows_region:
+        found = ok(aws.region)
+    else:
+        found = Finding(
+            Status.WARNING if reached else Status.PROBLEM,
+            f"boto3 {boto3.__version__} knows no region {aws.region}",
+            "Check how it is written; if it is a new region, update boto3.",
+        )
+    return replace(found, asked=False)
 
 
 SERVICES: Final = {
@@ -127,11 +134,11 @@ SERVICES: Final = {
     "AgentCore Gateway": ("bedrock-agentcore-control", "list_gateways"),
 }
 
-_NEEDED_FOR: Final = {
-    "Bedrock knowledge bases": "nothing works without it",
+_WITHOUT: Final = {
     "OpenSearch Serverless": "use vector_store=s3-vectors, which has no keyword search",
     "AgentCore Gateway": "use entrypoint=none, or agent where the account has Agents Classic",
 }
+"""What to do where a service is not offered; nothing works without the others."""
 
 
 def service_check(name: str) -> Callable[[PlannedDeployment], Finding]:
@@ -139,33 +146,25 @@ def service_check(name: str) -> Callable[[PlannedDeployment], Finding]:
     service, operation = SERVICES[name]
 
     def check(planned: PlannedDeployment) -> Finding:
+        region = planned.aws.region
         try:
             planned.aws.call(service, operation, maxResults=1)
         except CallFailed as error:
-            return _unanswered(name, planned.aws.region, error)
-        return Finding(name, Status.OK, f"offered in {planned.aws.region}")
+            if error.trouble is Trouble.DENIED:
+                return ok(f"answers in {region} ({error})")
+            if error.trouble is not Trouble.UNREACHABLE:
+                raise
+            return Finding(
+                Status.WARNING if name in _WITHOUT else Status.PROBLEM,
+                f"nothing answers in {region} ({error.code})",
+                f"If the network is fine, {region} does not offer it: choose another region"
+                f"{f', or {_WITHOUT[name]}' if name in _WITHOUT else ''}.",
+                asked=False,
+            )
+        return ok(f"offered in {region}")
 
     return check
 
-
-def _unanswered(name: str, region: str, error: CallFailed) -> Finding:
-    if error.trouble is Trouble.DENIED:
-        return Finding(name, Status.OK, f"answers in {region} ({error})")
-    if error.trouble is not Trouble.UNREACHABLE:
-        raise error
-    required = name == "Bedrock knowledge bases"
-    return Finding(
-        name,
-        Status.PROBLEM if required else Status.WARNING,
-        f"nothing answers in {region} ({error.code})",
-        f"If the network is fine, {region} does not offer it: choose another region"
-        f"{'' if required else f', or {_NEEDED_FOR[name]}'}.",
-        asked=False,
-    )
-
-
-EMBEDDING_MODEL: Final = "embedding model"
-AGENT_MODEL: Final = "agent model"
 
 DEFAULT_EMBEDDING_MODEL: Final = "amazon.titan-embed-text-v2:0"
 """``embedding_model`` of both presets, see docs/reference/settings.md."""
@@ -173,7 +172,7 @@ DEFAULT_EMBEDDING_MODEL: Final = "amazon.titan-embed-text-v2:0"
 DEFAULT_AGENT_MODEL: Final = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 """``agent_model`` of both presets."""
 
-_NOT_THERE: Final = frozenset({"ResourceNotFoundException", "ValidationException"})
+_NOT_THERE: Final = ("ResourceNotFoundException", "ValidationException")
 _PROFILE: Final = re.compile(
     r"(us|eu|jp|au|apac|global)\.|arn:[a-z-]+:bedrock:.*inference-profile/"
 )
@@ -182,44 +181,36 @@ _OPTIONAL: Final = " Only an agent needs it (entrypoint=agent or both)."
 
 def check_embedding_model(planned: PlannedDeployment) -> Finding:
     """Check that the embedding model may be used."""
-    return _model(planned.aws, EMBEDDING_MODEL, planned.embedding_model)
+    return _model(planned.aws, planned.embedding_model)
 
 
 def check_agent_model(planned: PlannedDeployment) -> Finding:
     """Check the agent's model or inference profile; optional unless an agent is wanted."""
-    model = planned.agent_model
-    if _PROFILE.match(model):
-        finding = _inference_profile(planned.aws, model)
-    else:
-        finding = _model(planned.aws, AGENT_MODEL, model)
-    if finding.status is Status.PROBLEM and not planned.agent_wanted:
-        finding = Finding(AGENT_MODEL, Status.WARNING, finding.detail, finding.action + _OPTIONAL)
-    return finding
+    look_up = _inference_profile if _PROFILE.match(planned.agent_model) else _model
+    found = look_up(planned.aws, planned.agent_model)
+    if found.status is Status.PROBLEM and not planned.agent_wanted:
+        return warning(found.detail, found.action + _OPTIONAL)
+    return found
 
 
-def _model(aws: Aws, check: str, model: str) -> Finding:
-    try:
-        details = aws.call("bedrock", "get_foundation_model", modelIdentifier=model)
-    except CallFailed as error:
-        if error.code not in _NOT_THERE:
-            raise
-        return _absent(check, model, aws.region, "list-foundation-models")
-    lifecycle = details["modelDetails"].get("modelLifecycle", {}).get("status", "ACTIVE")
+def _model(aws: Aws, model: str) -> Finding:
+    details = aws.find("bedrock", "get_foundation_model", _NOT_THERE, modelIdentifier=model)
+    if details is None:
+        return _absent(model, aws.region, "list-foundation-models")
     try:
         access = aws.call("bedrock", "get_foundation_model_availability", modelId=model)
     except CallFailed as error:
         if error.trouble is not Trouble.DENIED:
             raise
-        return Finding(
-            check,
-            Status.UNKNOWN,
+        return unknown(
             f"{model} exists; whether the account may use it is not known: {error}",
             "Grant that permission, or invoke the model once.",
         )
-    return _access(check, model, access) or _lifecycle(check, model, lifecycle)
+    lifecycle = details["modelDetails"].get("modelLifecycle", {}).get("status", "ACTIVE")
+    return _access(model, access) or _lifecycle(model, lifecycle)
 
 
-def _access(check: str, model: str, access: Mapping[str, Any]) -> Finding | None:
+def _access(model: str, access: Mapping[str, Any]) -> Finding | None:
     """Judge what GetFoundationModelAvailability says; ``None`` where nothing is in the way.
 
     An agreement that is missing is made on the first call of a caller who may subscribe in AWS
@@ -233,56 +224,43 @@ def _access(check: str, model: str, access: Mapping[str, Any]) -> Finding | None
     for key, what in hard.items():
         if access.get(key, "AVAILABLE") not in good:
             action = "Choose another model or region, or ask who manages the account's policies."
-            return Finding(check, Status.PROBLEM, f"{model} {what}", action)
+            return problem(f"{model} {what}", action)
     agreement = access.get("agreementAvailability", {}).get("status", "AVAILABLE")
     if agreement not in good or access.get("entitlementAvailability", "AVAILABLE") not in good:
-        return Finding(
-            check,
-            Status.WARNING,
+        return warning(
             f"{model} has not been subscribed to yet (agreement {agreement})",
             "Invoke it once in the console's playground, as someone who may subscribe in Marketplace.",
         )
     return None
 
 
-def _lifecycle(check: str, model: str, lifecycle: str) -> Finding:
+def _lifecycle(model: str, lifecycle: str) -> Finding:
     if lifecycle == "ACTIVE":
-        return Finding(check, Status.OK, f"{model} may be used")
-    return Finding(
-        check,
-        Status.WARNING,
+        return ok(f"{model} may be used")
+    return warning(
         f"{model} may be used, but is {lifecycle.lower()}: it has an end date",
         "Choose a newer model before the first ingestion: another one needs a new index.",
     )
 
 
 def _inference_profile(aws: Aws, profile: str) -> Finding:
-    try:
-        found = aws.call("bedrock", "get_inference_profile", inferenceProfileIdentifier=profile)
-    except CallFailed as error:
-        if error.code not in _NOT_THERE:
-            raise
-        return _absent(AGENT_MODEL, profile, aws.region, "list-inference-profiles")
+    found = aws.find(
+        "bedrock", "get_inference_profile", _NOT_THERE, inferenceProfileIdentifier=profile
+    )
+    if found is None:
+        return _absent(profile, aws.region, "list-inference-profiles")
+    if (status := found.get("status", "")) != "ACTIVE":
+        return problem(f"{profile} is {status}", "Choose another profile.")
     regions = sorted({arn.split(":")[3] for each in found["models"] if (arn := each["modelArn"])})
-    status = found.get("status", "")
-    if status != "ACTIVE":
-        return Finding(
-            AGENT_MODEL, Status.PROBLEM, f"{profile} is {status}", "Choose another profile."
-        )
     where = ", ".join(region for region in regions if region) or "any region"
-    return Finding(AGENT_MODEL, Status.OK, f"{profile} is active, and sends requests to {where}")
+    return ok(f"{profile} is active, and sends requests to {where}")
 
 
-def _absent(check: str, model: str, region: str, listing: str) -> Finding:
-    return Finding(
-        check,
-        Status.PROBLEM,
+def _absent(model: str, region: str, listing: str) -> Finding:
+    return problem(
         f"{region} has no {model}",
         f"Choose one that `aws bedrock {listing} --region {region}` lists.",
     )
-
-
-AGENTS_CLASSIC: Final = "Agents Classic"
 
 
 def check_agents_classic(planned: PlannedDeployment) -> Finding:
@@ -291,24 +269,18 @@ def check_agents_classic(planned: PlannedDeployment) -> Finding:
     Bedrock Agents Classic is closed to new customers since 2026-07-30, and no operation tells who is one:
     an account with an agent is a customer.
     """
+    region = planned.aws.region
     found = planned.aws.call("bedrock-agent", "list_agents", maxResults=100)["agentSummaries"]
     if found:
         count = f"{len(found)} agent{'s' if len(found) > 1 else ''}"
-        detail = f"the account has {count} in {planned.aws.region}, so it may make more"
-        return Finding(AGENTS_CLASSIC, Status.OK, detail)
-    return Finding(
-        AGENTS_CLASSIC,
-        Status.UNKNOWN,
-        f"no agent in {planned.aws.region}; the service is closed to new customers since July"
+        return ok(f"the account has {count} in {region}, so it may make more")
+    return unknown(
+        f"no agent in {region}; the service is closed to new customers since July"
         " 2026, and no API says who is one",
         "Keep entrypoint=gateway; if you need an agent, try `aws bedrock-agent create-agent"
         " --agent-name probe`, which a closed account is refused, and delete it again.",
     )
 
-
-RETRIEVE_QUOTA: Final = "quota: Retrieve"
-CONCURRENCY_QUOTA: Final = "quota: Lambda concurrency"
-CAPACITY_QUOTA: Final = "quota: OpenSearch capacity"
 
 _RETRIEVE_CODE: Final = "L-F0D0E0B9"
 _RETRIEVE_NAME: Final = "Retrieve requests per second"
@@ -329,27 +301,28 @@ ENOUGH_OCU: Final = 2
 
 def check_retrieve(planned: PlannedDeployment) -> Finding:
     """Check how many queries a second the account may make."""
-    try:
-        answer = planned.aws.call(
-            "service-quotas", "get_service_quota", ServiceCode="bedrock", QuotaCode=_RETRIEVE_CODE
-        )
-    except CallFailed as error:
-        if error.code != "NoSuchResourceException":
-            raise
+    answer = planned.aws.find(
+        "service-quotas",
+        "get_service_quota",
+        ("NoSuchResourceException",),
+        ServiceCode="bedrock",
+        QuotaCode=_RETRIEVE_CODE,
+    )
+    if answer is None:
         return _unknown_rate("the service tells none")
     quota = answer["Quota"]
     if _RETRIEVE_NAME not in quota.get("QuotaName", ""):  # another quota's code by now
         return _unknown_rate(f"{_RETRIEVE_CODE} is {quota.get('QuotaName')!r} by now")
-    rate = quota["Value"]
+    detail = f"{quota['Value']:g} requests a second"
+    if quota["Value"] >= ENOUGH_RETRIEVES:
+        return ok(detail)
     action = f"Ask for more by quota code {_RETRIEVE_CODE} before many agents query at once."
-    few = rate < ENOUGH_RETRIEVES
-    status = Status.WARNING if few else Status.OK
-    return Finding(RETRIEVE_QUOTA, status, f"{rate:g} requests a second", action if few else "")
+    return warning(detail, action)
 
 
 def _unknown_rate(why: str) -> Finding:
     action = "Look it up in the Service Quotas console, under Amazon Bedrock."
-    return Finding(RETRIEVE_QUOTA, Status.UNKNOWN, f"not told: {why}", action)
+    return unknown(f"not told: {why}", action)
 
 
 def check_concurrency(planned: PlannedDeployment) -> Finding:
@@ -359,12 +332,12 @@ def check_concurrency(planned: PlannedDeployment) -> Finding:
     spare = max(0, free - KEPT_UNRESERVED)
     detail = f"{total} invocations at a time, {spare} of them could be reserved"
     if spare >= RESERVED:
-        return Finding(CONCURRENCY_QUOTA, Status.OK, detail)
-    action = (
+        return ok(detail)
+    return warning(
+        detail,
         f"Deploy with reserved_concurrency=0, or ask for more by quota code {_CONCURRENCY_CODE}:"
-        f" the prod preset reserves {RESERVED}, and its deployment would fail."
+        f" the prod preset reserves {RESERVED}, and its deployment would fail.",
     )
-    return Finding(CONCURRENCY_QUOTA, Status.WARNING, detail, action)
 
 
 def check_capacity(planned: PlannedDeployment) -> Finding:
@@ -374,18 +347,12 @@ def check_capacity(planned: PlannedDeployment) -> Finding:
     indexing = limits.get("maxIndexingCapacityInOCU")
     searching = limits.get("maxSearchCapacityInOCU")
     if indexing is None or searching is None:
-        detail = "the account sets no bound of its own"
-        return Finding(CAPACITY_QUOTA, Status.OK, detail)
+        return ok("the account sets no bound of its own")
     detail = f"at most {indexing} OCU for indexing and {searching} for searching"
     if min(indexing, searching) >= ENOUGH_OCU:
-        return Finding(CAPACITY_QUOTA, Status.OK, detail)
-    action = "Raise it: `aws opensearchserverless update-account-settings`."
-    return Finding(CAPACITY_QUOTA, Status.WARNING, detail, action)
+        return ok(detail)
+    return warning(detail, "Raise it: `aws opensearchserverless update-account-settings`.")
 
-
-BOOTSTRAP: Final = "CDK bootstrap"
-NODE: Final = "Node.js"
-CDK_CLI: Final = "CDK command line"
 
 PINNED_CLI: Final = "aws-cdk@2.1148.1"
 """The command line that reads what this project's CDK library writes."""
@@ -401,18 +368,14 @@ def check_bootstrap(planned: PlannedDeployment) -> Finding:
     """Check the version of CDK's bootstrap stack."""
     region = planned.aws.region
     command = f"`npx {PINNED_CLI} bootstrap aws://ACCOUNT/{region}`"
-    try:
-        answer = planned.aws.call("ssm", "get_parameter", Name=_PARAMETER)
-    except CallFailed as error:
-        if error.code != "ParameterNotFound":
-            raise
-        detail = f"{region} is not bootstrapped"
-        return Finding(BOOTSTRAP, Status.PROBLEM, detail, f"Run {command} once.")
+    answer = planned.aws.find("ssm", "get_parameter", ("ParameterNotFound",), Name=_PARAMETER)
+    if answer is None:
+        return problem(f"{region} is not bootstrapped", f"Run {command} once.")
     version = answer["Parameter"]["Value"]
     if version.isdigit() and int(version) >= _OLDEST_BOOTSTRAP:
-        return Finding(BOOTSTRAP, Status.OK, f"version {version} in {region}")
+        return ok(f"version {version} in {region}")
     detail = f"version {version} in {region}, at least {_OLDEST_BOOTSTRAP} is needed"
-    return Finding(BOOTSTRAP, Status.PROBLEM, detail, f"Run {command} again.")
+    return problem(detail, f"Run {command} again.")
 
 
 def check_node(_: PlannedDeployment) -> Finding:
@@ -420,13 +383,14 @@ def check_node(_: PlannedDeployment) -> Finding:
     version = _installed_version("node")
     action = f"Install Node.js {_OLDEST_NODE} or newer."
     if version is None:
-        found = shutil.which("node")
-        detail = f"{found} does not tell its version" if found else "not found on the path"
-        return _on_this_machine(NODE, Status.PROBLEM, detail, action)
-    old = int(version.split(".")[0]) < _OLDEST_NODE
-    return _on_this_machine(
-        NODE, Status.PROBLEM if old else Status.OK, version, action if old else ""
-    )
+        path = shutil.which("node")
+        detail = f"{path} does not tell its version" if path else "not found on the path"
+        found = problem(detail, action)
+    elif int(version.split(".")[0]) < _OLDEST_NODE:
+        found = problem(version, action)
+    else:
+        found = ok(version)
+    return replace(found, asked=False)
 
 
 def check_cli(_: PlannedDeployment) -> Finding:
@@ -438,18 +402,15 @@ def check_cli(_: PlannedDeployment) -> Finding:
     use = f"`npx {PINNED_CLI}`"
     if installed := _installed_version("cdk"):
         if installed.split(".")[0] == "2":
-            return _on_this_machine(CDK_CLI, Status.OK, f"cdk {installed}")
-        detail = f"cdk {installed} may not read what this project's library writes"
-        return _on_this_machine(CDK_CLI, Status.WARNING, detail, f"Deploy with {use}.")
-    if shutil.which("npx"):
-        return _on_this_machine(CDK_CLI, Status.OK, f"{use}, fetched when first used")
-    return _on_this_machine(
-        CDK_CLI, Status.PROBLEM, "neither cdk nor npx is on the path", "Install Node.js."
-    )
-
-
-def _on_this_machine(check: str, status: Status, detail: str, action: str = "") -> Finding:
-    return Finding(check, status, detail, action, asked=False)
+            found = ok(f"cdk {installed}")
+        else:
+            detail = f"cdk {installed} may not read what this project's library writes"
+            found = warning(detail, f"Deploy with {use}.")
+    elif shutil.which("npx"):
+        found = ok(f"{use}, fetched when first used")
+    else:
+        found = problem("neither cdk nor npx is on the path", "Install Node.js.")
+    return replace(found, asked=False)
 
 
 def _installed_version(program: str) -> str | None:
@@ -471,7 +432,6 @@ def _installed_version(program: str) -> str | None:
     return found[0] if found else None
 
 
-STACKS: Final = "stacks"
 _NEVER_MADE: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
 """States of a stack that was never whole; CloudFormation updates none of them."""
 
@@ -479,36 +439,28 @@ _NEVER_MADE: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
 def check_stacks(planned: PlannedDeployment) -> tuple[Finding, ...]:
     """Check the states of both stacks."""
     names = [f"{planned.name}-{part}" for part in (DATA, SERVICE)]
-    found = [find_stack(planned.aws, name) for name in names]
-    stacks = [stack for stack in found if stack]
-    if not stacks:
-        return (Finding(STACKS, Status.OK, f"{planned.name} is not deployed yet"),)
-    missing = [name for name, stack in zip(names, found, strict=True) if stack is None]
-    return (*(_stack(stack) for stack in stacks), *(_missing_stack(name) for name in missing))
-
-
-def _missing_stack(name: str) -> Finding:
-    return Finding(STACKS, Status.WARNING, f"{name} is missing", "Deploy both with --all.")
+    stacks = {name: find_stack(planned.aws, name) for name in names}
+    if not any(stacks.values()):
+        return (ok(f"{planned.name} is not deployed yet"),)
+    missing = [name for name, stack in stacks.items() if stack is None]
+    return (
+        *(_stack(stack) for stack in stacks.values() if stack),
+        *(warning(f"{name} is missing", "Deploy both with --all.") for name in missing),
+    )
 
 
 def _stack(stack: StackState) -> Finding:
     detail = f"{stack.name} is {stack.status}"
     if stack.usable:
-        return Finding(STACKS, Status.OK, detail)
+        return ok(detail)
     if stack.changing:
-        return Finding(STACKS, Status.WARNING, detail, "Wait until it has ended.")
+        return warning(detail, "Wait until it has ended.")
     if stack.status in _NEVER_MADE:
         action = f"Delete it: `aws cloudformation delete-stack --stack-name {stack.name}`."
     else:
         action = "Look at its events in CloudFormation, and put right what they name."
-    reason = f" ({stack.reason})" if stack.reason else ""
-    return Finding(STACKS, Status.PROBLEM, detail + reason, action)
+    return problem(detail + (f" ({stack.reason})" if stack.reason else ""), action)
 
-
-COLLECTIONS: Final = "leftover collections"
-GROUPS: Final = "leftover collection groups"
-VECTOR_BUCKETS: Final = "leftover vector buckets"
-KNOWLEDGE_BASES: Final = "leftover knowledge bases"
 
 OCU_HOUR_DOLLARS: Final = 0.24
 PRICE_DATE: Final = "2026-11-21"
@@ -524,13 +476,13 @@ def check_collections(planned: PlannedDeployment) -> Finding:
     stack = find_stack(planned.aws, f"{planned.name}-{DATA}")
     own = stack.outputs.get("CollectionName", "") if stack else ""
     if stack and not own:  # a stack on its way, or of another store: all may be its own
-        return Finding(COLLECTIONS, Status.OK, _ALL_OWNED)
+        return ok(_ALL_OWNED)
     price = (
         f"; one outside a group is billed for at least 1 OCU, ${OCU_HOUR_DOLLARS:.2f} an hour"
         f" ({PRICE_REGION}, {PRICE_DATE})"
     )
     command = "aws opensearchserverless delete-collection --id"
-    return _unowned(COLLECTIONS, [name for name in names if name != own], price, command)
+    return _unowned([name for name in names if name != own], price, command)
 
 
 def check_groups(planned: PlannedDeployment) -> Finding:
@@ -540,7 +492,7 @@ def check_groups(planned: PlannedDeployment) -> Finding:
     floor = sum(_minimum(each) for each in groups if each.get("name") in names)
     price = f"; ${floor * OCU_HOUR_DOLLARS:.2f} an hour when idle ({PRICE_REGION}, {PRICE_DATE})"
     command = "aws opensearchserverless delete-collection-group --id"
-    return _left_over(planned, GROUPS, names, price, command)
+    return _left_over(planned, names, price, command)
 
 
 def check_vector_buckets(planned: PlannedDeployment) -> Finding:
@@ -548,7 +500,7 @@ def check_vector_buckets(planned: PlannedDeployment) -> Finding:
     buckets = _pages(planned.aws, "s3vectors", "list_vector_buckets", prefix=f"{planned.name}-")
     names = [each["vectorBucketName"] for each in buckets]
     command = "aws s3vectors delete-vector-bucket --vector-bucket-name"
-    found = _left_over(planned, VECTOR_BUCKETS, names, "; they cost what they store", command)
+    found = _left_over(planned, names, "; they cost what they store", command)
     if found.status is Status.PROBLEM:  # they have names of their own: nothing collides
         return replace(found, status=Status.WARNING)
     return found
@@ -559,23 +511,21 @@ def check_knowledge_bases(planned: PlannedDeployment) -> Finding:
     names = _named(planned, _pages(planned.aws, "bedrock-agent", "list_knowledge_bases"))
     price = "; they cost nothing themselves, but their vectors may"
     command = "aws bedrock-agent delete-knowledge-base --knowledge-base-id"
-    return _left_over(planned, KNOWLEDGE_BASES, names, price, command)
+    return _left_over(planned, names, price, command)
 
 
-def _left_over(
-    planned: PlannedDeployment, check: str, names: list[str], price: str, command: str
-) -> Finding:
+def _left_over(planned: PlannedDeployment, names: list[str], price: str, command: str) -> Finding:
     if names and find_stack(planned.aws, f"{planned.name}-{DATA}"):
-        return Finding(check, Status.OK, _ALL_OWNED)
-    return _unowned(check, names, price, command)
+        return ok(_ALL_OWNED)
+    return _unowned(names, price, command)
 
 
-def _unowned(check: str, names: list[str], price: str, command: str) -> Finding:
+def _unowned(names: list[str], price: str, command: str) -> Finding:
     if not names:
-        return Finding(check, Status.OK, "none")
+        return ok("none")
     detail = f"{', '.join(names)}: no stack owns {'it' if len(names) == 1 else 'them'}{price}"
     action = f"Delete what nobody uses (`{command} ...`): a new deployment may want the name."
-    return Finding(check, Status.PROBLEM, detail, action)
+    return problem(detail, action)
 
 
 def _minimum(group: dict[str, Any]) -> float:
@@ -584,12 +534,10 @@ def _minimum(group: dict[str, Any]) -> float:
     return float(searching) + float(limits.get("minIndexingCapacityInOCU", 0))
 
 
-def _named(planned: PlannedDeployment, items: Any) -> list[str]:  # noqa: ANN401 - an iterable of what boto3 gives
+def _named(planned: PlannedDeployment, items: Iterable[dict[str, Any]]) -> list[str]:
     """Keep the deployment's own: its name, and the hash that its stack appends."""
-    own: Callable[[str], object] = re.compile(
-        rf"{re.escape(planned.name)}-[0-9a-f]{{6,8}}"
-    ).fullmatch
-    return sorted(each["name"] for each in items if own(each["name"]))
+    own = re.compile(rf"{re.escape(planned.name)}-[0-9a-f]{{6,8}}")
+    return sorted(each["name"] for each in items if own.fullmatch(each["name"]))
 
 
 def _pages(

@@ -27,30 +27,33 @@ IDENTITY_SECONDS: Final = 8.0
 REST_SECONDS: Final = 12.0
 """Together the bound on the whole: 20 seconds."""
 
+CREDENTIALS: Final = "credentials"
+REGION: Final = "region"
+
 HERE: Final[Mapping[str, Check]] = {
-    checks.NODE: checks.check_node,
-    checks.CDK_CLI: checks.check_cli,
+    "Node.js": checks.check_node,
+    "CDK command line": checks.check_cli,
 }
 """Checks of this machine."""
 
 THERE: Final[Mapping[str, Check]] = {
     **{name: checks.service_check(name) for name in checks.SERVICES},
-    checks.EMBEDDING_MODEL: checks.check_embedding_model,
-    checks.AGENT_MODEL: checks.check_agent_model,
-    checks.AGENTS_CLASSIC: checks.check_agents_classic,
-    checks.RETRIEVE_QUOTA: checks.check_retrieve,
-    checks.CONCURRENCY_QUOTA: checks.check_concurrency,
-    checks.CAPACITY_QUOTA: checks.check_capacity,
-    checks.BOOTSTRAP: checks.check_bootstrap,
-    checks.STACKS: checks.check_stacks,
-    checks.COLLECTIONS: checks.check_collections,
-    checks.GROUPS: checks.check_groups,
-    checks.VECTOR_BUCKETS: checks.check_vector_buckets,
-    checks.KNOWLEDGE_BASES: checks.check_knowledge_bases,
+    "embedding model": checks.check_embedding_model,
+    "agent model": checks.check_agent_model,
+    "Agents Classic": checks.check_agents_classic,
+    "quota: Retrieve": checks.check_retrieve,
+    "quota: Lambda concurrency": checks.check_concurrency,
+    "quota: OpenSearch capacity": checks.check_capacity,
+    "CDK bootstrap": checks.check_bootstrap,
+    "stacks": checks.check_stacks,
+    "leftover collections": checks.check_collections,
+    "leftover collection groups": checks.check_groups,
+    "leftover vector buckets": checks.check_vector_buckets,
+    "leftover knowledge bases": checks.check_knowledge_bases,
 }
 """Checks of the account."""
 
-ORDER: Final = (checks.CREDENTIALS, checks.REGION, *THERE, *HERE)
+ORDER: Final = (CREDENTIALS, REGION, *THERE, *HERE)
 
 
 _COLOURS: Final = {
@@ -65,87 +68,91 @@ _GAP: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All findings of one examination."""
+    """All findings of one examination, each with the name of its check, in the order of the checks."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[tuple[str, Finding], ...]
 
     @property
     def problems(self) -> bool:
         """Whether a deployment can't work as things are."""
-        return any(finding.status is Status.PROBLEM for finding in self.findings)
+        return any(found.status is Status.PROBLEM for _, found in self.findings)
 
     @property
     def blind(self) -> bool:
         """Whether AWS answered nothing at all, so that nothing is known of the account."""
         return not any(
-            finding.asked and finding.status is not Status.UNKNOWN for finding in self.findings
+            found.asked and found.status is not Status.UNKNOWN for _, found in self.findings
         )
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many findings there are of each status."""
+        return {each.value: sum(f.status is each for _, f in self.findings) for each in Status}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        counts = {s.value: sum(f.status is s for f in self.findings) for s in Status}
-        return {"findings": [finding.to_dict() for finding in self.findings], "counts": counts}
+        findings = [
+            {
+                "check": check,
+                "status": found.status.value,
+                "detail": found.detail,
+                "action": found.action,
+            }
+            for check, found in self.findings
+        ]
+        return {"findings": findings, "counts": self.counts}
 
 
 def examine(planned: PlannedDeployment, progress: Callable[[int, int, str], None]) -> Diagnosis:
     """Run every check; none of them can stop another."""
-    total = 2 + len(THERE) + len(HERE)
-    found = list(_identity(planned))
-    progress(2, total, checks.CREDENTIALS)
-    obstacle = _obstacle(found)
+    total = len(ORDER)
+    ask = partial(checks.check_credentials, planned.aws)
+    ((_, ended),) = all_within(IDENTITY_SECONDS, {CREDENTIALS: ask})
+    (caller,) = _ended(ended)
+    region = checks.check_region(planned.aws, reached=caller.asked)
+    found = [(CREDENTIALS, caller), (REGION, region)]
+    progress(2, total, CREDENTIALS)
+    obstacle = _obstacle(caller, region)
     wanted = HERE if obstacle else {**THERE, **HERE}
     works = {name: partial(check, planned) for name, check in wanted.items()}
-    for done, (name, ended) in enumerate(all_within(REST_SECONDS, works), start=3):
-        found += _ended(name, ended)
+    for done, (name, result) in enumerate(all_within(REST_SECONDS, works), start=3):
+        found += [(name, each) for each in _ended(result)]
         progress(done, total, name)
     if obstacle:
-        found += [_skipped(name, obstacle) for name in THERE]
-    return Diagnosis(tuple(sorted(found, key=lambda finding: ORDER.index(finding.check))))
+        skipped = Finding(Status.UNKNOWN, obstacle, asked=False, skipped=True)
+        found += [(name, skipped) for name in THERE]
+    return Diagnosis(tuple(sorted(found, key=lambda each: ORDER.index(each[0]))))
 
 
-def _identity(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    ask = partial(checks.check_credentials, planned.aws)
-    ((name, ended),) = all_within(IDENTITY_SECONDS, {checks.CREDENTIALS: ask})
-    (caller,) = _ended(name, ended)
-    return (caller, checks.check_region(planned.aws, reached=caller.asked))
-
-
-def _obstacle(found: list[Finding]) -> str:
+def _obstacle(caller: Finding, region: Finding) -> str:
     """Return why nothing in the account can be checked, ``""`` where it can."""
-    for finding in found:
+    for finding in (caller, region):
         if finding.status is Status.PROBLEM:
             return f"not checked: {finding.detail}"
-    if not found[0].asked:
-        return "not checked: AWS could not be reached"
-    return ""
-
-
-def _skipped(name: str, obstacle: str) -> Finding:
-    return Finding(name, Status.UNKNOWN, obstacle, asked=False, skipped=True)
+    return "" if caller.asked else "not checked: AWS could not be reached"
 
 
 def _ended(
-    name: str, ended: Future[Finding] | Future[Finding | tuple[Finding, ...]] | None
+    ended: Future[Finding] | Future[Finding | tuple[Finding, ...]] | None,
 ) -> tuple[Finding, ...]:
     if ended is None:
         action = "Try again; look at the network and its proxies if it stays so."
-        return (Finding(name, Status.UNKNOWN, "no answer in time", action, asked=False),)
+        return (Finding(Status.UNKNOWN, "no answer in time", action, asked=False),)
     try:
         found = ended.result()
     except CallFailed as error:
-        return (_unknown(name, error),)
+        return (_unknown(error),)
     except Exception as error:  # noqa: BLE001 - an answer that no model describes: the others go on
-        detail = f"the answer makes no sense ({type(error).__name__}: {error})"
-        return (Finding(name, Status.UNKNOWN, detail),)
+        return (checks.unknown(f"the answer makes no sense ({type(error).__name__}: {error})", ""),)
     return found if isinstance(found, tuple) else (found,)
 
 
-def _unknown(name: str, error: CallFailed) -> Finding:
+def _unknown(error: CallFailed) -> Finding:
     if error.trouble is Trouble.DENIED:
-        return Finding(name, Status.UNKNOWN, str(error), f"Grant {error.action}, or look by hand.")
+        return checks.unknown(str(error), f"Grant {error.action}, or look by hand.")
     unheard = error.trouble in (Trouble.UNREACHABLE, Trouble.TIMEOUT)
     action = "Look at the network and its proxies." if unheard else "Try again."
-    return Finding(name, Status.UNKNOWN, str(error), action, asked=not unheard)
+    return Finding(Status.UNKNOWN, str(error), action, asked=not unheard)
 
 
 def as_text(diagnosis: Diagnosis) -> Text:
@@ -155,7 +162,7 @@ def as_text(diagnosis: Diagnosis) -> Text:
 
 def verdict(diagnosis: Diagnosis) -> str:
     """Sum a diagnosis up in one line."""
-    counts = diagnosis.to_dict()["counts"]
+    counts = diagnosis.counts
     problems, warnings, unknown = counts["problem"], counts["warning"], counts["unknown"]
     counts_text = (
         f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}, {unknown} unknown"
@@ -168,13 +175,13 @@ def verdict(diagnosis: Diagnosis) -> str:
 
 
 def _shown_findings(diagnosis: Diagnosis) -> Iterator[Text]:
-    skipped = [finding for finding in diagnosis.findings if finding.skipped]
-    shown = [finding for finding in diagnosis.findings if not finding.skipped]
-    width = max(len(finding.check) for finding in shown) + _GAP
-    for finding in shown:
-        yield _shown(finding.check.ljust(width), finding)
-        if finding.action:
-            yield Text(" " * _STATUS_WIDTH + "-> " + neutralise(finding.action))
+    skipped = [found for _, found in diagnosis.findings if found.skipped]
+    shown = [(check, found) for check, found in diagnosis.findings if not found.skipped]
+    width = max(len(check) for check, _ in shown) + _GAP
+    for check, found in shown:
+        yield _shown(check.ljust(width), found)
+        if found.action:
+            yield Text(" " * _STATUS_WIDTH + "-> " + neutralise(found.action))
     if skipped:
         yield _shown(f"{len(skipped)} others".ljust(width), skipped[0])
 

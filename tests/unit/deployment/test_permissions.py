@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 HANDBOOK = (ROOT / "docs/operations/doctor-and-smoke.md").read_text(encoding="utf-8")
 LISTED = set(re.findall(r"`([a-z0-9-]+:[A-Z][A-Za-z]+)`", HANDBOOK))
 CALL = re.compile(
-    r'(?:\.call|_pages)\(\s*(?:aws,\s*|planned\.aws,\s*)?"([a-z0-9-]+)",\s*"([a-z_]+)"'
+    r'(?:\.call|\.find|_pages)\(\s*(?:aws,\s*|planned\.aws,\s*)?"([a-z0-9-]+)",\s*"([a-z_]+)"'
 )
 
 
