@@ -141,17 +141,10 @@ class Aws:
             for partition in self._session.get_available_partitions()
         )
 
-    @property
-    def ca_bundle(self) -> str | None:
-        """File of certificate authorities that the configuration names, if any."""
-        named: str | None = self._session._session.get_config_variable("ca_bundle")  # noqa: SLF001 - boto3 does not pass it on
-        return named
-
     def credentials(self) -> Any:  # noqa: ANN401 - likewise
-        """Return what requests are signed with, frozen; ``None`` where there is nothing."""
+        """Return what requests are signed with; ``None`` where there is nothing."""
         try:
-            found = self._session.get_credentials()
-            return found.get_frozen_credentials() if found else None
+            return self._session.get_credentials()
         except (BotoCoreError, ClientError) as error:
             raise call_failed(error, "credentials") from error
 

@@ -6,31 +6,34 @@ import json
 import time
 import uuid
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
-from urllib.parse import urlsplit
 
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
 from botocore.eventstream import ParserError
 from botocore.exceptions import BotoCoreError, ClientError
-from botocore.httpsession import URLLib3Session
-from botocore.utils import get_environ_proxies
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.errors import InvalidCitation, KnowledgeRagError, UnreadableResponse
-from knowledge_rag.core.outcome import TOOL_NAMES, RetrievalResult, Status
-from knowledge_rag.deployment.aws import CONNECT_SECONDS
+from knowledge_rag.core.errors import (
+    DeadlineExceeded,
+    InvalidSettings,
+    KnowledgeRagError,
+    RequestRefused,
+    RetrievalFailed,
+    UnreadableResponse,
+)
+from knowledge_rag.core.net.deadline import Deadline
+from knowledge_rag.core.outcome import TOOL_NAMES, RetrievalOutcome, Status
+from knowledge_rag.core.response import read_json, read_outcome
+from knowledge_rag.core.retrieval import Query, unproven_count
 from knowledge_rag.deployment.bounded import all_within
 from knowledge_rag.deployment.errors import CallFailed, Trouble, call_failed
-from knowledge_rag.orchestrator.backends import gateway as mcp
-from knowledge_rag.orchestrator.backends.gateway import GATEWAY_SERVICE
+from knowledge_rag.orchestrator.backends.gateway import Bearer, KnowledgeGateway, Refused, SigV4
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Future
 
-    from botocore.awsrequest import AWSResponse
-
+    from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.smoke.questions import Question
 
@@ -51,12 +54,12 @@ class Client(Protocol):
     name: str
     seconds: float
 
-    def ask(self, query: str) -> Mapping[str, Any]:
-        """Ask a question and give the function's body.
+    def ask(self, query: str) -> RetrievalOutcome:
+        """Ask a question and return what the function answered.
 
         Raises:
             CallFailed: nothing came back.
-            BadAnswer: what came back makes no sense.
+            RequestRefused, UnreadableResponse, BadAnswer: what came back is no answer to it.
         """
 
 
@@ -101,58 +104,36 @@ def ask_all(
 
 def _ask(client: Client, question: Question) -> Answer:
     started = time.monotonic()
-
-    def work() -> Mapping[str, Any]:
-        return client.ask(question.query)
-
-    ((_, ended),) = all_within(client.seconds, {client.name: work})
+    ((_, ended),) = all_within(client.seconds, {client.name: partial(client.ask, question.query)})
     seconds = time.monotonic() - started
     try:
-        if ended is None:
-            raise CallFailed(Trouble.TIMEOUT, client.name, "Timeout", "")  # noqa: TRY301 - read below
-        return _read_answer(question, seconds, ended.result())
+        outcome = _outcome(client.name, ended)
     except (CallFailed, BadAnswer) as error:
         passing = isinstance(error, CallFailed) and error.trouble in _PASSING
         return Answer(question, seconds, None, failure=str(error), passing=passing)
     except Exception as error:  # noqa: BLE001 - whatever came back, the other clients still have their turn
         failure = f"an answer makes no sense ({type(error).__name__}: {error})"
         return Answer(question, seconds, None, failure=failure)
+    reason = outcome.reason.value if outcome.reason else ""
+    return Answer(question, seconds, outcome.status, reason, outcome.results)
 
 
-def _read_answer(question: Question, seconds: float, body: Mapping[str, Any]) -> Answer:
-    if "error" in body:
-        raise BadAnswer(f"a question was refused: {body['error']}")
+def _outcome(name: str, ended: Future[RetrievalOutcome] | None) -> RetrievalOutcome:
+    if ended is None:
+        raise CallFailed(Trouble.TIMEOUT, name, "Timeout", "")
     try:
-        status = Status(body["status"])
-        results = tuple(_result(each) for each in body["results"])
-    except (InvalidCitation, KeyError, TypeError, ValueError) as error:
-        raise BadAnswer(f"an answer is not what the schema says: {error!r}") from error
-    if bool(results) != (status is Status.OK):
-        raise BadAnswer(f"an answer is {status} with {len(results)} results")
-    return Answer(question, seconds, status, str(body.get("reason", "")), results)
-
-
-def _result(wire: Mapping[str, Any]) -> RetrievalResult:
-    citation, content, score = wire["citation"], wire["content"], wire.get("relevance_score")
-    if not isinstance(content, str) or not isinstance(score, int | float | None):
-        raise TypeError("content is no text, or relevance_score no number")
-    return RetrievalResult(
-        content,
-        Citation(
-            citation["source_file"],
-            citation["start_line"],
-            citation["end_line"],
-            citation.get("section_header", ""),
-        ),
-        score,
-        wire.get("metadata", {}),
-    )
+        outcome = ended.result()
+    except RequestRefused as error:
+        raise BadAnswer(f"a question was refused: {error}") from error
+    except UnreadableResponse as error:
+        raise BadAnswer(f"an answer is not what the schema says: {error}") from error
+    if unproven := unproven_count(outcome):
+        raise BadAnswer(f"{unproven} results of an answer can't be proven")
+    return outcome
 
 
 FUNCTION_READ_SECONDS: Final = 10
 """Twice Lambda's own limit on the function."""
-
-MAX_RESULTS: Final = 5
 
 
 class FunctionClient:
@@ -165,14 +146,14 @@ class FunctionClient:
         self._aws = aws
         self._alias = alias
 
-    def ask(self, query: str) -> Mapping[str, Any]:
+    def ask(self, query: str) -> RetrievalOutcome:
         """Invoke it with the flat arguments of a direct caller."""
         answer = self._aws.call(
             "lambda",
             "invoke",
             read_seconds=FUNCTION_READ_SECONDS,
             FunctionName=self._alias,
-            Payload=json.dumps({"query": query, "max_results": MAX_RESULTS}).encode(),
+            Payload=json.dumps({"query": query}).encode(),
         )
         try:
             payload = answer["Payload"].read()
@@ -180,18 +161,7 @@ class FunctionClient:
             raise call_failed(error, "lambda:InvokeFunction") from error
         if "FunctionError" in answer:
             raise BadAnswer(f"the function failed: {payload[:300].decode(errors='replace')}")
-        return read_body(payload, "the function")
-
-
-def read_body(data: bytes | str, who: str) -> Mapping[str, Any]:
-    """Parse the function's body."""
-    try:
-        body = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise BadAnswer(f"{who} answers with what is no JSON") from error
-    if not isinstance(body, dict):
-        raise BadAnswer(f"{who} answers with JSON that is no object")
-    return body
+        return read_outcome(read_json(payload))
 
 
 AGENT_READ_SECONDS: Final = 60
@@ -211,8 +181,8 @@ class AgentClient:
         self._agent_id = agent_id
         self._alias_id = alias_id
 
-    def ask(self, query: str) -> Mapping[str, Any]:
-        """Ask, read the stream to its end, and give what the tool answered in this turn."""
+    def ask(self, query: str) -> RetrievalOutcome:
+        """Ask, read the stream to its end, and return what the tool answered in this turn."""
         answer = self._aws.call(
             "bedrock-agent-runtime",
             "invoke_agent",
@@ -223,12 +193,13 @@ class AgentClient:
             inputText=query,
             enableTrace=True,
         )
-        said, bodies = 0, []
+        said = 0
+        outcomes: list[RetrievalOutcome] = []
         try:
             for event in answer["completion"]:
                 said += len(event.get("chunk", {}).get("bytes", b""))
                 if (text := _tool_output(event)) is not None:
-                    bodies.append(read_body(text, "the agent's tool"))
+                    outcomes.append(read_outcome(read_json(text)))
         except (BotoCoreError, ClientError) as error:
             raise call_failed(error, _AGENT_ACTION) from error
         except HTTPError as error:  # which botocore lets through while a stream is read
@@ -240,9 +211,9 @@ class AgentClient:
             raise BadAnswer(f"the agent's stream is damaged ({type(error).__name__})") from error
         if not said:
             raise BadAnswer("the agent said nothing")
-        if not bodies:
+        if not outcomes:
             raise BadAnswer("the agent answered without asking the knowledge base")
-        return _joined(bodies)
+        return _joined(outcomes)
 
 
 def _tool_output(event: Mapping[str, Any]) -> str | None:
@@ -251,127 +222,61 @@ def _tool_output(event: Mapping[str, Any]) -> str | None:
     return output if isinstance(output, str) else None
 
 
-def _joined(bodies: list[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Merge the bodies of one turn's queries: all results, or the first degraded one."""
-    for body in bodies:
-        if "error" in body:
-            return body
-    results = [result for body in bodies for result in body.get("results", [])]
+def _joined(outcomes: list[RetrievalOutcome]) -> RetrievalOutcome:
+    """Merge the outcomes of one turn's queries: all results, or the first degraded one."""
+    results = tuple(result for outcome in outcomes for result in outcome.results)
     if results:
-        return {"status": Status.OK.value, "results": results}
-    degraded = [body for body in bodies if body.get("status") == Status.DEGRADED]
-    return degraded[0] if degraded else bodies[0]
+        return RetrievalOutcome(Status.OK, results)
+    degraded = [outcome for outcome in outcomes if outcome.status is Status.DEGRADED]
+    return degraded[0] if degraded else outcomes[0]
 
 
-GATEWAY_READ_SECONDS: Final = 15
 _GATEWAY_ACTION: Final = "bedrock-agentcore:InvokeGateway"
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+_NO_TOOL: Final = {"NoSuchTool": "has no tool", "SeveralTools": "has several tools"}
 
 
 class GatewayClient:
-    """A session of the protocol: initialised with the first question, then reused."""
+    """The gateway, as the orchestrator asks it."""
 
     name = "gateway"
-    seconds = 3.0 * GATEWAY_READ_SECONDS
+    seconds = 45.0
 
     def __init__(self, aws: Aws, url: str, token: str = "") -> None:
-        where = urlsplit(url)
-        if where.scheme != "https" and where.hostname not in _LOOPBACK:
-            raise BadAnswer(f"the gateway's address is not https: {url[:200]}")
-        self._aws = aws
-        self._url = url
-        self._token = token
-        options: dict[str, Any] = {  # whose annotations are narrower than what is taken
-            "verify": aws.ca_bundle or True,
-            "timeout": (CONNECT_SECONDS, GATEWAY_READ_SECONDS),
-        }
-        self._http = URLLib3Session(proxies=get_environ_proxies(url), **options)
-        self._session: dict[str, str] = {}
-        self._tool = ""
-        self._sent = 0
-
-    def ask(self, query: str) -> Mapping[str, Any]:
-        """Call the tool."""
-        if not self._tool:
-            self._begin()
-        arguments = {"query": query, "max_results": MAX_RESULTS}
-        result = self._request("tools/call", {"name": self._tool, "arguments": arguments})
-        try:
-            body = mcp.tool_body(result)
-        except mcp.Refused as error:
-            raise BadAnswer(f"the gateway's tool failed: {error.message}") from error
-        except UnreadableResponse as error:
-            raise BadAnswer(f"the gateway's tool: {error}") from error
-        if not isinstance(body, dict):
-            raise BadAnswer("the gateway's tool answers with JSON that is no object")
-        return body
-
-    def _begin(self) -> None:
-        begun = self._request("initialize", mcp.introduction("knowledge-rag smoke"))
-        try:
-            self._session["MCP-Protocol-Version"] = mcp.protocol_of(begun)
-            self._send(mcp.notification("notifications/initialized"))
-            tools = mcp.tool_names(self._request("tools/list", {}))
-        except UnreadableResponse as error:
-            raise BadAnswer(str(error)) from error
-        fitting = mcp.retrieval_tools(tools)
-        if not fitting:
-            raise BadAnswer(
-                f"the gateway has no tool {TOOL_NAMES[0]}, but {', '.join(tools) or 'none'}"
-            )
-        self._tool = fitting[0]
-
-    def _request(self, method: str, parameters: Mapping[str, object]) -> Mapping[str, Any]:
-        self._sent += 1
-        response = self._send(mcp.request(self._sent, method, parameters))
-        kind = response.headers.get("content-type", "")
-        try:
-            result = mcp.read_result(response.content, kind, self._sent)
-            if "mcp-session-id" in response.headers:
-                self._session["Mcp-Session-Id"] = mcp.session_id(response.headers["mcp-session-id"])
-        except mcp.Refused as error:
-            raise BadAnswer(f"the gateway refuses {method}: {error.message}") from error
-        except UnreadableResponse as error:
-            raise BadAnswer(f"{method}: {error}") from error
-        return result
-
-    def _send(self, message: bytes) -> AWSResponse:
-        headers = {**mcp.HEADERS, **self._session}
-        request = AWSRequest("POST", self._url, headers, message)
-        self._authorise(request)
-        try:
-            response: AWSResponse = self._http.send(request.prepare())
-            _ = response.content  # read here, where failures are handled
-        except BotoCoreError as error:
-            raise call_failed(error, _GATEWAY_ACTION) from error
-        _check_status(response, with_token=bool(self._token))
-        return response
-
-    def _authorise(self, request: AWSRequest) -> None:
-        if self._token:
-            request.headers["Authorization"] = f"Bearer {self._token}"
-            return
-        credentials = self._aws.credentials()
-        if credentials is None:
-            raise CallFailed(
-                Trouble.NO_CREDENTIALS, _GATEWAY_ACTION, "NoCredentials", "none to sign with"
-            )
-        SigV4Auth(credentials, GATEWAY_SERVICE, self._aws.region).add_auth(request)
-
-
-def _check_status(response: AWSResponse, *, with_token: bool) -> None:
-    status = response.status_code
-    if status < 300:
-        return
-    if status in (401, 403):
-        hint = (
+        self._refused = (
             "it does not accept the token"
-            if with_token
+            if token
             else f"grant {_GATEWAY_ACTION}, or give a token by --token-file with gateway_authorizer=jwt"
         )
-        raise BadAnswer(f"the gateway refuses the caller (HTTP {status}): {hint}")
-    if status in (429, 503):
-        raise CallFailed(
-            Trouble.THROTTLED, _GATEWAY_ACTION, f"HTTP {status}", "the gateway is busy"
-        )
-    raise BadAnswer(f"the gateway answers HTTP {status}")
+        try:
+            authorisation = Bearer(token) if token else SigV4(aws.region, find=aws.credentials)
+            self._gateway = KnowledgeGateway(url, authorisation)
+        except InvalidSettings as error:
+            raise BadAnswer(str(error)) from error
+
+    def ask(self, query: str) -> RetrievalOutcome:
+        """Call the tool, in a session that begins with the first question."""
+        try:
+            return self._gateway.ask(Query(query), Deadline.after(self.seconds))
+        except Refused as error:
+            raise BadAnswer(f"the gateway refuses a call: {error.message}") from error
+        except RetrievalFailed as error:
+            if error.code in _NO_TOOL:
+                what = f"the gateway {_NO_TOOL[error.code]} {TOOL_NAMES[0]}"
+                raise BadAnswer(what) from error
+            trouble, detail = Trouble.NO_CREDENTIALS, "none to sign with"
+            raise CallFailed(trouble, _GATEWAY_ACTION, error.code, detail) from error
+        except ClientError as error:
+            raise self._answered(error) from error
+        except DeadlineExceeded as error:
+            raise CallFailed(Trouble.TIMEOUT, _GATEWAY_ACTION, "Timeout", "") from error
+        except BotoCoreError as error:
+            raise call_failed(error, _GATEWAY_ACTION) from error
+
+    def _answered(self, error: ClientError) -> CallFailed | BadAnswer:
+        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+        if status in (401, 403):
+            return BadAnswer(f"the gateway refuses the caller (HTTP {status}): {self._refused}")
+        if status in (429, 503):
+            code, detail = f"HTTP {status}", "the gateway is busy"
+            return CallFailed(Trouble.THROTTLED, _GATEWAY_ACTION, code, detail)
+        return BadAnswer(f"the gateway answers HTTP {status}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -143,17 +143,14 @@ class CorpusBucket:
 
     def _bytes(self, key: str) -> bytes | None:
         if key not in self._read:
-            self._read[key] = self._fetch(key)
+            try:
+                self._read[key] = read_object(self._aws, self._bucket, key)
+            except CallFailed as error:
+                self._read[key] = error
         found = self._read[key]
         if isinstance(found, CallFailed):
             raise found
         return found
-
-    def _fetch(self, key: str) -> bytes | CallFailed | None:
-        try:
-            return read_object(self._aws, self._bucket, key)
-        except CallFailed as error:
-            return error
 
 
 CITATIONS: Final = "citations"
@@ -191,24 +188,6 @@ def _statuses(answers: Sequence[Answer]) -> str:
     return ", ".join(f"{count} {status}" for status, count in counts.most_common())
 
 
-def judge_citations(checked: Sequence[Checked]) -> Promise:
-    """Judge whether every citation's content is the lines that it names."""
-    counts = Counter(each.fit for each in checked)
-    if not checked:
-        return Promise(CITATIONS, Verdict.UNKNOWN, "no result came back to look at")
-    wrong = [each for each in checked if each.fit in (Fit.WRONG, Fit.CHANGED, Fit.GONE)]
-    if wrong:
-        shown = "; ".join(f"{each.citation} {_WORDS[each.fit]}" for each in wrong[:_SHOWN])
-        detail = f"{len(wrong)} of {len(checked)} do not match the corpus bucket: {shown}"
-        return Promise(CITATIONS, Verdict.BROKEN, detail, _repair(counts))
-    if counts[Fit.UNKNOWN]:
-        why = next(each.detail for each in checked if each.fit is Fit.UNKNOWN)
-        detail = f"{counts[Fit.UNKNOWN]} of {len(checked)} could not be checked: {why}"
-        return Promise(CITATIONS, Verdict.UNKNOWN, detail)
-    detail = f"{len(checked)} of {len(checked)} equal the cited lines byte for byte"
-    return Promise(CITATIONS, Verdict.KEPT, detail)
-
-
 _WORDS: Final = {
     Fit.CHANGED: "is of another version of the file",
     Fit.GONE: "names a file that is gone",
@@ -216,12 +195,26 @@ _WORDS: Final = {
 }
 
 
-def _repair(counts: Counter[Fit]) -> str:
-    if counts[Fit.WRONG]:
-        return (
+def judge_citations(checked: Sequence[Checked]) -> Promise:
+    """Judge whether every citation's content is the lines that it names."""
+    counts = Counter(each.fit for each in checked)
+    if not checked:
+        return Promise(CITATIONS, Verdict.UNKNOWN, "no result came back to look at")
+    if wrong := [each for each in checked if each.fit in _WORDS]:
+        shown = "; ".join(f"{each.citation} {_WORDS[each.fit]}" for each in wrong[:_SHOWN])
+        detail = f"{len(wrong)} of {len(checked)} do not match the corpus bucket: {shown}"
+        repair = (
             "Trust no citation until this is explained: keep the report, and tell the maintainers."
+            if counts[Fit.WRONG]
+            else "Ingest again: the bucket changed after the last ingestion."
         )
-    return "Ingest again: the bucket changed after the last ingestion."
+        return Promise(CITATIONS, Verdict.BROKEN, detail, repair)
+    if counts[Fit.UNKNOWN]:
+        why = next(each.detail for each in checked if each.fit is Fit.UNKNOWN)
+        detail = f"{counts[Fit.UNKNOWN]} of {len(checked)} could not be checked: {why}"
+        return Promise(CITATIONS, Verdict.UNKNOWN, detail)
+    detail = f"{len(checked)} of {len(checked)} equal the cited lines byte for byte"
+    return Promise(CITATIONS, Verdict.KEPT, detail)
 
 
 def latency_figures(answers: Sequence[Answer]) -> dict[str, float]:
@@ -315,10 +308,6 @@ class FloorMeasure:
     on_topic: Side
     off_topic: Side
     proposed: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
 
 
 def configured_floor(aws: Aws, alias: str) -> tuple[float | None, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest
@@ -197,7 +198,7 @@ def _judge_function(
     configured, known = configured_floor(aws, alias)
     measured = measure_floor(answers, configured, known=known)
     promises.append(judge_floor(measured, answers))
-    figures["floor"] = measured.to_dict()
+    figures["floor"] = asdict(measured)
     promises.append(judge_latency(answers))
     return promises
 

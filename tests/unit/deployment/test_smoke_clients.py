@@ -16,15 +16,11 @@ from knowledge_rag.deployment.smoke.clients import (
 )
 from knowledge_rag.deployment.smoke.questions import Question
 from tests.support.event_stream import chunk, failure, stream, tool_output
+from tests.support.evidence import passage
 from tests.support.mcp_gateway import TOKEN, McpGateway
 from tests.support.played_aws import DENIED, Fault, Raw
 
-RESULT = {
-    "content": "Promote the replica.",
-    "citation": {"source_file": "a.md", "start_line": 1, "end_line": 1, "section_header": ""},
-    "relevance_score": 0.5,
-    "metadata": {},
-}
+RESULT = passage("a.md", "Promote the replica.\n").to_dict()
 FOUND = {"status": "ok", "results": [RESULT]}
 NOTHING = {"status": "no_match", "results": []}
 DEGRADED = {"status": "degraded", "reason": "timeout", "results": []}
@@ -77,6 +73,7 @@ def test_a_function_that_raised_is_broken(function):
         {"status": "ok", "results": [RESULT | {"content": None}]},
         {"status": "ok", "results": [RESULT | {"relevance_score": "high"}]},
         {"status": "ok", "results": None},
+        {"status": "ok", "results": [RESULT | {"content": "Promote another."}]},
         {"error": "query is blank"},
     ],
 )
@@ -217,7 +214,27 @@ def test_a_token_takes_the_signatures_place(gateway, aws):
 def test_a_gateway_without_the_tool_is_broken(gateway, aws):
     gateway.tools = ["other___search"]
     (answer,) = asked(GatewayClient(aws(), gateway.url))
-    assert "no tool retrieve_knowledge, but other___search" in answer.failure
+    assert "no tool retrieve_knowledge" in answer.failure
+
+
+def test_a_gateway_that_is_busy_may_answer_in_a_minute(gateway, aws):
+    gateway.serve = lambda *_: (429, None)
+    (answer,) = asked(GatewayClient(aws(), gateway.url))
+    assert answer.passing
+    assert "HTTP 429: the gateway is busy" in answer.failure
+
+
+def test_without_credentials_there_is_nothing_to_sign_with(gateway, aws, account):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        del account.environment[name]
+    (answer,) = asked(GatewayClient(aws(), gateway.url))
+    assert "none to sign with" in answer.failure
+
+
+def test_a_call_that_the_gateway_refuses_is_told_in_its_words(gateway, aws):
+    gateway.results["tools/call"] = {"error": {"code": -32000, "message": "out of order"}}
+    (answer,) = asked(GatewayClient(aws(), gateway.url))
+    assert answer.failure == "the gateway refuses a call: out of order"
 
 
 def test_what_the_tool_refuses_is_told(gateway, aws):
@@ -228,5 +245,5 @@ def test_what_the_tool_refuses_is_told(gateway, aws):
 
 @pytest.mark.parametrize("url", ["http://gateway.example/mcp", "ftp://127.1/mcp", "gateway"])
 def test_nothing_is_sent_without_encryption(aws, url):
-    with pytest.raises(BadAnswer, match="not https"):
+    with pytest.raises(BadAnswer, match="must be https"):
         GatewayClient(aws(), url, TOKEN)

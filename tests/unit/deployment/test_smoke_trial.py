@@ -82,7 +82,7 @@ def test_a_gateway_without_encryption_is_told_and_not_asked(deployment, trial):
     made, _ = trial()
     (gateway,) = promised(made, "gateway")
     assert gateway.verdict is Verdict.BROKEN
-    assert "not https" in gateway.detail
+    assert "must be https" in gateway.detail
 
 
 # ingestion
