@@ -54,10 +54,8 @@ def retrieval(
     from benchmarks.retrieval.ablation_table import as_tables
 
     with _labelled(datasets, docs, limit, seed) as given:
-        snapshot = given.knowledge_base.snapshot
-        done = run_ablation(
-            snapshot, given.embedder, given.rows, again=again, progress=given.progress
-        )
+        index = given.knowledge_base.index
+        done = run_ablation(index, given.embedder, given.rows, again=again, progress=given.progress)
     print_report(done.to_dict() if json else as_tables(done))
 
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.comparison import Comparison
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.local.embeddings import Embedder
+    from knowledge_rag.local.index import Index
     from knowledge_rag.local.ingest import Progress
-    from knowledge_rag.local.knowledge_base import Snapshot
 
 HITS: Final = (1, DEPTH)
 RESAMPLES: Final = 2_000
@@ -127,7 +127,7 @@ def sets_of(rows: Sequence[Row]) -> list[Set]:
 
 
 def run_ablation(
-    snapshot: Snapshot,
+    index: Index,
     embedder: Embedder,
     rows: Sequence[Row],
     *,
@@ -137,7 +137,7 @@ def run_ablation(
     """Ask every question in every way.
 
     Args:
-        snapshot: the knowledge base that is searched.
+        index: the knowledge base that is searched.
         embedder: the model of its vectors.
         rows: the labelled questions.
         again: whether to embed every chunk again, without its prefix and with it in the text alone.
@@ -148,8 +148,8 @@ def run_ablation(
     """
     if not rows:
         raise InvalidRequest("no questions to ask")
-    citations = _citations(snapshot)
-    parts = parts_of(snapshot, embedder if again else None)
+    citations = _citations(index)
+    parts = parts_of(index, embedder if again else None)
     found: dict[str, dict[str, Values]] = {part.name: {} for part in parts}
     sets = sets_of(rows)
     for each in sets:
@@ -161,7 +161,7 @@ def run_ablation(
                 row.id: _hits(row, [citations[n] for n in part.rank(question)])
                 for row, question in zip(each.rows, asked, strict=True)
             }
-    return Ablation(len(snapshot), tuple(_finding(part, found, sets) for part in parts))
+    return Ablation(len(index), tuple(_finding(part, found, sets) for part in parts))
 
 
 def _asked(of: Set, embedder: Embedder, progress: Progress | None) -> list[Asked]:
@@ -174,10 +174,10 @@ def _asked(of: Set, embedder: Embedder, progress: Progress | None) -> list[Asked
     return asked
 
 
-def _citations(snapshot: Snapshot) -> list[Citation]:
+def _citations(index: Index) -> list[Citation]:
     found = []
-    for row, text in enumerate(snapshot.texts):
-        proven = prove(text, snapshot.metadata(row))
+    for row, text in enumerate(index.texts):
+        proven = prove(text, index.metadata(row))
         if isinstance(proven, DropReason):
             raise InvalidRequest(f"chunk {row} of the knowledge base can't be proven: {proven}")
         found.append(proven.citation)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from knowledge_rag.local.embeddings import Embedder, Matrix
+    from knowledge_rag.local.index import Index
     from knowledge_rag.local.keywords import Scores
-    from knowledge_rag.local.knowledge_base import Snapshot
     from knowledge_rag.local.search import Question
 
 DEPTH: Final = 5
@@ -79,19 +79,19 @@ class Part:
     rank: Callable[[Asked], list[int]]
 
 
-def parts_of(snapshot: Snapshot, embedder: Embedder | None = None) -> list[Part]:
+def parts_of(index: Index, embedder: Embedder | None = None) -> list[Part]:
     """Return every part, over the chunks of a knowledge base.
 
     Args:
-        snapshot: the knowledge base; its own index and vectors are the product's.
+        index: the knowledge base; its own index and vectors are the product's.
         embedder: of its vectors, to embed every chunk again, without its context prefix and with it
             in the text alone; that takes minutes, and ``None`` leaves it out.
     """
-    lines = [_lines(snapshot, row) for row in range(len(snapshot))]
-    placed = _words_index(snapshot.texts)
-    weighed = _weighed_index(snapshot.texts, lines)
-    own = _cosine(snapshot.vectors)
-    text = _cosine(_vectors(snapshot.texts, embedder)) if embedder else own
+    lines = [_lines(index, row) for row in range(len(index))]
+    placed = _words_index(index.texts)
+    weighed = _weighed_index(index.texts, lines)
+    own = _cosine(index.vectors)
+    text = _cosine(_vectors([*index.texts], embedder)) if embedder else own
     where = "AWS" if embedder else "local"  # the product's own vectors hold more than their text
     parts = [
         Part("plain BM25", "", "AWS", _by(_bm25(_plain_index(lines), _plain_terms))),
@@ -111,19 +111,19 @@ def parts_of(snapshot: Snapshot, embedder: Embedder | None = None) -> list[Part]
     if embedder:
         added = _by(_sum(_bm25(weighed, _words), own))
         parts.append(Part("prefix's own vector", "weighted sum", "local", added))
-    paired = _by(_sum(_product(snapshot), own))
+    paired = _by(_sum(_product(index), own))
     floor = SHIPPED_FLOORS[SearchType.HYBRID]
     return [
         *parts,
         Part("pairs of words", parts[-1].name, "local", paired),
-        Part("best of each document", "pairs of words", "local", _search(snapshot, 0.0)),
-        Part("evidence floor", "best of each document", "local", _search(snapshot, floor)),
+        Part("best of each document", "pairs of words", "local", _search(index, 0.0)),
+        Part("evidence floor", "best of each document", "local", _search(index, floor)),
     ]
 
 
-def _lines(snapshot: Snapshot, row: int) -> str:
-    length = snapshot.metadata(row)[CONTEXT_LENGTH]
-    return snapshot.texts[row][length if isinstance(length, int) else 0 :]
+def _lines(index: Index, row: int) -> str:
+    length = index.metadata(row)[CONTEXT_LENGTH]
+    return index.texts[row][length if isinstance(length, int) else 0 :]
 
 
 def _words(text: str) -> dict[str, int]:
@@ -155,7 +155,7 @@ def _index(chunks: Iterable[Mapping[str, float]], k1: float) -> KeywordIndex:
     for terms in chunks:
         known = [(vocabulary.setdefault(term, len(vocabulary)), n) for term, n in terms.items()]
         entries.append(np.array(known, dtype=ENTRY))
-    return KeywordIndex(vocabulary, entries, k1=k1)
+    return KeywordIndex.of(vocabulary, entries, k1=k1)
 
 
 def _vectors(texts: Sequence[str], embedder: Embedder) -> Matrix:
@@ -183,9 +183,9 @@ def _cosine(vectors: Matrix) -> Callable[[Asked], Scores]:
     return scores
 
 
-def _product(snapshot: Snapshot) -> Callable[[Asked], Scores]:
+def _product(index: Index) -> Callable[[Asked], Scores]:
     def scores(asked: Asked) -> Scores:
-        return keyword_coverage(snapshot, asked.question, word_scores(snapshot, asked.question))
+        return keyword_coverage(index, asked.question, word_scores(index, asked.question))
 
     return scores
 
@@ -232,11 +232,11 @@ def _rrf(
     return rows
 
 
-def _search(snapshot: Snapshot, floor: float) -> Callable[[Asked], list[int]]:
+def _search(index: Index, floor: float) -> Callable[[Asked], list[int]]:
     """The product as it is: its own search, and what falls under a floor is not returned."""
 
     def rows(asked: Asked) -> list[int]:
-        found = rank(snapshot, asked.question, limit=DEPTH)
+        found = rank(index, asked.question, limit=DEPTH)
         return [row for row, score in found if score >= floor]
 
     return rows

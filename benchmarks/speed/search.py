@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from rich.table import Table
 
-from benchmarks.speed.search_corpus import as_questions, as_snapshot, make_up
+from benchmarks.speed.search_corpus import as_index, as_questions, make_up
 from benchmarks.speed.search_peers import PEERS
 from knowledge_rag.evaluation.timing import percentiles
 from knowledge_rag.local.search import rank
@@ -119,11 +119,11 @@ def as_table(report: SearchReport) -> Table:
 
 
 def _ours(made: MadeUp) -> dict[str, Callable[[int], object]]:
-    snapshot, asked = as_snapshot(made), list(as_questions(made))
+    index, asked = as_index(made), list(as_questions(made))
     third = np.arange(len(made.texts)) % 3 == 0
     return {
-        OURS: lambda turn: rank(snapshot, asked[turn], limit=_RESULTS),
-        FILTERED: lambda turn: rank(snapshot, asked[turn], limit=_RESULTS, mask=third),
+        OURS: lambda turn: rank(index, asked[turn], limit=_RESULTS),
+        FILTERED: lambda turn: rank(index, asked[turn], limit=_RESULTS, mask=third),
     }
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from knowledge_rag.local.embeddings import DIMENSIONS
-from knowledge_rag.local.keywords import ENTRY, KeywordIndex, query_terms, stored_terms
-from knowledge_rag.local.knowledge_base import Snapshot
+from knowledge_rag.local.index import Index, build
+from knowledge_rag.local.keywords import ENTRY, query_terms, stored_terms
 from knowledge_rag.local.search import Question
 
 if TYPE_CHECKING:
@@ -57,14 +57,20 @@ def make_up(chunks: int, questions: int) -> MadeUp:
     return MadeUp(tuple(map(" ".join, drawn)), _directions(random, chunks), tuple(asked))
 
 
-def as_snapshot(made: MadeUp) -> Snapshot:
+_METADATA: Final = '{"source_file": "a.md", "chunk_id": "a"}'
+
+
+def as_index(made: MadeUp) -> Index:
     """Return what this product searches."""
     vocabulary: dict[str, int] = {}
     entries = [_entries(text, vocabulary) for text in made.texts]
-    nothing = ("{}",) * len(made.texts)
-    documents = np.arange(len(made.texts)) // CHUNKS_OF_A_DOCUMENT
-    keywords = KeywordIndex(vocabulary, entries)
-    return Snapshot("made-up", made.texts, nothing, made.vectors, keywords, documents)
+    rows = (
+        (row // CHUNKS_OF_A_DOCUMENT, 0, 0, "", _METADATA, text, vector.tobytes(), terms.tobytes())
+        for row, (text, vector, terms) in enumerate(
+            zip(made.texts, made.vectors, entries, strict=True)
+        )
+    )
+    return Index("made-up", build(rows, [*vocabulary], ""))
 
 
 def as_questions(made: MadeUp) -> Iterator[Question]:

@@ -25,6 +25,7 @@ from knowledge_rag.extract.lint.check import LINT_VERSION, cautioned, lint_text
 from knowledge_rag.local.corpus import MAX_FILE_BYTES, list_folder, read_beside, read_bytes
 from knowledge_rag.local.embeddings import context_of, placed
 from knowledge_rag.local.errors import UnusableCorpus
+from knowledge_rag.local.index import remove_other_indexes
 from knowledge_rag.local.keywords import KEYWORDS_VERSION, stored_terms
 from knowledge_rag.local.store import (
     PreparedChunk,
@@ -141,8 +142,11 @@ Progress = Callable[[int, int, str], None]
 
 BATCH_CHUNKS: Final = 512
 """Chunks after which what is done is committed; some ten seconds of embedding."""
-BATCH_SHARE: Final = 0.1
-"""Of the chunks that are stored already, how many a batch has at least."""
+BATCH_SHARE: Final = 0.01
+"""Of the chunks that are stored already, how many a batch has at least: a commit takes time that grows with
+them, and a run that is killed loses a batch."""
+INDEX_SHARE: Final = 0.1
+"""By how much what is stored grows before readers are shown it: an index takes time that grows with it."""
 
 INDEX_VERSION: Final = "3"
 """Raised when the same chunk is stored otherwise than before: all documents are then made anew."""
@@ -231,8 +235,11 @@ def ingest(
     started = time.perf_counter()
     folder = list_folder(directory)
     with ingest_transaction(kb_path) as connection:
-        run = _Run(connection, embedder, settings or IngestSettings(), progress or _no_progress)
+        run = _Run(
+            connection, kb_path, embedder, settings or IngestSettings(), progress or _no_progress
+        )
         run.carry_out(folder.documents)
+    run.clear_up()
     return run.report(folder.left_out, time.perf_counter() - started)
 
 
@@ -244,11 +251,14 @@ class _Run:
     def __init__(
         self,
         connection: sqlite3.Connection,
+        kb_path: Path,
         embedder: Embedder,
         settings: IngestSettings,
         progress: Progress,
     ) -> None:
         self._connection = connection
+        self._kb_path = kb_path
+        self._indexed = 0  # chunks in the last index
         self._tables = Tables(connection)
         self._embedder = embedder
         self._settings = settings
@@ -279,6 +289,7 @@ class _Run:
                 if self._is_batch():
                     self._store(left=len(files) - done - 1)
                     commit_batch(self._connection)
+                    self.clear_up()
             self._progress(len(files), len(files), "reading")
             if len(self._skipped) == len(files):
                 reason = self._skipped[0]
@@ -303,22 +314,26 @@ class _Run:
         if self._same_model:
             self._vectors.offer(self._tables.vectors_of([it for it in stale if it.sound]))
         self._embed()
-        self._write(stale, left)
+        self._write(stale, left, is_last=not left)
 
-    def _write(self, stale: Sequence[KnownDocument], left: int) -> None:
+    def _write(self, stale: Sequence[KnownDocument], left: int, *, is_last: bool) -> None:
         is_changed = stale or self._fresh or not (self._same_model and self._tables.has_words())
-        if is_changed or unfinished(self._connection) != left:
-            self._is_writing = True
+        self._is_writing = True
+        if is_changed:
             self._progress(0, 1, "writing")
-            if is_changed:
-                self._tables.replace(stale, self._fresh, self._embedder.fingerprint)
+            self._tables.replace(stale, self._fresh, self._embedder.fingerprint)
+        if unfinished(self._connection) != left:
             self._tables.note_unfinished(left)
+        self._chunks = self._tables.count_chunks()
+        if is_last or self._chunks >= (1 + INDEX_SHARE) * self._indexed:
+            self._tables.write_index(self._kb_path)
+            self._indexed = self._chunks
+        if is_changed:
             self._progress(1, 1, "writing")
-            self._is_writing = False
+        self._is_writing = False
         self._stored |= {document.source_file: document.warnings for document in self._fresh}
         self._fresh.clear()
         self._pending = 0
-        self._chunks = self._tables.count_chunks()
 
     def _keep_what_is_done(self, left: int) -> None:
         """Commit the documents that are embedded, so that stopping loses at most one document's work."""
@@ -328,8 +343,13 @@ class _Run:
         done = {document.source_file for document in self._fresh}
         if done or self._stored:
             stale = [known for name, known in self._known.items() if name in done]
-            self._write(stale, left - len(done))
+            self._write(stale, left - len(done), is_last=True)
             commit_batch(self._connection)
+            self.clear_up()
+
+    def clear_up(self) -> None:
+        """Delete the indexes of states before the one that is committed."""
+        remove_other_indexes(self._kb_path, self._tables.indexed)
 
     def report(self, left_out: tuple[LeftOut, ...], seconds: float) -> IngestReport:
         fresh = self._stored.keys()

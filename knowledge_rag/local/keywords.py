@@ -17,7 +17,7 @@ import zlib
 from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -147,47 +147,86 @@ _MAX_WEIGHT: Final = 1e9
 
 Scores = np.ndarray[Any, np.dtype[np.float32]]
 Entries = np.ndarray[Any, np.dtype[np.void]]
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+
+class Postings(NamedTuple):
+    """For each term, by its number, the chunks that have it and what it adds to their scores.
+
+    Args:
+        starts: shape (terms + 1,): where each term's part of the next two begins.
+        rows: the chunks, int32.
+        impacts: what the term adds to the BM25 of each of them, float32.
+        idf: shape (terms,): the weight of each term.
+    """
+
+    starts: Numbers
+    rows: Numbers
+    impacts: Scores
+    idf: Numbers
+
+    @classmethod
+    def of(cls, entries: Sequence[Entries], terms: int, *, k1: float = K1) -> Postings:
+        """Return the postings of some chunks.
+
+        Args:
+            entries: for each chunk its terms and weights, dtype ``ENTRY``.
+            terms: how many there are.
+            k1: how much a term that is said again adds, > 0.
+
+        Raises:
+            Damage: an entry's term is not among them, or its weight is no positive number.
+        """
+        chunks = len(entries)
+        counts = np.fromiter(map(len, entries), dtype=np.int64, count=chunks)
+        flat = np.concatenate(entries) if entries else np.empty(0, dtype=ENTRY)
+        _check(flat, terms)
+        rows = np.repeat(np.arange(chunks, dtype=np.int32), counts)
+        order = np.argsort(flat["term"], kind="stable")
+        frequency = np.bincount(flat["term"], minlength=terms)
+        starts = np.concatenate(([0], np.cumsum(frequency)))
+        idf = np.log1p((max(chunks, FEWEST) - frequency + 0.5) / (frequency + 0.5))
+        lengths = np.bincount(rows, weights=flat["weight"], minlength=chunks)
+        average = float(lengths.mean()) if chunks else 1.0
+        weight = flat["weight"].astype(np.float64)
+        damped = weight + k1 * (1 - B + B * lengths[rows] / (average or 1.0))
+        impact = weight * (k1 + 1) / damped * idf[flat["term"]]
+        return cls(starts, rows[order], impact[order].astype(np.float32), idf)
+
+
+class Vocabulary(Protocol):
+    """The number of each known term."""
+
+    def get(self, term: str, /) -> int | None:
+        """Return a term's number; ``None`` if there is no such term."""
 
 
 class KeywordIndex:
     """Scores every chunk against a question.
 
     Args:
-        vocabulary: the id of each known term, 0 to their number less one.
-        entries: for each chunk its terms and weights, dtype ``ENTRY``.
-        k1: how much a term that is said again adds, > 0.
-
-    Raises:
-        Damage: an entry's term is not in the vocabulary, or its weight is no positive number.
+        vocabulary: the number of each known term.
+        postings: of these terms.
+        chunks: how many there are.
+        k1: as the postings were made with.
     """
 
     def __init__(
-        self, vocabulary: Mapping[str, int], entries: Sequence[Entries], *, k1: float = K1
+        self, vocabulary: Vocabulary, postings: Postings, *, chunks: int, k1: float = K1
     ) -> None:
         self._vocabulary = vocabulary
         self._k1 = k1
-        self._chunks = len(entries)
-        counts = np.fromiter(map(len, entries), dtype=np.int64, count=self._chunks)
-        flat = np.concatenate(entries) if entries else np.empty(0, dtype=ENTRY)
-        _check(flat, len(vocabulary))
-        rows = np.repeat(np.arange(self._chunks, dtype=np.int32), counts)
-        order = np.argsort(flat["term"], kind="stable")
-        self._rows = rows[order]
-        frequency = np.bincount(flat["term"], minlength=len(vocabulary))
-        self._starts = np.concatenate(([0], np.cumsum(frequency)))
-        counted = max(self._chunks, FEWEST)
-        self._idf = np.log1p((counted - frequency + 0.5) / (frequency + 0.5))
-        self._unknown_idf = float(np.log1p((counted + 0.5) / 0.5))
-        self._impacts = self._weigh(flat, rows, order)
+        self._chunks = chunks
+        self._starts, self._rows, self._impacts, self._idf = postings
+        self._unknown_idf = float(np.log1p((max(chunks, FEWEST) + 0.5) / 0.5))
 
-    def _weigh(self, flat: Entries, rows: Any, order: Any) -> Scores:  # noqa: ANN401 - index arrays
-        lengths = np.bincount(rows, weights=flat["weight"], minlength=self._chunks)
-        average = float(lengths.mean()) if self._chunks else 1.0
-        weight = flat["weight"].astype(np.float64)
-        damped = weight + self._k1 * (1 - B + B * lengths[rows] / (average or 1.0))
-        impact = weight * (self._k1 + 1) / damped * self._idf[flat["term"]]
-        weighed: Scores = impact[order].astype(np.float32)
-        return weighed
+    @classmethod
+    def of(
+        cls, vocabulary: Mapping[str, int], entries: Sequence[Entries], *, k1: float = K1
+    ) -> KeywordIndex:
+        """Return the index of some chunks; see :meth:`Postings.of`."""
+        postings = Postings.of(entries, len(vocabulary), k1=k1)
+        return cls(vocabulary, postings, chunks=len(entries), k1=k1)
 
     @property
     def unheard(self) -> float:

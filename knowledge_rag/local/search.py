@@ -1,4 +1,4 @@
-"""Exact search over a snapshot: vectors, keywords, and the two together."""
+"""Exact search over an index: vectors, keywords, and the two together."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from knowledge_rag.orchestrator.words import COMMON
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from knowledge_rag.local.columns import Mask
     from knowledge_rag.local.embeddings import Vector
+    from knowledge_rag.local.index import Index, Numbers
     from knowledge_rag.local.keywords import Scores
-    from knowledge_rag.local.knowledge_base import Mask, Numbers, Snapshot
 
 _COMMON: Final = frozenset(map(stem, COMMON))
 VECTOR_WEIGHT: Final = 0.5
@@ -52,7 +53,7 @@ class WordScores:
 
 
 def rank(
-    snapshot: Snapshot,
+    index: Index,
     question: Question,
     *,
     limit: int,
@@ -62,7 +63,7 @@ def rank(
     """Find the best chunks.
 
     Args:
-        snapshot: to search.
+        index: to search.
         question: to search for.
         limit: at most so many, >= 1.
         search_type: vectors only, or with keywords.
@@ -72,45 +73,45 @@ def rank(
         Row and score, best first; equal ones in the order of file and line, so the same
         state and question always give the same list. Scores are 0..1 and never rise.
     """
-    words = word_scores(snapshot, question)
+    words = word_scores(index, question)
     if search_type is SearchType.HYBRID:
-        scores = _hybrid_scores(snapshot, question, words)
-        found = _best_of_each_first(scores, snapshot.documents, limit, mask)
+        scores = _hybrid_scores(index, question, words)
+        found = _best_of_each_first(scores, index.documents, limit, mask)
     else:
-        found = _best(cosines(snapshot, question), limit, mask)
-    support = keyword_support(snapshot, words, mask)
+        found = _best(cosines(index, question), limit, mask)
+    support = keyword_support(index, words, mask)
     # the order is that of the scores even where nothing is supported and all of them become 0
     return [(row, support * score) for row, score in found]
 
 
-def cosines(snapshot: Snapshot, question: Question) -> Scores:
+def cosines(index: Index, question: Question) -> Scores:
     """Return the cosine of each chunk, negative ones as 0.
 
     By one thread and a row at a time. BLAS's product takes all processors, and where something else
     runs on one of them it waits: 28 ms instead of 0.8 for 10,000 chunks. It also rounds a row by where
     it stands, so that equal vectors would score differently.
     """
-    cosine: Scores = np.vecdot(snapshot.vectors, question.vector)
+    cosine: Scores = np.vecdot(index.vectors, question.vector)
     return np.clip(cosine, 0.0, 1.0, out=cosine)
 
 
-def word_scores(snapshot: Snapshot, question: Question) -> WordScores:
+def word_scores(index: Index, question: Question) -> WordScores:
     """Score the words of a question."""
-    index = snapshot.keywords
+    keywords = index.keywords
     words = words_of(question.terms)
     # by what is known alone: a pasted log has more strange words than are looked at
-    return WordScores(words, index.score(dict.fromkeys(index.known(words), 1)))
+    return WordScores(words, keywords.score(dict.fromkeys(keywords.known(words), 1)))
 
 
-def counted_scores(snapshot: Snapshot, scored: WordScores) -> Scores:
+def counted_scores(index: Index, scored: WordScores) -> Scores:
     """Return BM25 with each word as often as it is said; it may be ``scored.once`` itself."""
     if len(scored.words) > MAX_QUERY_TERMS:  # not the same words then
-        return snapshot.keywords.score(scored.words)
+        return index.keywords.score(scored.words)
     said_again = {word: count - 1 for word, count in scored.words.items() if count > 1}
-    return scored.once + snapshot.keywords.score(said_again) if said_again else scored.once
+    return scored.once + index.keywords.score(said_again) if said_again else scored.once
 
 
-def keyword_support(snapshot: Snapshot, scored: WordScores, mask: Mask | None = None) -> float:
+def keyword_support(index: Index, scored: WordScores, mask: Mask | None = None) -> float:
     """Return whether the documents have the words of a question, 0..1; 0 without any.
 
     A question about a product next door is near in meaning to much that is stored; its words tell
@@ -118,36 +119,36 @@ def keyword_support(snapshot: Snapshot, scored: WordScores, mask: Mask | None = 
     it is. Each word counts once: a question that names one thing three times names one thing. Words
     that any question may have ("tomorrow", "somebody") don't count, unless there is no other.
     """
-    index = snapshot.keywords
+    keywords = index.keywords
     said = dict.fromkeys(scored.words, 1)
     telling = {word: 1 for word in said if word not in _COMMON} or said
-    weight = index.weight(telling)
-    enough = min(SUPPORTING_SHARE * weight, SUPPORTING_WORDS * index.unheard)
-    once = scored.once if len(telling) == len(said) else index.score(index.known(telling))
+    weight = keywords.weight(telling)
+    enough = min(SUPPORTING_SHARE * weight, SUPPORTING_WORDS * keywords.unheard)
+    once = scored.once if len(telling) == len(said) else keywords.score(keywords.known(telling))
     scores = once if mask is None else once[mask]
     return min(1.0, float(scores.max(initial=0.0)) / enough) if enough > 0 else 0.0
 
 
-def keyword_coverage(snapshot: Snapshot, question: Question, scored: WordScores) -> Scores:
+def keyword_coverage(index: Index, question: Question, scored: WordScores) -> Scores:
     """Return BM25 as a share, 0..1, of the most that any text could score for the question's words.
 
     Its pairs come on top: few texts repeat them, so to demand them would make every share small.
     """
-    most = snapshot.keywords.most(scored.words)
-    counted = counted_scores(snapshot, scored)
+    most = index.keywords.most(scored.words)
+    counted = counted_scores(index, scored)
     if not most:
         return counted
-    scores = snapshot.keywords.score(pairs_of(question.terms))
+    scores = index.keywords.score(pairs_of(question.terms))
     scores *= np.float32(PAIR_WEIGHT)
     scores += counted
     scores /= np.float32(most)
     return np.minimum(scores, 1.0, out=scores)
 
 
-def _hybrid_scores(snapshot: Snapshot, question: Question, scored: WordScores) -> Scores:
-    scores = cosines(snapshot, question)
+def _hybrid_scores(index: Index, question: Question, scored: WordScores) -> Scores:
+    scores = cosines(index, question)
     scores *= np.float32(VECTOR_WEIGHT)
-    scores += np.float32(KEYWORD_WEIGHT) * keyword_coverage(snapshot, question, scored)
+    scores += np.float32(KEYWORD_WEIGHT) * keyword_coverage(index, question, scored)
     return scores
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections import Counter
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -30,6 +31,7 @@ from knowledge_rag.local.errors import (
     KnowledgeBaseBusy,
     UnusableKnowledgeBase,
 )
+from knowledge_rag.local.index import build, index_path, write_index
 from knowledge_rag.local.keywords import ENTRY
 from knowledge_rag.local.spelling import to_json, words_in
 
@@ -254,10 +256,7 @@ def explained(path: Path) -> Iterator[None]:
         if code == sqlite3.SQLITE_NOTADB:
             raise UnusableKnowledgeBase(f"{path} is not a knowledge base") from error
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            raise IngestFailed(
-                f"can't write {path}: the disk is full or failing ({error}); "
-                "what was committed before is in the knowledge base, whole"
-            ) from error
+            raise _disk_failed(path, str(error)) from error
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             raise IngestFailed(f"can't open {path}: {error}") from error
         # SQLite repeats a text that it can't decode
@@ -265,6 +264,13 @@ def explained(path: Path) -> Iterator[None]:
         raise UnusableKnowledgeBase(
             f"{path} is damaged ({what}): delete it, ingest again"
         ) from error
+
+
+def _disk_failed(path: Path, reason: str) -> IngestFailed:
+    return IngestFailed(
+        f"can't write {path}: the disk is full or failing ({reason}); "
+        "what was committed before is in the knowledge base, whole"
+    )
 
 
 MODEL: Final = "embedding_model"
@@ -277,6 +283,10 @@ a knowledge base that an earlier version made."""
 
 CORPUS: Final = "corpus"
 """Key in ``meta``: which state of a folder the whole of it was made from; missing unless somebody noted it."""
+
+INDEX: Final = "index"
+"""Key in ``meta``: the seal of the state that the last index was written of. While an ingest goes on, what is
+stored is ahead of it."""
 
 UNFINISHED: Final = "unfinished"
 """Key in ``meta``: how many documents an ingest had still to do when it stopped; missing after a whole one."""
@@ -382,6 +392,37 @@ def unfinished(connection: sqlite3.Connection) -> int:
     return int(found[0]) if found and str(found[0]).isdigit() else 0
 
 
+def index_seals(connection: sqlite3.Connection) -> list[str]:
+    """Return the seals of the states that an index may be of: the present one, and the last one that was indexed."""
+    meta = dict(
+        connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (SEAL, INDEX))
+    )
+    return [str(meta[key]) for key in (SEAL, INDEX) if key in meta]
+
+
+def checked_arrays(connection: sqlite3.Connection) -> tuple[str, str, dict[str, Any]]:
+    """Check all that is stored, and make an index of it: the state's seal, its model, the arrays.
+
+    Raises:
+        Damage: something in it is not what an ingest stores.
+        sqlite3.Error: the file can't be read.
+    """
+    connection.execute("BEGIN")
+    try:
+        whole = check_whole(connection)
+        (seal,) = index_seals(connection)[:1]
+        documents = connection.execute(DOCUMENTS).fetchall()
+        rows = connection.execute(CHUNKS).fetchall()
+        ((chunks,),) = connection.execute("SELECT count(*) FROM chunks")
+    finally:
+        connection.execute("ROLLBACK")
+    if len(rows) != chunks:
+        raise Damage("chunks without vectors")
+    if broken := unsound(documents, rows):
+        raise Damage(f"{len(broken)} of {len(documents)} documents are not as they were stored")
+    return seal, whole.model, build(rows, whole.terms, whole.words)
+
+
 def corpus_noted(path: Path) -> str | None:
     """Return what :func:`note_corpus` noted; ``None`` if nothing, or there is no sound file."""
     with (
@@ -449,6 +490,10 @@ class Tables:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._words: Counter[str] | None = None
+        self._term_ids: dict[str, int] | None = None
+        self.indexed = ""
+        """Seal of the state that the last index was written of, once there is one."""
 
     def model(self) -> str | None:
         """Return the fingerprint of the model that the vectors are from; ``None`` in a new file.
@@ -481,6 +526,31 @@ class Tables:
             )
             for row, name, sha256, fingerprint, _, warnings, _ in rows
         }
+
+    def write_index(self, kb_path: Path) -> None:
+        """Write the index of what is stored by now, beside the knowledge base, unless it is there.
+
+        It is used once this transaction is committed.
+
+        Raises:
+            IngestFailed: it can't be written.
+        """
+        meta = dict(self._connection.execute("SELECT key, value FROM meta"))
+        self.indexed = meta[SEAL]
+        path = index_path(kb_path, self.indexed)
+        if not path.exists():
+            terms = [
+                term for (term,) in self._connection.execute("SELECT term FROM terms ORDER BY id")
+            ]
+            rows = self._connection.execute(CHUNKS).fetchall()
+            try:
+                write_index(path, meta[MODEL], build(rows, terms, meta[WORDS]))
+            except OSError as error:
+                raise _disk_failed(kb_path, error.strerror or str(error)) from error
+        if meta.get(INDEX) != meta[SEAL]:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)", (INDEX, meta[SEAL])
+            )
 
     def note_unfinished(self, documents: int) -> None:
         """Keep how many documents are left to do."""
@@ -516,31 +586,50 @@ class Tables:
         self, stale: Sequence[KnownDocument], fresh: Sequence[PreparedDocument], model: str
     ) -> None:
         """Delete some documents and add others."""
+        self._count_words(stale, fresh)
         rows = [(document.row,) for document in stale]
         self._connection.executemany(
             "DELETE FROM vectors WHERE chunk IN (SELECT id FROM chunks WHERE document = ?)", rows
         )
         self._connection.executemany("DELETE FROM chunks WHERE document = ?", rows)
         self._connection.executemany("DELETE FROM documents WHERE id = ?", rows)
-        term_ids = self._term_ids(fresh)
+        term_ids = self._numbered(fresh)
         for document in fresh:
             self._add(document, term_ids)
         self._seal(model, sorted(term_ids, key=term_ids.__getitem__))
 
+    def _count_words(
+        self, stale: Sequence[KnownDocument], fresh: Sequence[PreparedDocument]
+    ) -> None:
+        """Bring the count of words up to date before documents are replaced."""
+        if self._words is None:
+            self._words = Counter(words_in(self._texts("SELECT text FROM chunks")))
+        for document in stale:
+            old = self._texts("SELECT text FROM chunks WHERE document = ?", document.row)
+            self._words.subtract(words_in(old))
+        self._words.update(words_in(chunk.text for document in fresh for chunk in document.chunks))
+
+    def _texts(self, statement: str, *values: int) -> Iterator[str]:
+        for (text,) in self._connection.execute(statement, values):
+            # of a document that is damaged it may be anything
+            yield text if isinstance(text, str) else ""
+
     def _seal(self, model: str, terms: Sequence[str]) -> None:
         seals = [row[-1] for row in self._connection.execute(DOCUMENTS)]
-        texts = self._connection.execute("SELECT text FROM chunks")
-        words = to_json(words_in(text for (text,) in texts))
+        words = to_json(+(self._words or Counter()))
         meta = {MODEL: model, WORDS: words, SEAL: seal_all(model, seals, terms, words)}
         self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
 
-    def _term_ids(self, fresh: Sequence[PreparedDocument]) -> dict[str, int]:
-        known = dict(self._connection.execute("SELECT term, id FROM terms"))
-        first = max(known.values(), default=-1) + 1
+    def _numbered(self, fresh: Sequence[PreparedDocument]) -> dict[str, int]:
+        """Return the number of each term, those of new documents added."""
+        if self._term_ids is None:
+            self._term_ids = dict(self._connection.execute("SELECT term, id FROM terms"))
+        known = self._term_ids
         terms = dict.fromkeys(t for d in fresh for chunk in d.chunks for t in chunk.terms)
-        new = {t: i for i, t in enumerate((t for t in terms if t not in known), first)}
+        new = {t: i for i, t in enumerate((t for t in terms if t not in known), len(known))}
         self._connection.executemany("INSERT INTO terms (term, id) VALUES (?, ?)", new.items())
-        return known | new
+        known |= new
+        return known
 
     def _add(self, document: PreparedDocument, term_ids: Mapping[str, int]) -> None:
         fields = (

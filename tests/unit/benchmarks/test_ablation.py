@@ -20,7 +20,7 @@ TOPICS = ("disk", "queue", "certificate", "replica", "throttle", "secret")
 
 
 @pytest.fixture(scope="module")
-def snapshot(tmp_path_factory):
+def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ablation")
     files = {
         f"runbooks/Kube{topic.title()}Full.md": f"# Runbook\n\nWhat to do about the {topic}.\n"
@@ -29,7 +29,7 @@ def snapshot(tmp_path_factory):
     hashes = WordHashes()
     ingest(write_files(folder / "docs", files), folder / "kb", embedder=hashes)
     with KnowledgeBase(folder / "kb", hashes) as opened:
-        yield opened.snapshot
+        yield opened.index
 
 
 def row(number, *, alert=True):
@@ -47,8 +47,8 @@ ROWS = [row(number) for number in range(30)] + [row(n, alert=False) for n in ran
 
 
 @pytest.fixture(scope="module")
-def ablation(snapshot):
-    return run_ablation(snapshot, WordHashes(), ROWS, again=True)
+def ablation(index):
+    return run_ablation(index, WordHashes(), ROWS, again=True)
 
 
 def test_alerts_are_asked_without_and_with_their_name_and_others_apart():
@@ -95,8 +95,8 @@ def test_each_part_but_the_first_of_its_kind_is_held_beside_one_before_it(ablati
                 assert each.low <= each.difference <= each.high
 
 
-def test_chunks_are_embedded_again_only_when_asked_for(snapshot, ablation):
-    short = run_ablation(snapshot, WordHashes(), ROWS)
+def test_chunks_are_embedded_again_only_when_asked_for(index, ablation):
+    short = run_ablation(index, WordHashes(), ROWS)
     again = {"vectors of lines", "vectors with prefix", "prefix's own vector"}
     left = [each.part.name for each in ablation.findings if each.part.name not in again]
     assert [each.part.name for each in short.findings] == left
@@ -116,6 +116,6 @@ def test_the_report_is_json_and_two_tables(ablation):
     assert "pairs of words" in captured.get()
 
 
-def test_without_questions_there_is_nothing_to_ask(snapshot):
+def test_without_questions_there_is_nothing_to_ask(index):
     with pytest.raises(InvalidRequest):
-        run_ablation(snapshot, WordHashes(), [])
+        run_ablation(index, WordHashes(), [])

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.speed import search as search_bench
 from benchmarks.speed.search import FILTERED, LIMIT, OURS, as_table, run_search_bench
-from benchmarks.speed.search_corpus import as_questions, as_snapshot, make_up
+from benchmarks.speed.search_corpus import as_index, as_questions, make_up
 from benchmarks.speed.search_peers import fts5_numpy
 from knowledge_rag.local.search import rank
 
@@ -22,10 +22,10 @@ def test_the_same_chunks_and_questions_are_made_up_each_time():
 
 def test_a_chunk_s_own_words_and_direction_find_it():
     made = make_up(300, 3)
-    snapshot, question = as_snapshot(made), next(as_questions(made))
+    index, question = as_index(made), next(as_questions(made))
     for row in (0, 150, 299):
         asked = type(question)(made.vectors[row], next(as_questions(_of(made, row))).terms)
-        assert rank(snapshot, asked, limit=1)[0][0] == row
+        assert rank(index, asked, limit=1)[0][0] == row
         assert fts5_numpy(made)(made.texts[row], made.vectors[row])[0] == row
 
 

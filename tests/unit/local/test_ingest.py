@@ -256,10 +256,10 @@ def test_progress_is_told_and_never_goes_backwards(corpus, kb_path, hashes):
         assert steps == [(done, steps[0][1]) for done in range(steps[0][1] + 1)]
 
 
-def test_a_snapshot_is_in_the_order_of_files_and_lines(corpus, kb_path, hashes):
+def test_an_index_is_in_the_order_of_files_and_lines(corpus, kb_path, hashes):
     ingest(corpus, kb_path, embedder=hashes)
     with KnowledgeBase(kb_path, hashes) as knowledge_base:
-        snapshot = knowledge_base._snapshot
-    chunks = [snapshot.metadata(row) for row in range(len(snapshot))]
+        index = knowledge_base.index
+    chunks = [index.metadata(row) for row in range(len(index))]
     places = [(chunk["source_file"], chunk["start_line"]) for chunk in chunks]
     assert places == sorted(places)

@@ -286,7 +286,9 @@ def rows_of(kb_path):
             "SELECT source_file, start_line, end_line, text, metadata, vector FROM documents "
             "JOIN chunks ON document = documents.id JOIN vectors ON chunk = chunks.id ORDER BY 1, 2"
         ).fetchall()
-        meta = dict(connection.execute("SELECT key, value FROM meta WHERE key <> 'seal'"))
+        meta = dict(
+            connection.execute("SELECT key, value FROM meta WHERE key NOT IN ('seal', 'index')")
+        )
     return rows, meta
 
 

@@ -109,7 +109,7 @@ def index_of(chunks):
     entries = [
         np.array([(vocabulary[t], w) for t, w in chunk.items()], dtype=ENTRY) for chunk in chunks
     ]
-    return KeywordIndex(vocabulary, entries)
+    return KeywordIndex.of(vocabulary, entries)
 
 
 def bm25(chunks, question):
@@ -173,7 +173,7 @@ def test_a_known_word_occurs_in_some_chunk():
 
 
 def test_an_empty_index_and_an_empty_question_score_nothing():
-    assert KeywordIndex({}, []).score({"a": 1}).shape == (0,)
+    assert KeywordIndex.of({}, []).score({"a": 1}).shape == (0,)
     index = index_of([{"a": 1.0}])
     assert (index.score({}).tolist(), index.most({})) == ([0.0], 0)
 

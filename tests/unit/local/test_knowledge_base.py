@@ -31,7 +31,7 @@ def test_a_filter_narrows_and_may_leave_nothing(knowledge_base):
 
 
 def test_the_state_in_memory_knows_which_chunks_are_of_one_document(knowledge_base):
-    chunks = knowledge_base.snapshot
+    chunks = knowledge_base.index
     named = [chunks.metadata(row)["source_file"] for row in range(len(chunks))]
     assert 1 < len(set(named)) < len(named)
     pairs = set(zip(named, chunks.documents.tolist(), strict=True))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.action_group import EVIDENCE_FLOOR_SEMANTIC
 from knowledge_rag.local.keywords import ENTRY, MAX_QUERY_TERMS, KeywordIndex, query_terms
-from knowledge_rag.local.knowledge_base import Snapshot
 from knowledge_rag.local.search import (
     BY_SCORE_ALONE,
     FOLLOWING_SHARE,
@@ -25,8 +25,20 @@ from knowledge_rag.local.search import (
 COSINES = st.lists(st.sampled_from([-0.5, 0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=30)
 
 
-def snapshot(cosines, terms=(), documents=None):
-    """Make a snapshot of chunks with these cosines to ``question()``, these terms and documents.
+@dataclass
+class Searched:
+    """What a search needs of an index; these vectors need not be of unit length."""
+
+    vectors: Any
+    keywords: KeywordIndex
+    documents: Any
+
+    def __len__(self):
+        return len(self.vectors)
+
+
+def index_of(cosines, terms=(), documents=None):
+    """Make what is searched, of chunks with these cosines to ``question()``, these terms and documents.
 
     By default, each chunk is a document.
     """
@@ -36,14 +48,8 @@ def snapshot(cosines, terms=(), documents=None):
     vocabulary = {word: row for row, word in enumerate(words)}
     entries = [np.array([(vocabulary[w], 1.0) for w in chunk], dtype=ENTRY) for chunk in terms]
     entries += [np.array([], dtype=ENTRY)] * (len(cosines) - len(entries))
-    return Snapshot(
-        "model",
-        ("text",) * len(cosines),
-        ("{}",) * len(cosines),
-        vectors,
-        KeywordIndex(vocabulary, entries),
-        np.arange(len(cosines)) if documents is None else np.array(documents, dtype=np.int64),
-    )
+    numbers = np.arange(len(cosines)) if documents is None else np.array(documents, dtype=np.int64)
+    return Searched(vectors, KeywordIndex.of(vocabulary, entries), numbers)
 
 
 def question(**terms):
@@ -54,7 +60,7 @@ def question(**terms):
 
 @given(COSINES, st.integers(1, 40), st.sampled_from(SearchType))
 def test_the_best_come_first_and_ties_in_file_order(cosines, limit, method):
-    found = rank(snapshot(cosines), question(), limit=limit, search_type=method)
+    found = rank(index_of(cosines), question(), limit=limit, search_type=method)
     rows = [row for row, _ in found]
     scores = [score for _, score in found]
     assert len(rows) == min(limit, len(cosines)) == len(set(rows))
@@ -72,8 +78,8 @@ def test_the_best_come_first_and_ties_in_file_order(cosines, limit, method):
 def test_a_mask_leaves_the_order_of_what_passes_as_it_is(case, method):
     cosines, passing = case
     mask = np.array(passing)
-    everything = rank(snapshot(cosines), question(), limit=len(cosines), search_type=method)
-    masked = rank(snapshot(cosines), question(), limit=len(cosines), search_type=method, mask=mask)
+    everything = rank(index_of(cosines), question(), limit=len(cosines), search_type=method)
+    masked = rank(index_of(cosines), question(), limit=len(cosines), search_type=method, mask=mask)
     assert [row for row, _ in masked] == [row for row, _ in everything if passing[row]]
 
 
@@ -86,9 +92,9 @@ def test_a_vector_scores_the_same_wherever_it_stands():
     made = random.standard_normal((1_001, 384)).astype(np.float32)
     made /= np.linalg.norm(made, axis=1, keepdims=True)
     asked = Question(made[0], {})
-    cosine = cosines(replace(snapshot([0.0] * len(made)), vectors=made), asked)
+    cosine = cosines(replace(index_of([0.0] * len(made)), vectors=made), asked)
     order = random.permutation(len(made))
-    moved = cosines(replace(snapshot([0.0] * len(made)), vectors=made[order]), asked)
+    moved = cosines(replace(index_of([0.0] * len(made)), vectors=made[order]), asked)
     assert moved.tolist() == cosine[order].tolist()
 
 
@@ -101,14 +107,14 @@ def semantic(chunks, asked, mask=None):
 
 
 def test_semantic_scores_of_a_supported_question_are_cosines():
-    found = semantic(snapshot([0.2, 0.9, -0.3], [("disk",), *FILLER * 2]), question(disk=1))
+    found = semantic(index_of([0.2, 0.9, -0.3], [("disk",), *FILLER * 2]), question(disk=1))
     assert [row for row, _ in found] == [1, 0, 2]
     assert [score for _, score in found] == pytest.approx([0.9, 0.2, 0.0])
 
 
 @given(COSINES, st.dictionaries(st.sampled_from(["disk", "node", "quark", "lepton"]), st.just(1)))
 def test_words_change_no_semantic_order_only_all_scores_by_one_factor(cosines, words):
-    chunks = snapshot(cosines, terms=[("disk", "node")])
+    chunks = index_of(cosines, terms=[("disk", "node")])
     found = semantic(chunks, question(**words))
     assert [row for row, _ in found] == sorted(
         range(len(cosines)), key=lambda r: (-max(cosines[r], 0), r)
@@ -120,7 +126,7 @@ def test_words_change_no_semantic_order_only_all_scores_by_one_factor(cosines, w
 
 
 def test_the_more_words_no_chunk_has_the_lower_the_semantic_scores():
-    chunks = snapshot([0.6] * 20, [("disk",), *FILLER * 19])
+    chunks = index_of([0.6] * 20, [("disk",), *FILLER * 19])
     strange = {"quark": 1, "lepton": 1, "gluon": 1, "hadron": 1}
     supports = [
         support(chunks, question(disk=1)),
@@ -139,7 +145,7 @@ def test_the_more_words_no_chunk_has_the_lower_the_semantic_scores():
 )
 def test_words_score_once_and_as_often_as_they_are_said(chunks, words, strange):
     words |= {f"strange-{n}": 1 for n in range(strange)}
-    made = snapshot([0.5] * len(chunks), chunks)
+    made = index_of([0.5] * len(chunks), chunks)
     scored = word_scores(made, question(**words))
     known = {word for chunk in chunks for word in chunk} & set(words)
     once = made.keywords.score(dict.fromkeys(known, 1))
@@ -150,23 +156,23 @@ def test_words_score_once_and_as_often_as_they_are_said(chunks, words, strange):
 
 def test_a_few_rare_words_support_a_question_however_long_it_is():
     known = {"disk": 1, "evicted": 1, "kubelet": 1, "node": 1, "taint": 1}
-    chunks = snapshot([0.6] * 200, [tuple(known), *[tuple("abcde")] * 199])
+    chunks = index_of([0.6] * 200, [tuple(known), *[tuple("abcde")] * 199])
     labels = {f"label-{n}": 1 for n in range(5_000)}
     assert support(chunks, question(**known, **labels)) == 1.0
     assert 0.0 < support(chunks, question(disk=1, evicted=1, **labels)) < 1.0
 
 
 def test_words_that_any_question_may_have_ask_for_no_support():
-    chunks = snapshot([0.6] * 50, [("snow", "plough"), *[tuple("abcde")] * 49])
+    chunks = index_of([0.6] * 50, [("snow", "plough"), *[tuple("abcde")] * 49])
     asked = {"snow": 1, "tomorrow": 1, "tonight": 1, "somebodi": 1}
     assert support(chunks, question(**asked)) == support(chunks, question(snow=1))
     assert support(chunks, question(snow=1, lepton=1)) < support(chunks, question(snow=1))
-    only_common = snapshot([0.6] * 50, [("tomorrow",), *[tuple("abcde")] * 49])
+    only_common = index_of([0.6] * 50, [("tomorrow",), *[tuple("abcde")] * 49])
     assert support(only_common, question(tomorrow=1)) == 1.0
 
 
 def test_only_chunks_that_may_be_found_support_a_question():
-    chunks = snapshot([0.6, 0.6], [("disk",), ("node",)])
+    chunks = index_of([0.6, 0.6], [("disk",), ("node",)])
     for passing, score in ((0, 0.6), (1, 0.0)):
         mask = np.arange(2) == passing
         assert semantic(chunks, question(disk=1), mask) == [(passing, pytest.approx(score))]
@@ -176,11 +182,11 @@ def test_only_chunks_that_may_be_found_support_a_question():
 @pytest.mark.parametrize("text", ["", "what should I do about it?", "\N{FIRE}", "磁盘已满怎么办"])
 def test_a_question_without_a_known_word_is_ranked_but_scores_nothing(text):
     asked = Question(question().vector, query_terms(text))
-    assert semantic(snapshot([0.2, 0.9], terms=[("disk",)]), asked) == [(1, 0.0), (0, 0.0)]
+    assert semantic(index_of([0.2, 0.9], terms=[("disk",)]), asked) == [(1, 0.0), (0, 0.0)]
 
 
 def test_chinese_is_supported_by_its_pairs_of_characters():
-    chunks = snapshot(
+    chunks = index_of(
         [0.6] * 50, [tuple(query_terms("磁盘已满,请清理日志")), *[tuple("ABCDEFG")] * 49]
     )
     for text, found in (("磁盘已满怎么办", True), ("今天天气怎么样", False)):
@@ -189,7 +195,7 @@ def test_chinese_is_supported_by_its_pairs_of_characters():
 
 
 def test_a_hybrid_score_is_lowered_by_words_that_no_chunk_has_and_its_order_is_not():
-    chunks = snapshot([0.6, 0.4, 0.2], [("disk",), ("disk", "node"), ("node",)])
+    chunks = index_of([0.6, 0.4, 0.2], [("disk",), ("disk", "node"), ("node",)])
     strange = {f"label-{n}": 1 for n in range(5)}
     plain = rank(chunks, question(disk=1, node=1), limit=3)
     labelled = rank(chunks, question(disk=1, node=1, **strange), limit=3)
@@ -199,7 +205,7 @@ def test_a_hybrid_score_is_lowered_by_words_that_no_chunk_has_and_its_order_is_n
 
 def test_words_that_stand_together_as_in_the_question_are_worth_more_than_apart():
     texts = ("replication slot, then a disk", "slot, then a disk, then replication")
-    chunks = snapshot([0.5, 0.5], [tuple(query_terms(text)) for text in texts])
+    chunks = index_of([0.5, 0.5], [tuple(query_terms(text)) for text in texts])
     asked = Question(question().vector, query_terms("replication slot"))
     (first, high), (second, low) = rank(chunks, asked, limit=2)
     assert (first, second) == (0, 1)
@@ -207,7 +213,7 @@ def test_words_that_stand_together_as_in_the_question_are_worth_more_than_apart(
 
 
 def test_hybrid_joins_half_a_cosine_and_half_the_coverage():
-    chunks = snapshot([0.6, 0.6], terms=[("disk",), ("node",)])
+    chunks = index_of([0.6, 0.6], terms=[("disk",), ("node",)])
     (first, score), (second, other) = rank(chunks, question(disk=1), limit=2)
     assert (first, second) == (0, 1)
     assert other == pytest.approx(0.3)
@@ -241,7 +247,7 @@ def by_definition(cases, passing):
 @given(DOCUMENTS, st.integers(1, 12))
 def test_the_best_chunk_of_a_document_goes_before_others_that_are_little_better(cases, limit):
     cosines, documents, passing = zip(*cases, strict=True)
-    chunks = snapshot(cosines, [("disk",)] * len(cases), documents)
+    chunks = index_of(cosines, [("disk",)] * len(cases), documents)
     mask = np.array(passing)
     found = rank(chunks, question(quark=1), limit=limit, mask=mask)
     assert [row for row, _ in found] == by_definition(cases, passing)[:limit]
@@ -253,8 +259,8 @@ def test_the_best_chunk_of_a_document_goes_before_others_that_are_little_better(
 def test_what_a_chunk_scores_is_its_own_evidence_or_less_and_never_rises(cases):
     cosines, documents, _ = zip(*cases, strict=True)
     terms = [("disk",)] * len(cases)
-    alone = dict(rank(snapshot(cosines, terms), question(disk=1), limit=len(cases)))
-    found = rank(snapshot(cosines, terms, documents), question(disk=1), limit=len(cases))
+    alone = dict(rank(index_of(cosines, terms), question(disk=1), limit=len(cases)))
+    found = rank(index_of(cosines, terms, documents), question(disk=1), limit=len(cases))
     scores = [score for _, score in found]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] == max(alone.values())  # so a question finds as much evidence as before
@@ -267,13 +273,13 @@ def test_what_a_chunk_scores_is_its_own_evidence_or_less_and_never_rises(cases):
 def test_parts_of_one_page_give_way_to_another_page_that_is_nearly_as_good():
     cosines, pages = [0.9, 0.85, 0.84, 0.8, 0.78, 0.5], [1, 1, 1, 1, 2, 3]
     asked = question(quark=1)
-    hybrid = [row for row, _ in rank(snapshot(cosines, FILLER * 6, pages), asked, limit=6)]
+    hybrid = [row for row, _ in rank(index_of(cosines, FILLER * 6, pages), asked, limit=6)]
     assert hybrid == [0, 1, 2, 4, 3, 5]
-    assert [row for row, _ in semantic(snapshot(cosines, FILLER * 6, pages), asked)] == [*range(6)]
+    assert [row for row, _ in semantic(index_of(cosines, FILLER * 6, pages), asked)] == [*range(6)]
 
 
 def test_words_that_no_chunk_knows_lower_the_hybrid_score():
-    chunks = snapshot([0.6], terms=[("disk",)])
+    chunks = index_of([0.6], terms=[("disk",)])
     ((_, known),) = rank(chunks, question(disk=1), limit=1)
     ((_, half_known),) = rank(chunks, question(disk=1, quark=1), limit=1)
     assert half_known < known
@@ -281,4 +287,4 @@ def test_words_that_no_chunk_knows_lower_the_hybrid_score():
 
 def test_an_empty_knowledge_base_gives_nothing():
     for method in SearchType:
-        assert rank(snapshot([]), question(a=1), limit=5, search_type=method) == []
+        assert rank(index_of([]), question(a=1), limit=5, search_type=method) == []

@@ -1,0 +1,338 @@
+"""The searchable form of a knowledge base: arrays in one file, mapped into memory and never changed.
+
+An ingest writes one beside the knowledge base, under a name of its own for each state. So readers share
+its pages, opening reads little more than its last bytes, and an ingest that goes on changes nothing of
+what a reader has mapped. It holds nothing that the knowledge base doesn't: where it is missing or
+damaged, it is made again.
+
+The file is the arrays one after the other, a JSON object that says where each lies, and a tail: the
+object's length and sha256, and the magic bytes that the file also begins with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import re
+import struct
+import tempfile
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE
+from knowledge_rag.local.columns import MetadataColumns, column_arrays
+from knowledge_rag.local.embeddings import DIMENSIONS
+from knowledge_rag.local.errors import Damage
+from knowledge_rag.local.keywords import ENTRY, KeywordIndex, Postings
+from knowledge_rag.local.spelling import Spelling, from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from knowledge_rag.core.outcome import MetadataValue
+    from knowledge_rag.local.embeddings import Matrix
+
+INDEX_SUFFIX: Final = ".index"
+CHECKED_BYTES: Final = 64 * 1024 * 1024
+"""Up to this size (some 15,000 chunks) a whole file is proven when it is opened, in 50 ms at most; of a larger
+one the tail, the sizes and, by its own sha256, each passage that is found."""
+
+_MAGIC: Final = b"KRAGIDX1"
+_TAIL: Final = struct.Struct("<Q32s8s")
+_ALIGNED: Final = 64
+_VECTOR_BYTES: Final = 4 * DIMENSIONS
+_UNIT: Final = 1e-3
+"""How far a vector's length may be from 1."""
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Strings:
+    """Texts one after the other as UTF-8, ``starts`` saying where each begins; the last one is their end."""
+
+    def __init__(self, data: Array, starts: Array) -> None:
+        self._data = data
+        self._starts = starts
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, number: int) -> str:
+        return self.encoded(number).decode()
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[number] for number in range(len(self)))
+
+    def encoded(self, number: int) -> bytes:
+        """Return one text as it is stored."""
+        return self._data[self._starts[number] : self._starts[number + 1]].tobytes()
+
+    @staticmethod
+    def arrays(texts: Iterable[str]) -> tuple[Array, Array]:
+        """Return the two arrays that hold some texts."""
+        data = bytearray()
+        starts = [0]
+        for text in texts:
+            data += text.encode()
+            starts.append(len(data))
+        return np.frombuffer(bytes(data), dtype=np.uint8), np.array(starts, dtype=np.int64)
+
+
+class SortedTerms:
+    """The number of each term, found by halving: nothing of a large vocabulary is read but what is asked for."""
+
+    def __init__(self, terms: Strings) -> None:
+        self._terms = terms
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def get(self, term: str) -> int | None:
+        """Return a term's number; ``None`` if there is no such term."""
+        wanted = term.encode(errors="surrogatepass")
+        low, high = 0, len(self._terms)
+        while low < high:
+            middle = (low + high) // 2
+            found = self._terms.encoded(middle)
+            if found == wanted:
+                return middle
+            if found < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return None
+
+
+class Index:
+    """All chunks of one state, ordered by file and line.
+
+    Args:
+        model: fingerprint of the embedding model.
+        arrays: as :func:`build` makes them.
+
+    Raises:
+        Damage: an array is missing or of another size.
+    """
+
+    def __init__(self, model: str, arrays: Mapping[str, Array]) -> None:
+        self.model = model
+        self._arrays = arrays
+        try:
+            self.vectors: Matrix = arrays["vectors"]
+            self.documents: Numbers = arrays["documents"]
+            self.texts = Strings(arrays["texts"], arrays["text_starts"])
+            self._metadata = Strings(arrays["metadata"], arrays["metadata_starts"])
+            terms = SortedTerms(Strings(arrays["terms"], arrays["term_starts"]))
+            postings = Postings(*(arrays[name] for name in Postings._fields))
+        except KeyError as error:
+            raise Damage("a part of its index is missing") from error
+        if len({len(self.vectors), len(self.documents), len(self.texts), len(self._metadata)}) > 1:
+            raise Damage("the parts of its index are of several sizes")
+        self.keywords = KeywordIndex(terms, postings, chunks=len(self))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def metadata(self, row: int) -> dict[str, MetadataValue]:
+        """Return one chunk's metadata.
+
+        Raises:
+            Damage: it is no JSON object that names its file and chunk.
+        """
+        return read_metadata(self._metadata[row])
+
+    @cached_property
+    def columns(self) -> MetadataColumns:
+        """The metadata by attribute, for filters."""
+        return MetadataColumns(
+            self._arrays, len(self), lambda: map(self.metadata, range(len(self)))
+        )
+
+    @cached_property
+    def spelling(self) -> Spelling:
+        """The words as they are written, for correcting questions; read when first asked for."""
+        return Spelling(from_json(self._arrays["words"].tobytes().decode()))
+
+
+def read_metadata(stored: str) -> dict[str, MetadataValue]:
+    """Read a chunk's metadata from its stored form.
+
+    Raises:
+        Damage: it is no JSON object that names its file and chunk.
+    """
+    try:
+        decoded: Any = json.loads(stored)
+    except (ValueError, RecursionError) as error:
+        raise Damage("metadata are no JSON") from error
+    if not isinstance(decoded, dict):
+        raise Damage("metadata are no JSON object")
+    if not all(isinstance(decoded.get(name), str) for name in (SOURCE_FILE, CHUNK_ID)):
+        raise Damage("metadata name no file or no chunk")
+    return decoded
+
+
+Row = tuple[Any, ...]
+
+
+def build(rows: Iterable[Row], terms: Sequence[str], words: str) -> dict[str, Array]:
+    """Make the arrays of an index.
+
+    Args:
+        rows: of each chunk, ordered by file and line: its document's number, three more values that
+            are not looked at, its metadata as JSON, its text, its vector (384 little-endian float32)
+            and its terms (dtype ``ENTRY``).
+        terms: by their numbers.
+        words: in their stored form.
+
+    Raises:
+        Damage: something in it is not what an ingest stores.
+    """
+    columns = [*zip(*rows, strict=True)] or [()] * 8
+    documents, _, _, _, metadata, texts, vectors, entries = columns
+    kinds = ((int, documents), (str, metadata), (str, texts), (bytes, vectors), (bytes, entries))
+    if any(not set(map(type, column)) <= {kind} for kind, column in kinds):
+        raise Damage("a value is of another type")
+    text_data, text_starts = Strings.arrays(texts)
+    metadata_data, metadata_starts = Strings.arrays(metadata)
+    order = sorted(range(len(terms)), key=lambda number: terms[number].encode())
+    term_data, term_starts = Strings.arrays(terms[number] for number in order)
+    return {
+        "documents": np.array(documents, dtype=np.int64),
+        "texts": text_data,
+        "text_starts": text_starts,
+        "metadata": metadata_data,
+        "metadata_starts": metadata_starts,
+        "vectors": _matrix(vectors),
+        "terms": term_data,
+        "term_starts": term_starts,
+        **Postings.of(_numbered(entries, order), len(terms))._asdict(),
+        **column_arrays(map(read_metadata, metadata), len(metadata)),
+        "words": np.frombuffer(words.encode(), dtype=np.uint8),
+    }
+
+
+def _matrix(vectors: Sequence[bytes]) -> Matrix:
+    if not set(map(len, vectors)) <= {_VECTOR_BYTES}:
+        raise Damage("a vector is of another size")
+    matrix = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(-1, DIMENSIONS)
+    lengths = np.einsum("ij,ij->i", matrix, matrix)
+    if not np.all(np.abs(lengths - 1.0) < _UNIT):  # not-a-number is not near 1 either
+        raise Damage("a vector is not of unit length")
+    return matrix
+
+
+def _numbered(entries: Sequence[bytes], order: Sequence[int]) -> list[Array]:
+    """Return each chunk's terms, numbered by their places in the order of the alphabet."""
+    if any(len(blob) % ENTRY.itemsize for blob in entries):
+        raise Damage("a list of terms is cut short")
+    places = np.empty(len(order), dtype=np.uint32)
+    places[order] = np.arange(len(order), dtype=np.uint32)
+    numbered = []
+    for blob in entries:
+        chunk = np.frombuffer(blob, dtype=ENTRY).copy()
+        if chunk.size and int(chunk["term"].max()) >= len(order):
+            raise Damage("a term is not in its vocabulary")
+        chunk["term"] = places[chunk["term"]]
+        numbered.append(chunk)
+    return numbered
+
+
+def index_path(kb_path: Path, seal: str) -> Path:
+    """Return where the index of one state of a knowledge base lies."""
+    return kb_path.with_name(f"{kb_path.name}.{seal[:16]}{INDEX_SUFFIX}")
+
+
+def write_index(path: Path, model: str, arrays: Mapping[str, Array]) -> None:
+    """Write an index, whole or not at all.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            digest = hashlib.sha256()
+            places = {}
+            file.write(_MAGIC.ljust(_ALIGNED, b"\0"))
+            for part, array in arrays.items():
+                contents = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                places[part] = (file.tell(), array.dtype.str, array.shape)
+                for data in (contents.data, bytes(-contents.nbytes % _ALIGNED)):
+                    file.write(data)
+                    digest.update(data)
+            head = {"model": model, "sha256": digest.hexdigest(), "parts": places}
+            encoded = json.dumps(head).encode()
+            file.write(encoded)
+            file.write(_TAIL.pack(len(encoded), hashlib.sha256(encoded).digest(), _MAGIC))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def open_index(path: Path) -> Index:
+    """Map an index into memory.
+
+    Raises:
+        OSError: it is missing, or can't be read.
+        Damage: it is not as it was written.
+    """
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < _ALIGNED + _TAIL.size:
+            raise Damage("its index is cut short")
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    length, digest, magic = _TAIL.unpack(mapped[-_TAIL.size :])
+    end = size - _TAIL.size - length
+    encoded = mapped[max(end, 0) : size - _TAIL.size]
+    if not magic == mapped[: len(_MAGIC)] == _MAGIC or hashlib.sha256(encoded).digest() != digest:
+        raise Damage("its index is not as it was written")
+    head = json.loads(encoded)
+    if size <= CHECKED_BYTES and _digest(mapped, end) != head["sha256"]:
+        raise Damage("its index is not as it was written")
+    arrays = {
+        part: np.frombuffer(mapped, dtype, int(np.prod(shape)), offset).reshape(shape)
+        for part, (offset, dtype, shape) in head["parts"].items()
+    }
+    return Index(head["model"], arrays)
+
+
+def remove_other_indexes(kb_path: Path, seal: str) -> None:
+    """Delete the indexes of a knowledge base's other states, and what a killed ingest left of one.
+
+    Args:
+        kb_path: of the knowledge base.
+        seal: of the state whose index stays; empty leaves all.
+    """
+    if not seal:
+        return
+    kept = index_path(kb_path, seal)
+    named = re.compile(
+        rf"{re.escape(kb_path.name)}\.[0-9a-f]{{16}}{re.escape(INDEX_SUFFIX)}(.*\.part)?"
+    )
+    for other in kb_path.parent.iterdir():
+        if named.fullmatch(other.name) and other != kept:
+            with suppress(OSError):
+                other.unlink()
+
+
+def _digest(mapped: mmap.mmap, end: int) -> str:
+    with memoryview(mapped) as view, view[_ALIGNED:end] as body:
+        return hashlib.sha256(body).hexdigest()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
