@@ -16,6 +16,8 @@ from infra.python_function import PythonFunction
 from infra.settings import Removal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from aws_cdk import aws_kms as kms
 
     from infra.buckets import Buckets
@@ -26,6 +28,8 @@ PROJECT: Final = Path(__file__).parents[1]
 
 HIDDEN: Final = ("**/.*", "**/.*/**")
 """Files and folders that are no documents, as when a folder is ingested locally."""
+UNSUPPORTED: Final = ("rst", "adoc", "asciidoc", "org", "mdx", "md.erb", "ipynb")
+"""Endings of documents that are read locally, and that a Bedrock knowledge base refuses to ingest."""
 
 STARTER_TIMEOUT: Final = cdk.Duration.minutes(15)
 """The most that a function may have; an ingestion job that takes longer goes on without it."""
@@ -69,7 +73,7 @@ class IngestionStarter(Construct):
             self,
             "Documents",
             path=str(PROJECT / settings.corpus),
-            exclude=list(HIDDEN),
+            exclude=[*HIDDEN, *_endings(UNSUPPORTED)],
             ignore_mode=cdk.IgnoreMode.GLOB,
             follow_symlinks=cdk.SymlinkFollowMode.BLOCK_EXTERNAL,
         )
@@ -177,3 +181,11 @@ class IngestionStarter(Construct):
                 resources=[bucket.arn_for_objects("*") for bucket in both],
             ),
         ]
+
+
+def _endings(suffixes: Iterable[str]) -> Iterator[str]:
+    """Yield patterns of the files that end so, in any case, and of what is said beside them."""
+    for suffix in suffixes:
+        ending = "".join(f"[{it}{it.upper()}]" if it.isalpha() else it for it in suffix)
+        yield f"**/*.{ending}"
+        yield f"**/*.{ending}.metadata.json"

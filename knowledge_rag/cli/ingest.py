@@ -34,7 +34,10 @@ KbPath = Annotated[
 
 def ingest(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder with *.md, *.txt, *.html and *.pdf files.")
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Folder with documents: *.md, *.html, *.pdf, *.docx, *.rst, ..."
+        ),
     ],
     kb: KbPath = None,
     date_order: Annotated[

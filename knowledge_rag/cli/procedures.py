@@ -18,6 +18,7 @@ from knowledge_rag.cli.prose import (
     table,
 )
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.extract.documents import OFFICE_SUFFIXES
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.governing import NEVER, Governs
 from knowledge_rag.orchestrator.outline import cells_of, plain_words
@@ -115,11 +116,16 @@ def source_lines(
 
 
 def place(source_file: str, start: int, end: int) -> str:
-    """Return where lines stand, as editors take it.
+    """Return where lines stand: as editors take it, or in the text that was extracted from a file.
 
     >>> place("runbooks/rds.md", 3, 9), place("runbooks/rds.md", 3, 3)
     ('runbooks/rds.md:3-9', 'runbooks/rds.md:3')
+    >>> place("vault.docx", 3, 9)
+    'extracted text, lines 3-9 of vault.docx'
     """
+    if source_file.lower().endswith(tuple(OFFICE_SUFFIXES)):
+        lines = f"lines {start}-{end}" if end > start else f"line {start}"
+        return f"extracted text, {lines} of {source_file}"
     return f"{source_file}:{start}-{end}" if end > start else f"{source_file}:{start}"
 
 

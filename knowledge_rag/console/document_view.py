@@ -25,6 +25,7 @@ from knowledge_rag.core.documents import front_matter_end
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import SOURCE_URL, TITLE
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.extract.markup import as_markdown
 from knowledge_rag.guardrails.staleness import CitedLines, FileNow, compare
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def view(
         "lines": list(document.lines),
         "pages": [{"line": line, "page": page} for line, page in document.pages],
         "isComplete": document.is_complete,
-        "sections": _sections("\n".join(lines)),
+        "sections": _sections("\n".join(as_markdown(document.source_file, lines))),
         "hidden": hidden_in(lines),
         "ranges": _ranges(document, ranges, _stale(document, ranges, corpus, cards), repository),
     }

@@ -86,7 +86,10 @@ _Piece = tuple[int, int, tuple[str, ...], bool]
 
 
 def chunk_text(
-    document: Document, text: str, settings: ChunkingSettings | None = None
+    document: Document,
+    text: str,
+    settings: ChunkingSettings | None = None,
+    shape: str | None = None,
 ) -> list[Chunk]:
     """Cut a document into chunks, in the order of its lines.
 
@@ -94,6 +97,7 @@ def chunk_text(
         document: of the chunks; its file name tells Markdown from plain text.
         text: the document's text as :func:`core.lines.decode` returns it.
         settings: the defaults fit the local embedding model.
+        shape: the text line for line as Markdown, where it is in another markup; it decides where to cut.
 
     Returns:
         The chunks; ``[]`` for a text with nothing but blank lines and front matter.
@@ -101,7 +105,14 @@ def chunk_text(
     cap = (settings or ChunkingSettings()).content_tokens
     markdown = not document.source_file.lower().endswith(PLAIN_SUFFIXES)
     body = front_matter_end(text) if markdown else 0
-    headings = find_headings(text, body) if markdown else ()
+    if shape is not None:
+        return _shaped_chunks(document, text, shape, body, cap)
+    return _chunks(document, text, _pieces(text, text, body, cap, markdown=markdown))
+
+
+def _pieces(text: str, shape: str, body: int, cap: float, *, markdown: bool) -> list[_Piece]:
+    """Cut a text where its shape, which has the same line ends, shows seams."""
+    headings = find_headings(shape, body) if markdown else ()
     # fewer characters always fit, more only if they are mostly indents: splitting gives those back whole
     sure, unlikely = int(cap / PER_MARK), int(cap / PER_PLAIN)
 
@@ -109,19 +120,45 @@ def chunk_text(
         return end - start <= sure or fits(text, start, end, cap)
 
     pieces: list[_Piece] = []
-    for start, lead_end, end, path in _sections(text, body, headings):
+    for start, lead_end, end, path in _sections(shape, body, headings):
         if lead_end >= end and pieces and is_within_cap(pieces[-1][0], end):
             first, _, above, _ = pieces.pop()  # a heading with nothing below says nothing alone
             pieces.append((first, end, above, False))
         elif end - start <= unlikely and is_within_cap(start, end):
             pieces.append((start, end, path, False))
         else:
-            section = _LongSection(text, start, end, cap, markdown=markdown)
+            section = _LongSection(
+                shape[start:end], classify(text, start, end), start, cap, markdown=markdown
+            )
             pieces += [
                 (first, behind, path, tokens > cap)
                 for first, behind, tokens in section.split(lead_end)
             ]
-    return _chunks(document, text, pieces)
+    return pieces
+
+
+def _shaped_chunks(document: Document, text: str, shape: str, body: int, cap: float) -> list[Chunk]:
+    """Cut a text in another markup; lines that are blank in its shape alone go with those above."""
+    lines, shapes = text.split("\n"), shape.split("\n")
+    if len(lines) != len(shapes):
+        raise ValueError(f"a shape of {len(shapes)} lines for {len(lines)} lines of text")
+    widths = [max(len(line), len(other)) for line, other in zip(lines, shapes, strict=True)]
+    # side by side, padded with blanks, which cost nothing, an offset is a place in both
+    padded, source = (
+        "\n".join(line.ljust(width) for line, width in zip(them, widths, strict=True))
+        for them in (lines, shapes)
+    )
+    first = text.count("\n", 0, body)
+    start = sum(widths[:first]) + first
+    pieces = _pieces(padded, source, start, cap, markdown=True)
+    begins = [first, *(padded.count("\n", 0, piece[0]) for piece in pieces[1:]), len(lines)]
+    chunks = []
+    for (begin, behind), (_, _, path, oversized) in zip(pairwise(begins), pieces, strict=False):
+        solid = [number for number in range(begin, behind) if lines[number].strip(BLANKS)]
+        if solid:
+            content = "\n".join(lines[solid[0] : solid[-1] + 1])
+            chunks.append(Chunk(document, solid[0] + 1, solid[-1] + 1, path, content, oversized))
+    return chunks
 
 
 def _sections(text: str, body: int, headings: Iterable[Heading]) -> Iterator[_Section]:
@@ -174,16 +211,18 @@ lines may be among the last), estimated tokens."""
 
 
 class _LongSection:
-    """A section, ``text[start:end]``, that may have to be split; offsets inside count from its start.
+    """A section that begins at ``start`` and may have to be split; offsets inside count from there.
 
     Fences, tables, list items and paragraphs stay whole where they fit the cap, in estimated tokens; only
     a single line can exceed it. Blocks are Markdown's, or just runs of non-blank lines.
     """
 
-    def __init__(self, text: str, start: int, end: int, cap: float, *, markdown: bool) -> None:
+    def __init__(
+        self, shape: str, classes: bytes, start: int, cap: float, *, markdown: bool
+    ) -> None:
         self._start = start
-        self._source = "\n" + text[start:end]
-        self._classes = classify(text, start, end)
+        self._source = "\n" + shape
+        self._classes = classes
         self._cap = cap
         self._markdown = markdown
 

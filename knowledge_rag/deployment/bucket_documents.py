@@ -14,7 +14,7 @@ from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.deployment.aws import read_object
 from knowledge_rag.extract import sidecar
-from knowledge_rag.extract.documents import SUFFIXES, cut, extract
+from knowledge_rag.extract.documents import cut, extract, is_document
 from knowledge_rag.local.corpus import MAX_FILE_BYTES
 from knowledge_rag.local.knowledge_base import Document
 
@@ -46,7 +46,7 @@ class BucketDocuments:
 
     def passages(self, source_file: str) -> list[RetrievalResult]:
         """Return a document's lines; see ``Documents``."""
-        data = self._bytes(source_file, MAX_FILE_BYTES) if _is_document(source_file) else None
+        data = self._bytes(source_file, MAX_FILE_BYTES) if is_document(source_file) else None
         if data is None or len(data) > MAX_FILE_BYTES:
             return []
         beside = self._bytes(source_file + sidecar.SUFFIX, sidecar.MAX_BYTES)
@@ -66,11 +66,7 @@ class BucketDocuments:
         for _ in range(MAX_PAGES):
             wanted = {"Bucket": self._bucket, "MaxKeys": self._page, **start}
             answer = self._aws.call("s3", "list_objects_v2", **wanted)
-            yield from (it["Key"] for it in answer.get("Contents", []) if _is_document(it["Key"]))
+            yield from (it["Key"] for it in answer.get("Contents", []) if is_document(it["Key"]))
             if not answer.get("IsTruncated"):
                 return
             start = {"ContinuationToken": answer["NextContinuationToken"]}
-
-
-def _is_document(key: str) -> bool:
-    return key.lower().endswith(tuple(SUFFIXES))

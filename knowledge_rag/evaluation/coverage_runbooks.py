@@ -331,7 +331,7 @@ class Runbooks:
     def _page(self, name: str) -> tuple[Document, tuple[Section, ...]]:
         if name not in self._pages:
             extracted = read_extracted(self._documents.files[name])
-            self._pages[name] = extracted.document, sections_of(extracted.text)
+            self._pages[name] = extracted.document, sections_of(extracted.shape or extracted.text)
         return self._pages[name]
 
 

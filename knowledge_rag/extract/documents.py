@@ -13,25 +13,29 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.citations import check_source_file
-from knowledge_rag.core.documents import describe, read_document
+from knowledge_rag.core.documents import describe, front_matter_end, read_document
+from knowledge_rag.core.markdown import first_heading
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_URL
+from knowledge_rag.extract.confined import read_confined
+from knowledge_rag.extract.markup import MARKUP_VERSION, READERS, is_markup, notes_on, shape_of
 from knowledge_rag.extract.sidecar import Sidecar, check_fields, read_sidecar
 
 if TYPE_CHECKING:
     from knowledge_rag.core.chunking import ChunkingSettings
     from knowledge_rag.core.chunks import Chunk, Document, FrontMatter
 
-TEXT_SUFFIXES: Final = frozenset({".md", ".markdown", ".txt"})
+TEXT_SUFFIXES: Final = frozenset({".md", ".markdown", ".txt", *READERS})
 """Of files that are cited as they are, in any case."""
 WEB_SUFFIXES: Final = frozenset({".html", ".htm"})
 PDF_SUFFIXES: Final = frozenset({".pdf"})
-SUFFIXES: Final = TEXT_SUFFIXES | WEB_SUFFIXES | PDF_SUFFIXES
+OFFICE_SUFFIXES: Final = frozenset({".docx", ".ipynb"})
+SUFFIXES: Final = TEXT_SUFFIXES | WEB_SUFFIXES | PDF_SUFFIXES | OFFICE_SUFFIXES
 """Of the files that are documents, in any case."""
 
 _NOT_ITS_OWN: Final = (SOURCE_URL, DOCUMENT_TYPE)
 """What a page that was fetched can't say of itself: it would be taken for another's, or for a runbook."""
 
-EXTRACTION: Final = 3
+EXTRACTION: Final = 4
 """Raised by every change that gives other lines for the same page or PDF."""
 
 
@@ -53,17 +57,24 @@ class Extracted:
         text: of a page or a PDF: lines ended by ``\n``, blank ones empty.
         pages: of a PDF that hold text, in their order; ``()`` for everything else.
         notes: sentences about what was left out, without the document's name.
+        shape: the text as Markdown, line for line, of a file in another markup.
     """
 
     document: Document
     text: str
     pages: tuple[Page, ...] = ()
     notes: tuple[str, ...] = ()
+    shape: str | None = None
+
+
+def is_document(name: str) -> bool:
+    """Whether a file is a document, by its name or path."""
+    return name.lower().endswith(tuple(SUFFIXES))
 
 
 def is_extracted(source_file: str) -> bool:
     """Whether a file's lines are those of extracted text, by its name."""
-    return _suffix(source_file) in WEB_SUFFIXES | PDF_SUFFIXES
+    return _suffix(source_file) in WEB_SUFFIXES | PDF_SUFFIXES | OFFICE_SUFFIXES
 
 
 def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extracted:
@@ -85,13 +96,15 @@ def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extra
         return _pdf(source_file, data, sidecar)
     if suffix in WEB_SUFFIXES:
         return _web_page(source_file, data, sidecar)
+    if suffix in OFFICE_SUFFIXES:
+        return _office(source_file, data, sidecar)
     return _text(source_file, data, sidecar)
 
 
 def cut(extracted: Extracted, settings: ChunkingSettings | None = None) -> list[Chunk]:
     """Cut a document into chunks, in the order of its lines; each of a PDF's lies on one page."""
     if not extracted.pages:
-        return chunk_text(extracted.document, extracted.text, settings)
+        return chunk_text(extracted.document, extracted.text, settings, extracted.shape)
     return [
         chunk._replace(
             start_line=chunk.start_line + page.start_line - 1,
@@ -109,6 +122,7 @@ def fingerprint(source_file: str, beside: bytes | None) -> str:
     Of the metadata file only fields that are read count, not when a page was fetched.
     """
     parts = [f"extract-{EXTRACTION}"] if is_extracted(source_file) else []
+    parts += [f"markup-{MARKUP_VERSION}"] if is_markup(source_file) else []
     if beside is not None:
         sidecar = read_sidecar(beside)
         stranger = ["fetched"] if sidecar.fetched and not is_extracted(source_file) else []
@@ -119,6 +133,17 @@ def fingerprint(source_file: str, beside: bytes | None) -> str:
 
 def _text(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
     document, text = read_document(source_file, data, sidecar.fields)
+    shape = shape_of(source_file, text)
+    if shape is not None:
+        found = first_heading(shape, front_matter_end(shape))
+        fields = dict(document.front_matter)
+        document = describe(source_file, data, fields, found[-1] if found else "")
+    read = _own_text(document, data, text, sidecar)
+    included = notes_on(text) if shape is not None else ()
+    return replace(read, shape=shape, notes=(*read.notes, *included))
+
+
+def _own_text(document: Document, data: bytes, text: str, sidecar: Sidecar) -> Extracted:
     if sidecar.fetched:
         return _fetched_text(document, data, text, sidecar)
     url = document.front_matter.get(SOURCE_URL)
@@ -148,21 +173,27 @@ def _web_page(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
     return Extracted(document, page.text, notes=(*sidecar.notes, *page.notes))
 
 
-def _pdf(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
-    # loaded where there is one
-    from knowledge_rag.extract.pdf import read_pdf_confined  # noqa: PLC0415
+def _office(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
+    read = read_confined(_suffix(source_file).removeprefix("."), source_file, data)
+    text = read["text"]
+    heading = first_heading(text)
+    title = read["title"] or (heading[-1] if heading else "")
+    document = describe(source_file, data, sidecar.fields, title)
+    return Extracted(document, text, notes=(*sidecar.notes, *read["notes"]))
 
-    read = read_pdf_confined(source_file, data)
+
+def _pdf(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
+    read = read_confined("pdf", source_file, data)
     lines: list[str] = []
     pages = []
-    for number, text in enumerate(read.pages, start=1):
+    for number, text in enumerate(read["pages"], start=1):
         if text:
             lines += [""] if lines else []
             pages.append(Page(number, len(lines) + 1, text))
             lines += text.split("\n")
-    document = describe(source_file, data, sidecar.fields, read.title)
+    document = describe(source_file, data, sidecar.fields, read["title"])
     text = "\n".join([*lines, ""])
-    return Extracted(document, text, tuple(pages), (*sidecar.notes, *read.notes))
+    return Extracted(document, text, tuple(pages), (*sidecar.notes, *read["notes"]))
 
 
 def _suffix(source_file: str) -> str:

@@ -148,6 +148,10 @@ def _notes(hidden: list[int]) -> Iterator[str]:
 def _title(parsed: LexborHTMLParser) -> str:
     title = parsed.css_first("head > title")
     whole = (title.text() if title is not None else "") or ""
+    if (
+        parsed.css_first("#title-heading #title-text") is not None
+    ):  # Confluence: its space stands before
+        whole = whole.partition(" : ")[2] or whole
     return " ".join(whole.split())[:MAX_HEADING]
 
 

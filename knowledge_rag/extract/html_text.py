@@ -37,6 +37,13 @@ _LEFT_OUT_ROLES: Final = frozenset(
 _CONTENT: Final = "main, article, h1, h2"
 """What makes a form the whole page, as some servers write it, instead of fields to fill in."""
 
+_CONFLUENCE: Final = "#main-content.wiki-content"
+"""What a page that Confluence exported is about; around it are breadcrumbs and attachments."""
+_EXPORTED_FURNITURE: Final = frozenset(("toc-macro", "page-header-icon"))
+"""Classes of a table of contents in Confluence's exports, and of a page's picture in Notion's."""
+_ADMONITION: Final = re.compile(r"confluence-information-macro-(warning|note|tip|information)\b")
+_CALLOUT: Final = re.compile(r"(?:^|\s)callout(?:\s|$)")
+
 _ANCHORS: Final = frozenset(("\u00a7", "\u00b6", "#", "\U0001f517"))
 """What documentation puts beside a heading to link to it: section, pilcrow, hash, chain."""
 _LOOKED_AT: Final = 20
@@ -60,6 +67,10 @@ class Selection:
             self._count(node)
             return False
         if (attributes.get("role") or "").strip().lower() in _LEFT_OUT_ROLES:
+            return False
+        if node.tag == "div" and not _EXPORTED_FURNITURE.isdisjoint(
+            (attributes.get("class") or "").split()
+        ):
             return False
         return node.tag != "dialog" or "open" in attributes
 
@@ -97,7 +108,7 @@ def _is_unseen(node: LexborNode, attributes: dict[str, str | None]) -> bool:
 
 def main_part(page: LexborHTMLParser) -> LexborNode | None:
     """Return the element that holds what the page is about: main, a lone article, else all of it."""
-    for selector in ("main, [role=main]", "article"):
+    for selector in (_CONFLUENCE, "main, [role=main]", "article"):
         named = islice(page.css(selector), _LOOKED_AT)
         found = [node for node in named if _is_shown(node) and _has_text(node)]
         if found and (len(found) == 1 or selector != "article"):
@@ -482,6 +493,8 @@ _LISTS: Final = frozenset(("ul", "ol", "menu", "dir"))
 _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source)-([A-Za-z0-9_+#.-]{1,20})"
 )
+_BRUSH: Final = re.compile(r"\bbrush: {0,3}([A-Za-z0-9_+#.-]{1,20})")
+"""How Confluence's exports name a language."""
 _MAX_NUMBER: Final = 999_999
 
 
@@ -500,6 +513,7 @@ class _Renderer:
         self._selection = selection
         self._inline = Inline()
         self._lists: list[_List] = []
+        self._label = ""  # of an admonition, in front of its first words
 
     def enter(self, node: LexborNode) -> bool:
         met = self._inline.meet(node, self._selection)
@@ -518,9 +532,16 @@ class _Renderer:
             self._lists.pop()
         elif tag in ("li", "blockquote", "dd"):
             self.lines.dedent()
+        elif _is_admonition(node):
+            self.lines.dedent()
+            self._label = ""
 
     def flush(self) -> None:
-        self.lines.paragraph(self._inline.take())
+        parts = self._inline.take()
+        if parts and self._label:
+            parts[0] = self._label + parts[0]
+            self._label = ""
+        self.lines.paragraph(parts)
 
     def _enter_block(self, node: LexborNode, tag: str) -> bool:
         """Begin a block; return whether what is below it is to be visited."""
@@ -533,11 +554,15 @@ class _Renderer:
         if tag == "table":
             return not self._table(node)
         if tag in _LISTS:
-            self._lists.append(_List(_first_number(node) if tag == "ol" else None))
+            self._lists.append(_List(_start_of(node) if tag == "ol" else None))
         elif tag == "li":
-            self._enter_item()
+            self._enter_item(node)
         elif tag == "blockquote":
             self.lines.indent("> ", "> ")
+        elif _is_admonition(node):
+            self.lines.indent("> ", "> ")
+            kind = _ADMONITION.search(node.attributes.get("class") or "")
+            self._label = f"**{kind[1].capitalize()}:** " if kind else ""
         elif tag == "dd":
             self.lines.close_up()
             self.lines.indent(": ", "  ")
@@ -553,13 +578,13 @@ class _Renderer:
             self.lines.table(table.rows)
         return True
 
-    def _enter_item(self) -> None:
+    def _enter_item(self, node: LexborNode) -> None:
         if not self._lists:
             self._lists.append(_List(None))  # an item outside of any list, which stays open
         around = self._lists[-1]
         if around.begun or len(self._lists) > 1:
             self.lines.close_up()
-        marker = around.next_marker()
+        marker = around.next_marker(_number(node, "value"))
         self.lines.indent(marker, " " * len(marker))
 
 
@@ -570,24 +595,42 @@ class _List:
         self._number = number
         self.begun = False
 
-    def next_marker(self) -> str:
+    def next_marker(self, given: int | None) -> str:
         self.begun = True
         if self._number is None:
             return "- "
+        if given is not None:
+            self._number = given
         self._number += 1
         return f"{self._number - 1}. "
 
 
-def _first_number(node: LexborNode) -> int:
-    start = (node.attributes.get("start") or "").strip()
-    good = start.isascii() and start.isdigit() and len(start) <= len(str(_MAX_NUMBER))
-    return int(start) if good else 1
+def _is_admonition(node: LexborNode) -> bool:
+    """Whether an element is what Confluence or Notion sets apart as a warning or a note."""
+    name = node.attributes.get("class") or ""
+    if node.tag == "div":
+        return _ADMONITION.search(name) is not None
+    return node.tag == "figure" and _CALLOUT.search(name) is not None
+
+
+def _start_of(node: LexborNode) -> int:
+    given = _number(node, "start")
+    return 1 if given is None else given
+
+
+def _number(node: LexborNode, attribute: str) -> int | None:
+    given = (node.attributes.get(attribute) or "").strip()
+    good = given.isascii() and given.isdigit() and len(given) <= len(str(_MAX_NUMBER))
+    return int(given) if good else None
 
 
 def _language(node: LexborNode) -> str:
     for part in (node, node.child):
         if part is not None and part.is_element_node:
-            found = _LANGUAGE.search(part.attributes.get("class") or "")
+            attributes = part.attributes
+            found = _LANGUAGE.search(attributes.get("class") or "") or _BRUSH.search(
+                attributes.get("data-syntaxhighlighter-params") or ""
+            )
             if found:
                 return found[1]
     return ""

@@ -2,30 +2,15 @@
 
 The reader is pdfium, which browsers use. It joins a word that a hyphen parts at a line's end; here it
 is parted again, because the lines are what is cited. Nothing is recognised in pictures.
-
-A megabyte of PDF can unpack to gigabytes, and pdfium, a C++ library, ends its process where memory
-does. So PDFs are read in a process of its own with limits: if it ends, or takes too long, one file is
-unreadable and everything else goes on. The process is started for the first PDF and serves all that
-follow. A request is a header of eight bytes (the data's length), then the data; an answer is such a
-header, then JSON.
 """
 
 from __future__ import annotations
 
-import atexit
-import json
-import os
 import re
-import struct
-import subprocess
-import sys
-import threading
-import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from selectors import EVENT_READ, DefaultSelector
 from threading import Lock
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pypdfium2  # type: ignore[import-untyped]  # it has no types
 from pypdfium2 import PdfiumError
@@ -162,142 +147,3 @@ def _listed(pages: Iterable[int]) -> str:
     shown = ", ".join(map(str, numbers[:_SHOWN_PAGES]))
     more = f" and {len(numbers) - _SHOWN_PAGES} more" if len(numbers) > _SHOWN_PAGES else ""
     return f"page{'s' if len(numbers) > 1 else ''} {shown}{more}"
-
-
-MAX_MEMORY_BYTES: Final = 2**30
-"""Address space of the process that reads; half of a Lambda function's memory where that is less."""
-MAX_SECONDS: Final = 60.0
-"""Wall time that one PDF may take; the largest that is read takes some three."""
-
-_HEADER: Final = struct.Struct(">Q")
-_MAX_ANSWER_BYTES: Final = 8 * MAX_CHARACTERS
-_PIECE_BYTES: Final = 1 << 16
-
-
-def read_pdf_confined(name: str, data: bytes, seconds: float = MAX_SECONDS) -> PdfText:
-    """Read a PDF as :func:`read_pdf` does, with limits on its memory and time.
-
-    Raises:
-        UnreadableDocument: as there; or it takes more memory or time than it may.
-    """
-    answer = _reader.ask(data, seconds)
-    if isinstance(answer, str):
-        raise UnreadableDocument(name, answer)
-    if reason := answer.get("unreadable"):
-        raise UnreadableDocument(name, reason)
-    return PdfText(answer["title"], tuple(answer["pages"]), tuple(answer["notes"]))
-
-
-class _Reader:
-    """The process that reads, for all threads of this one, one PDF at a time."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._owner = 0
-
-    def ask(self, data: bytes, seconds: float) -> dict[str, Any] | str:
-        """Return the answer; if there is none, why."""
-        with self._lock:
-            process = self._started()
-            deadline = time.monotonic() + seconds
-            try:
-                return _exchange(process, data, deadline)
-            except TimeoutError:
-                self.stop()
-                return f"reading it takes over {seconds:g} s"
-            except (OSError, EOFError):
-                self.stop()
-                return (
-                    f"reading it takes over {_memory() // 2**20} MB of memory, or breaks the reader"
-                )
-
-    def stop(self) -> None:
-        process, self._process = self._process, None
-        if process and self._owner == os.getpid():
-            process.kill()
-            for pipe in (process.stdin, process.stdout):
-                with suppress(OSError):
-                    pipe.close()  # type: ignore[union-attr] # both are pipes
-            process.wait()
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        # a forked process must not read from its parent's pipes
-        if self._process is None or self._owner != os.getpid() or self._process.poll() is not None:
-            self.stop()
-            paths = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109 - as sys.path means it
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "knowledge_rag.extract.pdf"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": paths},
-            )
-            self._owner = os.getpid()
-        return self._process
-
-
-_reader: Final = _Reader()
-atexit.register(_reader.stop)
-
-
-def _exchange(process: subprocess.Popen[bytes], data: bytes, deadline: float) -> dict[str, Any]:
-    assert process.stdin is not None  # noqa: S101 - it was started with pipes
-    assert process.stdout is not None  # noqa: S101
-    # all of a request is taken in before anything is read, so this can't wait for the answer
-    process.stdin.write(_HEADER.pack(len(data)))
-    process.stdin.write(data)
-    process.stdin.flush()
-    (length,) = _HEADER.unpack(_received(process.stdout, _HEADER.size, deadline))
-    if length > _MAX_ANSWER_BYTES:
-        raise EOFError
-    answer: dict[str, Any] = json.loads(_received(process.stdout, length, deadline))
-    return answer
-
-
-def _received(pipe: IO[bytes], size: int, deadline: float) -> bytes:
-    """Read bytes before a deadline; raise TimeoutError if they are late, EOFError if they end."""
-    parts: list[bytes] = []
-    with DefaultSelector() as selector:
-        selector.register(pipe, EVENT_READ)
-        while size:
-            if not selector.select(max(deadline - time.monotonic(), 0)):
-                raise TimeoutError
-            part = os.read(pipe.fileno(), min(size, _PIECE_BYTES))
-            if not part:
-                raise EOFError
-            parts.append(part)
-            size -= len(part)
-    return b"".join(parts)
-
-
-def _memory() -> int:
-    function = os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "")
-    return min(MAX_MEMORY_BYTES, int(function) * 2**19) if function.isdigit() else MAX_MEMORY_BYTES
-
-
-def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Read PDFs until the other side is gone."""
-    while header := requests.read(_HEADER.size):
-        data = requests.read(_HEADER.unpack(header)[0])
-        try:
-            read = read_pdf("", data)
-            answer = {"title": read.title, "pages": read.pages, "notes": read.notes}
-        except UnreadableDocument as error:
-            answer = {"unreadable": error.reason}
-        body = json.dumps(answer).encode()
-        answers.write(_HEADER.pack(len(body)) + body)
-        answers.flush()
-
-
-def _confine() -> None:
-    with suppress(ImportError, ValueError, OSError):
-        import resource  # noqa: PLC0415 - Unix only
-
-        resource.setrlimit(resource.RLIMIT_AS, (_memory(), _memory()))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-if __name__ == "__main__":
-    _confine()
-    serve(sys.stdin.buffer, sys.stdout.buffer)

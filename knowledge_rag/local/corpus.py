@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.extract import sidecar
-from knowledge_rag.extract.documents import SUFFIXES, extract, is_extracted
+from knowledge_rag.extract.documents import SUFFIXES, extract, is_document, is_extracted
 from knowledge_rag.guardrails.staleness import FileNow
 from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.orchestrator.wording import counted
@@ -188,7 +188,7 @@ class _Walk:
 
     def _take(self, folder: Path, names: Sequence[str]) -> None:
         here = set(names)
-        for path in (folder / name for name in names if _looks_like_a_document(name)):
+        for path in (folder / name for name in names if is_document(name)):
             if path.name.startswith("."):
                 self._hidden.append(path)
             elif not _is_inside(path, self._root):
@@ -203,11 +203,7 @@ class _Walk:
 def _looking_like_documents(folder: Path) -> Iterator[Path]:
     if not folder.is_symlink():  # it may lead anywhere
         for inner, _, names in os.walk(folder):
-            yield from (Path(inner, name) for name in names if _looks_like_a_document(name))
-
-
-def _looks_like_a_document(name: str) -> bool:
-    return Path(name).suffix.lower() in SUFFIXES
+            yield from (Path(inner, name) for name in names if is_document(name))
 
 
 def _is_inside(path: Path, root: Path) -> bool:

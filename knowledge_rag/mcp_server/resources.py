@@ -19,6 +19,7 @@ from knowledge_rag.core.citations import MAX_LINE, MAX_PATH, Citation
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.lines import BLANKS
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
+from knowledge_rag.extract.markup import READERS
 from knowledge_rag.guardrails.headings import heading_words
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class Link:
 
 def mime_type(source_file: str) -> str:
     """Return the media type of a document's text, by its name: a page's is Markdown, extracted."""
-    return "text/plain" if source_file.lower().endswith((".txt", ".pdf")) else "text/markdown"
+    plain = (".txt", ".pdf", *READERS)
+    return "text/plain" if source_file.lower().endswith(plain) else "text/markdown"
 
 
 def parse_link(address: str) -> Link:

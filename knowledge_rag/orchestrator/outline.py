@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, STATUS, TITLE
+from knowledge_rag.extract.markup import as_markdown, is_markup
 from knowledge_rag.orchestrator.containers import unfolded
 from knowledge_rag.orchestrator.governing import Governs, governs, is_unwritten, says_nothing
 from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label, kind_told
@@ -210,6 +211,8 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
         for number, text in enumerate(result.content.split("\n"), result.citation.start_line):
             lines.setdefault(number, text.removesuffix("\r"))
     first = ordered[0]
+    if is_markup(first.citation.source_file):
+        lines = _as_markdown(first.citation.source_file, lines)
     metadata = first.metadata
     alerts = metadata.get(ALERTS)
     root = _sections(lines, plain=first.citation.source_file.lower().endswith(PLAIN_SUFFIXES))
@@ -229,6 +232,13 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
     )
 
 
+def _as_markdown(source_file: str, lines: dict[int, str]) -> dict[int, str]:
+    """Return a document's lines as Markdown; those that were not retrieved count as blank."""
+    numbers = range(min(lines), max(lines) + 1)
+    shape = as_markdown(source_file, [lines.get(number, "") for number in numbers])
+    return {n: line for n, line in zip(numbers, shape, strict=True) if line or n in lines}
+
+
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
@@ -238,6 +248,7 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
     first, last = min(lines), max(lines)
     shape = _shapes((lines.get(n, "") for n in range(first, last + 1)), plain=plain)
     tabs = {first + it.start: first + it.end for it in unfolded(shape)}
+    _blank_closers(shape, first, lines)
     root = Section(0, "", first, None)
     tokens = _parser().parse("\n".join(shape))
     _blank_comments(tokens, first, lines)
@@ -276,6 +287,13 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
     if title and not any(it.level <= title.level for it in root.children[1:]):
         title.kind = Kind.OTHER
     return root
+
+
+def _blank_closers(shape: Sequence[str], first: int, lines: dict[int, str]) -> None:
+    """Blank the lines that only close containers."""
+    for number, line in enumerate(shape, first):
+        if not line.strip("> ") and lines.get(number, "").lstrip().startswith(":::"):
+            lines[number] = ""
 
 
 def _blank_comments(tokens: Sequence[Token], first: int, lines: dict[int, str]) -> None:

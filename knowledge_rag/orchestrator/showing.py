@@ -13,6 +13,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.extract.markup import READERS
 from knowledge_rag.guardrails.pieces import Piece
 from knowledge_rag.guardrails.verify import Cited
 from knowledge_rag.orchestrator.governing import NEVER, Governs
@@ -64,7 +65,7 @@ _SPECIAL: Final = re.compile(r"^(\d{1,9})?(?=[.)])|^(?=[-+=>#])|(?=[\\`*_\[\]<|~
 """The places in a line of plain text where markup could begin."""
 _ASIDE: Final = "  "
 """In front of each line of a paragraph of plain text that is set apart."""
-_MARKDOWN: Final = (".md", ".markdown", ".mdx", ".html", ".htm")
+_MARKDOWN: Final = (".md", ".markdown", ".html", ".htm", ".docx", ".ipynb", *READERS)
 _HEADING: Final = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*")
 _OWN_LABEL: Final = re.compile(r"\W*(?:warning|caution|danger|attention)\b\W*?[:!]", re.IGNORECASE)
 """How a caution begins that its author has labelled."""

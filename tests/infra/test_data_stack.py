@@ -265,7 +265,9 @@ def test_a_new_version_of_the_chunker_ingests_again():
     assert only(data(**DEV), TRIGGER)["Chunker"] == alias["FunctionVersion"]
 
 
-def test_a_changed_document_ingests_again_and_a_hidden_file_does_not(tmp_path, monkeypatch):
+def test_a_changed_document_ingests_again_and_a_hidden_or_unsupported_file_does_not(
+    tmp_path, monkeypatch
+):
     corpus = tmp_path / "corpus"
     shutil.copytree(ingestion.PROJECT / "knowledge-corpus", corpus)
     monkeypatch.setattr(ingestion, "PROJECT", tmp_path)
@@ -278,6 +280,8 @@ def test_a_changed_document_ingests_again_and_a_hidden_file_does_not(tmp_path, m
     (corpus / ".DS_Store").write_text("x")
     (corpus / "runbooks" / ".git").mkdir()
     (corpus / "runbooks" / ".git" / "HEAD").write_text("x")
+    (corpus / "runbooks" / "a.RST").write_text("Bedrock refuses it\n")
+    (corpus / "runbooks" / "a.md.erb").write_text("# Likewise\n")
     assert key() == first
     (corpus / "runbooks" / "new.md").write_text("# New\n")
     assert key() != first

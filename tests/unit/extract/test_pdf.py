@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.extract import pdf
-from knowledge_rag.extract.documents import extract
-from knowledge_rag.extract.pdf import MAX_MEMORY_BYTES, read_pdf, read_pdf_confined
-from knowledge_rag.local.ingest import ingest
-from tests.support.local import minilm
+from knowledge_rag.extract.pdf import read_pdf
 from tests.support.pdfs import bomb_pdf, pdf_of, scanned_pdf, text_pdf, without_table
 
 
@@ -123,100 +116,3 @@ def test_what_a_reader_of_a_pdf_may_not_see_is_extracted_as_the_documentation_sa
     table = data.rindex(b"\nxref") + 1
     data = without_table(data[:table] + layer + data[table:])
     assert read_pdf("x.pdf", data).pages == (f"{text}\nmore",)
-
-
-GIGABYTE = 10**9
-
-
-def test_what_it_reads_is_what_the_reader_reads():
-    read = read_pdf_confined(
-        "a.pdf", text_pdf([["promote"], [], ["the replica"]], title="Handbook")
-    )
-    assert (read.title, read.pages) == ("Handbook", ("promote", "", "the replica"))
-    assert read.notes == ("no text on page 2",)
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"), [(b"", "empty"), (b"x", "no PDF"), (scanned_pdf(), "OCR")]
-)
-def test_what_cannot_be_read_is_told_as_ever(data, reason):
-    with pytest.raises(UnreadableDocument, match=reason) as told:
-        read_pdf_confined("a.pdf", data)
-    assert told.value.name == "a.pdf"
-
-
-def test_a_file_that_unpacks_to_gigabytes_is_named_and_the_next_one_is_read():
-    with pytest.raises(
-        UnreadableDocument, match=r"bomb\.pdf: reading it takes over 1024 MB of memory"
-    ):
-        extract("bomb.pdf", bomb_pdf(GIGABYTE))
-    assert extract("a.pdf", text_pdf([["promote"]])).text == "promote\n"
-
-
-@pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="Linux tells a process's limits")
-def test_it_can_take_a_gigabyte_at_most():
-    read_pdf_confined("a.pdf", text_pdf([["x"]]))
-    limits = Path(f"/proc/{pdf._reader._process.pid}/limits").read_text(encoding="ascii")
-    (row,) = [it for it in limits.split("\n") if it.startswith("Max address space")]
-    assert row.split()[3:5] == [str(MAX_MEMORY_BYTES)] * 2
-
-
-def test_an_ingest_goes_on_without_the_bomb(tmp_path):
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "bomb.pdf").write_bytes(bomb_pdf(GIGABYTE))
-    (folder / "good.pdf").write_bytes(text_pdf([["promote"]]))
-    (folder / "page.md").write_text("# Page\n\nText.\n")
-    report = ingest(folder, tmp_path / "kb.db", embedder=minilm())
-    assert report.added == ("good.pdf", "page.md")
-    assert [str(it).partition(":")[0] for it in report.skipped] == ["bomb.pdf"]
-
-
-def test_a_file_that_takes_too_long_is_named_and_the_next_one_is_read():
-    read_pdf_confined("a.pdf", text_pdf([["x"]]))
-    os.kill(pdf._reader._process.pid, signal.SIGSTOP)
-    with pytest.raises(UnreadableDocument, match=r"a\.pdf: reading it takes over 0\.2 s"):
-        read_pdf_confined("a.pdf", text_pdf([["x"]]), seconds=0.2)
-    assert read_pdf_confined("a.pdf", text_pdf([["x"]])).pages == ("x",)
-
-
-def test_a_reader_that_was_killed_is_started_anew():
-    read_pdf_confined("a.pdf", text_pdf([["x"]]))
-    os.kill(pdf._reader._process.pid, signal.SIGKILL)
-    pdf._reader._process.wait()
-    assert read_pdf_confined("a.pdf", text_pdf([["y"]])).pages == ("y",)
-
-
-def test_a_forked_process_has_a_reader_of_its_own(monkeypatch):
-    read_pdf_confined("a.pdf", text_pdf([["x"]]))
-    first = pdf._reader._process
-    monkeypatch.setattr(pdf._reader, "_owner", -1)  # as a child sees it
-    assert read_pdf_confined("a.pdf", text_pdf([["y"]])).pages == ("y",)
-    assert pdf._reader._process is not first
-    first.kill()
-    first.stdin.close()
-    first.stdout.close()
-    first.wait()
-
-
-def test_threads_get_their_own_answers():
-    wrong = []
-
-    def read(number):
-        for _ in range(20):
-            pages = read_pdf_confined("a.pdf", text_pdf([[f"text {number}"]])).pages
-            if pages != (f"text {number}",):
-                wrong.append((number, pages))
-
-    threads = [threading.Thread(target=read, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-
-
-@pytest.mark.parametrize(("given", "bytes_"), [("512", 2**28), ("10240", 2**30), ("", 2**30)])
-def test_in_a_function_it_takes_half_of_the_memory(monkeypatch, given, bytes_):
-    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", given)
-    assert pdf._memory() == bytes_

@@ -1,5 +1,5 @@
 /** What stands below an answer: the closest sections, similar incidents, and what to do with it. */
-import { documentUrl, linesText } from "./citations.js";
+import { documentUrl, placeText } from "./citations.js";
 import { copyButton } from "./copying.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -18,7 +18,7 @@ export function closestSections(recommendation) {
     h("h2", { id: "closest-title" }, `Closest sections${names.length ? `, for ${names.join(", ")}` : ""}: to read, not steps to follow`),
     h("ul", {}, reading.map(({ source_file: path, start_line: start, end_line: end, section_header: section }) => h("li", {},
       h("a", { href: documentUrl(path, start, end) }, headingWords(section) || path), " ",
-      h("span", { class: "where" }, h("span", { class: "path" }, path), " ", h("span", { class: "at" }, linesText(start, end)))))));
+      h("span", { class: "where" }, h("span", { class: "path" }, path), " ", h("span", { class: "at" }, placeText(path, start, end)))))));
 }
 
 /** @param {string} heading as it stands in Markdown */
@@ -40,7 +40,7 @@ function incidentRow({ incident_id: id, citation, support }) {
   const { source_file: path, start_line: start, end_line: end } = citation;
   return h("li", {},
     h("a", { href: documentUrl(path, start, end) }, h("b", {}, id ?? path)), " ",
-    h("span", { class: "where" }, id ? [h("span", { class: "path" }, path), " "] : null, h("span", { class: "at" }, linesText(start, end))),
+    h("span", { class: "where" }, id ? [h("span", { class: "path" }, path), " "] : null, h("span", { class: "at" }, placeText(path, start, end))),
     support === "unsupported" ? h("span", { class: "unbacked-note" }, "What is said of it is not in the cited lines.") : null);
 }
 

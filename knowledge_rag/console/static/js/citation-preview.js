@@ -2,7 +2,7 @@
  * The lines behind a citation, shown beside it while a pointer or the focus is on it (WCAG 1.4.13: it
  * can be dismissed, hovered, and stays), and after a tap at the foot of a phone's screen.
  */
-import { documentUrl, linesText } from "./citations.js";
+import { documentUrl, placeText } from "./citations.js";
 import { byId, counted, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { excerpt } from "./lines.js";
@@ -109,7 +109,7 @@ export class CitationPreview {
     const shown = Math.min(end, start + MOST_LINES - 1);
     const section = source.section ?? source.citation.section_header;
     return [
-      h("p", { class: "preview-head" }, h("span", { class: "path" }, path), " ", h("span", { class: "at" }, linesText(start, end))),
+      h("p", { class: "preview-head" }, h("span", { class: "path" }, path), " ", h("span", { class: "at" }, placeText(path, start, end))),
       section ? h("p", { class: "section" }, section) : null,
       excerpt(source.content, source.citation.start_line, [[start, shown]]),
       shown < end ? h("p", { class: "preview-more" }, `${counted(end - shown, "more line")}`) : null,

@@ -9,6 +9,19 @@ export function linesText(start, end) {
   return start === end ? `line ${start}` : `lines ${start}–${end}`;
 }
 
+/**
+ * Where lines stand in a file; of a format that has no lines, that they are those of its extracted text.
+ * @param {string} path @param {number} start @param {number} end
+ */
+export function placeText(path, start, end) {
+  return (isConverted(path) ? "extracted text, " : "") + linesText(start, end);
+}
+
+/** Whether a file's lines are those of a text that was made of it. @param {string} path */
+export function isConverted(path) {
+  return /\.(?:docx|ipynb)$/i.test(path);
+}
+
 /** For people who listen. @param {number} start @param {number} end */
 export function linesSpoken(start, end) {
   return start === end ? `line ${start}` : `lines ${start} to ${end}`;

@@ -1,5 +1,5 @@
 /** What stands around a file's lines. */
-import { linesText } from "./citations.js";
+import { isConverted, linesText } from "./citations.js";
 import { counted, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { plainName, typeText } from "./wording.js";
@@ -68,7 +68,7 @@ export function notices(document, asked, range) {
   else if (asked && range && range[1] < asked[1]) found.push([`There is no line ${asked[1]}.`, `The file has ${counted(lines.length, "line")}: marked is what there is of them.`]);
   const secret = Object.keys(hidden);
   if (secret.length) found.push(["Hidden characters.", `Shown by their code: line${secret.length === 1 ? "" : "s"} ${listed(secret)}.`]);
-  if (!isComplete) found.push(["Only what can be found was kept.", "Blank lines and front matter are empty here."]);
+import { isConverted, linesText } from "./citations.js";
   return found.map(([title, text]) => h("p", { class: "notice" }, icon("warning"), h("span", {}, h("strong", {}, title), " ", text)));
 }
 

@@ -1,5 +1,5 @@
 /** One source: where it stands, what it says word for word, and what can be done with it. */
-import { documentUrl, linesSpoken, linesText, referenceText } from "./citations.js";
+import { documentUrl, linesSpoken, placeText, referenceText } from "./citations.js";
 import { copyButton } from "./copying.js";
 import { counted, h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -63,7 +63,7 @@ export class SourceCard {
         h("span", { class: "number", "aria-hidden": "true" }, number),
         h("h3", { id: `source-title-${number}` }, h("span", { class: "visually-hidden" }, `Source ${number}: `), titleOf(this.source)),
         h("p", { class: "where" }, h("span", { class: "path" }, citation.source_file), " ",
-          h("span", { class: "at", "aria-label": linesSpoken(...this.range) }, linesText(...this.range))),
+          h("span", { class: "at", "aria-label": linesSpoken(...this.range) }, placeText(citation.source_file, ...this.range))),
         h("p", { class: "tags" },
           h("span", { class: "tag" }, typeText(documentType)),
           page ? h("span", {}, `page ${page}`) : null,

@@ -1,0 +1,125 @@
+"""What the readers of markup formats share: lines with their places, code, quotations, tables."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Line = tuple[int, str]
+"""Place of a line in its document, from 0, and its text without the indent of what is around it."""
+
+MAX_DEPTH: Final = 12
+"""Blocks in one another, beyond which text stays as it is."""
+_TICKS: Final = re.compile(r"`{3,}")
+WARNINGS: Final = frozenset(("attention", "caution", "danger", "error", "important", "warning"))
+
+
+class Shape:
+    """The Markdown of a document, a line for each of its own; blank where nothing is written.
+
+    Args:
+        lines: of the document.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = [""] * len(lines)
+        self._source = lines
+
+    def put(self, place: int, text: str) -> None:
+        """Write a line."""
+        self.lines[place] = text.rstrip()
+
+    def is_blank(self, place: int) -> bool:
+        """Whether a line of the document is blank, or behind its end."""
+        return place >= len(self._source) or not self._source[place].strip()
+
+    def code(self, code: Sequence[Line], opener: int, indent: str, language: str = "") -> None:
+        """Write code in a fence, its closing mark on the blank line below; indented where there is none.
+
+        Args:
+            code: the lines.
+            opener: place of the line for the opening mark, -1 if there is none.
+            indent: of what is around the code.
+            language: of the code.
+        """
+        code = without_blank_ends(code)
+        if not code:
+            return
+        closer = code[-1][0] + 1
+        if opener < 0 or not self.is_blank(closer):
+            for place, text in dedented(code):
+                self.put(place, f"{indent}    {text}")
+            return
+        self.fence(code, opener, closer, indent, language)
+
+    def fence(
+        self, code: Sequence[Line], opener: int, closer: int, indent: str, language: str = ""
+    ) -> None:
+        """Write code in a fence whose marks have lines of their own."""
+        runs = (len(run) for _, text in code for run in _TICKS.findall(text))
+        marks = "`" * max(3, max(runs, default=0) + 1)
+        self.put(opener, f"{indent}{marks}{language}")
+        for place, text in dedented(code):
+            self.put(place, indent + text)
+        if closer < len(self.lines):
+            self.put(closer, indent + marks)
+
+    def quote(self, lines: Iterable[Line], indent: str, label: str) -> None:
+        """Make lines that are written already one quotation, with a label in front of its words."""
+        places = self._written(lines)
+        for place in places:
+            self.put(place, f"{indent}> {self.lines[place].removeprefix(indent)}")
+        if places:
+            first = self.lines[places[0]].removeprefix(f"{indent}> ").removeprefix(f"{indent}>")
+            self.put(places[0], f"{indent}> **{label}:** {first}")
+
+    def container(
+        self, kind: str, title: str, place: int, body: Sequence[Line], indent: str
+    ) -> None:
+        """Set lines apart that are written already, under a title on a line of its own.
+
+        At the margin it is an admonition, which may hold steps; inside of a list a quotation.
+        """
+        if indent:
+            self.quote([(place, ""), *body], indent, title or kind.capitalize())
+            return
+        self.put(place, f"!!! {kind}" + (f' "{title}"' if title else ""))
+        for number in self._written(body):
+            if self.lines[number]:
+                self.put(number, f"    {self.lines[number]}")
+
+    def _written(self, lines: Iterable[Line]) -> list[int]:
+        """Return the places of lines, and of the blank one below that closes code in them, if there is one."""
+        places = [place for place, _ in lines]
+        below = places[-1] + 1 if places else len(self.lines)
+        return [*places, below] if below < len(self.lines) and self.lines[below] else places
+
+
+def dedented(lines: Sequence[Line]) -> list[Line]:
+    """Return lines without the indent that all of them share."""
+    indent = min((indent_of(text) for _, text in lines if text.strip()), default=0)
+    return [(place, text[indent:]) for place, text in lines]
+
+
+def indent_of(text: str) -> int:
+    """Count the spaces in front of a text."""
+    return len(text) - len(text.lstrip(" "))
+
+
+def without_blank_ends(lines: Sequence[Line]) -> list[Line]:
+    """Return lines without blank ones at either end."""
+    solid = [number for number, (_, text) in enumerate(lines) if text.strip()]
+    return list(lines[solid[0] : solid[-1] + 1]) if solid else []
+
+
+def row(cells: Iterable[str]) -> str:
+    """Return a row of a table."""
+    return "| " + " | ".join(cell.strip().replace("|", "\\|") for cell in cells) + " |"
+
+
+def delimiter(count: int) -> str:
+    """Return the line below a table's heading."""
+    return "|" + " --- |" * count

@@ -1,0 +1,211 @@
+"""Documents in other markup than Markdown: each line as Markdown means it, each citation a line of the file."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge_rag.core.chunking import ChunkingSettings
+from knowledge_rag.extract.documents import cut, extract, fingerprint, is_document, is_extracted
+from knowledge_rag.extract.markup import READERS, as_markdown
+from tests.support.exactness import assert_exact
+
+RST = {
+    "titles by the order of their underlines": ("A\n=\n\n####\nB\n####\n\nC\n---", "# A\n\n\n## B\n\n\n\n### C\n"),
+    "a target belongs to the section below": ("x\n\n.. _a:\n\nA\n~~~", "x\n\n# A\n\n\n"),
+    "no title": ("text\n--\n\n====\n\n- item\n------", "text\n\\--\n\n\\====\n\n- item\n\\------"),
+    "literal block": ("Run::\n\n  a\n    b\n\ntext", "Run:\n```\na\n  b\n```\ntext"),
+    "literal block without room": ("Run::\n\n  a\ntext", "Run:\n\n    a\ntext"),
+    "code in an item": (
+        "#. one\n\n   .. code-block:: sh\n      :linenos:\n\n      ls\n\n   more\n#. two",
+        "1. one\n\n\n   ```sh\n\n   ls\n   ```\n   more\n2. two",
+    ),
+    "lists": ("(3) a\n(4) b\n\na. x\n\n   * y", "3. a\n4. b\n\na) x\n\n   * y"),
+    "admonition in a line": (".. warning:: Never\n   alone.\n\ntext", "> **Warning:** Never\n> alone.\n\ntext"),
+    "admonition with a body": (".. danger::\n\n   Wait.\n\ntext", "!!! danger\n\n    Wait.\n\ntext"),
+    "admonition in an item": ("- a\n\n  .. note::\n\n     Wait.", "- a\n\n  > **Note:**\n  >\n  > Wait."),
+    "title of what is folded": (".. dropdown:: More\n\n   x", '!!! note "More"\n\n    x'),
+    "tabs": (
+        ".. tabs::\n\n   .. tab:: A\n\n      #. x\n\n   .. tab:: B\n\n      #. y",
+        '\n\n=== "A"\n\n    1. x\n\n=== "B"\n\n    1. y',
+    ),
+    "nothing is included": (
+        ".. include:: /etc/passwd\n.. raw:: html\n\n   <b>\n\n.. literalinclude:: /etc/shadow\n\n.. a comment\n   of two lines\n\nx",
+        "\n\n\n\n\n\n\n\n\n\nx",
+    ),
+    "simple table": ("== ==\nA  B\n== ==\n1  2\n== ==", "\n| A | B |\n| --- | --- |\n| 1 | 2 |\n"),
+    "grid table": ("+--+--+\n|A |B |\n+==+==+\n|1 |2 |\n+--+--+\n|3 |4 |\n+--+--+",
+                   "\n| A | B |\n| --- | --- |\n| 1 | 2 |\n|  |  |\n| 3 | 4 |\n"),
+    "running text": ("``a b`` :ref:`x <y>` `z <http://z>`_ :cmd:`ls`", "`a b` [x](y) [z](http://z) `ls`"),
+    "definition": ("term\n    what\n\n    more", "term\nwhat\n\nmore"),
+    "what only Markdown takes for a mark": ("# not a heading\n\n> not a quotation", "\\# not a heading\n\n\\> not a quotation"),
+    "field": (":Owner: platform", "Owner: platform"),
+}  # fmt: skip
+ADOC = {
+    "header": ("= A\nJane <j@x>\n:toc:\n\n== B\n\ntext", "# A\n\n\n\n## B\n\ntext"),
+    "underlined title": ("A title\n-------\n\n[[x]]\n.Look\ntext", "## A title\n\n\n\n**Look**\ntext"),
+    "anchor belongs to the section below": ("x\n\n[#a]\n== A ==", "x\n\n## A\n"),
+    "steps with code": (
+        ". one\n+\n[source,sh]\n----\nls <1>\n----\n<1> said\n. two\n.. in\n. three",
+        "1. one\n\n\n   ```sh\n   ls\n   ```\n   (1) said\n2. two\n   1. in\n3. three",
+    ),
+    "a list starts where it says": ("[start=4]\n. four\n. five", "\n4. four\n5. five"),
+    "a paragraph ends a list": (". one\n\ntext\n\n. one", "1. one\n\ntext\n\n1. one"),
+    "literal paragraph": ("text\n\n  ls -l\n\nmore", "text\n```\nls -l\n```\nmore"),
+    "source paragraph": ("[source,sh]\nls\n\nmore", "```sh\nls\n```\nmore"),
+    "admonitions": (
+        "WARNING: Never\nalone.\n\n[CAUTION]\n====\nWait.\n====\n\n[NOTE]\ntext",
+        "> **Warning:** Never\n> alone.\n\n\n!!! caution\n    Wait.\n\n\n\n> **Note:** text",
+    ),
+    "nothing is included": (
+        "include::/etc/passwd[]\nifdef::a[]\n// comment\n////\nmore\n////\n++++\n<b>\n++++\nx",
+        "\n\n\n\n\n\n\n\n\nx",
+    ),
+    "table with a heading": ("|===\n|A |B\n\n|1 |2\n|===", "\n| A | B |\n| --- | --- |\n| 1 | 2 |\n"),
+    "table by an option": ('[%header]\n|===\n|A |B\n|1 |2\n|===', "\n| A | B |\n| --- | --- |\n| 1 | 2 |\n"),
+    "cells in lines of their own": ("|===\n|A |B\n\n|1\n|2\n|===", "\n- A | B\n\n- 1\n  2\n"),
+    "running text": ("*b* `*c*` https://x[y] xref:a.adoc#b[c] <<d,e>>", "**b** `*c*` [y](https://x) [c](a.adoc#b) [e](#d)"),
+    "terms": ("CPU:: look\nDisk::\n  wait", "**CPU:** look\n**Disk:**\nwait"),
+    "a block that nothing closes": ("----\nls", "----\nls"),
+}  # fmt: skip
+ORG = {
+    "headings": ("#+TITLE: T\n* TODO [#A] A :x:y:\n** B", "# T\n## A\n### B"),
+    "headings without a title": ("* A", "# A"),
+    "code": ("- a\n  #+begin_src sh\n  ls\n  #+end_src\n- b", "- a\n  ```sh\n  ls\n  ```\n- b"),
+    "what only Org reads": (
+        "* A\n  SCHEDULED: <2026-01-01>\n  :PROPERTIES:\n  :X: 1\n  :END:\n  # comment\n#+include: /etc/passwd\n  text",
+        "# A\n\n\n\n\n\n\ntext",
+    ),
+    "a result is not a command": ("#+RESULTS:\n: OK\n\nRun:\n: ls", "\n\n\nRun:\n`ls`"),
+    "fixed width below a blank line": ("\n: ls", "\n    ls"),
+    "warnings": ("#+begin_warning\nNever.\n#+end_warning", "!!! warning\n    Never.\n"),
+    "quotation": ("#+begin_quote\nx\n#+end_quote", "\n> x\n"),
+    "a block that nothing closes": ("#+begin_src sh\nls", "\nls"),
+    "tables": (
+        "| A | B |\n|---+---|\n| 1 | 2 |\n\n| 3 | 4 |",
+        "| A | B |\n| --- | --- |\n| 1 | 2 |\n\n- 3 | 4",
+    ),
+    "running text": ("=a b= ~c~ *d* +e+ [[u][v]]", "`a b` `c` **d** ~~e~~ [v](u)"),
+    "lists": ("3. [@5] five\n- a :: b", "5. five\n- **a:** b"),
+}
+MDX = {
+    "modules and comments": (
+        "import A from 'a'\nexport const b = {\n  c: 1 }\n\n{/* hid\nden */}\n# T",
+        "\n\n\n\n\n\n# T",
+    ),
+    "not in code": ("```js\nimport a from 'b'\n{/* c */}\n<A>\n```", "```js\nimport a from 'b'\n{/* c */}\n<A>\n```"),
+    "warnings and tabs": (
+        '<Warning>\n  Never.\n</Warning>\n<Tabs>\n  <TabItem label="A">\n    1. x\n\n        y\n  </TabItem>\n</Tabs>',
+        "::: warning\nNever.\n:::\n\n::: tab A\n1. x\n\n    y\n:::\n",
+    ),
+    "other components": ('<Card title="T">\nx\n</Card>\n<Img/>\n</Nobody>', "**T**\nx\n\n\n"),
+    "admonition by type": ('<Admonition type="danger" title="T">\nx\n</Admonition>', "::: danger T\nx\n:::"),
+    "HTML stays": ("<details>\nx\n</details>", "<details>\nx\n</details>"),
+}  # fmt: skip
+ERB = {
+    "programs": ("<% if a\n   b -%>\n# On <%= host %>\n<%# c %>x<% end %>", "\n\n# On {host}\nx"),
+    "not in code": ("```\n<% a %>\n```", "```\n<% a %>\n```"),
+}
+CASES = [
+    pytest.param(suffix, source, shape, id=f"{suffix[1:]}: {name}")
+    for suffix, cases in ((".rst", RST), (".adoc", ADOC), (".org", ORG), (".mdx", MDX), (".md.erb", ERB))
+    for name, (source, shape) in cases.items()
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("suffix", "source", "shape"), CASES)
+def test_each_line_is_written_as_markdown_means_it(suffix, source, shape):
+    assert "\n".join(as_markdown(f"a{suffix}", source.split("\n"))) == shape
+
+
+def test_a_document_is_cited_by_its_own_lines_and_titled_by_its_own_heading():
+    source = (
+        ".. _a:\n\n=====\nVault\n=====\n\nUnseal\n------\n\n.. warning:: Never alone.\n\n1. Wait.\n"
+    )
+    read = extract("runbooks/x.RST", source.encode())
+    assert (read.document.title, read.document.document_type) == ("Vault", "runbook")
+    assert [(it.start_line, it.end_line, it.section_path) for it in cut(read)] == [
+        (1, 12, ("Vault", "Unseal")),
+    ]
+    assert_exact(source, cut(read))
+    assert fingerprint("a.rst", None) == "markup-1"
+    assert not is_extracted("a.rst")
+
+
+def test_front_matter_stays_front_matter_and_crlf_is_cited_as_it_is():
+    source = "---\r\nservice: x\r\n---\r\nA\r\n===\r\n\r\n.. note::\r\n\r\n   Wait.\r\n"
+    read = extract("a.rst", source.encode())
+    assert read.document.front_matter == {"service": "x"}
+    assert [it.content for it in cut(read)] == [
+        source.partition("---\r\nA")[1][5:] + "\r\n===\r\n\r\n.. note::\r\n\r\n   Wait.\r"
+    ]
+    assert read.document.title == "A"
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [("a.rst", ".. include:: /etc/passwd\n\nx"), ("a.adoc", "include::/etc/passwd[]\nx"),
+     ("a.org", "#+INCLUDE: \"/etc/passwd\"\nx")],
+)  # fmt: skip
+def test_what_a_document_includes_is_not_read_and_said_so(name, source):
+    read = extract(name, source.encode())
+    assert read.notes == ("includes 1 other file, not read",)
+    assert read.text == source
+    assert "root:" not in read.shape
+
+
+def test_names_of_documents_end_as_their_formats_do():
+    names = (
+        "a.md.erb",
+        "b.HTML.ERB",
+        "c.Adoc",
+        "d.asciidoc",
+        "e.docx",
+        "f.doc",
+        "g.ipynb",
+        "org",
+        "h.org",
+    )
+    assert [is_document(name) for name in names] == [
+        True, False, True, True, True, False, True, False, True,
+    ]  # fmt: skip
+
+
+PIECES = st.sampled_from(
+    ["= ", "== A", "A", "===", "---", "----", "|===", "|a |b", "+", ". a", "* a", "  ", "#. a", "1. a", "- a", "::",
+     "Run::", "   x", "      y", "", "", ".. note::", ".. code-block:: sh", ".. tab:: A", "[source,sh]", "[NOTE]",
+     "====", "NOTE: a", "* H", "** H", "#+begin_src sh", "#+end_src", "#+begin_quote", "#+end_quote", ": a",
+     ":END:", ":A:", "| a | b |", "|---+---|", "<Tab>", "</Tab>", "<Warning>", "</Warning>", "import a from 'b'",
+     "```", "~~~", "{/*", "*/}", "<% a", "%>", "+--+--+", "|a |b |", "== ==", "a  b", "term::", "\t", "\r", "\u2028"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=25), st.sampled_from(sorted(READERS)), st.sampled_from([128, 256]))
+def test_every_line_is_in_exactly_one_chunk_whatever_it_is(pieces, suffix, cap):
+    text = "\n".join([*pieces, "end"])
+    read = extract(f"a{suffix}", text.encode())
+    assert read.shape.count("\n") == text.count("\n")
+    assert_exact(text, cut(read, ChunkingSettings(cap)))
+
+
+HOSTILE = {
+    "deep": "\n".join("  " * n + "- x" for n in range(1_200)),
+    "terms": "\n\n".join("    " * n + "x::" for n in range(300)),
+    "directives": "\n\n".join("   " * n + ".. note::" for n in range(300)),
+    "borders": "== ==\n" * 20_000,
+    "unclosed": "\n".join(f"#+begin_x{n}" for n in range(20_000)),
+    "delimiters": "\n".join("-" * (4 + n) for n in range(1_500)),
+    "marks": ("`*=<[:_" * 250 + "\n") * 200,
+    "one line": "`" + "a " * 1_000_000,
+    "tags": "<Tab>\n" * 20_000 + "</A>\n" * 20_000,
+}
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in HOSTILE.items()])
+@pytest.mark.parametrize("suffix", sorted(READERS))
+def test_what_is_made_to_be_slow_is_read_all_the_same(suffix, text):
+    lines = text.split("\n")
+    started = time.process_time()
+    assert len(as_markdown(f"a{suffix}", lines)) == len(lines)
+    assert time.process_time() - started < 10
