@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -135,6 +136,28 @@ def read_extracted(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> Extract
         UnreadableDocument: as in :func:`read_bytes`, or it holds no text.
     """
     return extract(file.source_file, read_bytes(file, max_bytes), read_beside(file))
+
+
+SETTLED_SECONDS: Final = 2.0
+"""A file that was written less than this before it is looked at may be written again in the same tick of its
+file system's clock: its time says nothing yet."""
+
+
+def stamp(file: CorpusFile) -> str | None:
+    """Return sizes and times of a document and its metadata file, equal as long as neither is written to.
+
+    ``None`` if one can't be looked at, or was written a moment ago.
+    """
+    parts = []
+    try:
+        for path in (file.path, *((file.beside,) if file.beside else ())):
+            known = path.stat()
+            if time.time() - known.st_mtime < SETTLED_SECONDS:
+                return None
+            parts.append(f"{known.st_size} {known.st_mtime_ns} {known.st_ino}")
+    except OSError:
+        return None
+    return ", ".join(parts)
 
 
 def read_regular(path: Path, max_bytes: int) -> bytes:

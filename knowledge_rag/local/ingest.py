@@ -11,9 +11,10 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.core.chunks import context_prefix
 from knowledge_rag.core.errors import UnreadableDocument
@@ -22,12 +23,14 @@ from knowledge_rag.core.metadata import to_metadata
 from knowledge_rag.extract.dates import DATES_VERSION, dated
 from knowledge_rag.extract.documents import cut, extract, fingerprint, is_extracted
 from knowledge_rag.extract.lint.check import LINT_VERSION, cautioned, lint_text
-from knowledge_rag.local.corpus import MAX_FILE_BYTES, list_folder, read_beside, read_bytes
+from knowledge_rag.extract.lint.patterns import Finding
+from knowledge_rag.local.corpus import MAX_FILE_BYTES, list_folder, read_beside, read_bytes, stamp
 from knowledge_rag.local.embeddings import context_of, placed
-from knowledge_rag.local.errors import UnusableCorpus
+from knowledge_rag.local.errors import Damage, UnusableCorpus
 from knowledge_rag.local.index import remove_other_indexes
 from knowledge_rag.local.keywords import KEYWORDS_VERSION, stored_terms
 from knowledge_rag.local.store import (
+    KnownFile,
     PreparedChunk,
     PreparedDocument,
     Tables,
@@ -44,7 +47,6 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.chunks import Chunk, Document
     from knowledge_rag.extract.dates import DateOrder
-    from knowledge_rag.extract.lint.patterns import Finding
     from knowledge_rag.local.corpus import CorpusFile, LeftOut
     from knowledge_rag.local.embeddings import Embedder, Vector
     from knowledge_rag.local.store import KnownDocument
@@ -265,6 +267,8 @@ class _Run:
         self._progress = progress
         self._same_model = self._tables.model() == embedder.fingerprint
         self._known = self._tables.documents()
+        self._files = self._tables.files()
+        self._looked_at: dict[str, KnownFile] = {}
         # vectors of two models can't stand side by side: then it is all or nothing
         self._in_batches = self._same_model or not self._known
         self._skipped: list[UnreadableDocument] = []
@@ -322,6 +326,7 @@ class _Run:
         if is_changed:
             self._progress(0, 1, "writing")
             self._tables.replace(stale, self._fresh, self._embedder.fingerprint)
+        self._note_files(is_last=not left)
         if unfinished(self._connection) != left:
             self._tables.note_unfinished(left)
         self._chunks = self._tables.count_chunks()
@@ -334,6 +339,24 @@ class _Run:
         self._stored |= {document.source_file: document.warnings for document in self._fresh}
         self._fresh.clear()
         self._pending = 0
+
+    def _note_files(self, *, is_last: bool) -> None:
+        """Note the files of the documents that are stored by now."""
+        fresh = {document.source_file for document in self._fresh}
+        stored = fresh | self._kept.keys() | self._stored.keys()
+        new = {
+            name: known
+            for name, known in self._looked_at.items()
+            if name in stored and self._files.get(name) != known
+        }
+        gone = [
+            name
+            for name in self._files
+            if name not in self._looked_at and (name in fresh or (is_last and name not in stored))
+        ]
+        if new or gone:
+            self._tables.note_files(new, gone)
+            self._files = {n: it for n, it in self._files.items() if n not in gone} | new
 
     def _keep_what_is_done(self, left: int) -> None:
         """Commit the documents that are embedded, so that stopping loses at most one document's work."""
@@ -371,33 +394,48 @@ class _Run:
         )
 
     def _read(self, file: CorpusFile) -> None:
+        name = file.source_file
         try:
-            data = read_bytes(file, self._settings.max_file_bytes)
+            seen = stamp(file)
             beside = read_beside(file)
-            rules = self._settings.fingerprint_of(file.source_file, beside)
-            known = self._known.get(file.source_file)
-            if known and self._same_model and _is_same(known, data, rules):
-                self._keep(file.source_file, known, data)
+            rules = self._settings.fingerprint_of(name, beside)
+            known = self._known.get(name)
+            if known and not (known.sound and self._same_model and known.fingerprint == rules):
+                known = None  # it is made anew whatever it holds
+            noted = self._files.get(name)
+            if known and noted and noted.stamp == seen:
+                self._kept[name] = known
+                self._lint += _findings_of(name, noted.lint)
                 return
-            read = extract(file.source_file, data, beside)
+            data = read_bytes(file, self._settings.max_file_bytes)
+            if known and known.sha256 == hashlib.sha256(data).hexdigest():
+                self._keep(name, known, data, seen)
+                return
+            read = extract(name, data, beside)
         except UnreadableDocument as error:
             self._skipped.append(error)
             return
-        findings = lint_text(file.source_file, read.text)
-        self._lint += findings
+        findings = lint_text(name, read.text)
+        self._found(name, seen, findings)
         chunks = cautioned(cut(read, self._settings.chunking), findings)
         chunks = dated(chunks, read.text, self._settings.date_order)
         self._fresh.append(prepare(read.document, chunks, rules, read.notes))
         self._pending += len(chunks)
 
-    def _keep(self, source_file: str, known: KnownDocument, data: bytes) -> None:
-        """Leave a document as it is, and lint it again: lint's rules may have changed."""
+    def _found(self, source_file: str, seen: str | None, findings: Sequence[Finding]) -> None:
+        self._lint += findings
+        if seen:
+            rows = [astuple(finding)[1:] for finding in findings]
+            self._looked_at[source_file] = KnownFile(seen, json.dumps(rows, ensure_ascii=False))
+
+    def _keep(self, source_file: str, known: KnownDocument, data: bytes, seen: str | None) -> None:
+        """Leave a document as it is, and lint it again."""
         self._kept[source_file] = known
         if is_extracted(source_file):  # what was extracted is at hand, and to extract takes time
             text = joined(self._tables.lines_of(known))
         else:
             text = decode(data, source_file)
-        self._lint += lint_text(source_file, text)
+        self._found(source_file, seen, lint_text(source_file, text))
 
     def _embed(self) -> None:
         chunks = [chunk for document in self._fresh for chunk in document.chunks]
@@ -407,9 +445,11 @@ class _Run:
         self._progress(len(chunks), len(chunks), "embedding")
 
 
-def _is_same(known: KnownDocument, data: bytes, rules: str) -> bool:
-    return (
-        known.sound
-        and known.fingerprint == rules
-        and known.sha256 == hashlib.sha256(data).hexdigest()
-    )
+def _findings_of(source_file: str, stored: str) -> list[Finding]:
+    try:
+        return [
+            Finding(source_file, line, column, Kind(kind), *rest)
+            for line, column, kind, *rest in json.loads(stored)
+        ]
+    except (ValueError, TypeError) as error:
+        raise Damage("what lint found is not as an ingest stores it") from error

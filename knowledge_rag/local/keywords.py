@@ -182,7 +182,11 @@ class Postings(NamedTuple):
         flat = np.concatenate(entries) if entries else np.empty(0, dtype=ENTRY)
         _check(flat, terms)
         rows = np.repeat(np.arange(chunks, dtype=np.int32), counts)
-        order = np.argsort(flat["term"], kind="stable")
+        # by term, then as they stand: whole numbers are sorted several times faster than they are argsorted
+        placed = flat["term"].astype(np.uint64) << np.uint64(32) | np.arange(
+            len(flat), dtype=np.uint64
+        )
+        order = (np.sort(placed) & np.uint64(0xFFFF_FFFF)).astype(np.int64)
         frequency = np.bincount(flat["term"], minlength=terms)
         starts = np.concatenate(([0], np.cumsum(frequency)))
         idf = np.log1p((max(chunks, FEWEST) - frequency + 0.5) / (frequency + 0.5))

@@ -33,7 +33,7 @@ from knowledge_rag.local.errors import (
 )
 from knowledge_rag.local.index import build, index_path, write_index
 from knowledge_rag.local.keywords import ENTRY
-from knowledge_rag.local.spelling import to_json, words_in
+from knowledge_rag.local.spelling import from_json, to_json, words_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,9 +41,11 @@ if TYPE_CHECKING:
 
 
 APPLICATION_ID: Final = 0x4B524147  # "KRAG"
-FORMAT_VERSION: Final = 2
-"""Raised when the tables change; a knowledge base of another version is made again, not migrated:
-it holds nothing that its documents do not give."""
+FORMAT_VERSION: Final = 3
+"""Raised when the tables change."""
+UPGRADED_VERSION: Final = 2
+"""Is read as it is, and brought up to date by the next ingest: it lacks the table ``files`` only. One of
+any other version is made again: it holds nothing that its documents do not give."""
 
 COMMIT_WAIT_MS: Final = 10_000
 """How long a finished ingest waits for readers, who hold the file for milliseconds."""
@@ -80,6 +82,11 @@ CREATE TABLE vectors (
     terms BLOB NOT NULL                 -- (term id uint32, weight float32), little-endian
 );
 CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
+CREATE TABLE files (
+    source_file TEXT PRIMARY KEY,
+    stamp TEXT NOT NULL,                -- sizes and times of the file and its metadata file
+    lint TEXT NOT NULL                  -- JSON list of findings, each a list of its fields
+) WITHOUT ROWID;
 """
 
 
@@ -129,8 +136,7 @@ def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
         with explained(path), closing(_connect(path, "rwc", wait_ms=0)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                if not _check_kind(connection, path):
-                    _create(connection)
+                _create_or_upgrade(connection, _check_kind(connection, path))
                 yield connection
                 _commit(connection)
             finally:
@@ -187,16 +193,16 @@ def _connect(path: Path, mode: str, *, wait_ms: int) -> sqlite3.Connection:
     return connection
 
 
-def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
-    """Return whether the file holds a knowledge base yet; refuse what is something else."""
+def _check_kind(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the format version, 0 if the file holds no knowledge base yet; refuse what is something else."""
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if not (kind or version or tables):
-        return False
+        return 0
     if kind != APPLICATION_ID:
         raise UnusableKnowledgeBase(f"{path} is a SQLite file, but not a knowledge base")
-    if version != FORMAT_VERSION:
+    if version not in (UPGRADED_VERSION, FORMAT_VERSION):
         raise UnusableKnowledgeBase(
             f"{path} has format version {version}, and this program reads {FORMAT_VERSION}: "
             "delete it and ingest again"
@@ -204,9 +210,9 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
     made = connection.execute(
         "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
     )
-    if sorted(sql for (sql,) in made) != sorted(_statements()):
+    if sorted(sql for (sql,) in made) != sorted(_statements(version)):
         raise Damage("its tables are not a knowledge base's")
-    return True
+    return int(version)
 
 
 def _exists(path: Path) -> bool:
@@ -216,12 +222,15 @@ def _exists(path: Path) -> bool:
         raise UnusableKnowledgeBase(f"no place for a file: {path}: {error.strerror}") from error
 
 
-def _statements() -> list[str]:
-    return SCHEMA.strip().removesuffix(";").split(";\n")
+def _statements(version: int = FORMAT_VERSION) -> list[str]:
+    statements = SCHEMA.strip().removesuffix(";").split(";\n")
+    return statements[: -1 if version == UPGRADED_VERSION else None]
 
 
-def _create(connection: sqlite3.Connection) -> None:
-    for statement in _statements():
+def _create_or_upgrade(connection: sqlite3.Connection, version: int) -> None:
+    if version == FORMAT_VERSION:
+        return
+    for statement in _statements()[-1 if version else 0 :]:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
@@ -485,6 +494,13 @@ class KnownDocument:
     sound: bool
 
 
+class KnownFile(NamedTuple):
+    """A file as it was when it was last read: its stamp, and what lint found, as JSON."""
+
+    stamp: str
+    lint: str
+
+
 class Tables:
     """The tables behind one connection, which is inside a transaction."""
 
@@ -492,6 +508,8 @@ class Tables:
         self._connection = connection
         self._words: Counter[str] | None = None
         self._term_ids: dict[str, int] | None = None
+        self.damaged = False
+        """Whether a document is not as it was stored."""
         self.indexed = ""
         """Seal of the state that the last index was written of, once there is one."""
 
@@ -516,6 +534,7 @@ class Tables:
         """Return every document, by source file, having checked each against its seal."""
         rows = self._connection.execute(DOCUMENTS).fetchall()
         broken = set(unsound(rows, self._connection.execute(CHUNKS)))
+        self.damaged = bool(broken)
         return {
             name: KnownDocument(
                 row,
@@ -551,6 +570,19 @@ class Tables:
             self._connection.execute(
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)", (INDEX, meta[SEAL])
             )
+
+    def files(self) -> dict[str, KnownFile]:
+        """Return what is known of the files that the documents were read from."""
+        rows = self._connection.execute("SELECT source_file, stamp, lint FROM files")
+        return {name: KnownFile(stamp, lint) for name, stamp, lint in rows}
+
+    def note_files(self, files: Mapping[str, KnownFile], gone: Iterable[str]) -> None:
+        """Keep what is known of some files, and forget others."""
+        rows = ((name, known.stamp, known.lint) for name, known in files.items())
+        self._connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", rows)
+        self._connection.executemany(
+            "DELETE FROM files WHERE source_file = ?", ((name,) for name in gone)
+        )
 
     def note_unfinished(self, documents: int) -> None:
         """Keep how many documents are left to do."""
@@ -603,11 +635,20 @@ class Tables:
     ) -> None:
         """Bring the count of words up to date before documents are replaced."""
         if self._words is None:
-            self._words = Counter(words_in(self._texts("SELECT text FROM chunks")))
+            self._words = Counter(self._stored_words())
         for document in stale:
             old = self._texts("SELECT text FROM chunks WHERE document = ?", document.row)
             self._words.subtract(words_in(old))
         self._words.update(words_in(chunk.text for document in fresh for chunk in document.chunks))
+
+    def _stored_words(self) -> Mapping[str, int]:
+        """Return the count that is stored and sealed, or make it if it is not there or can't be right any more."""
+        found = self._connection.execute(
+            "SELECT value FROM meta WHERE key = ?", (WORDS,)
+        ).fetchone()
+        if found is None or self.damaged:
+            return words_in(self._texts("SELECT text FROM chunks"))
+        return from_json(found[0])
 
     def _texts(self, statement: str, *values: int) -> Iterator[str]:
         for (text,) in self._connection.execute(statement, values):

@@ -5,12 +5,14 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from knowledge_rag.core.chunking import ChunkingSettings
+from knowledge_rag.extract.dates import DateOrder
 from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.local.ingest import IngestSettings, ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -59,6 +61,55 @@ def test_lint_is_reported_at_every_ingest_and_changes_nothing(corpus, kb_path, h
     assert report.warnings == ()
     assert any("password: k9Vq2mZx" in row[6] for row in contents(kb_path))
     assert ingest(corpus, kb_path, embedder=hashes).lint == report.lint
+
+
+def settle(corpus, seconds=60):
+    """Make all files look as if they had been written a while ago."""
+    for file in corpus.rglob("*.*"):
+        os.utime(file, (time.time() - seconds,) * 2)
+
+
+class TestFilesThatNobodyWroteTo:
+    """By their sizes and times."""
+
+    def test_are_not_read_again(self, corpus, kb_path, hashes):
+        note = write_files(corpus, {"note.md": "# Note\n\npassword: k9Vq2mZx\n"}) / "note.md"
+        settle(corpus)
+        first = ingest(corpus, kb_path, embedder=hashes)
+        before, times = kb_path.read_bytes(), note.stat()
+        note.write_bytes(note.read_bytes().replace(b"Note", b"Eton"))
+        os.utime(note, ns=(times.st_atime_ns, times.st_mtime_ns))
+        report = ingest(corpus, kb_path, embedder=hashes)
+        assert (report.unchanged, report.lint) == (4, first.lint)
+        assert len(first.lint) == 1
+        assert kb_path.read_bytes() == before
+        settle(corpus, seconds=50)
+        assert ingest(corpus, kb_path, embedder=hashes).changed == ("note.md",)
+
+    def test_are_read_again_if_that_was_a_moment_ago(self, corpus, kb_path, hashes):
+        (note,) = corpus.rglob("rds-failover.md")
+        ingest(corpus, kb_path, embedder=hashes)
+        times = note.stat()
+        note.write_bytes(note.read_bytes().swapcase())
+        os.utime(note, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert len(ingest(corpus, kb_path, embedder=hashes).changed) == 1
+
+    def test_are_forgotten_with_their_documents(self, corpus, kb_path, hashes):
+        settle(corpus)
+        ingest(corpus, kb_path, embedder=hashes)
+        (note,) = corpus.rglob("rds-failover.md")
+        content, times = note.read_bytes(), note.stat()
+        kept = note.rename(corpus.parent / "kept.md")
+        ingest(corpus, kb_path, embedder=hashes)
+        kept.rename(note).write_bytes(content.swapcase())
+        os.utime(note, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert len(ingest(corpus, kb_path, embedder=hashes).added) == 1
+
+    def test_are_read_again_under_other_rules(self, corpus, kb_path, hashes):
+        settle(corpus)
+        ingest(corpus, kb_path, embedder=hashes)
+        other = IngestSettings(date_order=DateOrder.DMY)
+        assert len(ingest(corpus, kb_path, embedder=hashes, settings=other).changed) == 3
 
 
 def test_of_a_changed_file_only_the_changed_chunks_are_embedded(corpus, kb_path, hashes):
