@@ -212,7 +212,7 @@ def build(rows: Iterable[Row], terms: Sequence[str], words: str) -> dict[str, Ar
         "vectors": _matrix(vectors),
         "terms": term_data,
         "term_starts": term_starts,
-        **Postings.of(_numbered(entries, order), len(terms))._asdict(),
+        **Postings.of(*_numbered(entries, order), len(terms))._asdict(),
         **column_arrays(map(read_metadata, metadata), len(metadata)),
         "words": np.frombuffer(words.encode(), dtype=np.uint8),
     }
@@ -228,20 +228,18 @@ def _matrix(vectors: Sequence[bytes]) -> Matrix:
     return matrix
 
 
-def _numbered(entries: Sequence[bytes], order: Sequence[int]) -> list[Array]:
-    """Return each chunk's terms, numbered by their places in the order of the alphabet."""
+def _numbered(entries: Sequence[bytes], order: Sequence[int]) -> tuple[Array, Array]:
+    """Return all chunks' terms, numbered by their places in the alphabet, and how many each chunk has."""
     if any(len(blob) % ENTRY.itemsize for blob in entries):
         raise Damage("a list of terms is cut short")
+    counts = np.array([len(blob) // ENTRY.itemsize for blob in entries], dtype=np.int64)
+    flat = np.frombuffer(b"".join(entries), dtype=ENTRY).copy()
+    if flat.size and int(flat["term"].max()) >= len(order):
+        raise Damage("a term is not in its vocabulary")
     places = np.empty(len(order), dtype=np.uint32)
     places[order] = np.arange(len(order), dtype=np.uint32)
-    numbered = []
-    for blob in entries:
-        chunk = np.frombuffer(blob, dtype=ENTRY).copy()
-        if chunk.size and int(chunk["term"].max()) >= len(order):
-            raise Damage("a term is not in its vocabulary")
-        chunk["term"] = places[chunk["term"]]
-        numbered.append(chunk)
-    return numbered
+    flat["term"] = places[flat["term"]]
+    return flat, counts
 
 
 def index_path(kb_path: Path, seal: str) -> Path:

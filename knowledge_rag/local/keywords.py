@@ -166,20 +166,19 @@ class Postings(NamedTuple):
     idf: Numbers
 
     @classmethod
-    def of(cls, entries: Sequence[Entries], terms: int, *, k1: float = K1) -> Postings:
+    def of(cls, flat: Entries, counts: Numbers, terms: int, *, k1: float = K1) -> Postings:
         """Return the postings of some chunks.
 
         Args:
-            entries: for each chunk its terms and weights, dtype ``ENTRY``.
+            flat: the terms and weights of all chunks, one chunk after the other, dtype ``ENTRY``.
+            counts: shape (chunks,): how many of them are each chunk's.
             terms: how many there are.
             k1: how much a term that is said again adds, > 0.
 
         Raises:
             Damage: an entry's term is not among them, or its weight is no positive number.
         """
-        chunks = len(entries)
-        counts = np.fromiter(map(len, entries), dtype=np.int64, count=chunks)
-        flat = np.concatenate(entries) if entries else np.empty(0, dtype=ENTRY)
+        chunks = len(counts)
         _check(flat, terms)
         rows = np.repeat(np.arange(chunks, dtype=np.int32), counts)
         # by term, then as they stand: whole numbers are sorted several times faster than they are argsorted
@@ -229,7 +228,9 @@ class KeywordIndex:
         cls, vocabulary: Mapping[str, int], entries: Sequence[Entries], *, k1: float = K1
     ) -> KeywordIndex:
         """Return the index of some chunks; see :meth:`Postings.of`."""
-        postings = Postings.of(entries, len(vocabulary), k1=k1)
+        flat = np.concatenate(entries) if entries else np.empty(0, dtype=ENTRY)
+        counts = np.array([*map(len, entries)], dtype=np.int64)
+        postings = Postings.of(flat, counts, len(vocabulary), k1=k1)
         return cls(vocabulary, postings, chunks=len(entries), k1=k1)
 
     @property
