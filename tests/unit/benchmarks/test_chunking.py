@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from benchmarks.speed import chunking as chunking_bench
@@ -46,21 +44,6 @@ def test_every_splitter_is_measured_on_the_same_texts(tmp_path):
     }
     assert all(row.megabytes_per_second > 0 for row in report.rows)
     assert {row.name: row.chunks for row in report.rows}["halves"] == 6
-
-
-def test_the_report_is_json(tmp_path):
-    report = run_chunking_bench(write_files(tmp_path, RUNBOOKS), rounds=1)
-    document = json.loads(json.dumps(report.to_dict(), allow_nan=False))
-    assert document["missing"] == ["absent"]
-    assert document["rows"][0]["name"] == CAPPED
-
-
-def test_the_table_names_everyone_and_who_is_missing(tmp_path):
-    table = as_table(run_chunking_bench(write_files(tmp_path, RUNBOOKS), rounds=1))
-    text = shown(table)
-    for name in (CAPPED, WHOLE, "halves", "upper", "Not installed: absent"):
-        assert name in text
-    assert "…" not in shown(table, width=60)
 
 
 def test_a_file_that_cannot_be_read_is_left_out(tmp_path):

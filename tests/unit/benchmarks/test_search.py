@@ -2,22 +2,14 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from benchmarks.speed import search as search_bench
 from benchmarks.speed.search import FILTERED, LIMIT, OURS, as_table, run_search_bench
 from benchmarks.speed.search_corpus import as_index, as_questions, make_up
 from benchmarks.speed.search_peers import fts5_numpy
+from benchmarks.speed.search_plot import write_search_plot
 from knowledge_rag.local.search import rank
-
-
-def test_the_same_chunks_and_questions_are_made_up_each_time():
-    one, other = make_up(200, 5), make_up(200, 5)
-    assert one.texts == other.texts
-    assert np.array_equal(one.vectors, other.vectors)
-    assert [text for text, _ in one.questions] == [text for text, _ in other.questions]
-    assert np.allclose(np.linalg.norm(one.vectors, axis=1), 1.0, atol=1e-5)
 
 
 def test_a_chunk_s_own_words_and_direction_find_it():
@@ -33,7 +25,7 @@ def _of(made, row):
     return type(made)(made.texts, made.vectors, ((made.texts[row], made.vectors[row]),))
 
 
-def test_all_of_them_are_timed_at_each_size():
+def test_all_of_them_are_timed_at_each_size_and_drawn(tmp_path):
     report = run_search_bench([200, 400], 10)
     for size in (200, 400):
         names = [row.name for row in report.rows if row.chunks == size]
@@ -44,6 +36,10 @@ def test_all_of_them_are_timed_at_each_size():
     told = json.loads(json.dumps(report.to_dict()))
     assert len(told["rows"]) == len(report.rows)
     assert as_table(report).row_count == len(report.rows)
+    write_search_plot(report, tmp_path / "search.svg")
+    drawn = (tmp_path / "search.svg").read_text()
+    assert "milliseconds" in drawn
+    assert "SQLite FTS5 + NumPy" in drawn
 
 
 @pytest.mark.parametrize(("ratio", "reached"), [(2.0, True), (2.2, False)])

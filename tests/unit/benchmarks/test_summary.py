@@ -7,8 +7,6 @@ from rich.console import Console
 
 from benchmarks.speed.embedding import EmbeddingReport, run_embedding_bench
 from benchmarks.speed.embedding import as_table as embedding_table
-from benchmarks.speed.search import run_search_bench
-from benchmarks.speed.search_plot import write_search_plot
 from benchmarks.summary import Bench, all_reached, as_dict, as_table, run_one
 from knowledge_rag.evaluation.timing import percentiles
 from tests.support.local import WordHashes
@@ -62,12 +60,3 @@ def test_an_embedding_is_told_beside_its_limit():
     assert embedding_table(report).row_count == 2
     slow = EmbeddingReport(1, percentiles([1.0]), percentiles([0.5]), 2.0)
     assert not slow.reached
-
-
-def test_the_picture_of_a_search_has_every_one_of_them(tmp_path):
-    path = tmp_path / "search.svg"
-    report = run_search_bench([200, 400], 10)
-    write_search_plot(report, path)
-    drawn = path.read_text()
-    assert "milliseconds" in drawn
-    assert "SQLite FTS5 + NumPy" in drawn

@@ -8,9 +8,7 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.evaluation.coverage_rules import Alert, cloudwatch_incident
 from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbook, Runbooks, sections_of
 from knowledge_rag.evaluation.coverage_yaml import Place
-from knowledge_rag.evaluation.datasets import Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents
-from knowledge_rag.orchestrator.links import fold
 from tests.support.local import write_files
 
 KUBELET = "# Kubelet\n\nIntro.\n\n## KubeletDown\n\nRestart it.\n\n### More\n\nx\n\n## Steps\n\ny\n"
@@ -182,8 +180,3 @@ def test_anchors_are_github_s_and_those_that_authors_set():
         ("three", "three"),
     ]
     assert sections_of("no heading\n") == ()
-
-
-def test_a_target_is_reached_by_a_shared_line():
-    assert Target("a.md", (5, 12)).lines == (5, 12)
-    assert fold("Kube-Pod_Crash Looping") == fold("kubePodCrashLooping")

@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from knowledge_rag.cli.app import command_line
@@ -25,15 +24,11 @@ def test_the_row_on_the_page_is_a_row(tmp_path):
     assert (row.alert, row.targets[0].lines) == ("RdsWriterDown", (8, 14))
 
 
-def test_every_option_is_named_and_every_command_there_has_its_options():
+def test_every_option_is_named():
     shown = set(
         re.findall(r"--[a-z-]+", CliRunner().invoke(command_line(), ["eval", "--help"]).output)
     )
     assert shown - {"--help"} <= set(re.findall(r"--[a-z-]+", PAGE))
-    commands = re.findall(r"^\$ knowledge-rag eval (.*?)(?: +#.*)?$", PAGE, re.MULTILINE)
-    assert len(commands) >= 6
-    for command in commands:
-        get_command(command_line()).commands["eval"].make_context("eval", command.split())
 
 
 def test_what_can_t_work_is_refused_before_anything_is_asked(tmp_path):
