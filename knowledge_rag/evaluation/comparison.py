@@ -104,9 +104,10 @@ def _values(row: Mapping[str, Any]) -> dict[str, float | None]:
     exact = [bool(result["exact"]) for result in row["results"]]
     values: dict[str, float | None] = {name: _between(row[name], 1) for name in MEASURES}
     overlap = row[LINE_OVERLAP]
+    labelled = ANSWER_RANK in row
+    rank = row.get(ANSWER_RANK)
     for k in CUTOFFS:
-        labelled = ANSWER_RANK in row
-        values[answer_hit(k)] = float(_is_among(row[ANSWER_RANK], k)) if labelled else None
+        values[answer_hit(k)] = float(rank is not None and rank <= k) if labelled else None
     return values | {
         LINE_OVERLAP: None if overlap is None else _between(overlap, 1),
         CITATION_EXACT: sum(exact) / len(exact) if exact else None,
@@ -122,10 +123,6 @@ def _between(value: float, most: float) -> float:
     if not 0 <= value <= most or value == math.inf:
         raise ValueError(value)
     return float(value)
-
-
-def _is_among(rank: int | None, first: int) -> bool:
-    return rank is not None and rank <= first
 
 
 RESAMPLES: Final = 10_000
@@ -210,7 +207,11 @@ class Comparison:
             "same_documents": self.same_documents,
             "confidence": CONFIDENCE,
             "resamples": RESAMPLES,
-            "metrics": {each.metric: _to_dict(each) for each in self.differences},
+            "metrics": {
+                each.metric: asdict(each)
+                | {"more_than_chance": each.more_than_chance, "verdict": each.verdict}
+                for each in self.differences
+            },
             "latency_percentiles_ms": {
                 name: asdict(found) if found else None
                 for name, found in zip(("a", "b"), self.latencies, strict=True)
@@ -232,7 +233,10 @@ def compare(a: Results, b: Results, *, resamples: int = RESAMPLES, seed: int = S
     if len(a.values) < MIN_PAIRS:
         raise InvalidRequest("one query is too few to compare: nothing could be told from chance")
     names = list(next(iter(a.values.values())))
-    first, second = (_matrix(run, list(a.values), names) for run in (a, b))
+    first, second = (  # shape (questions, metrics), NaN where a question has no value
+        np.array([[run.values[each][it] for it in names] for each in a.values], dtype=np.float64)
+        for run in (a, b)
+    )
     both = ~(np.isnan(first) | np.isnan(second))
     low, high = _intervals(np.where(both, second - first, 0.0), both, resamples, seed)
     differences = tuple(
@@ -292,12 +296,6 @@ def _latency(run: Results) -> Percentiles | None:
     return percentiles(known) if known else None
 
 
-def _matrix(run: Results, ids: list[str], names: list[str]) -> Values:
-    """Return shape (questions, metrics), NaN where a question has no value."""
-    rows = [[run.values[each][name] for name in names] for each in ids]
-    return np.array(rows, dtype=np.float64)
-
-
 def _intervals(
     differences: Values, known: np.ndarray[Any, np.dtype[np.bool_]], resamples: int, seed: int
 ) -> tuple[Values, Values]:
@@ -325,10 +323,3 @@ def _difference(metric: str, a: Values, b: Values, interval: tuple[float, float]
     low, high = (float(end) for end in interval)
     mean = float(np.mean(b - a))
     return Difference(metric, len(a), float(np.mean(a)), float(np.mean(b)), mean, low, high)
-
-
-def _to_dict(difference: Difference) -> dict[str, Any]:
-    return asdict(difference) | {
-        "more_than_chance": difference.more_than_chance,
-        "verdict": difference.verdict,
-    }

@@ -200,19 +200,15 @@ def literal(node: Node | None) -> str:
 
 
 def _function(name: str, argument: Node) -> str:
+    if name == "Sub" and argument.kind == "sequence" and argument.items:
+        known = argument.items[1].entries if len(argument.items) > 1 else {}
+        return _filled(argument.items[0].text or "", known)
     if name == "Sub":
-        return _substituted(argument)
+        return _filled(argument.text or "", {})
     if name == "Join" and len(argument.items) == 2:
         parts = [literal(part) for part in argument.items[1].items]
         return (argument.items[0].text or "").join(parts)
     return ""
-
-
-def _substituted(argument: Node) -> str:
-    if argument.kind == "sequence" and argument.items:
-        known = argument.items[1].entries if len(argument.items) > 1 else {}
-        return _filled(argument.items[0].text or "", known)
-    return _filled(argument.text or "", {})
 
 
 def _filled(text: str, known: Mapping[str, Node]) -> str:
@@ -328,7 +324,8 @@ def _chosen(paths: Sequence[str], broken: list[BrokenFile]) -> list[tuple[Path, 
             matches = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - absolute patterns, too
             found = [(Path(each), False) for each in matches if Path(each).is_file()]
         if not found and len(broken) == before:
-            why = f"no file of it ends in {_suffixes()}" if path.is_dir() else "it fits no file"
+            endings = ", ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))
+            why = f"no file of it ends in {endings}" if path.is_dir() else "it fits no file"
             broken.append(BrokenFile(text, f"no rules in {text}: {why}"))
         for each, is_named in found:
             known = chosen.get(real := os.path.realpath(each))
@@ -382,7 +379,3 @@ def _read(path: Path, name: str) -> bytes:
     if len(data) > MAX_BYTES:
         raise InvalidRequest(f"{name}: larger than {MAX_BYTES >> 20} MiB")
     return data
-
-
-def _suffixes() -> str:
-    return ", ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))

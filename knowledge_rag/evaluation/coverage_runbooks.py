@@ -230,7 +230,7 @@ class Runbooks:
             targets = tuple(target for name in files for target in self._at(name, link.anchor))
         if not targets:
             return NoRunbook(Gap.MISSING, f"{named}, and {files[0]} has no heading of that name")
-        if self._differ({target.source_file for target in targets}):
+        if len({self._documents.sha256[target.source_file] for target in targets}) > 1:
             which = ", ".join(files[:_SHOWN]) + (", ..." if len(files) > _SHOWN else "")
             return NoRunbook(
                 Gap.AMBIGUOUS, f"{named}, which may be {which}; tell which one with --map"
@@ -255,9 +255,6 @@ class Runbooks:
         fits = [(found, name) for name in candidates if (found := fit(link, name, self._root))]
         best = max((found for found, _ in fits), default=None)
         return [name for found, name in fits if found == best]
-
-    def _differ(self, files: set[str]) -> bool:
-        return len({self._documents.sha256[name] for name in files}) > 1
 
     def _at(self, name: str, anchor: str) -> list[Target]:
         sections = self._page(name)[1]

@@ -234,13 +234,14 @@ def _row(fields: Mapping[str, Any], dataset: str) -> Row:
     if not isinstance(others, list):
         raise ValueError("also_acceptable is a list of files")  # noqa: TRY004 - likewise
     targets = tuple(_target(each, "start_line", "end_line") for each in relevant)
+    answer = _lines(fields, "answer_start_line", "answer_end_line")
     return Row(
         id=_text(fields, "id"),
         query=query,
         targets=tuple(dict.fromkeys(targets)),
         also_acceptable=tuple(_file(each) for each in others),
         alert=_text(fields, "alert") if fields.get("alert") else "",
-        answer=_answer(fields, targets[0]),
+        answer=Target(targets[0].source_file, answer) if answer else None,
         dataset=dataset,
     )
 
@@ -276,8 +277,3 @@ def _lines(fields: Mapping[str, Any], first: str, last: str) -> tuple[int, int] 
     if type(start) is not int or type(end) is not int or not 1 <= start <= end <= MAX_LINE:
         raise ValueError(f"{first} and {last} are whole numbers, 1 or more, in this order")
     return start, end
-
-
-def _answer(fields: Mapping[str, Any], first: Target) -> Target | None:
-    lines = _lines(fields, "answer_start_line", "answer_end_line")
-    return None if lines is None else Target(first.source_file, lines)

@@ -19,7 +19,7 @@ from knowledge_rag.core.retrieval import Query
 from knowledge_rag.local.errors import NotInstalled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalOutcome
@@ -83,9 +83,11 @@ def measure(rows: Sequence[Row], rankings: Sequence[Sequence[Citation]]) -> list
         for target in range(len(row.targets))
     ]
     run = [
-        ir_measures.ScoredDoc(str(number), document, score)
+        ir_measures.ScoredDoc(
+            str(number), f"result {rank}" if target is None else f"target {target}", -float(rank)
+        )
         for number, (row, ranking) in enumerate(zip(rows, rankings, strict=True))
-        for document, score in _documents(row, ranking)
+        for rank, target in enumerate(met_targets(row, ranking), start=1)
     ]
     measured = [dict.fromkeys(MEASURES, 0.0) for _ in rows]
     for found in ir_measures.iter_calc(list(names), qrels, run):
@@ -129,11 +131,6 @@ def _overlap(target: Target, citation: Citation) -> float:
     both = min(last, citation.end_line) - max(first, citation.start_line) + 1
     either = max(last, citation.end_line) - min(first, citation.start_line) + 1
     return both / either  # they share a line, so nothing lies between them
-
-
-def _documents(row: Row, ranking: Sequence[Citation]) -> Iterator[tuple[str, float]]:
-    for rank, target in enumerate(met_targets(row, ranking), start=1):
-        yield f"result {rank}" if target is None else f"target {target}", -float(rank)
 
 
 class Askable(Protocol):

@@ -73,20 +73,11 @@ def _expired_credentials(scenario: Scenario) -> None:
     scenario.mend = lambda: _write_credentials(path, "2099-01-01T00:00:00Z")
 
 
-def _slow_renewal(scenario: Scenario) -> None:
-    """Use credentials that have to be renewed now, which takes longer than a query may."""
-    _credentials_that_run_out(scenario, "first.json", minutes=5)
-
-
-def _short_lived_credentials(scenario: Scenario) -> None:
-    """Use credentials that are good for 12 minutes; after the second ones, renewal is slow."""
-    _credentials_that_run_out(scenario, "first.json", "second.json", minutes=12)
-
-
-def _credentials_that_run_out(scenario: Scenario, *names: str, minutes: int) -> None:
+def _credentials_that_run_out(scenario: Scenario, *, renewals: int, minutes: int) -> None:
+    """Renew credentials at once so often, and then take longer than a query may; 5 minutes are too few."""
     expiration = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=minutes)
     lines = []
-    for path in map(scenario.folder.joinpath, names):
+    for path in (scenario.folder / f"{number}.json" for number in range(1 + renewals)):
         _write_credentials(path, expiration.isoformat())
         lines.append(f'if [ -e "{path}" ]; then cat "{path}"; rm "{path}"; exit; fi')
     script = scenario.folder / "credentials.sh"
@@ -189,14 +180,14 @@ SURROUNDINGS: Final = (
     _row(
         "credentials-slow",
         "a credential_process that takes 5 s to renew them",
-        _slow_renewal,
+        partial(_credentials_that_run_out, renewals=0, minutes=5),
         _TOO_LATE,
         healthy_after=False,
     ),
     _row(
         "credentials-short",
         "a credential_process that gives them for 12 minutes, and then takes 5 s",
-        _short_lived_credentials,
+        partial(_credentials_that_run_out, renewals=1, minutes=12),
         HEALTHY_ANSWER,
     ),
     _row(

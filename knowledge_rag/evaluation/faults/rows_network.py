@@ -37,6 +37,7 @@ from knowledge_rag.evaluation.faults.server import (
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from knowledge_rag.evaluation.faults.model import SetUp
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 
 PAUSE_SECONDS: Final = 21.0
 """Longer than a connection is kept unused (``transport.MAX_IDLE_SECONDS``)."""
-
-_SLOW_NAMES_SECONDS: Final = 4.0
-"""About what a resolver takes to give up on a dead server and ask the next (FAULTS)."""
 
 _HOST: Final = "kb.game-day.test"
 """The ``test`` domain is reserved (RFC 6761): no real resolver knows it."""
@@ -60,62 +58,48 @@ _DRIPPING_BODY: Final = dripping(HEALTHY, at_once=300)
 _ANOTHER: Final = http(retrieved(item("The answer to another question.", start=70)))
 
 
-def _refused(scenario: Scenario) -> None:
-    _occupied(scenario, refused_port())
-
-
-def _unanswered(scenario: Scenario) -> None:
-    _occupied(scenario, unanswered_port())
-
-
-def _occupied(scenario: Scenario, occupied: AbstractContextManager[int]) -> None:
+def _occupied(occupied: Callable[[], AbstractContextManager[int]]) -> SetUp:
     """Ask at a port that nobody serves until a healthy server takes it over."""
-    port = scenario.exit.enter_context(occupied)
-    scenario.environment[ENDPOINT] = f"http://127.0.0.1:{port}"
 
-    def serve() -> None:
-        scenario.exit.pop_all().close()
-        scenario.serve(port=port)
+    def set_up(scenario: Scenario) -> None:
+        port = scenario.exit.enter_context(occupied())
+        scenario.environment[ENDPOINT] = f"http://127.0.0.1:{port}"
 
-    scenario.mend = serve
+        def serve() -> None:
+            scenario.exit.pop_all().close()
+            scenario.serve(port=port)
 
+        scenario.mend = serve
 
-class _Resolver:
-    """Stands in for ``socket.getaddrinfo``, which takes no other port than 53 to ask at.
-
-    Attributes:
-        fails: whether it knows no name.
-        seconds: that it takes to answer.
-    """
-
-    def __init__(self, scenario: Scenario) -> None:
-        self.fails, self.seconds = False, 0.0
-        self._real: Any = socket.getaddrinfo
-        socket.getaddrinfo = self._lookup
-        scenario.exit.callback(setattr, socket, "getaddrinfo", self._real)
-        server = scenario.serve()
-        scenario.environment[ENDPOINT] = f"http://{_HOST}:{server.port}"
-
-    def _lookup(self, host: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - getaddrinfo's own
-        if host != _HOST or kwargs.get("flags"):  # an address is asked for without a lookup
-            return self._real(host, *args, **kwargs)
-        fails = self.fails
-        time.sleep(self.seconds)
-        if fails:
-            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return self._real("127.0.0.1", *args, **kwargs)
+    return set_up
 
 
-def _no_such_name(scenario: Scenario) -> None:
-    resolver = _Resolver(scenario)
-    resolver.fails = True
-    scenario.mend = lambda: setattr(resolver, "fails", False)
+def _names(*, fail: bool = False, seconds: float = 0.0) -> SetUp:
+    """Replace ``socket.getaddrinfo``, which takes no other port than 53 to ask at, until it is mended."""
 
+    def set_up(scenario: Scenario) -> None:
+        real: Any = socket.getaddrinfo
+        is_mended = False
 
-def _slow_names(scenario: Scenario) -> None:
-    resolver = _Resolver(scenario)
-    resolver.seconds = _SLOW_NAMES_SECONDS
-    scenario.mend = lambda: setattr(resolver, "seconds", 0.0)
+        def lookup(host: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - getaddrinfo's own
+            if host != _HOST or kwargs.get("flags"):  # an address is asked for without a lookup
+                return real(host, *args, **kwargs)
+            if not is_mended:
+                time.sleep(seconds)
+                if fail:
+                    raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+            return real("127.0.0.1", *args, **kwargs)
+
+        def mend() -> None:
+            nonlocal is_mended
+            is_mended = True
+
+        socket.getaddrinfo = lookup
+        scenario.exit.callback(setattr, socket, "getaddrinfo", real)
+        scenario.environment[ENDPOINT] = f"http://{_HOST}:{scenario.serve().port}"
+        scenario.mend = mend
+
+    return set_up
 
 
 def _over_https(scenario: Scenario, first: Script, tls: ssl.SSLContext) -> None:
@@ -153,12 +137,14 @@ def _another_host(scenario: Scenario) -> None:
 _connection = partial(Fault, group=Group.CONNECTIONS)
 
 CONNECTIONS: Final = (
-    _connection("refused", "nobody listens at the port", _refused, _UNAVAILABLE),
-    _connection("syn-unanswered", "the SYN gets no answer", _unanswered, _TIMEOUT),
+    _connection("refused", "nobody listens at the port", _occupied(refused_port), _UNAVAILABLE),
+    _connection("syn-unanswered", "the SYN gets no answer", _occupied(unanswered_port), _TIMEOUT),
     _connection(
-        "dns-failure", "the name does not resolve", _no_such_name, _UNAVAILABLE, hook=_REPLACED
+        "dns-failure", "the name does not resolve", _names(fail=True), _UNAVAILABLE, hook=_REPLACED
     ),
-    _connection("dns-slow", "the name resolves after 4 s", _slow_names, _TIMEOUT, hook=_REPLACED),
+    _connection(
+        "dns-slow", "the name resolves after 4 s", _names(seconds=4.0), _TIMEOUT, hook=_REPLACED
+    ),
     _connection(
         "reset", "reset in place of an answer", wire(resetting), _UNAVAILABLE, connections=2
     ),
