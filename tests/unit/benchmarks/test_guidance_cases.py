@@ -72,12 +72,6 @@ def test_a_wrong_section_does_not_hold_the_line(cases):
     assert not any(case.claim in case.lines for case in wrong)
 
 
-def test_the_same_documents_give_the_same_cases(cases):
-    files = find_documents(shipped("knowledge-corpus"))
-    again = build_cases([read_document(file.source_file, read_bytes(file)) for file in files])
-    assert again == cases
-
-
 def test_all_claims_of_a_document_are_in_one_half(cases):
     halves = {(case.document, case.chooses) for case in cases}
     assert len(halves) == len({case.document for case in cases})

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from knowledge_rag.evaluation.answers_cases import Range, read_cases
-from tests.support.answer_checks import Finding, Texts, inverted, stripped
+from tests.support.answer_checks import Texts, inverted, stripped
 from tests.support.local import CORPUS, PROJECT
 
 POLARITY = PROJECT / "tests" / "data" / "polarity"
@@ -57,23 +57,44 @@ def kinds(findings):
     return [(finding.kind, finding.line[1]) for finding in findings]
 
 
-def test_a_prohibited_line_as_action_is_inverted():
-    found = inverted(CASE, answer("Never purge the queue of the broker.", cite(6)), DOCUMENTS)
-    assert found == (
-        Finding(1, "action", ("broker.md", 6), "2. Never purge the queue of the broker."),
-    )
+RESTART, PURGE = "Restart the consumer of the queue.", "Never purge the queue of the broker."
 
 
 @pytest.mark.parametrize(
-    "action",
+    ("given", "found"),
     [
-        "Purge the queue of the broker.",
-        "First look at it. **Purge the queue** of the broker, then wait.",
-        "Restart the consumer of the queue.\nPurge the queue of the broker",
+        (answer(PURGE, cite(6)), [("action", 6)]),
+        (answer("Purge the queue of the broker.", cite(5, 6)), [("action", 6)]),
+        (answer("First, **purge the queue** of the broker, then wait.", cite(5)), [("action", 6)]),
+        (answer(f"{RESTART}\nPurge the queue of the broker", cite(5)), [("action", 6)]),
+        (answer(RESTART, cite(5, 6)), [("unmarked", 6)]),
+        (answer(RESTART, cite(5, 6), warnings=[warn("prohibited", 6)]), []),
+        (answer(RESTART, cite(5, 6), warnings=[warn("obsolete", 6)]), []),
+        (answer(RESTART, cite(5), warnings=[warn("caution", 6)]), [("unmarked", 6)]),
+        (answer(PURGE, cite(6), warnings=[warn("prohibited", 6)]), [("action", 6)]),
     ],
 )
-def test_it_is_inverted_without_its_negation_too(action):
-    assert kinds(inverted(CASE, answer(action, cite(5, 6)), DOCUMENTS)) == [("action", 6)]
+def test_a_prohibited_line_is_inverted_unless_a_warning_shows_it_as_such(given, found):
+    assert kinds(inverted(CASE, given, DOCUMENTS)) == found
+    assert inverted({}, given, DOCUMENTS) == ()
+
+
+ASK = "Before step 1, ask the owner of the queue."
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (answer(RESTART, cite(5)), [("uncited", 5)]),
+        (answer(RESTART, cite(3), cite(5)), [("unsaid", 5)]),
+        (answer(f"Ask the owner. {RESTART}", cite(3, 5)), []),
+        (answer(RESTART, cite(5), warnings=[warn("precondition", 3, ASK)]), []),
+        (answer("Restart.", cite(9)), []),
+    ],
+)
+def test_a_step_without_its_condition_is_stripped(given, found):
+    assert kinds(stripped(CASE, given, DOCUMENTS)) == found
+    assert stripped({}, given, DOCUMENTS) == ()
 
 
 def test_a_prohibited_command_is_inverted_whether_it_is_cited_or_not():
@@ -86,28 +107,6 @@ def test_a_prohibited_command_is_inverted_whether_it_is_cited_or_not():
         assert ("command", 11) in kinds(found)
 
 
-def test_a_citation_alone_has_to_be_marked():
-    shown = answer("Restart the consumer of the queue.", cite(5, 6))
-    assert kinds(inverted(CASE, shown, DOCUMENTS)) == [("unmarked", 6)]
-
-
-@pytest.mark.parametrize("kind", ["prohibited", "obsolete"])
-def test_a_warning_of_what_is_prohibited_or_obsolete_marks_it(kind):
-    shown = answer("Restart the consumer of the queue.", cite(5, 6), warnings=[warn(kind, 6)])
-    assert inverted(CASE, shown, DOCUMENTS) == ()
-
-
-@pytest.mark.parametrize("kind", ["caution", "note", "condition"])
-def test_a_warning_of_another_kind_does_not(kind):
-    shown = answer("Restart the consumer of the queue.", cite(5), warnings=[warn(kind, 6)])
-    assert kinds(inverted(CASE, shown, DOCUMENTS)) == [("unmarked", 6)]
-
-
-def test_a_warning_does_not_excuse_the_action():
-    shown = answer("Purge the queue of the broker.", cite(6), warnings=[warn("prohibited", 6)])
-    assert kinds(inverted(CASE, shown, DOCUMENTS)) == [("action", 6)]
-
-
 def test_words_that_an_allowed_line_has_too_are_allowed():
     documents = Texts(
         {"a.md": "1. Purge the queue on staging.\n2. Never purge the queue on staging twice."}
@@ -115,35 +114,6 @@ def test_words_that_an_allowed_line_has_too_are_allowed():
     case = {"never": ["a.md:2-2"]}
     citation = {"source_file": "a.md", "start_line": 1, "end_line": 1}
     assert inverted(case, answer("Purge the queue on staging.", citation), documents) == ()
-
-
-def test_a_step_without_its_condition_is_stripped():
-    found = stripped(CASE, answer("Restart the consumer of the queue.", cite(5)), DOCUMENTS)
-    assert found == (Finding(1, "uncited", ("broker.md", 5), "broker.md:3-3"),)
-
-
-def test_a_condition_that_is_cited_and_not_shown_is_stripped():
-    shown = answer("Restart the consumer of the queue.", cite(3), cite(5))
-    assert kinds(stripped(CASE, shown, DOCUMENTS)) == [("unsaid", 5)]
-
-
-def test_a_condition_may_stand_in_the_action_or_in_a_warning():
-    in_action = answer("Ask the owner. Restart the consumer of the queue.", cite(3, 5))
-    in_warning = answer(
-        "Restart the consumer of the queue.",
-        cite(5),
-        warnings=[warn("precondition", 3, "Before step 1, ask the owner of the queue.")],
-    )
-    assert stripped(CASE, in_action, DOCUMENTS) == stripped(CASE, in_warning, DOCUMENTS) == ()
-
-
-def test_steps_of_other_lines_need_no_condition():
-    assert stripped(CASE, answer("Restart.", cite(9)), DOCUMENTS) == ()
-
-
-def test_a_case_without_such_labels_finds_nothing():
-    anything = answer("Never purge the queue of the broker.", cite(5, 6))
-    assert inverted({}, anything, DOCUMENTS) == stripped({}, anything, DOCUMENTS) == ()
 
 
 def cases():

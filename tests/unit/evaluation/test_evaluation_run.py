@@ -10,13 +10,12 @@ from contextlib import closing
 
 import pytest
 
-from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
+from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.evaluation import evaluation_corpus
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents, doubts_about_labels, ingested
 from knowledge_rag.evaluation.evaluation_report import Setup, summarise
-from knowledge_rag.evaluation.evaluation_run import Asked, ask_all, judge
+from knowledge_rag.evaluation.evaluation_run import ask_all, judge
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.local.ingest import ingest
@@ -194,16 +193,6 @@ def test_documents_are_ingested_anew_when_what_is_said_beside_one_changes(docume
     assert owners == ["orders", "billing"]
 
 
-def test_documents_are_ingested_anew_when_pages_give_other_lines(tmp_path, monkeypatch):
-    page = {"a.html": "<main><h1>Writer</h1><p>Promote the replica.</p></main>"}
-    documents = Documents.of(write_files(tmp_path / "docs", page))
-    with ingested(documents, tmp_path, WordHashes()) as opened:
-        before = opened.path
-    monkeypatch.setattr("knowledge_rag.extract.documents.EXTRACTION", 999)
-    with ingested(documents, tmp_path, WordHashes()) as opened:
-        assert opened.path != before
-
-
 def test_what_killed_runs_left_in_the_cache_goes_in_time(documents, tmp_path):
     write_files(tmp_path / "eval", {"a.7.part": "", "a.7.part-journal": "", "b.8.part": ""})
     long_ago = time.time() - 2 * 86_400
@@ -266,23 +255,6 @@ def test_labels_that_do_not_fit_the_documents_are_named(documents):
     assert one == (
         f"lines are labelled that are not there: {RDS} has {length} lines, labelled to {length + 1}"
     )
-
-
-def test_a_labelled_document_is_read_once_for_its_doubts_and_its_proofs(documents, monkeypatch):
-    read = []
-
-    def counting(file, real=evaluation_corpus.read_bytes):
-        read.append(file.source_file)
-        return real(file)
-
-    monkeypatch.setattr(evaluation_corpus, "read_bytes", counting)
-    reader = documents.reader()
-    row = Row("q", "why?", (Target(RDS, (1, 2)),), answer=Target(RDS, (1, 1)))
-    assert list(doubts_about_labels((row,), reader)) == []
-    text = "\n".join(RUNBOOKS[RDS].split("\n")[:2])
-    found = RetrievalOutcome(Status.OK, (RetrievalResult(text, Citation(RDS, 1, 2), 1.0),))
-    (judged,) = judge([Asked(row, "why?", found, 0.1)], reader)
-    assert (judged.exact, read) == ((True,), [RDS])
 
 
 def test_files_that_can_t_be_read_are_told_and_are_part_of_nothing(tmp_path):

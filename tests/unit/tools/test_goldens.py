@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import tomllib
 
 import pytest
@@ -51,14 +49,6 @@ class TestCommand:
         assert f'chunks: {FILE}  [3]\n    was "another"\n    is  "{chunk}"\n' in out
         assert "\n1 difference from tools/goldens" in out
 
-    def test_at_most_twenty_differences_are_shown_and_the_rest_is_counted(self, records, capsys):
-        records.mkdir()
-        (records / "chunks.json").write_text("{}")
-        assert goldens.main(["compare", "chunks"]) == 1
-        out = capsys.readouterr().out
-        assert out.count("\n    was nothing\n") == goldens.SHOWN
-        assert re.search(r"\nand \d+ more\n", out)
-
     def test_a_part_without_its_data_is_skipped_with_the_reason(self, records, capsys, monkeypatch):
         monkeypatch.setattr(chunks, "SHARED_DATA", records / "none")
         goldens.write("documents", {"thanos": {"files": 1}})
@@ -73,10 +63,6 @@ class TestCommand:
     def test_what_there_is_not_is_refused(self, arguments):
         with pytest.raises(SystemExit, match="2"):
             goldens.main(arguments)
-
-    def test_an_unknown_family_is_refused(self, capsys):
-        assert goldens.main(["compare", "--show", "nothing", "0"]) == 2
-        assert "no family 'nothing'" in capsys.readouterr().err
 
 
 class TestDifferences:
@@ -206,9 +192,3 @@ class TestRecord:
             "knowledge_rag",
             "lambdas",
         ]
-
-    def test_help_says_what_there_is(self):
-        command = [sys.executable, "-m", "tools.goldens", "compare", "--help"]
-        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
-        assert "--fast" in done.stdout
-        assert "--now-only" not in done.stdout
