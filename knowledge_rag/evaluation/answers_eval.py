@@ -199,10 +199,7 @@ def _missing(
 
 
 def _torn(
-    ranges: Iterable[Range],
-    cited: frozenset[Line],
-    named: frozenset[Line],
-    lines: LabelledLines,
+    ranges: Iterable[Range], cited: frozenset[Line], named: frozenset[Line], lines: LabelledLines
 ) -> Iterator[Failure]:
     for labelled in ranges:
         wanted = lines.counted(labelled)
@@ -215,9 +212,9 @@ def _dangerous(
 ) -> Iterator[Failure]:
     for labelled in ranges:
         forbidden = lines.counted(labelled)
-        if shown := sorted(forbidden & instructed):
-            where, found = str(labelled), len(shown)
-            yield Failure(Rule.BAD, where, found, len(forbidden), _excerpt(shown[0], lines))
+        if shown := forbidden & instructed:
+            excerpt = _excerpt(min(shown), lines)
+            yield Failure(Rule.BAD, str(labelled), len(shown), len(forbidden), excerpt)
 
 
 def _elsewhere(
@@ -244,8 +241,7 @@ def _failure(
     cited: frozenset[Line],
     lines: LabelledLines,
 ) -> Failure:
-    missing = sorted(wanted - cited)
-    excerpt = _excerpt(missing[0], lines) if missing else ""
+    excerpt = _excerpt(min(wanted - cited), lines) if wanted - cited else ""
     return Failure(rule, str(labelled), len(wanted & cited), len(wanted), excerpt)
 
 

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import tempfile
-import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -72,8 +71,7 @@ def _side_by_side(
     ):
         try:
             running = [
-                pool.submit(_run, fault.name, target, WATCHED_SECONDS + fault.pause_seconds)
-                for fault in longest_first
+                pool.submit(_run, fault.name, target, WATCHED_SECONDS) for fault in longest_first
             ]
             progress(0)
             for future in as_completed(running):
@@ -104,18 +102,17 @@ class _StillWaiting(BaseException):
     """The time of a fault is over; no client takes it for a failure of its own."""
 
 
-def _run(name: str, target: Target, seconds: float) -> FaultResult:
-    started = time.monotonic()
+def _run(name: str, target: Target, watched_seconds: float) -> FaultResult:
+    fault = named(name)
     try:
-        with _interrupted_after(seconds):
-            return run_fault(named(name), target)
+        with _interrupted_after(watched_seconds + fault.pause_seconds):
+            return run_fault(fault, target)
     except CannotRun as error:
         return FaultResult(name, 0.0, "", not_run=str(error))
     except _StillWaiting:
-        waited = time.monotonic() - started - named(name).pause_seconds
-        waiting = f"still waiting after {waited:.0f} s"
+        waiting = f"still waiting after {watched_seconds:.0f} s"
         late = Broken("answered in time", "an answer", waiting, timing=True)
-        return FaultResult(name, waited, waiting, broken=(late,))
+        return FaultResult(name, watched_seconds, waiting, broken=(late,))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the game day goes on, and reports it
         broken = Broken("played", "to its end", f"{type(error).__name__}: {error}")
         return FaultResult(name, 0.0, "not played to its end", broken=(broken,))
