@@ -57,38 +57,14 @@ class Steps:
         return fields if self.reason is None else {**fields, "reason": self.reason.value}
 
 
-async def steps_of(incident: Incident, runbook: Runbook, retrieval: Retrieval) -> Steps:
-    """Consult as ``knowledge-rag ask`` does, and count the steps that the runbook gives."""
-    given = await consult(incident, retrieval)
-    own = 0
-    elsewhere: dict[Citation, None] = {}
-    for step in given.recommendation.guidance:
-        cited = [lines.citation for lines in step.citations]
-        if any(map(runbook.may_say, cited)):
-            own += 1
-        else:
-            elsewhere.update(dict.fromkeys(cited))
-    failures = given.findings.failures
-    return Steps(own, tuple(elsewhere), failures[0] if failures else None)
-
-
-def without_steps(alert: str, runbook: Runbook, steps: Steps) -> str:
-    """Return the message that a runbook is found and gives no step."""
-    gives = "`knowledge-rag ask` gives none at all"
-    if steps.elsewhere:
-        gives = f"`knowledge-rag ask` gives those of {named(steps.elsewhere)}"
-    return f"alert {alert} finds {runbook.named}, and no step to take in it; {gives}"
-
-
-def named(citations: Sequence[Citation]) -> str:
+def _named(citations: Sequence[Citation]) -> str:
     """Name the first citations of a list."""
-    return ", ".join(map(_lines, citations[:NAMED]))
 
+    def lines(of: Citation) -> str:
+        one = of.start_line == of.end_line
+        return f"line {of.start_line}" if one else f"lines {of.start_line}-{of.end_line}"
 
-def _lines(citation: Citation) -> str:
-    first, last = citation.start_line, citation.end_line
-    lines = f"line {first}" if first == last else f"lines {first}-{last}"
-    return f"{citation.source_file} {lines}"
+    return ", ".join(f"{it.source_file} {lines(it)}" for it in citations[:NAMED])
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +193,7 @@ async def _checked(alert: Alert, own: Runbook | NoRunbook, asking: _Asking, top:
     reason = reason or failed
     if reason is not None:  # nobody knows what that query would have found
         return Checked(alert, own, reason=reason, queries=tuple(asked), instead=instead)
-    others = f"found instead: {named(instead)}" if instead else "nothing at all was found"
+    others = f"found instead: {_named(instead)}" if instead else "nothing at all was found"
     message = f"alert {alert.name} does not find {own.named}; {others}"
     return Checked(alert, own, None, Gap.NOT_FOUND, message, None, tuple(asked), instead)
 
@@ -244,9 +220,23 @@ async def _completed(
 
 
 async def _with_steps(checked: Checked, asking: _Asking) -> Checked:
-    alert, runbook = checked.alert, checked.runbook
+    """Consult as ``knowledge-rag ask`` does, and count the steps that the found runbook gives."""
+    runbook = checked.runbook
     if runbook is None or checked.hit is None:
         return checked
-    steps = await steps_of(alert.incident, runbook, asking)
-    message = without_steps(alert.name, runbook, steps) if steps.are_missing else ""
-    return replace(checked, steps=steps, message=message)
+    given = await consult(checked.alert.incident, asking)
+    own = 0
+    elsewhere: dict[Citation, None] = {}
+    for step in given.recommendation.guidance:
+        cited = [lines.citation for lines in step.citations]
+        if any(map(runbook.may_say, cited)):
+            own += 1
+        else:
+            elsewhere.update(dict.fromkeys(cited))
+    failures = given.findings.failures
+    steps = Steps(own, tuple(elsewhere), failures[0] if failures else None)
+    if not steps.are_missing:
+        return replace(checked, steps=steps, message="")
+    gives = f"gives those of {_named(steps.elsewhere)}" if elsewhere else "gives none at all"
+    found = f"alert {checked.alert.name} finds {runbook.named}, and no step to take in it"
+    return replace(checked, steps=steps, message=f"{found}; `knowledge-rag ask` {gives}")
