@@ -44,6 +44,11 @@ LINE_OVERLAP: Final = "line_overlap"
 ANSWER_RANK: Final = "answer_rank"
 """Written of questions whose very answer is labelled, and of no others."""
 
+_NOT_RESULTS: Final = (
+    ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError,
+)  # fmt: skip
+"""What reading other JSON raises."""
+
 
 @dataclass(frozen=True, slots=True)
 class Results:
@@ -79,18 +84,11 @@ def read_results(path: Path) -> Results:
     try:
         head, *rows = (json.loads(line) for _, line in lines)
         if head["format"] != FORMAT:
-            raise ValueError(head["format"])  # noqa: TRY301 - one message for all that it may be
+            raise ValueError(head["format"])
         values = {str(row["id"]): _values(row) for row in rows}
         found = Results(str(path), str(head["rows_sha256"]), str(head["docs_sha256"]), values)
         whole = len(values) == len(rows) == head["queries"]
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except _NOT_RESULTS as error:
         raise InvalidRequest(f"{path}: no results of `knowledge-rag eval --results`") from error
     if not whole or not values:
         raise InvalidRequest(f"{path}: results of {len(values)} queries, not of {head['queries']}")
