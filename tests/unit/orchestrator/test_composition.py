@@ -1,6 +1,5 @@
 """The one way from an advisor's answer to a recommendation, and what it never lets through."""
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -10,12 +9,13 @@ from hypothesis import strategies as st
 from knowledge_rag.core.lines import slice_lines
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
-from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.guardrails.verify import Settings, verify
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.composition import recommend, without_advice
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.recommendation import (
     MAX_INCOMPLETE,
+    MAX_SIMILAR,
     MAX_STEPS,
     MAX_WARNINGS,
     Concern,
@@ -38,22 +38,35 @@ from tests.unit.orchestrator.evidence import (
 from tests.unit.orchestrator.schema import VALIDATOR
 
 INCIDENT = Incident(title="Writer of orders-db unavailable", service="rds")
+UNREADABLE = Incident.from_state({"title": "Writer down", "signals": [["x"]]})
 A = "[Source: runbooks/rds-failover.md, lines 15-19]"
 B = "[Source: runbooks/rds-failover.md, lines 27-28]"
 P = "[Source: postmortems/2024-01-rds.md, lines 11-15]"
+STEP = f"1. Verify replica health {A}"
 FOUND = results_of(RUNBOOK_FILE, RUNBOOK)
 TEXTS = {RUNBOOK_FILE: RUNBOOK, POSTMORTEM_FILE: POSTMORTEM}
 
 
-def composed(text, findings=FINDINGS, incident=INCIDENT):
-    result = recommend(incident, Advice(text, findings, "test"))
+def composed(text, findings=FINDINGS, incident=INCIDENT, settings=None):
+    result = recommend(incident, Advice(text, findings, "test"), settings)
     VALIDATOR.validate(result.to_dict())
     return result
 
 
 def kinds(result):
-    """Return the kinds of warnings; what the answer leaves out of a procedure has tests of its own."""
-    return [str(it.kind) for it in result.warnings if it.kind is not Concern.NOT_SHOWN]
+    return [str(it.kind) for it in told_of(result)]
+
+
+def told_of(result):
+    """Return the warnings; what the answer leaves out of a procedure has tests of its own."""
+    return [it for it in result.warnings if it.kind is not Concern.NOT_SHOWN]
+
+
+def asked(*outcomes):
+    return Findings(tuple(Asked(Query(f"q{n}"), it) for n, it in enumerate(outcomes)))
+
+
+NOTHING, TIMEOUT = RetrievalOutcome(Status.NO_MATCH), degraded(Reason.TIMEOUT)
 
 
 def test_a_citation_carries_what_proves_it_later():
@@ -157,43 +170,10 @@ def test_advice_of_which_nothing_is_left_is_not_called_no_match(text):
     assert result.summary == UNVERIFIED
 
 
-def asked(*outcomes):
-    return Findings(tuple(Asked(Query(f"q{n}"), it) for n, it in enumerate(outcomes)))
-
-
-NOTHING, TIMEOUT = RetrievalOutcome(Status.NO_MATCH), degraded(Reason.TIMEOUT)
-
-
-@pytest.mark.parametrize(
-    ("findings", "status", "summary", "reason"),
-    [
-        (asked(), Status.NO_MATCH, NO_MATCH, None),
-        (asked(NOTHING), Status.NO_MATCH, NO_MATCH, None),
-        (asked(NOTHING, TIMEOUT), Status.DEGRADED, UNREACHABLE, Reason.TIMEOUT),
-        (FINDINGS, Status.DEGRADED, NO_ADVICE, Shortfall.ADVICE_FAILED),
-    ],
-)
-def test_without_advice_it_is_told_why(findings, status, summary, reason):
-    result = without_advice(INCIDENT, findings)
-    VALIDATOR.validate(result.to_dict())
-    assert (result.status, result.summary, result.reason) == (status, summary, reason)
-    assert result.confidence == 0.0
-
-
 @pytest.mark.parametrize("findings", [asked(), asked(NOTHING), asked(TIMEOUT)])
 def test_nothing_that_an_advisor_says_without_evidence_gets_through(findings):
     result = composed(f"1. Reboot {A} [1]\n\n## Analysis\nTrust me.", findings)
     assert result == without_advice(INCIDENT, findings)
-
-
-def test_no_answer_in_part_of_the_evidence_is_not_no_match():
-    findings = Findings((*FINDINGS.asked, Asked(Query("q"), TIMEOUT)))
-    result = composed(NO_MATCH, findings)
-    assert (result.status, result.reason, result.summary) == (
-        Status.DEGRADED,
-        Reason.TIMEOUT,
-        UNREACHABLE,
-    )
 
 
 def test_a_search_that_failed_in_part_and_what_retrieval_notes_are_told():
@@ -203,24 +183,232 @@ def test_a_search_that_failed_in_part_and_what_retrieval_notes_are_told():
     assert kinds(result) == ["incomplete_search", "notice"]
 
 
-def test_what_could_not_be_read_of_the_state_is_told():
-    incident = Incident.from_state({"title": "Writer down", "signals": [["x"]]})
-    assert "unreadable_state" in kinds(composed(f"1. Verify {A}", incident=incident))
+# what is told where there is no step
 
 
-def test_more_than_a_recommendation_holds_is_cut_and_told():
-    result = composed("\n".join(f"{n}. Verify replica health {A}" for n in range(1, MAX_STEPS + 2)))
-    assert len(result.guidance) == MAX_STEPS
-    assert "truncated" in kinds(result)
+@pytest.mark.parametrize(
+    ("findings", "status", "reason", "told"),
+    [
+        (Findings(), NO_MATCH, None, "There was nothing to ask about."),
+        (asked(NOTHING), NO_MATCH, None, "1 query found nothing."),
+        (asked(NOTHING, NOTHING), NO_MATCH, None, "2 queries found nothing."),
+        (asked(NOTHING, TIMEOUT, NOTHING), UNREACHABLE, Reason.TIMEOUT, "1 of 3 queries could not be answered: timeout."),
+        (asked(TIMEOUT), UNREACHABLE, Reason.TIMEOUT, "1 of 1 query could not be answered: timeout."),
+        (FINDINGS, NO_ADVICE, Shortfall.ADVICE_FAILED, f"3 queries returned {len(FINDINGS.ledger)} passages; nobody wrote advice."),
+        (findings_of([FINDINGS.ledger.results[0]]), NO_ADVICE, Shortfall.ADVICE_FAILED, "1 query returned 1 passage; nobody wrote advice."),
+    ],
+)  # fmt: skip
+def test_without_advice_the_figures_are_told_and_why(findings, status, reason, told):
+    result = without_advice(UNREADABLE, findings)
+    VALIDATOR.validate(result.to_dict())
+    assert (result.summary, result.reason, result.reasoning) == (status, reason, told)
+    assert (result.advisor, result.confidence) == ("", 0.0)
+    assert kinds(result) == ["unreadable_state"]
 
 
-def test_more_warnings_than_a_recommendation_holds_are_cut_and_told():
-    result = composed(
-        f"1. Verify replica health {A}\n" + "\n".join(f"{n}. Reboot" for n in range(2, 500))
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1. Reboot\n2. Pray", "2 steps cited nothing that retrieval returned."),
+        ("1. Reboot", "1 step cited nothing that retrieval returned."),
+    ],
+)
+def test_an_answer_of_which_nothing_is_left_tells_how_many_steps_it_had(text, told):
+    result = composed(text, incident=UNREADABLE)
+    assert (result.reasoning, result.advisor) == (told, "test")
+    assert result.reason is Shortfall.UNVERIFIED_ADVICE
+    assert kinds(result)[0] == "unreadable_state"
+
+
+def test_no_answer_though_a_query_failed_tells_who_said_so_and_what_failed():
+    findings = Findings((*FINDINGS.asked, *asked(TIMEOUT).asked))
+    result = composed(NO_MATCH, findings, UNREADABLE)
+    assert result.reasoning == "1 of 4 queries could not be answered: timeout."
+    assert (result.summary, result.reason, result.advisor) == (UNREACHABLE, Reason.TIMEOUT, "test")
+    assert kinds(result) == ["incomplete_search", "unreadable_state"]
+
+
+def test_no_answer_tells_how_many_passages_there_were():
+    result = composed(NO_MATCH, incident=UNREADABLE)
+    passages = len(FINDINGS.ledger)
+    assert result.reasoning == f"{passages} passages came back; the advisor found nothing in them."
+    assert (result.advisor, kinds(result)) == ("test", ["unreadable_state"])
+
+
+def test_no_answer_of_an_advisor_that_did_not_finish_tells_to_read_the_passages():
+    unfinished = replace(FINDINGS, notes=("The model could not be reached (timeout).",))
+    assert composed(NO_MATCH, unfinished).reasoning == (
+        f"{len(FINDINGS.ledger)} passages came back; the advisor did not finish: read them yourself."
     )
-    assert len(result.warnings) == MAX_WARNINGS
-    assert re.fullmatch(r"5\d\d warnings, the first 99 are given\.", result.warnings[-1].message)
 
+
+# what is told of an answer
+
+
+def test_a_recommendation_tells_whose_it_is_and_keeps_the_analysis_apart():
+    result = composed(f"{STEP}\n\n## Analysis\n\nIt is the disk.\n\nOr the network.")
+    assert (result.advisor, result.analysis) == ("test", "It is the disk.\n\nOr the network.")
+
+
+def test_settings_of_the_verification_are_used():
+    assert composed(STEP, settings=Settings()) == composed(STEP)
+    text = f"1. Verify replica health [99] {A}"
+    marked = composed(text, settings=Settings(mark=True))
+    assert "[unverified]" in marked.guidance[0].action
+    assert "[unverified]" not in composed(text).guidance[0].action
+
+
+def test_a_step_keeps_its_commands():
+    (step,) = composed(f"1. Verify\n   ```\n   aws rds describe-events\n   ```\n   {A}").guidance
+    assert step.commands == ("aws rds describe-events",)
+
+
+def test_a_sentence_without_a_label_is_an_incident_where_only_reports_are_cited():
+    result = composed(f"Manual failover was successful {P}.")
+    assert (len(result.guidance), len(result.similar_incidents)) == (0, 1)
+    result = composed(f"Verify replica health {A}.")
+    assert (len(result.guidance), len(result.similar_incidents)) == (1, 0)
+
+
+def test_a_similar_incident_is_that_of_its_report_whatever_else_it_cites():
+    text = f"## Similar incidents\n- Manual failover was successful {A} {P}"
+    (similar,) = composed(text).similar_incidents
+    assert similar.incident_id == "INC-2024-001"
+    assert [it.citation.source_file for it in similar.citations] == [
+        "postmortems/2024-01-rds.md",
+        "runbooks/rds-failover.md",
+    ]
+    assert similar.support.value == "supported"
+
+
+def test_a_similar_incident_goes_on_in_its_code_and_is_held_against_its_lines():
+    command = "aws rds failover-db-cluster --db-cluster-identifier orders-db"
+    text = (
+        f"## Similar incidents\n- Manual failover was successful:\n  ```\n  {command}\n  ```\n  {P}"
+    )
+    (similar,) = composed(text).similar_incidents
+    assert similar.resolution == f"Manual failover was successful:\n{command}"
+
+
+def test_of_an_incident_that_says_nothing_but_its_name_the_name_is_left():
+    (similar,) = composed(f"## Similar incidents\n- INC-2024-001: {P}").similar_incidents
+    assert similar.resolution == "INC-2024-001:"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"1. As in INC-2024-001, manual failover was successful {P}",
+        f"## Similar incidents\n- As in INC-2024-001, manual failover was successful {P}",
+        f"Summary: As in INC-2024-001, manual failover was successful.\n\n1. Manual failover {P}",
+    ],
+)
+def test_what_stands_above_cited_lines_may_be_said(text):
+    result = composed(text)
+    assert [it for it in result.warnings if it.kind is Concern.UNSUPPORTED] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"1. As in INC-2024-002, manual failover was successful {P}",
+        f"## Similar incidents\n- As in INC-2024-002, manual failover was successful {P}",
+        f"Summary: As in INC-2024-002, manual failover was successful.\n\n1. Manual failover {P}",
+    ],
+)
+def test_what_stands_nowhere_is_warned_of(text):
+    (warned,) = [it for it in composed(text).warnings if it.kind is Concern.UNSUPPORTED]
+    assert "INC-2024-002" in warned.message
+
+
+def test_every_part_that_is_unsupported_is_warned_of():
+    result = composed(
+        f"Summary: It took 7 days.\n\n1. Wait 8 days {A}\n2. Wait 9 days {A}\n\n"
+        f"## Similar incidents\n- It took 11 days {P}\n- It took 12 days {P}"
+    )
+    told = [it.message for it in result.warnings if it.kind is Concern.UNSUPPORTED]
+    for days in ("7", "8", "9", "11", "12"):
+        assert sum(f"{days} days" in message for message in told) == 1, told
+
+
+# the summary
+
+
+def test_a_summary_has_all_its_paragraphs_and_none_of_what_only_cited():
+    result = composed(
+        f"## Summary\n\nOne.\n\n[Source: x.md, lines 1-2]\n\nTwo.\n\n## Guidance\n\n{STEP}"
+    )
+    assert result.summary == "One.\n\nTwo."
+
+
+@pytest.mark.parametrize("said", [NO_MATCH, f"{NO_MATCH}.", f"{NO_MATCH}..."])
+def test_a_summary_that_denies_the_steps_is_not_given(said):
+    assert composed(f"Summary: {said}\n\n{STEP}").summary == "1 step from runbooks/rds-failover.md."
+
+
+# bounds
+
+
+@pytest.mark.parametrize("over", [0, 1])
+@pytest.mark.parametrize(
+    ("line", "label", "name", "most"),
+    [
+        ("Verify replica health " + A, "## Guidance", "steps", MAX_STEPS),
+        ("Manual failover was successful " + P, "## Similar incidents", "similar incidents", MAX_SIMILAR),
+    ],
+)  # fmt: skip
+def test_as_many_parts_as_are_given_are_no_finding_and_one_more_is(over, line, label, name, most):
+    text = "\n".join([label, *(f"{n}. {line}" for n in range(1, most + over + 1))])
+    told = [it.message for it in composed(text).warnings if it.kind is Concern.TRUNCATED]
+    assert told == ([f"{most + 1} {name}, the first {most} are given."] if over else [])
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_as_many_warnings_as_are_given_are_no_finding_and_one_more_is(over):
+    left_out = len(composed(STEP).warnings)  # of the procedure that the step is of
+    number = MAX_WARNINGS + over - left_out - 1  # one more warning is of all the steps together
+    steps = [f"{n}. Reboot" for n in range(2, number + 2)]
+    result = composed("\n".join([STEP, *steps]))
+    assert len(result.warnings) == MAX_WARNINGS
+    assert (result.warnings[-1].kind is Concern.TRUNCATED) is bool(over)
+    assert (result.warnings[-1].message == "101 warnings, the first 99 are given.") is bool(over)
+
+
+# where a warning belongs
+
+
+def test_an_invented_source_is_warned_of_in_the_step_that_named_it_though_it_is_backed():
+    result = composed(
+        f"1. Tell the incident commander {A}\n2. Verify replica health [Source: x.md, lines 1-2] {A}"
+    )
+    assert [(str(it.kind), it.step) for it in told_of(result)][-1] == ("non_existent_source", 2)
+
+
+def test_a_warning_at_the_very_beginning_of_a_step_is_the_steps():
+    result = composed(f"[Source: x.md, lines 1-2] Verify replica health {A}.")
+    assert [(str(it.kind), it.step) for it in told_of(result)] == [("non_existent_source", 1)]
+
+
+def test_a_step_that_is_left_out_is_quoted_on_one_line():
+    result = composed(f"{STEP}\n2. Reboot  the\n   whole\n\n   house {'x' * 99}")
+    assert result.warnings[0].message == (
+        f'"Reboot the whole house {"x" * 37}" cites nothing, so it is no step'
+    )
+
+
+def test_a_warning_of_distance_that_does_not_matter_hides_none_that_follow():
+    text = (
+        "1. Certainly tell the incident commander, then initiate manual failover if replication"
+        " lag > 60s [Source: runbooks/rds-failover.md, lines 27-28]\n"
+        f"2. Verify replica health [Source: x.md, lines 1-2] {A}"
+    )
+    told = [str(it.kind) for it in verify(text, FINDINGS.ledger).warnings]
+    assert told == ["confident_wording", "non_existent_source"]
+    told = [(str(it.kind), it.step) for it in told_of(composed(text))]
+    assert told == [("non_existent_source", 2)]
+
+
+# procedures that an answer draws on
 
 WRITER = Incident(title="the writer of orders-db is unavailable, replica lag")
 WHOLE = consulted(WRITER, {RUNBOOK_FILE: RUNBOOK}).findings
