@@ -538,19 +538,6 @@ class TestLinksInAPage:
         )
         assert actions(advised(question("the queue grows"), {MAIL: text})) == ["Drain it."]
 
-    def test_sections_that_go_on_in_each_other_are_given_once(self):
-        text = page(
-            ("Queue grows", "1. Go to [the disk](#disk-is-slow)."),
-            ("Disk is slow", "1. Go to [the queue](#queue-grows)."),
-            ("Bounces", "- See who bounces."),
-        )
-        given = advised(question("the queue grows"), {MAIL: text})
-        assert chosen(given) == [(MAIL, "Queue grows"), (MAIL, "Disk is slow")]
-
-    def test_a_section_that_goes_on_in_itself_is_given_once(self):
-        text = page(("Queue grows", "1. Drain it, then [again](#queue-grows)."), ("Disk", "- Add."))
-        assert chosen(advised(question("the queue grows"), {MAIL: text})) == [(MAIL, "Queue grows")]
-
 
 OTHER_PAGE = page(("Disk is slow", "- Add a disk."), ("Disk is full", "- Empty it."), title="Disk")
 
@@ -661,11 +648,3 @@ def test_a_place_that_says_nothing_to_do_gives_no_procedure():
     wanted = Wanted((), "mail")
     place = place_for(wanted, [outline], Searched())
     assert procedures_at(place, wanted) == []
-
-
-def test_it_is_the_same_for_the_same():
-    text = page(("Queue grows", "- Drain it."), ("Disk", "- Add a disk."))
-    first, second = (
-        advised(question("the mail queue grows"), {MAIL: text, DISK: text}) for _ in range(2)
-    )
-    assert first == second

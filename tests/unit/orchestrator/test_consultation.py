@@ -16,7 +16,7 @@ from knowledge_rag.orchestrator.recommendation import Concern, Shortfall, Streng
 from knowledge_rag.orchestrator.retrieval import Asked, Findings, current_ids, on_behalf_of
 from knowledge_rag.orchestrator.showing import pieces_of
 from knowledge_rag.orchestrator.wording import NO_ADVICE, NO_MATCH, UNREACHABLE
-from tests.support.retrievals import DOWN, NOTHING, Answering, Waiting, found, result
+from tests.support.retrievals import DOWN, NOTHING, Answering, found, result
 from tests.unit.orchestrator.evidence import RUNBOOK_RESULTS
 
 INCIDENT = Incident(alert_name="RDS failover", service="quokka-db")
@@ -252,19 +252,6 @@ def test_evidence_that_an_advisor_found_itself_replaces_what_was_told():
     kinds = [event["event"] for event in events]
     assert kinds == ["searching", "found", "evidence", "evidence", "text", "done"]
     assert events[3]["sources"] == sources_of(other)
-
-
-def test_cancelling_it_cancels_all_its_queries():
-    async def cancel():
-        waiting = Waiting(expected=2)
-        consulting = asyncio.create_task(consult(INCIDENT, waiting))
-        await waiting.all_wait.wait()
-        consulting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await consulting
-        return waiting.cancelled
-
-    assert asyncio.run(cancel()) == 2
 
 
 def test_cancelling_it_cancels_its_advisor():

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
+from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.retrieval import Asked, Findings
-from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
+from knowledge_rag.orchestrator.retrieval import Asked
+from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.support.runbooks import actions, advised, assert_cites_exactly, consulted, question
 from tests.unit.orchestrator.evidence import (
     FINDINGS,
@@ -73,25 +73,6 @@ def test_it_looks_for_procedures_where_nobody_has_and_keeps_those_that_were_foun
     assert advice.findings.plan.procedures
     planned = replace(FINDINGS, plan=advice.findings.plan)
     assert asyncio.run(ExtractiveAdvisor().advise(INCIDENT, planned)).findings is planned
-
-
-def test_it_is_the_same_for_the_same():
-    assert recommended(FINDINGS) == recommended(FINDINGS)
-
-
-@pytest.mark.parametrize(
-    ("outcomes", "text", "status"),
-    [
-        ((), NO_MATCH, Status.NO_MATCH),
-        ((RetrievalOutcome(Status.NO_MATCH),), NO_MATCH, Status.NO_MATCH),
-        ((degraded(Reason.TIMEOUT),), UNREACHABLE, Status.DEGRADED),
-        ((RetrievalOutcome(Status.NO_MATCH), degraded(Reason.THROTTLED)), UNREACHABLE, Status.DEGRADED),
-    ],
-)  # fmt: skip
-def test_without_evidence_it_says_so(outcomes, text, status):
-    findings = Findings(tuple(Asked(Query("q"), outcome) for outcome in outcomes))
-    given = recommended(findings)
-    assert (given.status, given.summary, given.confidence) == (status, text, 0.0)
 
 
 def test_where_nothing_says_what_to_do_and_a_query_failed_that_is_no_absence():

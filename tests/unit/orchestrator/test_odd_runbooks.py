@@ -75,12 +75,6 @@ class TestAProcedureOf250Steps:
             any("this drops mail" in it.text for it in step.guards) for step in given.guidance
         )
 
-    def test_of_exactly_the_limit_is_complete(self):
-        given = advised(alert("QueueGrowing"), {MAIL: long_procedure(MAX_ITEMS)})
-        assert len(given.guidance) == MAX_ITEMS
-        assert given.procedures[0].complete
-        assert given.evidence.strength is Strength.STRONG
-
 
 SECTIONS = 2_900
 ALERTS = [
