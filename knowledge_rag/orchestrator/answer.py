@@ -245,13 +245,7 @@ _NO_LEVEL: Final = 7
 
 
 def read_answer(verified: Verified, is_past: Callable[[Cited], bool]) -> Answer:
-    """Read the parts of a verified answer; all citations are its own.
-
-    Args:
-        verified: the answer.
-        is_past: whether a citation is of a report on an earlier incident. A sentence without a label
-            that cites only such is no step.
-    """
+    """Read the parts of a verified answer; a sentence that cites only reports (`is_past`) is no step."""
     lines = _lines_of(verified)
     has_steps = any(block.form in (Form.ITEM, Form.TABLE) for block in _blocks_of(lines))
     reader = _Reader(verified.citations, is_past, has_steps=has_steps)

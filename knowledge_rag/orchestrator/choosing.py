@@ -420,13 +420,16 @@ PAGE_SHARE: Final = 0.25
 
 
 def _suits(wanted: Wanted, place: Place) -> float:
-    """Return 1 where a question asks for undoing or verifying, and the section is for that."""
-    section, kinds = place.section, _kinds_at(place)
-    if wanted.asks(_UNDO) and (Kind.ROLLBACK in kinds or _UNDOES.search(section.heading)):
-        return 1.0
-    if wanted.asks(_VERIFY) and Kind.VERIFICATION in kinds:
+    kinds = _kinds_at(place)
+    if _is_asked_for(wanted, place.section.heading, kinds):
         return 1.0
     return -5.0 if kinds & NEVER else 0.0
+
+
+def _is_asked_for(wanted: Wanted, heading: str, kinds: set[Kind]) -> bool:
+    """Whether a question asks for undoing or verifying, and a section is for that."""
+    undoes = Kind.ROLLBACK in kinds or _UNDOES.search(heading) is not None
+    return (wanted.asks(_UNDO) and undoes) or (wanted.asks(_VERIFY) and Kind.VERIFICATION in kinds)
 
 
 def _kinds_at(place: Place) -> set[Kind]:
@@ -636,9 +639,7 @@ def with_rules(outline: Outline, section: Section, procedure: Procedure) -> Proc
 
 def _asks_for_part(wanted: Wanted, section: Section) -> bool:
     """Whether a question wants one part of a page, and the section is that part."""
-    undo = wanted.asks(_UNDO) and (section.kind is Kind.ROLLBACK or _UNDOES.search(section.heading))
-    verify = wanted.asks(_VERIFY) and section.kind is Kind.VERIFICATION
-    return bool(undo or verify)
+    return _is_asked_for(wanted, section.heading, {section.kind})
 
 
 def _climbed(place: Place, wanted: Wanted) -> Section:

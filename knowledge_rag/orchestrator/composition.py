@@ -458,11 +458,6 @@ def judge(
 ) -> tuple[Verdict, list[Concerned]]:
     """Check claims against the lines that they cite.
 
-    Args:
-        claims: words, and each command apart, so that a quotation of either counts as one.
-        cited: the evidence.
-        known: titles and headings above the lines, which claims may repeat.
-
     Returns:
         Unsupported if any claim is, else supported if any claim is; and the warnings.
     """

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core import telemetry
 from knowledge_rag.core.metadata import (
     CAUTION,
     DOCUMENT_SHA256,
@@ -38,14 +37,12 @@ from knowledge_rag.orchestrator.retrieval import (
     Asked,
     Findings,
     contained,
-    current_ids,
     gather,
     on_behalf_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.guardrails.verify import Verified
@@ -66,7 +63,6 @@ class Consultation:
     """A recommendation with its evidence.
 
     Args:
-        recommendation: what to do; all its citations are from the evidence.
         advice: the answer as its advisor wrote it; ``None`` without one.
         verified: a model's answer as it may be shown, and what was removed from it.
     """
@@ -111,18 +107,12 @@ async def look_up(
 
     The queries run in parallel, then the completions, at most MAX_COMPLETED for each alert; each has the
     budget of a query. Of the completions only what a procedure needs is kept.
-
-    Args:
-        incident: what is known; the alerts of a group are looked up one by one.
-        retrieval: the backend.
-        queries: what to ask; by default what the incident suggests.
-        notify: receives the events.
     """
     events = Events(notify)
     floors = getattr(retrieval, "floors", None)
     asked = [(it, "") for it in queries] if queries is not None else list(_queries(incident))
     events.send("searching", queries=[query.text for query, _ in asked])
-    with _named(incident):
+    with on_behalf_of(incident_id=incident.incident_id):  # for the retrieval function's metrics
         outcomes = await gather([query for query, _ in asked], retrieval)
         found = [
             Asked(query, outcome, alert)
@@ -185,15 +175,6 @@ async def advise_on(
     answer.settle(consultation)
     events.send("done", status=consultation.recommendation.status.value)
     return consultation
-
-
-def _named(incident: Incident) -> AbstractContextManager[None]:
-    """Name the incident to the retrieval function, for its metrics; ids that are set already stay."""
-    named = current_ids()
-    return on_behalf_of(
-        incident_id=incident.incident_id or named.get(telemetry.INCIDENT_ID, ""),
-        session_id=named.get(telemetry.SESSION_ID, ""),
-    )
 
 
 async def _written(

@@ -50,8 +50,6 @@ class Incident:
     Names have at most MAX_NAME characters, other texts MAX_TEXT, lists of them MAX_ITEMS.
 
     Args:
-        incident_id: its name in the incident management.
-        alert_name: of its alert, exactly as written.
         signals: symptoms.
         links: to its runbook, as written, the likeliest first, at most MAX_LINKS.
         problems: parts of the state that could not be read, for a log or a warning.

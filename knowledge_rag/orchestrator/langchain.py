@@ -186,10 +186,6 @@ class KnowledgeTool(BaseTool):
     A fault of the knowledge base is an outcome, never an exception. Wrong arguments are a
     ``ToolException``, returned to the model as the tool's answer so that it can correct them; with
     ``handle_tool_error=False`` it is raised.
-
-    Args:
-        retrieval: the backend; its budget bounds each query.
-        seconds: how long to wait for a backend that does not keep its budget.
     """
 
     name: str = TOOL_NAMES[0]

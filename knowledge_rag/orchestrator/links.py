@@ -120,12 +120,7 @@ def links_in(text: str) -> tuple[str, ...]:
 
 
 def folded_parts(source_file: str, root: str = "") -> list[str]:
-    """Return the folded parts of a document's path, its name without the suffix.
-
-    Args:
-        source_file: relative to the documents' folder.
-        root: that folder's own name, which most links contain.
-    """
+    """Return the folded parts of a document's path, its name without the suffix."""
     *folders, name = source_file.split("/")
     return [*map(_fold, (root, *folders)), _fold(name.rpartition(".")[0] or name)]
 

@@ -74,10 +74,6 @@ def knowledge_rag_node(retrieval: Retrieval, advisor: Advisor | None = None) -> 
 
     In a graph that streams with ``stream_mode="custom"`` it sends the events of
     :data:`knowledge_rag.orchestrator.consultation.Notify`.
-
-    Args:
-        retrieval: the backend; its budget bounds each query.
-        advisor: by default the one without a model.
     """
 
     async def node(state: Any) -> AgentOutputs:  # noqa: ANN401 - see Node

@@ -64,8 +64,6 @@ class Floors:
     """Scores of a search under which what it found is no advice; they belong to one search's scale.
 
     Args:
-        alert: for alerts.
-        question: for questions in words.
         sure: for alerts whose name the section doesn't hold.
     """
 

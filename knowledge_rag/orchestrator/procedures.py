@@ -222,7 +222,10 @@ def procedure_of(
     other_rows: Container[int] = (),
     alert: str = "",
 ) -> Procedure | None:
-    """Return a section, all below it included, as a procedure; ``None`` if it asks for nothing."""
+    """Return a section, all below it included, as a procedure; ``None`` if it asks for nothing.
+
+    Sections of `leave_out` are given elsewhere; `other_rows` are lines of tables' rows for other cases.
+    """
     collector = _Collector(outline, section, leave_out, other_rows)
     collector.take(section)
     items, not_shown = collector.settled()

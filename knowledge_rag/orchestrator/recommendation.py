@@ -289,11 +289,9 @@ class Recommendation:
     Args:
         status: ``ok`` with guidance or a similar incident; ``no_match`` if nothing is documented;
             ``degraded`` if that could not be found out or nothing of the advice could be proven.
-        guidance: the steps, in the order in which to take them.
         analysis: the advisor's own words without a source; ``""`` for none.
         confidence: 0..1, computed from the evidence, see docs/recommendation.md; 0 unless ok.
         reason: why it is degraded; else ``None``.
-        procedures: that the steps belong to, in the order of the steps.
         reading: the closest sections where nothing is documented; never advice.
         alerts: for each alert of a group, whether anything is documented for it.
         unknown: words of the incident that no cited line, heading or title holds.

@@ -107,10 +107,8 @@ class Findings:
     """All queries of one incident with their outcomes: the only ground of a recommendation.
 
     Args:
-        asked: the queries, in the order of asking; none where nothing could be asked.
         completions: queries for the rest of the documents found, with their outcomes.
         plan: the procedures in them; ``None`` where nobody has looked for them yet.
-        notes: sentences of an advisor for the reader.
         ledger: all results, numbered; made from them.
 
     Raises:
@@ -250,11 +248,12 @@ def to_arguments(query: Query, *, most_results: int | None = None) -> dict[str, 
 def on_behalf_of(*, incident_id: str = "", session_id: str = "") -> Iterator[None]:
     """Name the incident and session of the block's queries, in this task and those that it starts.
 
-    A function that is invoked directly makes them properties of its log lines and metrics, so that
+    Ids that are set around it stay where it names none. A function that is invoked directly makes them properties of its log lines and metrics, so that
     queries per incident can be counted. Other backends ignore them.
     """
     ids = {telemetry.INCIDENT_ID: incident_id, telemetry.SESSION_ID: session_id}
-    token = _ids.set({name: value for name, value in ids.items() if value})
+    named = {name: value for name, value in ids.items() if value}
+    token = _ids.set({**current_ids(), **named})
     try:
         yield
     finally:

@@ -280,14 +280,7 @@ def _guard(guard: Guard, ledger: Ledger) -> Iterator[Piece]:
 
 
 def _item(mark: str, words: str, text: str, indent: str = "") -> str:
-    """Return a block of Markdown up to the place of its references.
-
-    Args:
-        mark: that it begins with.
-        words: to put before the text; above it, where the text begins with code, a table or a list.
-        text: lines of Markdown.
-        indent: of the lines after the first; by default as wide as the mark.
-    """
+    """Return a block of Markdown up to the place of its references."""
     indent = indent or " " * len(mark)
     apart = "\n\n" if words and _BLOCK.match(text) else ""
     *_, last = text.rstrip().split("\n")

@@ -61,12 +61,9 @@ class Advisor(Protocol):
     """Writes guidance for an incident."""
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
-        """Write an answer.
+        """Write an answer; it may refer to the ledger's numbers and lines.
 
-        Args:
-            incident: what is known.
-            findings: its evidence; the answer may refer to the ledger's numbers and lines. An
-                advisor that searches itself ignores it.
+        An advisor that searches itself ignores the findings.
 
         Raises:
             AdviceFailed: it could not write one.

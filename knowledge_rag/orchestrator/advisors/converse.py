@@ -270,15 +270,15 @@ class ConverseAdvisor:
 
     async def _response(self, request: dict[str, Any]) -> Any:  # noqa: ANN401 - botocore's
         deadline = Deadline.after(self._settings.seconds)
-        for wait in self._waits():
+        waits = self._waits()
+        while True:
             try:
                 return await self._calls.call(lambda api: api.converse(**request), deadline)
             except ModelFailed as failure:
-                left = deadline.at - deadline.clock()
-                if failure.cause not in _PASSING or wait >= left:
+                wait = next(waits, math.inf)
+                if failure.cause not in _PASSING or wait >= deadline.at - deadline.clock():
                     raise
             await asyncio.sleep(wait)
-        return await self._calls.call(lambda api: api.converse(**request), deadline)
 
     def _waits(self) -> Iterator[float]:
         for attempt in range(self._settings.attempts - 1):

@@ -66,10 +66,6 @@ class FallbackAdvisor:
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
         """Write an answer; a note of its findings says if the substitute wrote it.
 
-        Args:
-            incident: what is known.
-            findings: its evidence. Without any, the substitute writes from the primary advisor's.
-
         Raises:
             AdviceFailed: the substitute failed.
         """

@@ -40,10 +40,6 @@ class Lazily(Generic[_Made]):
     """Makes one thing for all threads, once, on first use, within a deadline.
 
     botocore fetches the first credentials while it makes a client, with timeouts of its own.
-
-    Args:
-        name: of the thread that makes it.
-        make: makes it; after a failure the next call tries again.
     """
 
     def __init__(self, name: str, make: Callable[[], _Made]) -> None:
