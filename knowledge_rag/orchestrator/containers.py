@@ -1,8 +1,9 @@
 """What documentation tools set apart and CommonMark doesn't know: tabs, admonitions, folded parts.
 
-Read are those of MkDocs (``=== "Linux"``, ``!!! danger "Title"``, ``??? note``: the body is indented by four) and
-of Docusaurus, VitePress and Pandoc (``:::warning Title`` up to ``:::``). A tab, and an admonition that holds steps,
-becomes a section; any other admonition a quotation. The lines keep their numbers.
+This reads those of MkDocs (``=== "Linux"``, ``!!! danger "Title"``, ``??? note``: the body is indented by four), of
+Docusaurus, VitePress and Pandoc (``:::warning Title`` up to ``:::``), and of HTML (``<details>`` with a summary). A
+tab, a folded part, and an admonition that holds steps become sections; any other admonition becomes a quotation. The
+lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ _FENCED: Final = re.compile(
     r" {0,3}:{3,}[ \t]*(?:\{?\.?)(?P<type>[A-Za-z][\w-]*)\}?(?:\[(?P<bracketed>[^\]\n]*)\]|[ \t]+(?P<title>[^\n{]*))?[^\n]*"
 )
 _FENCE_END: Final = re.compile(r" {0,3}:{3,}[ \t]*")
+_DETAILS: Final = re.compile(r" {0,3}<details\b[^<>]*>[ \t]*(?:<summary.*)?", re.IGNORECASE)
+_DETAILS_END: Final = re.compile(r" {0,3}</details>[ \t]*", re.IGNORECASE)
+_SUMMARY: Final = re.compile(r"<summary[^<>]*>(?P<title>.{1,300}?)</summary>[ \t]*$", re.IGNORECASE)
+_TAG: Final = re.compile(r"<[^<>\n]{0,300}>")
+_RULE: Final = "***"
+"""Stands where a container begins or ends, so that no list goes on across it."""
 _CODE_FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 _BODY_INDENT: Final = 4
 _GITHUB: Final = re.compile(r"\s*\[!(?P<type>\w+)\][ \t]*(?P<title>[^\n]*)")
@@ -71,7 +78,7 @@ class _Unfolding:
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self._in_code = set(_in_code(lines))
-        self._closers = dict(self._fenced())
+        self._closers = dict(self._paired())
 
     def section(self, first: int, behind: int, mark: str, depth: int) -> list[Container]:
         """Unfold a range of lines; `mark` stands before each of them already."""
@@ -105,8 +112,11 @@ class _Unfolding:
             if end > place + 1:
                 return (it["type"] or "").lower(), it["title"] or "", end
         elif (end := self._closers.get(place, behind)) < behind and (it := _FENCED.fullmatch(line)):
-            self._lines[end] = mark.rstrip()
+            self._lines[end] = mark + _RULE
             return it["type"].lower(), (it["bracketed"] or it["title"] or "").strip(), end
+        elif end < behind and (it := _SUMMARY.search(line)):
+            self._lines[end] = mark + _RULE
+            return "", " ".join(_TAG.sub(" ", it["title"]).split()), end
         return None
 
     def _dedented(self, first: int, behind: int, mark: str, indent: int) -> int:
@@ -123,16 +133,25 @@ class _Unfolding:
             self._lines[number] = mark + text[indent:]
         return last
 
-    def _fenced(self) -> Iterator[tuple[int, int]]:
-        """Yield where ``:::`` opens and closes a container."""
-        opened: list[int] = []
+    def _paired(self) -> Iterator[tuple[int, int]]:
+        """Yield where ``:::``, or a summary of HTML, opens a container, and where that is closed."""
+        fences: list[int] = []
+        folded: list[int] = []
         for place, line in enumerate(self._lines):
-            if not line.lstrip(" ").startswith(":::") or place in self._in_code:
+            if not line.lstrip(" ").startswith((":::", "<")) or place in self._in_code:
                 continue
             if _FENCED.fullmatch(line):
-                opened.append(place)
-            elif opened and _FENCE_END.fullmatch(line):
-                yield opened.pop(), place
+                fences.append(place)
+            elif fences and _FENCE_END.fullmatch(line):
+                yield fences.pop(), place
+            elif _DETAILS.fullmatch(line):
+                below = self._lines[place + 1 : place + 2]
+                is_apart = not _SUMMARY.search(line) and any(map(_SUMMARY.search, below))
+                if is_apart:
+                    self._lines[place] = _RULE
+                folded.append(place + is_apart)
+            elif folded and _DETAILS_END.fullmatch(line):
+                yield folded.pop(), place
 
 
 def _in_code(lines: list[str]) -> Iterator[int]:

@@ -35,7 +35,6 @@ from knowledge_rag.orchestrator.headings import (
     Kind,
     kind_of_beginning,
     kind_of_label,
-    kind_told,
 )
 from knowledge_rag.orchestrator.headings import NEVER as NEVER_SECTIONS
 from knowledge_rag.orchestrator.outline import TAB_LEVEL, Form, cells_of
@@ -78,9 +77,6 @@ _ASKS_WHETHER: Final = re.compile(
 )
 _STRUCK_HTML: Final = re.compile(
     r"\s*(?:<[^<>]*>\s*)*<(?:del|s|strike)>.*</(?:del|s|strike)>\s*(?:<[^<>]*>\s*)*", re.DOTALL
-)
-_SUMMARY: Final = re.compile(
-    r"<summary[^<>]{0,200}>(.{1,300}?)</summary>", re.IGNORECASE | re.DOTALL
 )
 _HTML_STEPS: Final = re.compile(r"<(?:li|pre|td)\b", re.IGNORECASE)
 _TAGS: Final = re.compile(r"<[^<>\n]{0,300}>")
@@ -453,8 +449,6 @@ class _Collector:
     def _take_block(self, blocks: Sequence[Block], place: int) -> int:
         """Take a block, and those behind it that belong to it; return how many."""
         block = blocks[place]
-        if block.form is Form.HTML and (count := self._take_details(blocks, place)):
-            return count
         if self._is_code(block):
             self._take_code(block)
         elif block.form is Form.PARAGRAPH:
@@ -468,33 +462,6 @@ class _Collector:
         else:
             self._take_html(block)
         return 1
-
-    def _take_details(self, blocks: Sequence[Block], place: int) -> int:
-        """Take what an HTML summary heads: it governs all of that; return how many blocks, 0 without one."""
-        text = self._outline.text(blocks[place].start, blocks[place].end)
-        summary = _SUMMARY.search(text)
-        if summary is None or "</details" in text.casefold():
-            return 0
-        ends = (
-            n
-            for n, it in enumerate(blocks[place + 1 :], 1)
-            if it.form is Form.HTML
-            and "</details" in self._outline.text(it.start, it.end).casefold()
-        )
-        count = next(ends, len(blocks) - place - 1)
-        words = " ".join(_TAGS.sub(" ", summary[1]).split())
-        kind = governs(words)
-        if kind in NEVER or kind_told(words) in NEVER_SECTIONS:
-            never = kind if kind in NEVER else Governs.OBSOLETE
-            self._withhold(never, blocks[place].start, blocks[place + count].end)
-            return count + 1
-        first, inner = len(self._items), place + 1
-        while inner < place + count:
-            inner += self._take_block(blocks[: place + count], inner)
-        heads = Governing(words, kind, blocks[place].start, blocks[place].end)
-        for number in range(first, len(self._items)):
-            self._items[number] = governed(self._items[number], heads)
-        return count + 1
 
     def _take_paragraph(self, blocks: Sequence[Block], place: int) -> int:
         block, *behind = blocks[place:]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from knowledge_rag.orchestrator.containers import MAX_DEPTH, Container, shown_as, unfolded
+from knowledge_rag.orchestrator.governing import Governs
+from knowledge_rag.orchestrator.procedures import Why
+from tests.support.runbooks import procedure_in
 
 
 def unfold(text: str) -> tuple[list[str], list[Container]]:
@@ -36,7 +39,34 @@ def test_other_admonitions_are_sections_if_they_hold_steps():
 def test_containers_between_colons_may_stand_in_one_another():
     lines, found = unfold(":::tip[Do this]\n1. a\n:::danger\nNot twice.\n:::\n:::")
     assert found == [Container(0, 4, "Do this")]
-    assert lines == ["###### Do this", "1. a", "> **Danger**", "> Not twice.", "", ""]
+    assert lines == ["###### Do this", "1. a", "> **Danger**", "> Not twice.", "***", "***"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- a\n<details><summary>If it is <b>full</b></summary>\n\n- b\n</details>\n- c",
+        "- a\n<DETAILS open>\n<summary>If it is full</summary>\n\n- b\n</DETAILS>\n- c",
+    ],
+)
+def test_a_folded_part_of_html_is_a_section_that_its_summary_heads(text):
+    procedure = procedure_in(f"# Mail\n\n## Fix\n\n{text}\n", "Fix")
+    assert [it.text for it in procedure.items] == ["a", "b", "c"]
+    conditions = [[it.text for it in item.governing[-1:]] for item in procedure.items]
+    assert conditions[1] == ["If it is full"]
+    assert procedure.items[1].governing[-1].kind is Governs.CONDITION
+    assert procedure.items[2].path == ("Mail", "Fix")
+
+
+@pytest.mark.parametrize(
+    ("summary", "why"),
+    [("Old procedure", Why.OBSOLETE), ("Never do this", Why.PROHIBITED)],
+)
+def test_a_folded_part_of_what_must_not_be_done_is_named_and_no_step(summary, why):
+    text = f"# Mail\n\n- a\n\n<details><summary>{summary}</summary>\n\n- drop it\n\n</details>\n\n- c\n"
+    procedure = procedure_in(text)
+    assert [it.text for it in procedure.items] == ["a", "c"]
+    assert [(it.heading, it.why) for it in procedure.not_shown] == [(summary, why)]
 
 
 @pytest.mark.parametrize(
@@ -48,6 +78,8 @@ def test_containers_between_colons_may_stand_in_one_another():
         ":::tip\n1. a",
         "!!!\n    code",
         "a === b",
+        "<details>\n\n- a\n\n</details>",
+        "<details><summary>A</summary>\n\n- a",
     ],
 )
 def test_what_is_none_stays_as_it_is(text):
