@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.guardrails.support.report import SupportReport
-    from knowledge_rag.guardrails.verify import Cited, Settings, Verified
+    from knowledge_rag.guardrails.verify import Cited, Verified
     from knowledge_rag.orchestrator.advisors.advisor import Advice
     from knowledge_rag.orchestrator.answer import Answer, Part
     from knowledge_rag.orchestrator.incident import Incident
@@ -65,13 +65,11 @@ _SHOWN_UNCITED: Final = 60
 """Characters of a step that was left out that its warning quotes."""
 
 
-def recommend(
-    incident: Incident, advice: Advice, settings: Settings | None = None
-) -> Recommendation:
-    """Return the recommendation of an advisor's answer, verified with the settings."""
+def recommend(incident: Incident, advice: Advice) -> Recommendation:
+    """Return the recommendation of an advisor's answer, verified."""
     if advice.text is None:
         return state(incident, advice.findings, advice.advisor)
-    verified = verify(advice.text, advice.findings.ledger, settings)
+    verified = verify(advice.text, advice.findings.ledger)
     return compose(incident, verified, advice.findings, advice.advisor)
 
 

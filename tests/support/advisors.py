@@ -65,7 +65,7 @@ def decoded(data):
 
 def turn(*events):
     """Send events through the wire's format and read them."""
-    return read_turn(decoded(encoded(*events)), ACTION_GROUP)
+    return read_turn(decoded(encoded(*events)))
 
 
 def advise(advisor, *arguments):

@@ -8,7 +8,6 @@ never evidence.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import uuid
 from contextlib import closing
@@ -53,12 +52,14 @@ from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.wording import NO_MATCH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.orchestrator.advisors.advisor import Listener
     from knowledge_rag.orchestrator.incident import Incident
 
+ACTION_GROUP: Final = TOOL_NAMES[0]
+"""Name of the one whose function retrieves."""
 NOT_TRACED: Final = "(the trace does not have the query)"
 
 _JSON: Final = "application/json"
@@ -71,8 +72,7 @@ _LEAST_BYTES: Final = 16
 class TurnReader:
     """Reads the events of one turn."""
 
-    def __init__(self, action_group: str) -> None:
-        self._action_group = action_group
+    def __init__(self) -> None:
         self._chunks: list[bytes] = []
         self._invoked: dict[str, tuple[str, str]] = {}  # group and query of traced invocations
         self._served: list[Asked] = []
@@ -160,8 +160,8 @@ class TurnReader:
         counts only where none of any other group is.
         """
         if group is not None:
-            return group == self._action_group
-        return {it for it, _ in self._invoked.values()} <= {self._action_group, ""}
+            return group == ACTION_GROUP
+        return {it for it, _ in self._invoked.values()} <= {ACTION_GROUP, ""}
 
 
 class Framing:
@@ -249,10 +249,6 @@ class AgentSettings:
         agent_id: 1..10 letters and digits.
         agent_alias_id: likewise.
         seconds: that an answer may take, everything included.
-        fresh_sessions: whether each advice has a session of its own, rather than each incident. In a
-            session that goes on, evidence of an earlier turn does not count, and citations are known
-            to vanish after the first turn.
-        action_group: name of the one whose function retrieves.
 
     Raises:
         InvalidSettings: the service has no such ids, or the time is outside its bounds.
@@ -262,8 +258,6 @@ class AgentSettings:
     agent_alias_id: str
     region: str
     seconds: float = DEADLINE_SECONDS
-    fresh_sessions: bool = True
-    action_group: str = TOOL_NAMES[0]
 
     def __post_init__(self) -> None:
         for name in ("agent_id", "agent_alias_id"):
@@ -275,15 +269,12 @@ class AgentSettings:
 class BedrockAgentAdvisor:
     """Asks the agent; needs ``bedrock:InvokeAgent`` on its alias.
 
-    Args:
-        new_id: returns a new text of at most 32 letters and digits.
+    Each advice has a session of its own: in one that goes on, evidence of an earlier turn does not count, and
+    citations are known to vanish after the first turn.
     """
 
-    def __init__(
-        self, settings: AgentSettings, *, new_id: Callable[[], str] = lambda: uuid.uuid4().hex
-    ) -> None:
+    def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
-        self._new_id = new_id
         self._calls = ModelCalls(
             NAME,
             lambda: create_client(
@@ -327,13 +318,13 @@ class BedrockAgentAdvisor:
 
     def _ask(self, request: Mapping[str, Any], relay: Relay | None, api: Any) -> Advice:  # noqa: ANN401 - botocore's
         with closing(api.invoke_agent(**request)["completion"]) as stream:
-            return read_turn(stream, self._settings.action_group, relay)
+            return read_turn(stream, relay)
 
     def _request(self, incident: Incident) -> dict[str, Any]:
         request: dict[str, Any] = {
             "agentId": self._settings.agent_id,
             "agentAliasId": self._settings.agent_alias_id,
-            "sessionId": self._session_id(incident.incident_id),
+            "sessionId": _session_id(incident.incident_id),
             "inputText": input_text(incident),
             "enableTrace": True,
         }
@@ -342,12 +333,10 @@ class BedrockAgentAdvisor:
             request["sessionState"] = {"sessionAttributes": attributes}
         return request
 
-    def _session_id(self, incident_id: str) -> str:
-        name = _NOT_IN_SESSION.sub("-", incident_id)[:MAX_INCIDENT_NAME] or "incident"
-        if incident_id and not self._settings.fresh_sessions:
-            # what was replaced or cut off must not make two incidents one
-            return f"{name}-{hashlib.sha256(incident_id.encode()).hexdigest()[:16]}"
-        return f"{name}-{self._new_id()}"
+
+def _session_id(incident_id: str) -> str:
+    name = _NOT_IN_SESSION.sub("-", incident_id)[:MAX_INCIDENT_NAME] or "incident"
+    return f"{name}-{uuid.uuid4().hex}"
 
 
 def input_text(incident: Incident) -> str:
@@ -366,16 +355,14 @@ def input_text(incident: Incident) -> str:
     )
 
 
-def read_turn(
-    events: Iterable[Mapping[str, Any]], action_group: str, relay: Relay | None = None
-) -> Advice:
+def read_turn(events: Iterable[Mapping[str, Any]], relay: Relay | None = None) -> Advice:
     """Read a turn's events, which arrive from botocore, to their end.
 
     Raises:
         ModelFailed: the stream breaks off, holds an error, is damaged, or has no answer that can be
             checked; it keeps the evidence that came before.
     """
-    reader = TurnReader(action_group)
+    reader = TurnReader()
     remaining = iter(events)
     while True:
         try:

@@ -161,6 +161,8 @@ NAME: Final = "converse"
 SERVICE_NAME: Final = "bedrock-runtime"
 
 MAX_ATTEMPTS: Final = 10
+FIRST_WAIT_SECONDS: Final = 0.5
+"""Before the second attempt at most; it doubles with each one."""
 MAX_TOKENS: Final = 64_000
 CUT_NOTE: Final = (
     "The model's answer was cut off at its length limit: more may be documented than is given."
@@ -184,7 +186,6 @@ class ConverseSettings:
             those that take none.
         seconds: that an answer may take, everything included.
         attempts: 1..MAX_ATTEMPTS; a throttled or failing service is asked again while time is left.
-        first_wait: seconds before the second attempt at most; it doubles with each one.
 
     Raises:
         InvalidSettings: one of them is outside its bounds.
@@ -196,7 +197,6 @@ class ConverseSettings:
     temperature: float | None = 0.0
     seconds: float = DEADLINE_SECONDS
     attempts: int = 3
-    first_wait: float = 0.5
 
     def __post_init__(self) -> None:
         check_deadline(self.seconds)
@@ -205,7 +205,6 @@ class ConverseSettings:
             (not 1 <= self.max_tokens <= MAX_TOKENS, f"max_tokens must be 1 to {MAX_TOKENS}"),
             (not 0 <= (self.temperature or 0) <= 1, "temperature must be 0 to 1"),
             (not 1 <= self.attempts <= MAX_ATTEMPTS, f"attempts must be 1 to {MAX_ATTEMPTS}"),
-            (not 0 <= self.first_wait < math.inf, "first_wait must be 0 seconds or more"),
         ):
             if wrong:
                 raise InvalidSettings(message)
@@ -282,4 +281,4 @@ class ConverseAdvisor:
 
     def _waits(self) -> Iterator[float]:
         for attempt in range(self._settings.attempts - 1):
-            yield self._settings.first_wait * 2**attempt * self._jitter()
+            yield FIRST_WAIT_SECONDS * 2**attempt * self._jitter()

@@ -45,23 +45,12 @@ _logger = logging.getLogger(__name__)
 class FallbackAdvisor:
     """Uses the substitute where the primary advisor fails, or says less than the retrieved lines do.
 
-    That includes a "nothing documented" for which the substitute has guidance.
-
-    Args:
-        substitute: by default the one without a model.
-        seconds: after which the primary one is cancelled; ``None`` leaves it to its own deadline.
+    The substitute is the advisor without a model. That includes a "nothing documented" for which it has guidance.
     """
 
-    def __init__(
-        self,
-        primary: Advisor,
-        substitute: Advisor | None = None,
-        *,
-        seconds: float | None = None,
-    ) -> None:
+    def __init__(self, primary: Advisor) -> None:
         self._primary = primary
-        self._substitute = substitute or ExtractiveAdvisor()
-        self._seconds = seconds
+        self._substitute = ExtractiveAdvisor()
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
         """Write an answer; a note of its findings says if the substitute wrote it.
@@ -82,8 +71,7 @@ class FallbackAdvisor:
         self, writing: Awaitable[Advice], incident: Incident, findings: Findings
     ) -> Advice:
         try:
-            async with asyncio.timeout(self._seconds):
-                advice = await writing
+            advice = await writing
             given = _checked(incident, findings, advice)
         except asyncio.CancelledError as error:
             if is_cancelled():

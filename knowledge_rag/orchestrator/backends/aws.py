@@ -58,7 +58,6 @@ class BedrockRetrieve(_Client):
 
 
 _FUNCTION: Final = re.compile(r"[a-zA-Z0-9:_-]{1,170}")
-_QUALIFIER: Final = re.compile(r"\$LATEST|[a-zA-Z0-9_-]{1,128}")
 _TIMED_OUT: Final = "Sandbox.Timedout"
 """Lambda's own name for a function that it stopped."""
 
@@ -68,23 +67,18 @@ class RetrievalFunction(_Client):
 
     Args:
         function: its name, or an ARN, with or without a qualifier.
-        qualifier: alias or version, ``""`` where the name has it.
 
     Raises:
-        InvalidSettings: no function or alias can have such a name.
+        InvalidSettings: no function can have such a name.
     """
 
     name = "function"
 
-    def __init__(self, function: str, region: str, *, qualifier: str = "") -> None:
+    def __init__(self, function: str, region: str) -> None:
         if not _FUNCTION.fullmatch(function):
             raise InvalidSettings(f"function {function[:80]!r} is neither a name nor an ARN")
-        if qualifier and not _QUALIFIER.fullmatch(qualifier):
-            raise InvalidSettings(f"qualifier {qualifier[:80]!r} is neither an alias nor a version")
         super().__init__(lambda: create_aws_client("lambda", "Invoke", region, check_error))
         self._target = {"FunctionName": function, "InvocationType": "RequestResponse"}
-        if qualifier:
-            self._target["Qualifier"] = qualifier
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
         """Invoke it with the flat arguments of a direct caller; see ``BlockingBackend``."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from knowledge_rag.core.lines import slice_lines
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
-from knowledge_rag.guardrails.verify import Settings, verify
+from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.composition import recommend, without_advice
 from knowledge_rag.orchestrator.incident import Incident
@@ -47,8 +47,8 @@ FOUND = results_of(RUNBOOK_FILE, RUNBOOK)
 TEXTS = {RUNBOOK_FILE: RUNBOOK, POSTMORTEM_FILE: POSTMORTEM}
 
 
-def composed(text, findings=FINDINGS, incident=INCIDENT, settings=None):
-    result = recommend(incident, Advice(text, findings, "test"), settings)
+def composed(text, findings=FINDINGS, incident=INCIDENT):
+    result = recommend(incident, Advice(text, findings, "test"))
     VALIDATOR.validate(result.to_dict())
     return result
 
@@ -248,14 +248,6 @@ def test_no_answer_of_an_advisor_that_did_not_finish_tells_to_read_the_passages(
 def test_a_recommendation_tells_whose_it_is_and_keeps_the_analysis_apart():
     result = composed(f"{STEP}\n\n## Analysis\n\nIt is the disk.\n\nOr the network.")
     assert (result.advisor, result.analysis) == ("test", "It is the disk.\n\nOr the network.")
-
-
-def test_settings_of_the_verification_are_used():
-    assert composed(STEP, settings=Settings()) == composed(STEP)
-    text = f"1. Verify replica health [99] {A}"
-    marked = composed(text, settings=Settings(mark=True))
-    assert "[unverified]" in marked.guidance[0].action
-    assert "[unverified]" not in composed(text).guidance[0].action
 
 
 def test_a_step_keeps_its_commands():

@@ -1,15 +1,18 @@
 """Whatever somebody's own way to the knowledge base does, there is an outcome."""
 
+from __future__ import annotations
+
 import asyncio
 from dataclasses import replace
 
 import pytest
 
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
-from knowledge_rag.core.retrieval import Query
-from knowledge_rag.orchestrator.retrieval import SafeRetrieval
+from knowledge_rag.core.retrieval import Query, degraded
+from knowledge_rag.orchestrator.retrieval import Asked, Findings, SafeRetrieval
 from tests.support.evidence import passage
 from tests.support.retrievals import NOTHING, Answering, Waiting, found, result
+from tests.unit.guardrails.evidence import result as lines_of
 
 QUERY = Query("how do I restart quokka-db", 3)
 
@@ -125,3 +128,47 @@ def test_the_callers_cancellation_is_passed_on():
         return waiting.cancelled
 
     assert asyncio.run(cancel()) == 1
+
+
+FOUND = RetrievalOutcome(Status.OK, (lines_of("a.md", 1, "one"), lines_of("b.md", 3, "x\ny")))
+AGAIN = RetrievalOutcome(Status.OK, (lines_of("b.md", 3, "x\ny"), lines_of("c.md", 1, "z")))
+TIMEOUT = degraded(Reason.TIMEOUT, notice="Slow today.")
+
+
+def findings(*outcomes):
+    return Findings(tuple(Asked(Query(f"q{n}"), it) for n, it in enumerate(outcomes)))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "status"),
+    [
+        ((), Status.NO_MATCH),
+        ((NOTHING, NOTHING), Status.NO_MATCH),
+        ((NOTHING, TIMEOUT), Status.DEGRADED),
+        ((TIMEOUT, FOUND), Status.OK),
+    ],
+)
+def test_one_answer_makes_a_finding_and_one_failure_makes_nothing_found_unknown(outcomes, status):
+    assert findings(*outcomes).status is status
+
+
+def test_results_are_numbered_over_all_queries_each_once():
+    found = findings(FOUND, AGAIN)
+    assert [entry.citation.source_file for entry in found.ledger.entries] == [
+        "a.md",
+        "b.md",
+        "c.md",
+    ]
+    assert found.result(3).citation.source_file == "c.md"
+
+
+@pytest.mark.parametrize("number", [0, 3, -1])
+def test_there_is_no_result_beyond_the_ledger(number):
+    with pytest.raises(IndexError, match="of 2"):
+        findings(FOUND).result(number)
+
+
+def test_failures_and_notices_are_told_once_each():
+    found = findings(TIMEOUT, FOUND, TIMEOUT, degraded(Reason.THROTTLED))
+    assert found.failures == (Reason.TIMEOUT, Reason.THROTTLED)
+    assert found.notices == ("Slow today.",)

@@ -1,14 +1,21 @@
 """Steps, citations, evidence and earlier incidents: all of them lines that were retrieved, byte for byte."""
 
+from __future__ import annotations
+
+import asyncio
 import hashlib
+import random
+from dataclasses import replace
 
 import pytest
 
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.lines import decode
+from knowledge_rag.core.lines import decode, slice_lines
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
-from knowledge_rag.orchestrator.composition import state
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
+from knowledge_rag.orchestrator.composition import recommend, state
+from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.planning import Block, Plan
@@ -16,8 +23,10 @@ from knowledge_rag.orchestrator.procedures import Why, procedure_of
 from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, MAX_STEPS, Strength
 from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.steps import MAX_PAST, Citer, steps_of
+from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.support.local import CORPUS
 from tests.support.runbooks import (
+    actions,
     advised,
     alert,
     assert_cites_exactly,
@@ -26,6 +35,17 @@ from tests.support.runbooks import (
     passages,
     question,
 )
+from tests.support.shared_data import shared_data
+from tests.unit.orchestrator.evidence import (
+    FINDINGS,
+    POSTMORTEM,
+    POSTMORTEM_FILE,
+    RUNBOOK,
+    RUNBOOK_FILE,
+    findings_of,
+    results_of,
+)
+from tests.unit.orchestrator.schema import VALIDATOR
 
 MAIL, DISK = "runbooks/mail.md", "runbooks/disk.md"
 LISTED = "".join(f"{n}. Drain part {n} of the queue {'x' * 60}\n" for n in range(1, 60))
@@ -197,13 +217,13 @@ def report(number, service="mail", resolution="Dropped the queue."):
     )
 
 
-RUNBOOK = "---\nservice: mail\n---\n# Mail queue\n\n- Drain the queue.\n"
+MAIL_RUNBOOK = "---\nservice: mail\n---\n# Mail queue\n\n- Drain the queue.\n"
 
 
 class TestEarlierIncidents:
     def similar(self, incident, **reports):
         texts = {f"postmortems/{name}.md": text for name, text in reports.items()}
-        return advised(incident, {MAIL: RUNBOOK, **texts}).similar_incidents
+        return advised(incident, {MAIL: MAIL_RUNBOOK, **texts}).similar_incidents
 
     def test_say_what_resolved_them(self):
         (one,) = self.similar(Incident(title="mail queue", service="mail"), a=report(1))
@@ -270,3 +290,136 @@ def test_every_citation_of_advice_from_the_sample_equals_its_lines(source_file):
     )
     assert given.recommendation.guidance
     assert_cites_exactly(given, SAMPLE)
+
+
+DOCUMENTS = 80
+
+
+def documents():
+    """Give a sample of real documents: name, text and up to eight of its chunks, as if retrieved."""
+    paths = sorted(shared_data("retrieval/docs").rglob("*.md"))
+    for path in random.Random(7).sample(paths, DOCUMENTS):
+        data = path.read_bytes()
+        if data:
+            name, text = f"runbooks/{path.name}", decode(data, path.name)
+            results = results_of(name, text)
+            chosen = sorted(
+                random.Random(path.name).sample(range(len(results)), min(8, len(results)))
+            )
+            yield path.stem, text, [results[place] for place in chosen]
+
+
+def test_every_line_of_every_step_stands_in_the_lines_that_it_cites():
+    steps = 0
+    for stem, text, results in documents():
+        findings = findings_of(results[:5], results[3:])
+        incident = Incident(title=stem.replace("-", " "))
+        given = recommend(incident, asyncio.run(ExtractiveAdvisor().advise(incident, findings)))
+        VALIDATOR.validate(given.to_dict())
+        for step in given.guidance:
+            cited = (it.citation for it in step.citations)
+            held = "\n".join(slice_lines(text, at.start_line, at.end_line) for at in cited)
+            for line in "\n".join((step.action, *step.commands)).split("\n"):
+                assert line.strip() in held.replace("\r", ""), (stem, line)
+            assert step.support.value != "unsupported", (stem, step.action)
+            steps += 1
+    assert steps > 2 * DOCUMENTS
+
+
+INCIDENT = Incident(title="Writer of orders-db unavailable", service="rds")
+TEXTS = {RUNBOOK_FILE: RUNBOOK, POSTMORTEM_FILE: POSTMORTEM}
+
+
+def recommended(findings, incident=INCIDENT):
+    given = recommend(incident, asyncio.run(ExtractiveAdvisor().advise(incident, findings)))
+    VALIDATOR.validate(given.to_dict())
+    return given
+
+
+def test_it_gives_the_whole_runbook_in_its_authors_order_and_the_report_like_it():
+    given = consulted(INCIDENT, TEXTS)
+    steps = given.recommendation.guidance
+    assert [(step.kind, step.number, step.action.split("\n")[0]) for step in steps] == [
+        (Kind.DIAGNOSIS, "1.", "Verify replica health."),
+        (Kind.DIAGNOSIS, "2.", "Find out who is writer now."),
+        (Kind.RESOLUTION, "1.", "Tell the incident commander."),
+        (Kind.RESOLUTION, "2.", "Initiate manual failover if replication lag > 60s:"),
+        (Kind.VERIFICATION, "", "Check: writer of orders-db | Wanted: available"),
+        (Kind.VERIFICATION, "", "Check: unrelated | Wanted: nothing"),
+        (Kind.ROLLBACK, "", "Nothing to undo."),
+    ]
+    assert [step.commands for step in steps if step.commands] == [
+        ("aws rds describe-events",),
+        ("aws rds failover-db-cluster",),
+    ]
+    warned = "**Warning**: a failover drops every open connection."
+    assert [any(it.text == warned for it in step.guards) for step in steps] == [
+        step.kind is Kind.RESOLUTION for step in steps
+    ]
+    (similar,) = given.recommendation.similar_incidents
+    assert similar.incident_id == "INC-2024-001"
+    assert similar.resolution.startswith("Manual failover was successful:")
+    assert {step.support.value for step in steps} == {"supported"}
+    assert_cites_exactly(given, TEXTS)
+
+
+def test_it_writes_no_text_to_be_read_back():
+    advice = asyncio.run(ExtractiveAdvisor().advise(INCIDENT, FINDINGS))
+    assert (advice.text, advice.advisor) == (None, "extractive")
+    assert advice.findings.ledger == FINDINGS.ledger
+
+
+def test_it_looks_for_procedures_where_nobody_has_and_keeps_those_that_were_found():
+    advice = asyncio.run(ExtractiveAdvisor().advise(INCIDENT, FINDINGS))
+    assert FINDINGS.plan is None
+    assert advice.findings.plan.procedures
+    planned = replace(FINDINGS, plan=advice.findings.plan)
+    assert asyncio.run(ExtractiveAdvisor().advise(INCIDENT, planned)).findings is planned
+
+
+def test_where_nothing_says_what_to_do_and_a_query_failed_that_is_no_absence():
+    text = "# Disk\n\nThe disk is full.\n\n## Symptoms\n\n- The disk is full.\n"
+    found = consulted(question("disk full"), {"runbooks/disk.md": text}).findings
+    failed = replace(
+        found, asked=(*found.asked, Asked(Query("q"), degraded(Reason.TIMEOUT))), plan=None
+    )
+    given = recommended(failed, question("disk full"))
+    assert (given.status, given.reason) == (Status.DEGRADED, Reason.TIMEOUT)
+    given = recommended(found, question("disk full"))
+    assert (given.status, given.summary) == (Status.NO_MATCH, NO_MATCH)
+
+
+def test_a_step_names_only_documents_that_were_retrieved():
+    given = recommended(findings_of(FINDINGS.asked[0].outcome.results))
+    files = {it.citation.source_file for step in given.guidance for it in step.citations}
+    assert files == {RUNBOOK_FILE}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "steps"),
+    [
+        ("disk.md", "# Disk\n\nIt is full.\n\n1. Find logs.\n2. Free them.", ["Find logs.", "Free them."]),
+        ("disk.md", "# Disk\n\nFree the disk with `rm -r x`.", ["Free the disk with `rm -r x`."]),
+        ("disk.md", "When the disk is full:\n\n- free it.", ["free it."]),
+        ("disk.txt", "DISK\n====\n\nFind what: du -x\nFree it: rm", ["Find what: du -x\nFree it: rm"]),
+        ("disk.pdf", "DISK\n\nFree the disk:\n\n1. rm a\n2. rm b", ["rm a", "rm b"]),
+    ],
+)  # fmt: skip
+def test_a_page_without_sections_is_a_procedure(name, text, steps):
+    given = advised(question("the disk is full"), {f"runbooks/{name}": text})
+    assert actions(given) == steps
+
+
+@pytest.mark.parametrize("hostile", ["- ", "1. ", "> ", "- ```\n", "| a ", "<!--", "`", "# ", "~~"])
+def test_no_document_is_too_deep(hostile):
+    text = f"# Disk\n\n## Resolution\n\n{hostile * 2_000}disk\n"
+    given = consulted(question("the disk is full"), {"runbooks/disk.md": text})
+    assert_cites_exactly(given, {"runbooks/disk.md": text})
+
+
+@pytest.mark.parametrize("word", ["a", "a-", "a.md", "a-1.", "/a", "aA", "](a", "“a"])
+def test_a_word_of_any_length_is_read_once(word):
+    # what looks at the rest of a word from each of its letters would take minutes here
+    text = f"# Disk\n\n## Resolution\n\n- Free the disk {word * 30_000}.\n"
+    given = advised(question("the disk db-primary-02 is full"), {"runbooks/disk.md": text})
+    assert len(given.guidance) == 1

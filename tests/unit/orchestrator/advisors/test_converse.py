@@ -185,14 +185,14 @@ def test_neither_silence_nor_a_body_without_end_outlasts_the_deadline(asking):
 
 
 def test_a_wait_that_would_outlast_the_deadline_is_not_begun(asking):
-    (failed,), requests = asking(answering(THROTTLED), first_wait=31.0, jitter=lambda: 1.0)
+    (failed,), requests = asking(answering(THROTTLED), jitter=lambda: 62.0)
     assert failed.cause is Reason.THROTTLED
     assert len(requests) == 1
 
 
 def test_waits_double_and_the_jitter_is_the_callers():
     shares = iter((1.0, 0.5, 0.0, 1.0))
-    settings = ConverseSettings("m.odel", "eu-west-1", attempts=5, first_wait=0.5)
+    settings = ConverseSettings("m.odel", "eu-west-1", attempts=5)
     with closing(ConverseAdvisor(settings, "", jitter=lambda: next(shares))) as advisor:
         assert list(advisor._waits()) == [0.5, 0.5, 0.0, 4.0]
 
@@ -216,9 +216,6 @@ def test_what_cannot_be_prepared_is_told_by_the_first_advice(aws_environment):
         {"seconds": 0},
         {"attempts": 0},
         {"attempts": MAX_ATTEMPTS + 1},
-        {"first_wait": -1.0},
-        {"first_wait": float("inf")},
-        {"first_wait": float("nan")},
     ],
 )
 def test_settings_that_no_model_takes_are_refused(wrong):

@@ -151,12 +151,6 @@ def test_an_advisor_that_honestly_has_nothing_is_believed(text, findings, status
     assert not notices(recommendation)
 
 
-def test_an_advisor_that_takes_too_long_is_given_up():
-    recommendation = advised(FallbackAdvisor(Failing(), seconds=0.05))
-    assert recommendation.status is Status.OK
-    assert "(timeout)" in notices(recommendation)[0]
-
-
 def test_a_defect_costs_the_model_and_not_the_advice(caplog):
     recommendation = advised(FallbackAdvisor(Failing(KeyError("secret question"))))
     assert recommendation.guidance
@@ -164,12 +158,6 @@ def test_a_defect_costs_the_model_and_not_the_advice(caplog):
     assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.WARNING]
     assert "secret" not in caplog.text
     assert "KeyError" in caplog.text
-
-
-def test_a_substitute_that_fails_is_told():
-    advisor = FallbackAdvisor(Failing(AdviceFailed("a")), Failing(AdviceFailed("b")))
-    with pytest.raises(AdviceFailed, match="b"):
-        asyncio.run(advisor.advise(TOLD, FINDINGS))
 
 
 def test_a_cancellation_is_passed_on():

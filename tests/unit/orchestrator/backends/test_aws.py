@@ -67,11 +67,6 @@ def test_more_results_than_were_asked_for_are_cut(ask):
     assert [result.citation.source_file for result in outcome.results] == ["a.md", "b.md"]
 
 
-def test_a_qualifier_names_the_alias(ask):
-    _, head, _ = ask(NOTHING, qualifier="live")
-    assert "/functions/retrieve/invocations?Qualifier=live" in head
-
-
 @pytest.mark.parametrize(
     ("payload", "reason", "code"),
     [
@@ -105,12 +100,6 @@ def test_a_refused_request_is_no_outage(ask):
 def test_a_name_that_no_function_has_is_refused(name):
     with pytest.raises(InvalidSettings, match="neither a name nor an ARN"):
         RetrievalFunction(name, "eu-west-1")
-
-
-@pytest.mark.parametrize("qualifier", ["a b", "$OTHER", "x" * 129])
-def test_a_qualifier_that_no_alias_has_is_refused(qualifier):
-    with pytest.raises(InvalidSettings, match="neither an alias nor a version"):
-        RetrievalFunction("retrieve", "eu-west-1", qualifier=qualifier)
 
 
 def test_a_way_that_was_never_gone_can_be_closed():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from contextlib import closing
 from typing import ClassVar
@@ -22,6 +23,7 @@ from knowledge_rag.core.net.clients import create_transport
 from knowledge_rag.core.net.deadline import Deadline, current_deadline
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
+from knowledge_rag.orchestrator.backends import gateway as mcp
 from knowledge_rag.orchestrator.backends.bounded import Lazily
 from knowledge_rag.orchestrator.backends.gateway import Bearer, KnowledgeGateway, SigV4
 from tests.support.evidence import passage
@@ -272,3 +274,36 @@ def test_an_address_that_would_show_a_secret_is_refused_without_naming_it(url):
     with pytest.raises(InvalidSettings) as raised:
         KnowledgeGateway(url, Bearer("secret"))
     assert "secret" not in str(raised.value)
+
+
+def test_an_answer_is_found_among_a_streams_other_events():
+    events = [
+        b": a comment",
+        b"data: " + json.dumps({"method": "ping", "id": 7}).encode(),
+        b'event: message\r\nid: 3\r\ndata: {"id": 7,\r\ndata: "result": {"a": 1}}',
+    ]
+    data = b"\r\n\r\n".join(events)
+    assert mcp.read_result(data, "text/event-stream", 7) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"", "text/event-stream"),
+        (b"data: \xff\n\n", "text/event-stream"),
+        (b"data: {\n\n", "text/event-stream"),
+        (b'{"id": 7, "result": {}}', "text/html"),
+        (b'{"id": 7, "result": {}}', ""),
+        (b'{"id": "7", "result": {}}', "application/json"),
+        (b'[{"id": 7, "result": {}}]', "application/json"),
+    ],
+)
+def test_what_holds_no_answer_is_unreadable(data, kind):
+    with pytest.raises(UnreadableResponse):
+        mcp.read_result(data, kind, 7)
+
+
+@pytest.mark.parametrize("value", ["", "a b", "a\nb", "caf\u00e9", "x" * 300])
+def test_a_session_id_that_no_header_can_have_is_unreadable(value):
+    with pytest.raises(UnreadableResponse, match="session id"):
+        mcp.session_id(value)
