@@ -100,8 +100,7 @@ class DangerRule:
         destroys: what is lost, in three to six words.
         words: every match holds one of them, in any case: a text without needs no search.
         pattern: finds it in commands or prose.
-        matches: texts in which it is found; the documentation shows the first one.
-        near_misses: harmless texts that look like it, in which no row finds anything.
+        example: a text in which it is found.
         needs: has to be found in the same command too, in any order.
         imperative: whether it counts only where an instruction can stand, because the pattern is
             made of English words.
@@ -111,8 +110,7 @@ class DangerRule:
     destroys: str
     words: tuple[str, ...]
     pattern: re.Pattern[str]
-    matches: tuple[str, ...]
-    near_misses: tuple[str, ...] = ()
+    example: str
     needs: re.Pattern[str] | None = None
     imperative: bool = False
 
@@ -137,8 +135,7 @@ def _rule(  # noqa: PLR0913, PLR0917 - a row has as many cells
     destroys: str,
     words: str,
     pattern: str,
-    matches: tuple[str, ...],
-    near_misses: tuple[str, ...] = (),
+    example: str,
     needs: str | None = None,
     *,
     imperative: bool = False,
@@ -149,8 +146,7 @@ def _rule(  # noqa: PLR0913, PLR0917 - a row has as many cells
         destroys,
         tuple(words.split()),
         re.compile(pattern, flags),
-        matches,
-        near_misses,
+        example,
         None if needs is None else re.compile(needs, flags),
         imperative,
     )
@@ -167,28 +163,21 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "Kubernetes objects and their data",
         "delete",
         rf"{_HEAD}(?:kubectl|oc|k){_OPTIONS}{_B}delete{_END}",
-        ("kubectl -n shop delete pod web-1", "oc delete project legacy"),
-        (
-            "kubectl auth can-i delete pods",
-            "kubectl wait --for=delete pod/web-1",
-            "kubectl delete pod web-1 --dry-run=client",
-        ),
+        "kubectl -n shop delete pod web-1",
     ),
     _rule(
         "kubectl drain",
         "the node's pods and their emptyDir",
         "drain",
         rf"{_HEAD}(?:kubectl|k|oc(?:{_B}adm)?){_OPTIONS}{_B}drain{_END}",
-        ("kubectl drain node-3 --ignore-daemonsets", "oc adm drain node/worker-3"),
-        ("kubectl cordon node-3", "kubectl uncordon node-3", "kubectl rollout undo deploy/web"),
+        "kubectl drain node-3 --ignore-daemonsets",
     ),
     _rule(
         "drain a node",
         "the node's pods and their emptyDir",
         "drain",
         _act("drain(?:ing)?", _noun(r"nodes?|kubelets?|workers?")),
-        ("Drain the node.",),
-        ("The node drain takes ten minutes.", "Drain the swamp of stale tickets."),
+        "Drain the node.",
         imperative=True,
     ),
     _rule(
@@ -196,40 +185,35 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "pods that run on the node",
         "noexecute",
         rf"{_HEAD}(?:kubectl|oc|k){_OPTIONS}{_B}(?:adm{_B})?taint{_GAP}{_B}{_W}(?<=:noexecute)",
-        ("kubectl taint nodes node-3 fix=1:NoExecute",),
-        ("kubectl taint nodes node-3 fix=1:NoSchedule",),
+        "kubectl taint nodes node-3 fix=1:NoExecute",
     ),
     _rule(
         "remove finalizers",
         "the clean-up a finalizer guards",
         "finalizers",
         r"[\"']?finalizers[\"']?[^\S\n]{0,3}:[^\S\n]{0,3}(?:null|\[[^\S\n]?\])",
-        ("""kubectl patch pvc data-0 -p '{"metadata":{"finalizers":null}}'""",),
-        ("kubectl get pvc data-0 -o jsonpath='{.metadata.finalizers}'",),
+        """kubectl patch pvc data-0 -p '{"metadata":{"finalizers":null}}'""",
     ),
     _rule(
         "kubeadm reset",
         "the node's cluster state",
         "kubeadm",
         rf"{_HEAD}kubeadm{_OPTIONS}{_B}reset{_END}",
-        ("sudo kubeadm reset",),
-        ("kubeadm token list",),
+        "sudo kubeadm reset",
     ),
     _rule(
         "helm uninstall",
         "a release and its resources",
         "helm",
         rf"{_HEAD}helm3?{_OPTIONS}{_B}(?:uninstall|delete|del|un){_END}",
-        ("helm uninstall ingress -n edge", "helm delete --purge old"),
-        ("helm history ingress", "helm uninstall ingress --dry-run"),
+        "helm uninstall ingress -n edge",
     ),
     _rule(
         "helm rollback",
         "what the newer release changed",
         "rollback",
         rf"{_HEAD}helm3?{_OPTIONS}{_B}rollback{_END}",
-        ("helm rollback checkout 41",),
-        ("helm status checkout",),
+        "helm rollback checkout 41",
     ),
     _rule(
         "scale to 0",
@@ -241,12 +225,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         r"|[^\S\n]{1,3})[\"']?0(?![\w.%])"
         r"|(?:desired(?:count|size|capacity)|\"replicas\")[\"']?[^\S\n]?[=:][^\S\n]?0(?![\w.%])"
         rf"|(?:ps:scale|service{_B}scale|--scale){_GAP}{_B}{_W}(?<==0)(?![\w.]))",
-        (
-            "kubectl scale deploy/web --replicas=0",
-            "aws ecs update-service --service web --desired-count 0",
-            "docker service scale web=0",
-        ),
-        ("kubectl scale deploy/web --replicas=10", "minReplicas: 0", "--size=0.5"),
+        "kubectl scale deploy/web --replicas=0",
     ),
     _rule(
         "scale to 0",
@@ -257,8 +236,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"[`*]{{0,2}}(?:capacity|concurrency|count|instances|nodes|pods|replicas|tasks|workers)[`*]{{0,2}}"
         rf"(?:{_B}[^\s;|.]{{1,80}}+){{0,4}}?)"
         rf"{_B}(?:down{_B})?to{_B}[`*]{{0,2}}(?:0|zero)(?![\w%-])(?!\.\d)",
-        ("Scale the consumer to 0.", "Set the desired count to zero."),
-        ("Scale the web tier to 10 tasks.", "KEDA can scale to zero.", "Traffic drops to zero."),
+        "Scale the consumer to 0.",
         imperative=True,
     ),
     # infrastructure as code
@@ -268,16 +246,14 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "destroy",
         rf"{_HEAD}(?:terraform|tofu|terragrunt|tf){_OPTIONS}{_B}(?:run-all{_B}|run{_B}--all{_B}(?:--{_B})?)?"
         rf"(?:destroy{_END}|apply{_GAP}{_B}--?destroy{_END})",
-        ("terraform destroy -target=module.cache", "terragrunt run-all destroy"),
-        ("terraform plan -destroy", "Plan: 3 to add, 0 to change, 0 to destroy."),
+        "terraform destroy -target=module.cache",
     ),
     _rule(
         "apply without review",
         "the review of the plan",
         "approve never",
         rf"(?<![\w-])(?:--?auto-approve{_END}|--require-approval(?:=|{_B})never)",
-        ("terraform apply -auto-approve", "cdk deploy --require-approval never"),
-        ("terraform apply plan.bin", "terraform apply"),
+        "terraform apply -auto-approve",
     ),
     _rule(
         "terraform state rm",
@@ -285,8 +261,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "state workspace force-unlock",
         rf"{_HEAD}(?:terraform|tofu|terragrunt|tf){_OPTIONS}{_B}"
         rf"(?:state{_B}rm|workspace{_B}delete|force-unlock){_END}",
-        ("terraform state rm aws_db_instance.orders", "terraform force-unlock 9f2c"),
-        ("terraform state list",),
+        "terraform state rm aws_db_instance.orders",
     ),
     _rule(
         "destroy a stack",
@@ -295,8 +270,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"{_HEAD}(?:(?:pulumi|cdk|vagrant|sst|copilot){_OPTIONS}{_B}destroy|pulumi{_B}stack{_B}rm"
         rf"|sam{_B}delete|(?:serverless|sls){_B}remove|virsh{_B}(?:destroy|undefine)|qm{_B}destroy"
         rf"|lxc{_B}delete|govc{_B}vm\.destroy){_END}",
-        ("pulumi destroy --yes", "vagrant destroy -f"),
-        ("cdk diff", "virsh shutdown vm-1"),
+        "pulumi destroy --yes",
     ),
     # cloud command lines
     _rule(
@@ -305,8 +279,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "reboot-",
         rf"{_HEAD}reboot-(?:cache-cluster|db-(?:cluster|instance)|instances?|node|broker"
         rf"|[a-z]{{3,20}}+){_END}",
-        ("aws ec2 reboot-instances --instance-ids i-1",),
-        ("aws ec2 start-instances --instance-ids i-1",),
+        "aws ec2 reboot-instances --instance-ids i-1",
         rf"{_AWS}|`reboot-",
     ),
     _rule(
@@ -315,16 +288,14 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "failover promote data-loss",
         rf"{_HEAD}(?:failover-(?:db|global|primary)[a-z-]{{0,40}}|promote-read-replica[a-z-]{{0,20}}"
         rf"|test-failover){_END}|{_DASHES}(?:force-failover|allow-data-loss){_END}",
-        ("aws rds failover-db-cluster --db-cluster-identifier orders", "--force-failover"),
-        ("aws rds describe-db-clusters",),
+        "aws rds failover-db-cluster --db-cluster-identifier orders",
     ),
     _rule(
         "aws terminate",
         "running instances, jobs or executions",
         "terminate- stop-execution",
         rf"{_HEAD}(?:terminate-[a-z][a-z-]{{2,60}}|stop-execution){_END}",
-        ("aws ec2 terminate-instances --instance-ids i-1",),
-        ("aws ec2 terminate-instances --instance-ids i-1 --dry-run", "terminate_on_exit: false"),
+        "aws ec2 terminate-instances --instance-ids i-1",
         rf"{_AWS}|`terminate-(?:instance|job|environment|session)",
     ),
     _rule(
@@ -334,12 +305,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"(?<![\w./#-])(?:(?:batch-)?delete-(?!on-|after|protection|mark)[a-z][a-z0-9-]{{2,60}}|purge-queue"
         rf"|deregister-image|release-(?:address|hosts)|schedule-key-deletion|empty-bucket"
         rf"|remove-(?!tags|permission|targets)[a-z][a-z-]{{2,60}}|{_DASHES}skip-final-snapshot){_END}",
-        ("aws dynamodb delete-table --table-name carts", "`purge-queue` can't be undone"),
-        (
-            "aws elbv2 deregister-targets --targets Id=i-1",
-            "https://docs.example.com/how-to/delete-a-user.html",
-            "`DeleteOnTermination` is false",
-        ),
+        "aws dynamodb delete-table --table-name carts",
         rf"{_AWS}|`purge-queue|`(?:batch-)?delete-(?:bucket|cluster|db-|function|instance|item|key|log-group"
         r"|message|object|queue|secret|service|snapshot|stack|table|topic|volume)",
     ),
@@ -348,8 +314,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "objects of a bucket",
         "s3",
         rf"{_HEAD}aws{_OPTIONS}{_B}s3{_B}(?:r[mb]{_END}|(?:sync|mv){_GAP}{_B}--delete{_END})",
-        ("aws s3 rm s3://logs/2023/ --recursive", "aws s3 sync . s3://site --delete"),
-        ("aws s3 ls s3://logs", "aws s3 rm s3://logs/2023/ --recursive --dryrun"),
+        "aws s3 rm s3://logs/2023/ --recursive",
     ),
     _rule(
         "shorten retention",
@@ -358,20 +323,14 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"{_HEAD}(?:put-retention-policy|put-bucket-lifecycle(?:-configuration)?){_END}"
         r"|--backup-retention-period(?:=|[^\S\n]{1,3})0(?!\d)"
         r"|(?<![\w.])retention\.(?:ms|bytes)=\d{1,5}(?!\d)|--vacuum-(?:time|size|files)(?![\w-])",
-        (
-            "aws logs put-retention-policy --log-group-name /app --retention-in-days 1",
-            "journalctl --vacuum-time=1d",
-            "kafka-configs --alter --topic clicks --add-config retention.ms=1000",
-        ),
-        ("--add-config retention.ms=604800000", "aws logs describe-log-groups"),
+        "aws logs put-retention-policy --log-group-name /app --retention-in-days 1",
     ),
     _rule(
         "empty the CDN",
         "everything the edges have cached",
         "create-invalidation purge",
         rf"{_HEAD}create-invalidation{_END}|{_HEAD}purge[_-]all{_END}",
-        ('aws cloudfront create-invalidation --distribution-id E1 --paths "/*"',),
-        ("aws cloudfront create-invalidation --distribution-id E1 --paths /logo.png",),
+        'aws cloudfront create-invalidation --distribution-id E1 --paths "/*"',
         r"[\"'\s]/\*|purge[_-]all",
     ),
     _rule(
@@ -379,8 +338,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "a record that clients resolve",
         "action",
         r"[\"']?action[\"']?[^\S\n]{0,3}:[^\S\n]{0,3}[\"']delete[\"']",
-        ("""--change-batch '{"Changes":[{"Action":"DELETE"}]}'""",),
-        ("""--change-batch '{"Changes":[{"Action":"UPSERT"}]}'""",),
+        """--change-batch '{"Changes":[{"Action":"DELETE"}]}'""",
     ),
     _rule(
         "gcloud delete",
@@ -389,12 +347,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"{_HEAD}(?:gcloud|az|doctl|oci|ibmcloud|openstack|hcloud|linode-cli|azcopy)(?:{_PLAIN}){{0,7}}?{_B}"
         rf"(?:delete|delete-[a-z-]{{1,30}}|destroy|flush|purge|remove|rm){_END}"
         rf"|{_HEAD}gcloud(?:{_B}{_W}){{0,5}}?{_B}(?:instances{_B}reset|subscriptions{_B}seek){_END}",
-        (
-            "gcloud compute instances delete web-1",
-            "az group delete --name rg-legacy",
-            "gcloud pubsub subscriptions seek billing --time=2026-01-01T00:00:00Z",
-        ),
-        ("gcloud sql instances describe main", "az group list --query \"[?tags.delete=='yes']\""),
+        "gcloud compute instances delete web-1",
     ),
     _rule(
         "storage client rm",
@@ -402,8 +355,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "gsutil bq mc rbd rados rclone",
         rf"{_HEAD}(?:gsutil|bq|mc|rbd|rados|rclone){_OPTIONS}{_B}"
         rf"(?:rm|rb|remove|delete|deletefile|purge|sync){_END}",
-        ("gsutil -m rm -r gs://exports/tmp", "bq rm -f -t shop.orders", "mc rb --force local/tmp"),
-        ("gsutil ls gs://exports", "rclone copy a b"),
+        "gsutil -m rm -r gs://exports/tmp",
     ),
     _rule(
         "platform delete",
@@ -416,8 +368,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"|clean)"
         rf"|cockroach{_B}node{_B}decommission"
         rf"|heroku(?:{_B}{_W}){{0,2}}?{_B}(?:apps:destroy|pg:reset|addons:destroy)){_END}",
-        ("eksctl delete nodegroup --cluster prod", "nomad job stop -purge web", "heroku pg:reset"),
-        ("argocd app get checkout", "consul members", "nomad job stop web"),
+        "eksctl delete nodegroup --cluster prod",
     ),
     # SQL and database tools
     _rule(
@@ -431,24 +382,21 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"(?:by|column|constraint|database|extension|function|index|key|keyspace|measurement|partition"
         rf"|procedure|publication|retention{_B}policy|role|schema|sequence|series|stage|stream|subscription"
         rf"|table|tablespace|trigger|type|user|view|warehouse){_END}",
-        ("DROP TABLE orders_old;", "ALTER TABLE users DROP COLUMN legacy_id;"),
-        ("SHOW CREATE TABLE orders;", "Drop us a line in #platform."),
+        "DROP TABLE orders_old;",
     ),
     _rule(
         "SQL TRUNCATE",
         "every row of a table",
         "truncate",
         rf"{_HEAD}(?:truncate{_B}table{_END}|(?-i:TRUNCATE){_B}(?:only{_B})?[\w\"`$<{{][\w.\"`$>}}]{{0,80}})",
-        ("TRUNCATE TABLE sessions;", 'psql -c "TRUNCATE events"'),
-        ("SELECT pg_size_pretty(pg_relation_size('sessions'));",),
+        "TRUNCATE TABLE sessions;",
     ),
     _rule(
         "SQL DELETE",
         "rows of a table",
         "delete",
         rf"{_HEAD}delete{_B}(?:\w{{1,30}}{_B})?from{_B}(?!{_DETERMINER}{_B})[\w\"`$<{{(]",
-        ("DELETE FROM jobs WHERE state = 'stuck';",),
-        ("SELECT * FROM deleted_orders;", "ON DELETE CASCADE", "GRANT DELETE ON orders TO app;"),
+        "DELETE FROM jobs WHERE state = 'stuck';",
     ),
     _rule(
         "end a database session",
@@ -457,16 +405,14 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"(?<![\w-])(?:pg_terminate_backend|rds_kill(?:_query)?|kill{_B}(?:query{_B}"
         rf"|connection{_B})?\d{{1,20}}"
         rf"|alter{_B}system{_B}kill{_B}session|killop){_END}",
-        ("SELECT pg_terminate_backend(4711);", "KILL QUERY 1893;"),
-        ("SELECT pg_cancel_backend(4711);", "SHOW FULL PROCESSLIST;"),
+        "SELECT pg_terminate_backend(4711);",
     ),
     _rule(
         "pg_resetwal",
         "committed transactions in the log",
         "pg_reset",
         rf"{_HEAD}pg_reset(?:wal|xlog){_END}",
-        ("pg_resetwal -f $PGDATA",),
-        ("pg_controldata $PGDATA",),
+        "pg_resetwal -f $PGDATA",
     ),
     _rule(
         "database tool drop",
@@ -475,8 +421,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"{_HEAD}(?:pg_drop_replication_slot|dropdb|dropuser|pg_rewind|mysqladmin{_OPTIONS}{_B}drop"
         rf"|patronictl{_OPTIONS}{_B}(?:reinit|remove|failover)|pg_ctl{_GAP}{_B}(?:-m|--mode=?)"
         rf"[^\S\n]?i(?:mmediate)?){_END}",
-        ("SELECT pg_drop_replication_slot('debezium');", "patronictl reinit main pg-2"),
-        ("patronictl list main", "pg_ctl reload"),
+        "SELECT pg_drop_replication_slot('debezium');",
     ),
     _rule(
         "MySQL replication reset",
@@ -485,8 +430,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"{_HEAD}(?:purge{_B}(?:binary|master){_B}logs"
         rf"|reset{_B}(?:master|(?:slave|replica){_B}all|binary{_B}logs)"
         rf"|sql_slave_skip_counter|rds_skip_repl_error){_END}",
-        ("PURGE BINARY LOGS BEFORE '2026-01-01';", "RESET MASTER;"),
-        ("SHOW BINARY LOGS;", "STOP REPLICA;"),
+        "PURGE BINARY LOGS BEFORE '2026-01-01';",
     ),
     _rule(
         "MongoDB drop",
@@ -494,8 +438,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "db. rs.",
         rf"{_HEAD}db\.(?:[^\s;]{{1,80}}?\.)?(?:drop\w{{0,20}}|delete(?:many|one)|remove|findoneanddelete)\("
         r"|rs\.reconfig\([^\n;]{0,80}?force",
-        ("db.carts.deleteMany({state: 'expired'})", "db.dropDatabase()"),
-        ("db.orders.find({deleted: true})", "rs.stepDown()"),
+        "db.carts.deleteMany({state: 'expired'})",
     ),
     _rule(
         "framework database reset",
@@ -504,8 +447,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"{_HEAD}(?:db:(?:drop|reset|purge|wipe|truncate_all|schema:load|structure:load|migrate:reset)"
         rf"|migrate:(?:fresh|refresh|reset)|manage\.py{_B}(?:flush|reset_db)){_END}"
         r"|(?<=[\w)])\.(?:destroy|destroy_all|delete_all)!?(?![\w!?.])",
-        ("bin/rails db:drop", "python manage.py flush", "User.where(bot: true).destroy_all"),
-        ("bin/rails db:migrate", "python manage.py sqlflush"),
+        "bin/rails db:drop",
     ),
     _rule(
         "nodetool removenode",
@@ -513,8 +455,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "nodetool",
         rf"{_HEAD}nodetool{_OPTIONS}{_B}(?:removenode|assassinate|decommission|clearsnapshot"
         rf"|truncatehints){_END}",
-        ("nodetool removenode 5f3c", "nodetool clearsnapshot --all"),
-        ("nodetool status",),
+        "nodetool removenode 5f3c",
     ),
     # caches, queues and streams
     _rule(
@@ -522,8 +463,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "every key in the cache",
         "flush",
         rf"{_HEAD}flush(?:all|db|_all){_END}",
-        ("redis-cli -h cache-1 FLUSHALL", "echo flush_all | nc localhost 11211"),
-        ("FLUSH PRIVILEGES;", "The flush interval is 60 seconds."),
+        "redis-cli -h cache-1 FLUSHALL",
     ),
     _rule(
         "Redis DEL",
@@ -532,16 +472,14 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"{_HEAD}(?:(?-i:UNLINK){_B}[\w$\"'<{{:]|(?:redis-cli|valkey-cli){_GAP}{_B}(?:del|unlink|xtrim|ltrim"
         rf"|cluster{_B}(?:reset|forget|failover{_B}(?:force|takeover))|shutdown{_B}nosave){_END})"
         rf"|`(?-i:DEL){_B}",
-        ("redis-cli UNLINK basket:4711", "redis-cli cluster failover takeover"),
-        ("redis-cli --bigkeys", "redis-cli INFO memory"),
+        "redis-cli UNLINK basket:4711",
     ),
     _rule(
         "kafka-topics --delete",
         "a topic and its records",
         "kafka-",
         rf"--delete(?![\w-])|{_HEAD}kafka-delete-records(?:\.sh)?{_END}",
-        ("kafka-topics.sh --bootstrap-server b:9092 --delete --topic clicks",),
-        ("kafka-topics --describe --topic clicks", "kafka-configs --delete-config retention.ms"),
+        "kafka-topics.sh --bootstrap-server b:9092 --delete --topic clicks",
         r"kafka-(?:topics|delete-records)",
     ),
     _rule(
@@ -549,11 +487,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "the group's position in the topic",
         "--reset-offsets",
         r"--reset-offsets(?![\w-])",
-        ("kafka-consumer-groups --group g --reset-offsets --to-latest --execute",),
-        (
-            "kafka-consumer-groups --group g --reset-offsets --to-latest --dry-run",
-            "kafka-consumer-groups --describe --group g",
-        ),
+        "kafka-consumer-groups --group g --reset-offsets --to-latest --execute",
         r"--execute(?![\w-])|`--reset-offsets",
     ),
     _rule(
@@ -561,8 +495,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "the group's position in the topic",
         "kafka-consumer-groups",
         r"--delete(?:-offsets)?(?![\w-])",
-        ("kafka-consumer-groups.sh --delete --group old-billing",),
-        ("kafka-consumer-groups --list",),
+        "kafka-consumer-groups.sh --delete --group old-billing",
         r"kafka-consumer-groups",
     ),
     _rule(
@@ -571,8 +504,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "reset seek",
         _act("reset(?:ting)?", _noun("offsets?"))
         + rf"|{_HEAD}(?:rpk{_B}group{_B}seek|reset-cursor){_END}",
-        ("Reset the consumer group's offsets.",),
-        ("auto.offset.reset=latest", "Reset the password of the user."),
+        "Reset the consumer group's offsets.",
         imperative=True,
     ),
     _rule(
@@ -581,8 +513,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "unclean",
         r"unclean\.leader\.election\.enable[\"']?[^\S\n]?[=:][^\S\n]?[\"']?true"
         r"|--election-type(?:=|[^\S\n]{1,3})unclean",
-        ("--add-config unclean.leader.election.enable=true",),
-        ("unclean.leader.election.enable=false", "--election-type preferred"),
+        "--add-config unclean.leader.election.enable=true",
     ),
     _rule(
         "stream or backlog purge",
@@ -592,8 +523,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"(?:purge|rm|delete|clear-backlog|skip-all|skip-messages)|celery{_GAP}{_B}purge"
         rf"|artisan{_B}queue:(?:flush|clear)|postsuper{_B}-d|exim{_B}-mrm){_END}"
         r"|sidekiq::(?:queue|retryset|deadset|scheduledset)[^\s;]{0,60}?\.clear(?!\w)",
-        ("nats stream purge ORDERS", "celery -A shop purge", 'Sidekiq::Queue.new("mailers").clear'),
-        ("nats stream info ORDERS", "postqueue -p"),
+        "nats stream purge ORDERS",
     ),
     _rule(
         "rabbitmqctl purge or reset",
@@ -601,8 +531,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "rabbitmq",
         rf"{_HEAD}rabbitmqctl{_OPTIONS}{_B}(?:purge_queue|delete_\w{{1,20}}|reset|force_reset|force_boot"
         rf"|forget_cluster_node){_END}|{_HEAD}rabbitmqadmin{_OPTIONS}{_B}(?:purge|delete){_END}",
-        ("rabbitmqctl purge_queue invoices", "rabbitmqctl force_reset"),
-        ("rabbitmqctl list_queues", "rabbitmqctl stop_app"),
+        "rabbitmqctl purge_queue invoices",
     ),
     # search engines, stores, secrets
     _rule(
@@ -611,8 +540,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "delete purge",
         rf"(?<![\w-])(?:-X[^\S\n]?|--request(?:=|{_B})|--method(?:=|{_B})|-method{_B}|https?{_B})"
         rf"[\"']?(?:delete|purge){_END}",
-        ('curl -X DELETE "http://es:9200/logs-2025.11"', "curl -XDELETE localhost:9200/logs"),
-        ("curl -X POST localhost:9200/_refresh", "Delete requests are answered with 405."),
+        'curl -X DELETE "http://es:9200/logs-2025.11"',
     ),
     _rule(
         "Elasticsearch or Solr delete",
@@ -620,24 +548,21 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "delete",
         rf"(?:^|`)[^\S\n]{{0,8}}(?-i:DELETE{_B}/?[a-z0-9_*.<][^\s`]{{0,100}})|_delete_by_query{_END}"
         rf"|<delete><(?:query|id)>",
-        ("DELETE /logs-2025.11.01", "POST /logs/_delete_by_query"),
-        ("GET _cat/indices?v", "`docs.deleted` grows"),
+        "DELETE /logs-2025.11.01",
     ),
     _rule(
         "Elasticsearch forced primary",
         "documents of the lost shard copy",
         "accept_data_loss allocate_",
         r"accept_data_loss|allocate_(?:empty|stale)_primary",
-        ('{"allocate_empty_primary": {"index": "logs", "accept_data_loss": true}}',),
-        ("POST _cluster/reroute?retry_failed=true",),
+        '{"allocate_empty_primary": {"index": "logs", "accept_data_loss": true}}',
     ),
     _rule(
         "Prometheus series delete",
         "samples of the series",
         "delete_series clean_tombstones",
         rf"(?<!\w)(?:delete_series|clean_tombstones){_END}",
-        ("curl -g 'http://prom:9090/api/v1/admin/tsdb/delete_series?match[]=up'",),
-        ("curl 'http://prom:9090/api/v1/series?match[]=up'",),
+        "curl -g 'http://prom:9090/api/v1/admin/tsdb/delete_series?match[]=up'",
     ),
     _rule(
         "etcd or ZooKeeper delete",
@@ -645,8 +570,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "etcdctl deleteall rmr",
         rf"{_HEAD}(?:etcdctl{_OPTIONS}{_B}(?:del|rm|member{_B}remove)|(?:deleteall|rmr){_B}(?=/)){_END}"
         rf"|{_HEAD}(?:deleteall|rmr){_B}/",
-        ("etcdctl member remove 8e9e05c5", "deleteall /brokers/topics/clicks"),
-        ("etcdctl endpoint status", "zkCli.sh ls /brokers"),
+        "etcdctl member remove 8e9e05c5",
     ),
     _rule(
         "ceph or HDFS removal",
@@ -655,16 +579,14 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"{_HEAD}(?:ceph{_B}(?:osd{_B}(?:purge|destroy|rm|lost|pool{_B}(?:delete|rm))|auth{_B}(?:del|rm))"
         rf"|(?:hdfs|hadoop)(?:{_B}{_W}){{0,3}}?{_B}-(?:rmr?|rmdir|expunge|format|delete)"
         rf"|yarn{_B}application{_B}-kill){_END}|--yes-i-really-(?:really-)?mean-it",
-        ("ceph osd purge 12", "hdfs dfs -rm -r /tmp/staging", "hdfs namenode -format"),
-        ("ceph osd tree", "hdfs dfs -ls /tmp"),
+        "ceph osd purge 12",
     ),
     _rule(
         "vault delete or revoke",
         "secrets, leases or tokens",
         "vault",
         rf"{_HEAD}vault(?:{_PLAIN}){{0,3}}?{_B}(?:delete|destroy|revoke|disable){_END}",
-        ("vault token revoke -accessor 9Hb", "vault kv destroy -versions=3 secret/db"),
-        ("vault kv get secret/db", "vault token lookup"),
+        "vault token revoke -accessor 9Hb",
     ),
     _rule(
         "revoke credentials",
@@ -674,8 +596,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
             "revok(?:e|ing)",
             _noun("certificates?|certs?|credentials?|keys?|leases?|licen[cs]es?|sessions?|tokens?"),
         ),
-        ("Revoke the leaked token.",),
-        ("REVOKE SELECT ON orders FROM app;", "Revoked certificates are on the list."),
+        "Revoke the leaked token.",
         imperative=True,
     ),
     _rule(
@@ -684,8 +605,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "mfa 2fa factor",
         rf"{_VERB}(?:disabl|deactivat|remov|turn)(?:e|ing)?(?:{_B}off)?{_B}"
         rf"(?:(?:the|his|her|their|your){_B})?(?:mfa|2fa|multi-factor|two-factor){_END}",
-        ("Disable MFA for the user.",),
-        ("MFA is disabled for service accounts.",),
+        "Disable MFA for the user.",
         imperative=True,
     ),
     _rule(
@@ -693,8 +613,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "the second factor of an account",
         "mfa",
         rf"{_HEAD}deactivate-mfa-device{_END}",
-        ("aws iam deactivate-mfa-device --user-name ana",),
-        ("aws iam list-mfa-devices --user-name ana",),
+        "aws iam deactivate-mfa-device --user-name ana",
     ),
     # git
     _rule(
@@ -703,8 +622,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "push",
         rf"{_HEAD}git{_OPTIONS}{_B}push{_GAP}{_B}(?:--force(?:-with-lease)?|--delete|--mirror|-[a-z]{{0,3}}f"
         rf"|-d|[+:][\w/.$<{{-]{{1,80}}){_END}",
-        ("git push --force origin main", "git push origin +main"),
-        ("git push origin main", "git fetch --prune"),
+        "git push --force origin main",
     ),
     _rule(
         "git discard",
@@ -714,8 +632,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"|clean{_B}(?!-[a-z]{{0,6}}n)-[a-z]{{0,6}}f[a-z]{{0,6}}"
         rf"|checkout{_B}--{_B}\S|restore{_B}\.|stash{_B}(?:drop|clear)|reflog{_B}expire|filter-branch)(?!\w)"
         rf"|{_HEAD}git{_OPTIONS}{_B}branch{_B}(?-i:-D){_END}",
-        ("git reset --hard origin/main", "git clean -fdx", "git branch -D fix/cart"),
-        ("git reset HEAD~1", "git clean -n", "git stash list"),
+        "git reset --hard origin/main",
     ),
     # Linux
     _rule(
@@ -725,16 +642,14 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"(?<![\w./~-])(?<!git[ ])(?:(?:/usr)?/bin/)?(?-i:rm)"
         rf"(?:{_B}(?=[-\w./~$\"'*{{<\\]){_W}|(?<=`rm)(?=`))"
         rf"|(?<=[ `/])rm{_B}-rf",
-        ("rm -rf /var/lib/docker/overlay2", "find /tmp -mtime +3 -exec rm {} \\;"),
-        ("docker run --rm busybox", "firm -rv"),
+        "rm -rf /var/lib/docker/overlay2",
     ),
     _rule(
         "find -delete",
         "every file the search finds",
         "-delete",
         r"(?<=\s)-delete(?![\w-])",
-        ("find /var/log -name '*.gz' -mtime +7 -delete",),
-        ("find /var/log -name '*.gz' -mtime +7",),
+        "find /var/log -name '*.gz' -mtime +7 -delete",
         rf"{_HEAD}find{_END}",
     ),
     _rule(
@@ -742,8 +657,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "files that the source lacks",
         "rsync",
         r"--delete(?:-\w{1,20})?(?![\w-])|--remove-source-files(?![\w-])",
-        ("rsync -a --delete ./site/ web1:/srv/site/",),
-        ("rsync -a /data/ backup:/data/", "rsync -an --delete ./site/ web1:/srv/site/ --dry-run"),
+        "rsync -a --delete ./site/ web1:/srv/site/",
         rf"{_HEAD}rsync{_END}",
     ),
     _rule(
@@ -753,12 +667,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"{_HEAD}truncate{_B}(?:-s|--size)|(?<![\w>])(?::|true|cat{_B}/dev/null|echo(?:{_B}(?:-n|\"\"|''))?)"
         r"[^\S\n]{0,3}(?<![->])>(?![>&])[^\S\n]{0,3}[\"']?[/$~](?!dev/|proc/|sys/)[\w./$*{}-]{1,120}"
         r"|(?:^|`)>[^\S\n]?/[\w./-]{1,80}\.log(?!\w)|cp{_B}/dev/null{_B}".replace("{_B}", _B),
-        ("truncate -s 0 /var/log/app.log", ": > /var/log/nginx/access.log"),
-        (
-            "echo 3 > /proc/sys/vm/drop_caches",
-            "tail -f /var/log/app.log",
-            "date >> /var/log/app.log",
-        ),
+        "truncate -s 0 /var/log/app.log",
     ),
     _rule(
         "overwrite a disk",
@@ -770,16 +679,14 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"|parted{_GAP}{_B}(?:mklabel|rm)|mdadm{_GAP}{_B}--zero-superblock|xfs_repair{_B}(?-i:-L)"
         rf"|(?:lv|vg|pv)remove{_B}|lvreduce{_B}|(?:zpool|zfs){_B}(?:destroy|rollback)|shred{_B}"
         rf"|btrfs{_B}subvolume{_B}delete|hdparm{_GAP}{_B}--security-erase|diskpart{_END}|format{_B}[a-z]:)",
-        ("mkfs.ext4 /dev/nvme1n1", "wipefs -a /dev/sdc", "zfs destroy tank/backup@2025"),
-        ("wipefs /dev/sdb", "lsblk -f", "zfs list"),
+        "mkfs.ext4 /dev/nvme1n1",
     ),
     _rule(
         "dd onto a device",
         "everything on the disk or volume",
         "of=",
         r"(?<!\w)of=[\"']?(?:/dev/(?!null)|[$<{])",
-        ("dd if=/dev/zero of=/dev/sdb bs=1M",),
-        ("dd if=/dev/sda of=/dev/null bs=1M",),
+        "dd if=/dev/zero of=/dev/sdb bs=1M",
         rf"{_HEAD}dd{_END}",
     ),
     _rule(
@@ -788,16 +695,14 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "kill stop-process",
         rf"{_HEAD}(?:kill|pkill|killall){_GAP}{_B}-(?:9|(?:sig)?kill|[sn]{_B}(?:9|(?:sig)?kill)){_END}"
         rf"|{_HEAD}taskkill{_GAP}{_B}/f{_END}|{_HEAD}stop-process{_END}",
-        ("kill -9 4711", "pkill -9 -f gunicorn"),
-        ("kill -HUP 4711", "kill -0 4711", "dmesg -T | grep -i 'killed process'"),
+        "kill -9 4711",
     ),
     _rule(
         "SIGKILL",
         "the process's unsaved work",
         "sigkill",
         _act("send(?:ing)?", rf"(?:{_W}{_B}){{0,5}}?`?sigkill"),
-        ("Send SIGKILL to the process.",),
-        ("The process was ended by SIGKILL.",),
+        "Send SIGKILL to the process.",
         imperative=True,
     ),
     _rule(
@@ -808,8 +713,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"(?:\d{{1,9}}(?!\w)|[$%<\"]|`)|{_HEAD}(?:pkill|killall){_B}"
         rf"(?!(?:-{_W}{_B}){{0,3}}?-(?:sig)?(?:hup|usr[12]|quit|cont|0|1|3|l)\b)\S"
         rf"|xargs(?:{_B}{_W}){{0,4}}?{_B}kill(?!{_B}-(?:sig)?(?:hup|usr[12]|quit|0|1|3)\b){_END}",
-        ("kill $(pidof worker)", "pgrep -f reindex | xargs kill"),
-        ("kill -USR1 $(pidof nginx)", "pkill -HUP nginx"),
+        "kill $(pidof worker)",
     ),
     _rule(
         "reboot",
@@ -819,8 +723,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"(?=[^\S\n]{{0,9}}(?:$|[`;&|.,!)])|{_B}(?:-f|--force|now)\b"
         rf"|{_B}(?:{_DETERMINER}{_B}[\w`<]"
         rf"|{_noun('boxes|box|hosts?|instances?|it|machines?|members?|nodes?|servers?|them|vms?')}))",
-        ("sudo reboot", "Reboot the instance."),
-        ("uptime shows the last reboot.", "A reboot does not help.", "last reboot | head -3"),
+        "sudo reboot",
         imperative=True,
     ),
     _rule(
@@ -829,8 +732,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "shutdown init systemctl computer",
         rf"{_HEAD}(?:shutdown{_B}(?:-[hrp]|now|\+\d|/[rs])|init{_B}[06](?!\w)"
         rf"|systemctl{_OPTIONS}{_B}(?:reboot|poweroff|halt)|(?:stop|restart)-computer){_END}",
-        ("shutdown -h now", "systemctl reboot"),
-        ("systemctl stop nginx", "systemctl restart app"),
+        "shutdown -h now",
     ),
     _rule(
         "userdel, crontab -r, purge",
@@ -838,8 +740,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "del crontab apt dpkg",
         rf"{_HEAD}(?:(?:user|group)del|crontab(?:{_B}-u{_B}{_W})?{_B}-r"
         rf"|(?:apt|apt-get|aptitude){_GAP}{_B}(?:purge|--purge)|dpkg{_B}(?:-p|--purge)){_END}",
-        ("userdel -r deploy", "crontab -r", "apt-get purge postgresql-14"),
-        ("crontab -l", "apt-get install postgresql-14"),
+        "userdel -r deploy",
     ),
     _rule(
         "flush firewall or routes",
@@ -847,8 +748,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "tables nft flush ipvsadm conntrack",
         rf"{_HEAD}(?:ip6?tables{_GAP}{_B}(?:(?-i:-F)|--flush)|nft{_B}flush|ip{_GAP}{_B}flush"
         rf"|ipvsadm{_B}(?-i:-C)|conntrack{_B}(?-i:-F)){_END}",
-        ("iptables -F", "nft flush ruleset"),
-        ("iptables -L -n", "ip route show"),
+        "iptables -F",
     ),
     _rule(
         "network device erase",
@@ -856,8 +756,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "erase clear zeroize",
         rf"{_HEAD}(?:write{_B}erase|erase{_B}startup-config|clear{_B}ip{_B}bgp{_B}\*"
         rf"|request{_B}system{_B}zeroize)(?!\w)",
-        ("write erase", "clear ip bgp *"),
-        ("write memory", "show ip bgp summary"),
+        "write erase",
     ),
     # containers
     _rule(
@@ -868,8 +767,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"|config|container|context|image|network|node|pod|secret|service|stack|system|volume){_B})?"
         rf"(?:kill|prune|remove|rm|rmi|rmp){_END}"
         rf"|{_HEAD}(?:docker{_B}compose|docker-compose){_GAP}{_B}down{_GAP}{_B}(?:-v|--volumes){_END}",
-        ("docker rm -f web", "docker system prune -af", "docker compose down -v"),
-        ("docker run --rm alpine true", "docker stop web", "docker system df"),
+        "docker rm -f web",
     ),
     # Windows
     _rule(
@@ -878,8 +776,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "remove- clear- format-",
         rf"{_HEAD}(?:remove-(?:item|az\w{{1,40}}|ad\w{{1,40}}|vm\w{{0,30}}|mailbox|partition|service)"
         rf"|clear-(?:content|eventlog|disk|recyclebin)|format-volume){_END}",
-        (r"Remove-Item C:\inetpub\logs -Recurse", "Format-Volume -DriveLetter D"),
-        ("Get-ChildItem -Recurse", r"Remove-Item C:\inetpub\logs -Recurse -WhatIf"),
+        r"Remove-Item C:\inetpub\logs -Recurse",
     ),
     _rule(
         "Windows delete",
@@ -887,8 +784,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "vssadmin del rd rmdir wbadmin",
         rf"{_HEAD}(?:vssadmin{_B}delete|del{_B}(?:/[a-z]{{1,2}}{_B}){{1,4}}|(?:rd|rmdir){_B}/s{_END}"
         rf"|wbadmin{_B}delete)",
-        ("vssadmin delete shadows /all", r"del /f /q C:\logs\*.log"),
-        ("vssadmin list shadows", "dir /s"),
+        "vssadmin delete shadows /all",
     ),
     # scripts and appliances
     _rule(
@@ -898,8 +794,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         r"(?<![\w-])(?:delete|destroy|drop|flush|kill|nuke|purge|terminate|truncate"
         r"|wipe)[-_][a-z0-9_-]{2,40}+"
         r"(?!\.(?:md|html?|txt)\b)",
-        ("./terminate-workers.sh --all", "./bin/db kill-user report-ro"),
-        ("See [how we do it](./delete-a-user.md).", "/usr/bin/purge-old.sh logs to the journal"),
+        "./terminate-workers.sh --all",
         r"(?:^|[`\s])\./",
     ),
     _rule(
@@ -907,8 +802,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "the configuration of the device",
         "factory",
         r"(?<!\w)factory[-_ ](?:default-?)?reset(?!\w)",
-        ("./bin/enc factory-reset",),
-        ("The factory settings are in the manual.",),
+        "./bin/enc factory-reset",
     ),
     # options that take a safeguard away
     _rule(
@@ -916,20 +810,14 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "the check that would stop you",
         "force",
         rf"{_DASHES}force(?:-(?:delete|destroy|detach|new-cluster|push|with-lease)[a-z-]{{0,40}})?{_END}",
-        ("kubectl replace --force -f pod.yaml", "docker swarm leave --force"),
-        (
-            "aws ecs update-service --service web --force-new-deployment",
-            "docker compose up -d --force-recreate",
-            "kubectl apply -f deploy.yaml",
-        ),
+        "kubectl replace --force -f pod.yaml",
     ),
     _rule(
         "--grace-period=0",
         "the time to finish running work",
         "grace-period",
         r"--grace-period(?:=|[^\S\n]{1,3})0(?!\d)",
-        ("--grace-period=0",),
-        ("terminationGracePeriodSeconds: 30",),
+        "--grace-period=0",
     ),
     # instructions in prose
     _rule(
@@ -937,13 +825,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "what the step names",
         "delet",
         _act("delet(?:e|ing)"),
-        ("Delete the stuck pod.", "Never delete the lock file.", "Try deleting the segment."),
-        (
-            "The deleted pods come back.",
-            "Delete requests are answered with 405.",
-            "Customers who delete their account keep their invoices.",
-            "Kubernetes deletes the pod.",
-        ),
+        "Delete the stuck pod.",
         imperative=True,
     ),
     _rule(
@@ -951,8 +833,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "what the step names",
         "drop",
         _act("drop(?:ping)?", rf"(?:{_noun(_DATA)}|(?:it|them)(?=[^\S\n]?(?:[.:;,)]|$)))"),
-        ("Drop the replication slot.",),
-        ("A drop in traffic is the first sign.", "Dropped packets point to a full buffer."),
+        "Drop the replication slot.",
         imperative=True,
     ),
     _rule(
@@ -960,8 +841,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "what the step names",
         "purg",
         _act("purg(?:e|ing)"),
-        ("Purge the dead-letter queue.",),
-        ("The purge job runs at night.", "Purging takes five minutes."),
+        "Purge the dead-letter queue.",
         imperative=True,
     ),
     _rule(
@@ -969,8 +849,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "what the step names",
         "truncat",
         _act("truncat(?:e|ing)"),
-        ("Truncate the staging tables.",),
-        ("Truncated output ends with three dots.",),
+        "Truncate the staging tables.",
         imperative=True,
     ),
     _rule(
@@ -978,8 +857,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "what the step names",
         "destroy wip eras nuk",
         _act("destroy(?:ing)?|wip(?:e|ing)(?:[- ]out)?|eras(?:e|ing)|nuk(?:e|ing)"),
-        ("Wipe the disk.", "Destroy the environment."),
-        ("It destroys the session.", "The wipe of old laptops is done by IT."),
+        "Wipe the disk.",
         imperative=True,
     ),
     _rule(
@@ -987,8 +865,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "running work of what is named",
         "terminat",
         _act("terminat(?:e|ing)", rf"(?!(?:tls|ssl|https?)\b){_OBJECT}"),
-        ("Terminate the instance.",),
-        ("The request is terminated after 30 s.", "Terminate TLS at the load balancer."),
+        "Terminate the instance.",
         imperative=True,
     ),
     _rule(
@@ -1003,8 +880,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
                 "|workers?"
             ),
         ),
-        ("Kill the long-running query.",),
-        ("The kernel kills the process.", "The kill switch is in the admin page."),
+        "Kill the long-running query.",
         imperative=True,
     ),
     _rule(
@@ -1019,8 +895,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
                 r"|queues?|redis|streams?|tables?|topics?|trash|volumes?"
             ),
         ),
-        ("Flush the session cache.", "Empty the retry queue."),
-        ("The flush interval is 60 s.", "Clear the alert in PagerDuty.", "Flush the DNS cache."),
+        "Flush the session cache.",
         imperative=True,
     ),
     _rule(
@@ -1030,13 +905,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         # a name in code may be a setting, a path is a file; what leaves rotation can be put back
         _act("remov(?:e|ing)", _noun(_THINGS, rf"(?:{_DETERMINER}{_B})?`[~/][^`\n]{{1,80}}`"))
         + rf"(?!{_B}from{_B}(?:the{_B})?(?:dns|load|maintenance|pool|rotation|service|target)\b)",
-        ("Remove the old snapshots.", "Remove the node from the cluster."),
-        (
-            "Remove the silence in Alertmanager.",
-            "Remove the label from the node.",
-            "Remove the `sum()` aggregator.",
-            "Remove the replica from maintenance.",
-        ),
+        "Remove the old snapshots.",
         imperative=True,
     ),
     _rule(
@@ -1047,8 +916,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         rf"(?:{_B}[*_]{{0,2}}(?:also|first|manually|never|not|now|only|safely|then)[*_]{{0,2}}){{0,2}}{_B}be"
         rf"(?:{_B}(?:manually|safely|then))?{_B}[*_]{{0,2}}"
         r"(?:deleted|destroyed|erased|purged|truncated|wiped)(?![\w-])",
-        ("The stale lock must be deleted by hand.",),
-        ("Was the record deleted by a user?", "Rows that were deleted are in the audit table."),
+        "The stale lock must be deleted by hand.",
     ),
     _rule(
         "delete button",
@@ -1056,8 +924,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
         "click press choose hit tap",
         rf"{_VERB}(?:click|press|choose|hit|tap)(?:{_B}on)?(?:{_B}the)?{_B}[*_\"'`\u201c\[]{{0,3}}"
         r"(?:delete|destroy|purge|remove|terminate|wipe)(?![\w-])",
-        ('Click "Delete" and confirm.',),
-        ('Choose "Production" from the drop-down list.',),
+        'Click "Delete" and confirm.',
         imperative=True,
     ),
 )

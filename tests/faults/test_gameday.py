@@ -151,6 +151,14 @@ class TestWorkers:
         assert waiting.late
         assert refused.answer == "EndpointConnectionError"
 
+    def test_a_late_answer_is_tried_again_alone_and_that_counts(self, monkeypatch):
+        late = Broken("answered in time", "at most 2.0 s", "2.31 s", timing=True)
+        first = FaultResult("silent", 2.31, "degraded: timeout", broken=(late,))
+        alone = FaultResult("silent", 1.81, "degraded: timeout")
+        runs = iter([{"silent": first}, {"silent": alone}])
+        monkeypatch.setattr(worker_pool, "_side_by_side", lambda *_: next(runs))
+        assert worker_pool.run_all([named("silent")], Target.FUNCTION, lambda _: None) == [alone]
+
     def test_a_process_that_dies_is_told(self, monkeypatch):
         monkeypatch.setattr(worker_pool, "_prepare", die)
         with pytest.raises(CannotRun, match="could not start, or died"):

@@ -12,7 +12,7 @@ def checks_page() -> str:
     rules = [[code(rule), rule.level.value, cell(rule.description)] for rule in Rule]
     by_label = {rule.label: rule for rule in reversed(DANGERS)}
     dangers = [
-        [cell(rule.label), cell(rule.destroys), code(rule.matches[0])]
+        [cell(rule.label), cell(rule.destroys), code(rule.example)]
         for rule in reversed(by_label.values())
     ]
     return page(
