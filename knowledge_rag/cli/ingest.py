@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from knowledge_rag.cli.options import JsonOption
 from knowledge_rag.cli.terminal import out, print_json, print_note, progress_bar
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.extract.dates import DateOrder
-from knowledge_rag.local.errors import UnusableCorpus
+from knowledge_rag.local.errors import KnowledgeBaseBusy, UnusableCorpus
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from knowledge_rag.local.ingest import IngestReport
+    from knowledge_rag.local.ingest import IngestReport, IngestSettings
     from knowledge_rag.local.web.pages import PageOutcome
 
 KbPath = Annotated[
@@ -51,6 +52,9 @@ def ingest(
     urls: UrlsOption = None,
     delay: DelayOption = 1.0,
     allow_private: PrivateOption = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and ingest whenever a document changes.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Bring a knowledge base up to date with a folder.
@@ -59,16 +63,41 @@ def ingest(
     documents that are done, and the next one goes on from there. Exits 1 if a file or a page could
     not be read. Shows what lint finds, which changes neither the ingest nor the exit code.
     """
-    from knowledge_rag.cli.knowledge_bases import ingest_folder
-    from knowledge_rag.cli.lint import show_first
+    from knowledge_rag.local.corpus import changes
     from knowledge_rag.local.ingest import IngestSettings
     from knowledge_rag.local.settings import LocalSettings
 
     path = kb or LocalSettings.from_environment().default_knowledge_base
     pages = fetched(folder, urls, delay, private=allow_private)
     failed = tell_failures(pages)  # at once: without them there may be nothing to ingest
+    settings = IngestSettings(date_order=date_order)
+    changed = changes(folder) if watch else iter(())
+    skipped = _ingest(folder, path, settings, None if urls is None else pages, json=json)
+    if watch:
+        print_note("watching", f"{folder}; Ctrl-C ends it")
+    for _ in changed:
+        try:
+            _ingest(folder, path, settings, None, json=json)
+        except (UnusableCorpus, KnowledgeBaseBusy) as error:
+            print_note("error:", str(error))  # the next change may mend it
+    if skipped or failed:
+        raise typer.Exit(ExitCode.FINDINGS)
+
+
+def _ingest(
+    folder: Path,
+    path: Path,
+    settings: IngestSettings,
+    pages: Sequence[PageOutcome] | None,
+    *,
+    json: bool,
+) -> bool:
+    """Ingest once and show what it did; return whether a file could not be read."""
+    from knowledge_rag.cli.knowledge_bases import ingest_folder
+    from knowledge_rag.cli.lint import show_first
+
     try:
-        report = ingest_folder(folder, path, IngestSettings(date_order=date_order))
+        report = ingest_folder(folder, path, settings)
     except KeyboardInterrupt:
         print_note(
             "stopped",
@@ -76,11 +105,12 @@ def ingest(
         )
         raise
     if json:
-        web = {"pages": [page.to_dict() for page in pages]} if urls else {}
+        web = {} if pages is None else {"pages": [page.to_dict() for page in pages]}
         print_json(as_json(report, path) | web)
     else:
         show_report(out(), report, path)
-        show_pages(pages)
+        show_pages(pages or ())
+    sys.stdout.flush()  # whoever watches a folder waits for it
     for left_out in report.left_out:
         print_note("left out", str(left_out))
     for skipped in report.skipped:
@@ -89,8 +119,7 @@ def ingest(
         print_note("warning", warning)
     if not json:
         show_first(report.lint, folder)
-    if report.skipped or failed:
-        raise typer.Exit(ExitCode.FINDINGS)
+    return bool(report.skipped)
 
 
 def show_report(console: Console, report: IngestReport, path: Path) -> None:

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import typer
 from rich.cells import cell_len
 from rich.console import Console, Group
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +30,7 @@ from knowledge_rag.core.neutral import neutralise
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from rich.progress import Task, TaskID
     from rich.table import Column
 
 
@@ -90,18 +98,30 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
         TextColumn("{task.description:<10}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        _Rate(),
+        TimeRemainingColumn(compact=True),
     )
     console = err()
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        task = bar.add_task("starting", total=None)
+        tasks: dict[str, TaskID] = {}
 
         def show(done: int, total: int, phase: str) -> None:
-            bar.update(task, description=phase, completed=done, total=total)
+            # a bar for each phase: embedding starts anew with each batch, and reading goes on meanwhile
+            if phase not in tasks:
+                tasks[phase] = bar.add_task(phase)
+            bar.update(tasks[phase], completed=done, total=total)
 
         yield show
+
+
+class _Rate(ProgressColumn):
+    """How many are done a second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
 
 
 def prepare_streams() -> None:

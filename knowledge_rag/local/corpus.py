@@ -20,7 +20,7 @@ from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from knowledge_rag.extract.documents import Extracted
 
@@ -148,16 +148,50 @@ def stamp(file: CorpusFile) -> str | None:
 
     ``None`` if one can't be looked at, or was written a moment ago.
     """
-    parts = []
     try:
-        for path in (file.path, *((file.beside,) if file.beside else ())):
-            known = path.stat()
-            if time.time() - known.st_mtime < SETTLED_SECONDS:
-                return None
-            parts.append(f"{known.st_size} {known.st_mtime_ns} {known.st_ino}")
+        found = _written(file)
+        last = max(path.stat().st_mtime for path in (file.path, file.beside) if path)
     except OSError:
         return None
-    return ", ".join(parts)
+    return found if time.time() - last >= SETTLED_SECONDS else None
+
+
+def _written(file: CorpusFile) -> str:
+    known = (path.stat() for path in (file.path, file.beside) if path)
+    return ", ".join(f"{it.st_size} {it.st_mtime_ns} {it.st_ino}" for it in known)
+
+
+def changes(root: Path, *, pause: Callable[[float], None] = time.sleep) -> Iterator[None]:
+    """Yield whenever documents of a folder were written, added or deleted, and nothing more came for a while.
+
+    Changes count from this call on. It looks every 2 seconds, or, in a large folder, ten times as long as looking takes.
+
+    Args:
+        root: the folder; while it can't be listed, nothing has changed.
+        pause: waits for so many seconds.
+    """
+    return _changes(root, _state(root), pause)
+
+
+def _changes(
+    root: Path, known: list[tuple[str, str]] | None, pause: Callable[[float], None]
+) -> Iterator[None]:
+    seen = known
+    while True:
+        started = time.perf_counter()
+        now = _state(root)
+        if now is not None and now == seen != known:
+            known = now
+            yield
+        seen = now
+        pause(max(SETTLED_SECONDS, 10 * (time.perf_counter() - started)))
+
+
+def _state(root: Path) -> list[tuple[str, str]] | None:
+    try:
+        return [(file.source_file, _written(file)) for file in find_documents(root)]
+    except (OSError, UnusableCorpus):
+        return None
 
 
 def read_regular(path: Path, max_bytes: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -147,7 +148,7 @@ def test_ones_own_knowledge_base_is_asked_once_there_is_one(cli, own):
     ran = cli("retrieve", "raise the reserved concurrency", "--json")
     assert ran.code == 0
     assert_verbatim(ran.json["results"], own / "docs")
-    assert [path.name for path in cli.data.iterdir()] == ["knowledge.kb"]
+    assert [path.name for path in cli.data.glob("*.kb")] == ["knowledge.kb"]
 
 
 def test_a_knowledge_base_may_have_any_name(cli, own):
@@ -209,7 +210,22 @@ def test_of_two_ingests_at_once_the_second_is_told_and_the_first_may_be_interrup
     assert shown.rstrip("\r\n").endswith("interrupted")
     assert "Traceback" not in shown
     assert content(kb) == before
-    assert sorted(path.name for path in grown.iterdir()) == ["docs", "own.kb"]
+    assert sorted(path.name for path in grown.glob("*[!x]")) == ["docs", "own.kb"]
+    assert len([*grown.glob("own.kb.*.index")]) == 1
+
+
+def test_a_watched_folder_is_ingested_whenever_a_document_changes(cli, own):
+    kb = own / "own.kb"
+    with cli.started("ingest", own / "docs", "--kb", kb, "--watch", "--json") as process:
+        line = process.stdout.readline()
+        assert line, process.stderr.read()
+        first = json.loads(line)
+        assert (first["unchanged"], first["added"]) == (3, [])
+        write_files(own / "docs", {"new.md": "# New\n\nzebra\n"})
+        assert json.loads(process.stdout.readline())["added"] == ["new.md"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 130
+    assert any("zebra" in text for (text,) in content(kb))
 
 
 def assert_full_disk_changes_nothing(ran, kb, before):

@@ -6,7 +6,7 @@ import pytest
 
 from knowledge_rag.core.citations import MAX_PATH
 from knowledge_rag.guardrails.staleness import FileNow
-from knowledge_rag.local.corpus import CorpusFiles
+from knowledge_rag.local.corpus import SETTLED_SECONDS, CorpusFiles, changes
 from knowledge_rag.local.errors import UnusableCorpus
 from tests.support.local import write_files
 
@@ -102,3 +102,49 @@ def test_a_folder_without_documents_is_refused_instead_of_calling_everything_gon
         CorpusFiles(tmp_path)
     with pytest.raises(UnusableCorpus, match="no such folder"):
         CorpusFiles(tmp_path / "nowhere")
+
+
+class TestChanges:
+    """Of a folder that is watched."""
+
+    def test_come_once_nothing_more_is_written(self, folder):
+        steps = iter(
+            [
+                lambda: None,
+                lambda: write_files(folder, {"new.md": "# New"}),
+                lambda: write_files(folder, {"new.md": "# New, longer"}),
+                lambda: None,
+                lambda: None,
+                (folder / "new.md").unlink,
+                lambda: None,
+            ]
+        )
+        pauses = []
+
+        def pause(seconds):
+            pauses.append(seconds)
+            next(steps)()
+
+        changed = changes(folder, pause=pause)
+        next(changed)
+        assert len(pauses) == 4
+        next(changed)
+        assert len(pauses) == 7
+        assert min(pauses) >= SETTLED_SECONDS
+
+    def test_that_are_none_yield_nothing(self, folder):
+        pauses = []
+
+        def pause(seconds):
+            pauses.append(seconds)
+            if len(pauses) == 5:
+                raise KeyboardInterrupt
+
+        folder.rename(folder.with_name("away"))
+        with pytest.raises(KeyboardInterrupt):
+            next(changes(folder, pause=pause))
+
+    def test_count_from_the_call_on(self, folder):
+        changed = changes(folder, pause=lambda _seconds: None)
+        write_files(folder, {"new.md": "# New"})
+        next(changed)
