@@ -30,7 +30,9 @@ MAX_MEMORY_BYTES: Final = 2**30
 """Address space of the process that reads; half of a Lambda function's memory where that is less."""
 MAX_SECONDS: Final = 60.0
 """Wall time that one document may take; the largest PDF that is read takes some three."""
-KINDS: Final = ("pdf", "docx", "ipynb")
+HTML_SECONDS: Final = 20.0
+"""Likewise of one web page; the largest that is read takes some six."""
+KINDS: Final = ("pdf", "html", "docx", "ipynb")
 """What is read here, by the endings of the files' names."""
 
 _REQUEST: Final = struct.Struct(">BQ")
@@ -169,6 +171,10 @@ def _read(kind: str, data: bytes) -> DataclassInstance:
         from knowledge_rag.extract.pdf import read_pdf  # noqa: PLC0415
 
         return read_pdf("", data)
+    if kind == "html":
+        from knowledge_rag.extract.html import read_html  # noqa: PLC0415
+
+        return read_html("", data)
     if kind == "docx":
         from knowledge_rag.extract.docx import read_docx  # noqa: PLC0415
 

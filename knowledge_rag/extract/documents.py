@@ -16,7 +16,7 @@ from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.documents import describe, front_matter_end, read_document
 from knowledge_rag.core.markdown import first_heading
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_URL
-from knowledge_rag.extract.confined import read_confined
+from knowledge_rag.extract.confined import HTML_SECONDS, read_confined
 from knowledge_rag.extract.markup import MARKUP_VERSION, READERS, is_markup, notes_on, shape_of
 from knowledge_rag.extract.sidecar import Sidecar, check_fields, read_sidecar
 
@@ -165,12 +165,11 @@ def _fetched_text(document: Document, data: bytes, text: str, sidecar: Sidecar) 
 
 
 def _web_page(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
-    from knowledge_rag.extract.html import read_html  # noqa: PLC0415 - loaded where there is one
-
-    page = read_html(source_file, data)
-    found: FrontMatter = {SOURCE_URL: page.address} if page.address and not sidecar.fetched else {}
-    document = describe(source_file, data, found | sidecar.fields, page.title)
-    return Extracted(document, page.text, notes=(*sidecar.notes, *page.notes))
+    page = read_confined("html", source_file, data, HTML_SECONDS)
+    address = page["address"]
+    found: FrontMatter = {SOURCE_URL: address} if address and not sidecar.fetched else {}
+    document = describe(source_file, data, found | sidecar.fields, page["title"])
+    return Extracted(document, page["text"], notes=(*sidecar.notes, *page["notes"]))
 
 
 def _office(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:

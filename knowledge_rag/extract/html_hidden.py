@@ -6,7 +6,10 @@ and reported. Style sheets and the elements above are not looked at.
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -14,13 +17,14 @@ if TYPE_CHECKING:
 
 
 _NUMBER: Final = re.compile(r"([+-]?(?:\d++(?:\.\d++)?|\.\d++)(?:e[+-]?\d++)?)([a-z]++|%)?")
-_PART: Final = re.compile(rf"\s*+(?:{_NUMBER.pattern}|([-+*/(),]))")
+_ARITHMETIC: Final = re.compile(r"(?!.*(?:\*\*|//))[-+*/()\s0-9.e]*")
 _PIXELS: Final = {
     "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "pt": 4 / 3, "pc": 16.0, "in": 96.0, "cm": 37.8,
     "mm": 3.78, "%": 10.0, "vw": 10.0, "vh": 10.0, "vmin": 10.0, "vmax": 10.0, "lh": 20.0, "rlh": 20.0,
 }  # fmt: skip
 """Of one of each unit, on a screen a thousand pixels wide; of all others 1."""
-_MAX_PARTS: Final = 60
+_MAX_FORMULA: Final = 300
+"""Characters of a computation that is looked at."""
 _COMPUTED: Final = re.compile(r"\b(?:calc|min|max|clamp)\(")
 
 
@@ -32,7 +36,7 @@ def in_pixels(value: str) -> float | None:
         return _pixels(found[1], found[2])
     if not given.startswith("calc(") or not given.endswith(")"):
         return None
-    return _Sum(given.removeprefix("calc")).result()
+    return _computed(given.removeprefix("calc"))
 
 
 def numbers(value: str) -> list[float]:
@@ -59,61 +63,34 @@ def _pixels(number: str, unit: str | None) -> float:
     return float(number) * _PIXELS.get(unit or "", 1.0)
 
 
-class _Sum:
-    """Computes what is in the brackets of ``calc``."""
+def _computed(formula: str) -> float | None:
+    """Return what ``calc`` makes of a formula: numbers, the four operations and brackets."""
+    if len(formula) > _MAX_FORMULA:
+        return None
+    plain = _NUMBER.sub(lambda it: f" {_pixels(it[1], it[2])!r} ", formula)
+    if not _ARITHMETIC.fullmatch(plain):
+        return None
+    with suppress(SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
+        return _value(ast.parse(" ".join(plain.split()), mode="eval").body)
+    return None
 
-    def __init__(self, text: str) -> None:
-        self._parts: list[float | str] = []
-        at = 0
-        while at < len(text) and len(self._parts) <= _MAX_PARTS:
-            found = _PART.match(text, at)
-            if found is None:
-                self._parts = []
-                break
-            self._parts.append(found[3] or _pixels(found[1], found[2]))
-            at = found.end()
-        self._parts.reverse()
 
-    def result(self) -> float | None:
-        if not 0 < len(self._parts) <= _MAX_PARTS:
-            return None
-        try:
-            total = self._sum()
-        except (IndexError, TypeError, ValueError, ZeroDivisionError, OverflowError):
-            return None
-        return total if not self._parts else None
+def _value(node: ast.expr) -> float:
+    if isinstance(node, ast.Constant) and isinstance(node.value, float):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
+        return _value(node.operand) * (-1 if isinstance(node.op, ast.USub) else 1)
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        return _OPERATIONS[type(node.op)](_value(node.left), _value(node.right))
+    raise ValueError
 
-    def _sum(self) -> float:
-        total = self._product()
-        while self._parts:
-            following = self._parts[-1]
-            if isinstance(following, float):  # the sign belongs to the number: 1px -2px
-                total += self._product()
-            elif following in ("+", "-"):
-                self._parts.pop()
-                total += self._product() if following == "+" else -self._product()
-            else:
-                break
-        return total
 
-    def _product(self) -> float:
-        product = self._one()
-        while self._parts and self._parts[-1] in ("*", "/"):
-            sign = self._parts.pop()
-            other = self._one()
-            product = product * other if sign == "*" else product / other
-        return product
-
-    def _one(self) -> float:
-        part = self._parts.pop()
-        if part in ("-", "+"):
-            return -self._one() if part == "-" else self._one()
-        if part != "(":
-            return float(part)
-        inside = self._sum()
-        if self._parts.pop() != ")":
-            raise ValueError
-        return inside
+_OPERATIONS: Final[Mapping[type[ast.operator], Callable[[float, float], float]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
 
 
 _TOKEN: Final = re.compile(

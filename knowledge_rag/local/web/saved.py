@@ -50,13 +50,11 @@ _MAX_SEGMENT: Final = 60
 _MAX_SEGMENTS: Final = 8
 _HASHED: Final = 24
 """Hexadecimal digits, 96 bits: so that nobody can write a page whose file is another page's."""
-_HASHED_BEFORE: Final = 10
-"""What earlier versions wrote; such files are still known until their pages change."""
-_HASHED_NAME: Final = re.compile(rf"-(?:[0-9a-f]{{{_HASHED_BEFORE}}}|[0-9a-f]{{{_HASHED}}})\.")
+_HASHED_NAME: Final = re.compile(rf"-[0-9a-f]{{{_HASHED}}}\.")
 _PLAIN_HOST: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*")
 
 
-def file_of(address: str, ending: str, hashed: int = _HASHED) -> str:
+def file_of(address: str, ending: str) -> str:
     """Return the path of a page's file below the corpus, ``/``-separated."""
     parts = urlsplit(address)
     segments = parts.path.removeprefix("/").split("/")
@@ -64,17 +62,13 @@ def file_of(address: str, ending: str, hashed: int = _HASHED) -> str:
         return "/".join((FOLDER, parts.netloc, *segments))
     readable = [_readable(unquote(segment)) for segment in segments[:_MAX_SEGMENTS]]
     *folders, name = [segment for segment in readable if segment] or ["index"]
-    digest = hashlib.sha256(address.encode()).hexdigest()[:hashed]
+    digest = hashlib.sha256(address.encode()).hexdigest()[:_HASHED]
     return "/".join((FOLDER, _host(parts.netloc), *folders, f"{name}-{digest}{ending}"))
 
 
 def files_of(address: str) -> frozenset[str]:
-    """Return all files that a page may be saved as, whatever its kind, by earlier versions too."""
-    return frozenset(
-        file_of(address, ending, hashed)
-        for ending in ENDINGS.values()
-        for hashed in (_HASHED, _HASHED_BEFORE)
-    )
+    """Return all files that a page may be saved as, whatever its kind."""
+    return frozenset(file_of(address, ending) for ending in ENDINGS.values())
 
 
 def _is_plain(parts: SplitResult, segments: list[str], ending: str) -> bool:
