@@ -228,15 +228,6 @@ def test_no_part_of_a_text_that_cites_nothing_is_told_as_a_reference():
     assert [part["text"] for part in parts if "citations" in part] == ["[1]"]
 
 
-@pytest.mark.parametrize("text", ["Turn it off and on again.", "1. Reboot [99].", ""])
-def test_what_rests_on_nothing_is_not_told_as_an_answer(text):
-    given, events = told(EVIDENCE, Writing(lambda findings: Advice(text, findings, "broken")))
-    summary = given.recommendation.summary
-    assert given.recommendation.status is Status.DEGRADED
-    parts = [{"text": summary}]
-    assert events[3] == {"event": "text", "text": summary, "parts": parts, "by_model": False}
-
-
 @pytest.mark.parametrize("answer", [NOTHING, DOWN])
 def test_without_evidence_the_answer_is_one_sentence(answer):
     given, events = told(answer)

@@ -340,13 +340,6 @@ def test_what_has_no_fields_is_given_back(state):
     assert as_mapping(state) is state
 
 
-def test_cycles_end():
-    state = {"incident": {}, "signals": []}
-    state["incident"]["labels"] = state
-    state["signals"] += [state, state["signals"]]
-    assert set(as_mapping(state)) == {"incident", "signals"}
-
-
 def test_members_that_are_not_read_are_counted_still():
     state = as_mapping({"signals": ["s"] * 1_000})
     assert set(Incident.from_state(state).problems) == {

@@ -410,7 +410,9 @@ def test_a_page_without_sections_is_a_procedure(name, text, steps):
     assert actions(given) == steps
 
 
-@pytest.mark.parametrize("hostile", ["- ", "1. ", "> ", "- ```\n", "| a ", "<!--", "`", "# ", "~~"])
+@pytest.mark.parametrize(
+    "hostile", ["- ", "1. ", "> ", "- ```\n", "| a ", "<!--", "`", "# ", "~~", "[", "**"]
+)
 def test_no_document_is_too_deep(hostile):
     text = f"# Disk\n\n## Resolution\n\n{hostile * 2_000}disk\n"
     given = consulted(question("the disk is full"), {"runbooks/disk.md": text})
