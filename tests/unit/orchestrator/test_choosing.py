@@ -522,6 +522,11 @@ class TestLinksInAPage:
         )
         assert actions(advised(question("the queue grows"), {MAIL: text})) == ["Drain it."]
 
+    def test_the_page_around_it_is_not_gone_to(self):
+        text = page(("Queue grows", "1. Drain it, as *Mail* says."), ("Disk is slow", "- Add."))
+        given = advised(question("the queue grows"), {MAIL: text})
+        assert chosen(given) == [(MAIL, "Queue grows")]
+
 
 OTHER_PAGE = page(("Disk is slow", "- Add a disk."), ("Disk is full", "- Empty it."), title="Disk")
 
