@@ -28,7 +28,7 @@ from knowledge_rag.cli.options import (
     TimeoutOption,
     port_option,
 )
-from knowledge_rag.cli.terminal import print_address
+from knowledge_rag.cli.terminal import log_to_standard_error, print_address
 from knowledge_rag.core.errors import InvalidRequest, how_to_install
 from knowledge_rag.local.errors import NotInstalled
 
@@ -66,12 +66,12 @@ def mcp(
     if find_spec("mcp") is None:
         raise NotInstalled(f"the Model Context Protocol's SDK is missing: {how_to_install('mcp')}")
     from knowledge_rag.mcp_server.server import create_server
-    from knowledge_rag.mcp_server.serving import log_to_standard_error, run_stdio, serve_http
+    from knowledge_rag.mcp_server.serving import run_stdio, serve_http
 
     backend = BackendOptions(function, knowledge_base, search, region, stack, gateway, timeout)
     backend.check_alone(kb=kb)
     backend.check_region()
-    log_to_standard_error()
+    log_to_standard_error("")  # the SDK's warnings, too
     with until_stopped(), _here(backend, kb) if backend.is_local else deployed(backend) as asked:
         server = create_server(asked.retrieval, asked.documents, one_client=not http)
         if http:

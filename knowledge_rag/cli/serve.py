@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import threading
@@ -24,7 +23,14 @@ from knowledge_rag.cli.backend import (
 )
 from knowledge_rag.cli.exits import ExitCode, until_stopped
 from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, TimeoutOption, port_option
-from knowledge_rag.cli.terminal import err, out, print_address, print_json, print_note
+from knowledge_rag.cli.terminal import (
+    err,
+    log_to_standard_error,
+    out,
+    print_address,
+    print_json,
+    print_note,
+)
 from knowledge_rag.core.errors import InvalidRequest, how_to_install
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.errors import NotInstalled
@@ -311,18 +317,3 @@ class ConsoleOptions:
         if kb_path == LocalSettings.from_environment().data_dir / SAMPLE_FILE:
             return CorpusFiles(shipped(SAMPLE_CORPUS))
         return None
-
-
-class _Neutral(logging.Formatter):
-    """Writes a record in one line, so that nothing in it can steer a terminal."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return neutralise(" ".join(super().format(record).split()))
-
-
-def log_to_standard_error() -> None:
-    """Log warnings to standard error."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Neutral("%(levelname)s %(name)s: %(message)s"))
-    handler.setLevel(logging.WARNING)
-    logging.getLogger("knowledge_rag").addHandler(handler)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import sys
 from contextlib import contextmanager, suppress
@@ -122,6 +123,21 @@ class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
         return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
+
+
+class _OneLine(logging.Formatter):
+    """Writes a record in one line, so that nothing in it can steer a terminal or pass for another record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return neutralise(" ".join(super().format(record).split()))
+
+
+def log_to_standard_error(logger: str = "knowledge_rag") -> None:
+    """Log the warnings of a logger, ``""`` for all, to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_OneLine("%(levelname)s %(name)s: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    logging.getLogger(logger).addHandler(handler)
 
 
 def prepare_streams() -> None:

@@ -31,15 +31,15 @@ class Answer:
 
     Args:
         question: as it was asked.
-        asked_at: when, ISO 8601, UTC.
-        advisor: the name of who was to write.
-        filters: that the reader set.
-        text: the verified answer, in Markdown.
-        blocks: it, rendered.
-        sources: the cards of its evidence.
-        recommendation: what came of it, as ``schemas/recommendation.schema.json`` describes it.
-        removed: references that were taken out.
-        parts: the text, cut into what was said and what was referred to, as the orchestrator reports it.
+        asked_at: ISO 8601, UTC.
+        advisor: name of the advisor.
+        filters: set by the reader.
+        text: verified, in Markdown.
+        blocks: the text, rendered.
+        sources: cards of the evidence.
+        recommendation: see ``schemas/recommendation.schema.json``.
+        removed: references that were removed.
+        parts: the text, cut into words and references, as the orchestrator reports it.
         by_model: whether a model wrote it.
     """
 
@@ -93,13 +93,13 @@ class Answers:
         return key
 
     def sources(self, source_file: str) -> list[Mapping[str, Any]]:
-        """Return the cards of a document in the answers that are kept, those of the last answer first."""
+        """Return the cards of a document in kept answers, the last answer's first."""
         with self._lock:
             kept = [answer for answer, _ in reversed(self._kept.values())]
         return [one for answer in kept for one in answer.sources if one["source"] == source_file]
 
     def get(self, key: str) -> Answer | None:
-        """Return an answer; ``None`` if there is none of that id, or it is too long ago."""
+        """Return an answer; ``None`` if there is none of that id, or it isn't kept any more."""
         with self._lock:
             found = self._kept.get(key)
         return found[0] if found else None
@@ -109,12 +109,7 @@ _INSUFFICIENT_STORAGE = 507
 
 
 class Reports:
-    """The file; safe to use from several threads.
-
-    Args:
-        path: of the file, which is made when the first report comes, for its owner's eyes alone;
-            ``None`` if there is no place for one.
-    """
+    """Appends reports to a file, readable by its owner alone; thread-safe. ``None`` keeps no reports."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -129,20 +124,18 @@ class Reports:
             try:
                 self._append(self._path, line)
             except OSError as error:
-                reason = error.strerror or type(error).__name__
-                raise Refused(
-                    _INSUFFICIENT_STORAGE, f"the report could not be written: {reason}"
-                ) from error
+                message = (
+                    f"the report could not be written: {error.strerror or type(error).__name__}"
+                )
+                raise Refused(_INSUFFICIENT_STORAGE, message) from error
         return self._path
 
     def _append(self, path: Path, line: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         known = path.read_bytes() if path.exists() else b""
         if known.count(b"\n") >= MAX_REPORTS or len(known) + len(line) > MAX_REPORTS_BYTES:
-            raise Refused(
-                _INSUFFICIENT_STORAGE,
-                f"{path} is full: read it and move it away, then report again",
-            )
+            message = f"{path} is full: read it and move it away, then report again"
+            raise Refused(_INSUFFICIENT_STORAGE, message)
         whole = known.endswith(b"\n") or not known
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(handle, "ab") as opened:

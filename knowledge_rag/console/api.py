@@ -1,4 +1,4 @@
-"""What the page asks for, on the paths below ``/api/``."""
+"""Handlers of the paths below ``/api/``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from knowledge_rag.console.questions import read_question
 from knowledge_rag.core.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from starlette.requests import Request
 
@@ -36,7 +36,7 @@ _MAX_NUMBER: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """Handlers of the paths below ``/api/``."""
+    """The handlers, and what they share."""
 
     asker: Asker
     reports: Reports
@@ -82,7 +82,7 @@ class Api:
         return Json(self.asker.metrics.to_dict(self.asker.running))
 
     async def answer(self, request: Request) -> Response:
-        """Return an answer of late, for the page, or to take away where its id ends in a suffix."""
+        """Return a recent answer: as the page reads it, or as a file if the id ends in .json or .md."""
         key, _, suffix = request.path_params["name"].partition(".")
         answer = self._answer(key)
         if suffix == "":
@@ -95,11 +95,12 @@ class Api:
         raise Refused(404, "an answer can be had as .md and .json")
 
     async def report(self, request: Request) -> Response:
-        """Keep a report of a wrong citation, and say where."""
+        """Keep a report of a wrong citation, and return its file's path."""
         body = await read_object(request, MAX_SHORT_BODY_BYTES)
         only(body, "answerId", "number", "comment")
         answer = self._answer(text_in(body, "answerId", _MAX_KEY, required=True))
-        source = _source(answer, whole_in(body, "number", _MAX_NUMBER))
+        number = whole_in(body, "number", _MAX_NUMBER)
+        source = next((one for one in answer.sources if one["number"] == number), None)
         if source is None:
             raise Refused(404, "the answer has no source of this number")
         report = {
@@ -120,11 +121,7 @@ class Api:
         return answer
 
 
-def _source(answer: Answer, number: int) -> Mapping[str, Any] | None:
-    return next((one for one in answer.sources if one["number"] == number), None)
-
-
 def _saved_as(answer: Answer, suffix: str) -> dict[str, str]:
-    """Return the header that names a saved file; nothing of the question is in it."""
+    """Return the header that names a saved file, without words of the question."""
     when = "".join(character for character in answer.asked_at[:19] if character.isdigit())
     return {"Content-Disposition": f'attachment; filename="answer-{when}.{suffix}"'}

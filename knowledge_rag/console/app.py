@@ -48,12 +48,12 @@ class ConsoleSettings:
     """Settings of a console.
 
     Args:
-        about: what it asks, in a few words, e.g. the knowledge base's file.
+        about: the knowledge base, in a few words.
         repository: where documents can be changed; ``None`` if that isn't known.
-        reports: the file that reports of wrong citations go to; ``None`` if none are kept.
+        reports: file of reports of wrong citations; ``None`` keeps none.
         hosts: names that it answers to, without the port.
         budget: of each query.
-        corrected: corrects the typing mistakes in a question, by which procedures are then chosen.
+        corrected: corrects spelling mistakes in a question.
     """
 
     about: str = ""
@@ -75,18 +75,18 @@ def create_console(
     """Create the console application.
 
     Args:
-        retrieval: the way to the knowledge base.
-        documents: where citations lead to; ``None`` for what the answers themselves rest on.
-        advisors: who can write, by name, at least one; the first one does by default.
-        settings: what it is like.
-        prepare: what the first question would have to wait for; done when the server starts.
+        retrieval: of the knowledge base.
+        documents: that citations lead to; ``None`` for the retrieved passages alone.
+        advisors: by name, the default first.
+        settings: of the console.
+        prepare: work that the first question would have to wait for, started with the server.
     """
     settings = settings or ConsoleSettings()
     metrics = ConsoleMetrics(utc_now())
     answers = Answers()
     kept = documents or KeptDocuments(AnswerPassages(answers))
     asked = MeasuredRetrieval(retrieval, metrics)
-    seconds = max(ASK_SECONDS, 2 * settings.budget.seconds)  # who set a longer timeout means it
+    seconds = max(ASK_SECONDS, 2 * settings.budget.seconds)
     asker = Asker(asked, advisors, kept, answers, metrics, seconds, settings.corrected)
     api = Api(asker, Reports(settings.reports), settings.about, settings.repository)
 
@@ -146,7 +146,7 @@ def _answered(handler: Handler) -> Handler:
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
-    """Answer what no route answers, or not by this method."""
+    """Answer a wrong path or method."""
     del request
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for it alone
     return Json({"error": error.detail}, error.status_code, error.headers)

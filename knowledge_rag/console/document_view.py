@@ -1,4 +1,4 @@
-"""A document as the page shows it: its lines, its outline, hidden characters, and what became of cited lines."""
+"""A document as the page shows it: its lines, outline, hidden characters, and the state of cited lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.documents import front_matter_end
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import SOURCE_URL, TITLE
-from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.neutral import STEERING
 from knowledge_rag.extract.markup import as_markdown
 from knowledge_rag.guardrails.staleness import CitedLines, FileNow, compare
 
@@ -36,18 +36,11 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.staleness import Corpus
 
 _RANGE: Final = re.compile(r"L?([1-9][0-9]{0,9})(?:-L?([1-9][0-9]{0,9}))?")
-
+_HIDDEN: Final = re.compile(f"[{STEERING}]")
 _METADATA: Final = (
-    "document_type",
-    "service",
-    "severity",
-    "incident_id",
-    "owner",
-    "last_reviewed",
-    "status",
-    "tags",
-    "alerts",
-)
+    "document_type", "service", "severity", "incident_id", "owner", "last_reviewed", "status",
+    "tags", "alerts",
+)  # fmt: skip
 
 _OF_THE_LINES: Final = frozenset({"lines", "pages", "sections", "hidden"})
 
@@ -59,15 +52,14 @@ def read_ranges(values: Sequence[str]) -> tuple[Range, ...]:
     """Read ranges of lines, such as ``5-10``, ``L5-L10`` and ``7``."""
     if len(values) > MAX_RANGES:
         raise Refused(400, f"{len(values)} ranges of lines, allowed: {MAX_RANGES}")
-    return tuple(map(_range, values))
-
-
-def _range(value: str) -> Range:
-    found = _RANGE.fullmatch(value)
-    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
-    if not 1 <= first <= last <= MAX_LINE:
-        raise Refused(400, f"{value[:40]!r} is no range of lines")
-    return first, last
+    ranges = []
+    for value in values:
+        found = _RANGE.fullmatch(value)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+        if not 1 <= first <= last <= MAX_LINE:
+            raise Refused(400, f"{value[:40]!r} is no range of lines")
+        ranges.append((first, last))
+    return tuple(ranges)
 
 
 def view(
@@ -103,14 +95,14 @@ def view(
 
 
 def without_known(shown: dict[str, Any], version: str) -> dict[str, Any]:
-    """Leave out the lines, and what follows from them, for a reader who has this version of them."""
+    """Leave out the lines and what follows from them, for a page that has this version of them."""
     if shown["version"] != version:
         return shown
     return {name: value for name, value in shown.items() if name not in _OF_THE_LINES}
 
 
 def _version(document: IngestedDocument) -> str:
-    """Return what two readings share exactly if they show the same lines of the same pages."""
+    """Return a digest of the lines and pages."""
     shown = json.dumps([document.lines, document.pages])
     return hashlib.sha256(shown.encode()).hexdigest()
 
@@ -118,7 +110,7 @@ def _version(document: IngestedDocument) -> str:
 def _whole(
     document: IngestedDocument, corpus: Corpus | None, repository: RepositoryLinks | None
 ) -> dict[str, Any]:
-    """Return what is known of the file as it is now, and where it can be changed."""
+    """Return the state of the file now, and where it can be changed."""
     known: dict[str, Any] = {}
     if corpus is not None:
         now = corpus.now(document.source_file)
@@ -136,7 +128,7 @@ def _ranges(
     stale: Sequence[Stale | None],
     repository: RepositoryLinks | None,
 ) -> list[dict[str, Any]]:
-    """Return each range as far as the document has it; of lines that it does not have, only that."""
+    """Return each range as far as the document has it; ``missing`` if it has no such lines."""
     listed = []
     for asked, became in zip(ranges, stale, strict=True):
         first, last = _clamped(document, asked) or asked
@@ -152,7 +144,6 @@ def _ranges(
 
 
 def _clamped(document: IngestedDocument, asked: Range) -> Range | None:
-    """Return the lines of a range that the document has; ``None`` if it has none of them."""
     first, last = asked
     return (first, min(last, len(document.lines))) if first <= len(document.lines) else None
 
@@ -163,26 +154,15 @@ def _stale(
     corpus: Corpus | None,
     cards: Sequence[Mapping[str, Any]],
 ) -> list[Stale | None]:
-    """Return what became of each range; lines that an answer cites come before ingested ones.
-
-    Lines that the document does not have can only be an answer's, from another version.
-    """
+    """Return the state of each range, by an answer's lines if it cites them, else by the ingested ones."""
     there = [_clamped(document, one) for one in ranges]
     cited = [_cited(document, *one) if one else None for one in there]
     known = {at: one for at, one in enumerate(cited) if one is not None}
     in_files = dict(zip(known, stale_anywhere(list(known.values()), corpus), strict=True))
-    return [
-        stale_in(document, retrieved_lines(cards, *one)) or in_files.get(at)
-        for at, one in enumerate(ranges)
-    ]
-
-
-def stale_in(document: IngestedDocument, retrieved: CitedLines | None) -> Stale | None:
-    """Return what became of retrieved lines in a document that may be another version by now."""
-    if retrieved is None:
-        return None
-    text = "\n".join(line or "" for line in document.lines)
-    return stale_json(compare(retrieved, FileNow(document.sha256 or None, text)))
+    now = FileNow(document.sha256 or None, "\n".join(line or "" for line in document.lines))
+    retrieved = (retrieved_lines(cards, *one) for one in ranges)
+    in_answers = [stale_json(compare(one, now)) if one else None for one in retrieved]
+    return [one or in_files.get(at) for at, one in enumerate(in_answers)]
 
 
 def _cited(document: IngestedDocument, first: int, last: int) -> CitedLines | None:
@@ -195,7 +175,7 @@ def _cited(document: IngestedDocument, first: int, last: int) -> CitedLines | No
 
 
 def _sections(text: str) -> list[dict[str, Any]]:
-    """Return the outline: of each heading its line, level and text."""
+    """Return the line, level and text of each heading."""
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
     return [
         {"line": bisect_right(starts, offset), "level": level, "title": title}
@@ -204,15 +184,14 @@ def _sections(text: str) -> list[dict[str, Any]]:
 
 
 def hidden_in(lines: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    r"""Find what hides in the lines of a document.
+    r"""Find hidden characters in the lines of a document, at most MAX_HIDDEN.
 
     Args:
-        lines: without their ``\n``; a ``\r`` at a line's end is part of the ending, and no finding.
+        lines: without their ``\n``; a ``\r`` at a line's end is part of the ending.
 
     Returns:
-        By the number of each line that holds any: ``at``, the offset in UTF-16 units, as JavaScript
-        counts; ``code``, such as ``U+202E``; ``name``, ``""`` where it has none. At most
-        MAX_HIDDEN: a document of nothing else must not make a page of ten times its size.
+        By line number: ``at``, the offset in UTF-16 units, as JavaScript counts; ``code``, such as ``U+202E``;
+        ``name``, ``""`` where it has none.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     for number, one in islice(_hidden(lines), MAX_HIDDEN):
@@ -222,16 +201,9 @@ def hidden_in(lines: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
 
 def _hidden(lines: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(lines, start=1):
-        text = line.removesuffix("\r")
-        if neutralise(text) != text:
-            yield from ((number, one) for one in _hidden_in_line(text))
-
-
-def _hidden_in_line(text: str) -> Iterator[dict[str, Any]]:
-    hiding = "".join(it for it in set(text) if it == "\r" or neutralise(it) != it)
-    units = behind = 0
-    for match in re.finditer(f"[{re.escape(hiding)}]", text):
-        units += len(text[behind : match.start()].encode("utf-16-le", "surrogatepass")) // 2
-        behind = match.start()
-        code = f"U+{ord(match[0]):04X}"
-        yield {"at": units, "code": code, "name": unicodedata.name(match[0], "")}
+        units = behind = 0
+        for match in _HIDDEN.finditer(line.removesuffix("\r")):
+            units += len(line[behind : match.start()].encode("utf-16-le", "surrogatepass")) // 2
+            behind = match.start()
+            code = f"U+{ord(match[0]):04X}"
+            yield number, {"at": units, "code": code, "name": unicodedata.name(match[0], "")}

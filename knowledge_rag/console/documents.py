@@ -40,11 +40,10 @@ class IngestedDocument:
     Args:
         source_file: path relative to the corpus root.
         sha256: of its bytes, 64 hex digits; ``""`` where it isn't known.
-        lines: the first one first, as they were, a ``\r`` included; ``None`` for one that was not
-            kept: it is blank, or front matter.
+        lines: verbatim, a ``\r`` included; ``None`` for a line that was not kept: blank, or front matter.
         is_complete: whether they are all of the document's, as its hash proves.
-        metadata: what is known of it: title, document_type, service, ...
-        pages: of a PDF, the first line that is known of each page, and its number.
+        metadata: title, document_type, service, ...
+        pages: of a PDF, the first known line of each page, and its number.
     """
 
     source_file: str
@@ -56,7 +55,7 @@ class IngestedDocument:
 
 
 class Documents(Protocol):
-    """Where documents are kept; the methods block, and are called by several threads at once."""
+    """Documents that citations lead to; the methods block, and must be thread-safe."""
 
     def read(self, source_file: str) -> IngestedDocument | None:
         """Return the document of exactly this name; ``None`` if there is none.
@@ -72,14 +71,13 @@ class Documents(Protocol):
 
 
 class KeptDocuments:
-    """Documents of which the passages that can be found were kept.
+    """Documents made of the passages of a knowledge base, which lacks front matter and blank lines.
 
-    Front matter and blank lines were not. Where the corpus is known and holds the very file, by its
-    hash, they are taken from there; where they were empty, the hash of the whole proves it. Of a web
-    page or a PDF only the file can: its hash says nothing of the text that was made of it.
+    Missing lines come from the file, if the corpus holds it with the same hash; else they are empty, if the hash of the
+    whole proves that. The hash of a web page or a PDF says nothing of the text that was made of it.
 
     Args:
-        passages: the knowledge base.
+        passages: of the knowledge base.
         corpus: the folder that was ingested, as it is now; ``None`` if it isn't known.
     """
 
@@ -88,11 +86,11 @@ class KeptDocuments:
         self._corpus = corpus
 
     def current(self) -> Corpus | None:
-        """Return the documents as they are now; see ``Documents``."""
+        """See ``Documents``."""
         return self._corpus
 
     def read(self, source_file: str) -> IngestedDocument | None:
-        """Return a document; see ``Documents``."""
+        """See ``Documents``."""
         passages = self._passages.passages(source_file)
         if not passages:
             return None
@@ -106,7 +104,7 @@ class KeptDocuments:
     def _file(
         self, source_file: str, sha256: str, kept: Sequence[str | None]
     ) -> tuple[str, ...] | None:
-        """Return the file's lines if it still is what was ingested, and holds what was kept of it."""
+        """Return the file's lines if its hash is the ingested one and it holds the kept lines."""
         now = self._corpus.now(source_file) if self._corpus else None
         if now is None or now.text is None or now.sha256 != sha256:
             return None
@@ -134,7 +132,7 @@ def _pages(passages: Sequence[RetrievalResult]) -> Iterator[tuple[int, int]]:
 
 
 def _filled(kept: Sequence[str | None], sha256: str) -> tuple[str, ...] | None:
-    """Return the lines with empty ones between them, if the hash says that this is the document."""
+    """Return the lines with empty ones between them, if the hash proves them."""
     lines = tuple(line or "" for line in kept)
     text = "\n".join(lines)
     for candidate in (text + "\n", text, _BOM + text + "\n", _BOM + text):
@@ -152,13 +150,13 @@ _METADATA = {
 
 
 class AnswerPassages:
-    """Passages of documents, where the only thing known of those is what was retrieved."""
+    """Passages of documents of which only retrieved ones are known; see ``knowledge_base.Passages``."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
 
     def passages(self, source_file: str) -> list[RetrievalResult]:
-        """Return what was retrieved of a document, of its last version; see ``kept_documents.Passages``."""
+        """Return the retrieved passages of a document's last version."""
         cards = self._answers.sources(source_file)
         last = [one for one in cards if one.get("documentSha256") == cards[0].get("documentSha256")]
         found = {_lines(one): _result(one) for one in last}
@@ -188,10 +186,9 @@ def _result(card: Mapping[str, Any]) -> RetrievalResult:
 
 
 class CachedCorpus:
-    """Another corpus, for the length of one request; see ``guardrails.staleness.Corpus``.
+    """Reads each file of a corpus once during a request; see ``guardrails.staleness.Corpus``.
 
-    Each file is read once. Web pages and PDFs take long to read, so a text that its own file does not
-    hold any more is not looked for in them.
+    A text that is gone from its own file isn't looked for in web pages and PDFs, which take long to read.
     """
 
     def __init__(self, corpus: Corpus) -> None:
@@ -199,7 +196,7 @@ class CachedCorpus:
         self._read: dict[str, FileNow | None] = {}
 
     def files(self) -> Iterable[str]:
-        """Return the documents in which a text is looked for: MAX_SEARCHED_FILES at most."""
+        """Return the documents to look for a text in: MAX_SEARCHED_FILES at most."""
         texts = (name for name in self._corpus.files() if not is_extracted(name))
         return islice(texts, MAX_SEARCHED_FILES)
 
@@ -211,37 +208,32 @@ class CachedCorpus:
 
 
 Stale = dict[str, Any]
-"""What became of cited lines, as ``guardrails.staleness`` gives it, and ``message``."""
+"""The state of cited lines as ``guardrails.staleness`` returns it, and ``message``."""
 
 
 def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
-    """Return what became of each citation in its own file, without reading what takes long.
+    """Return the state of each citation in its own file, in order; ``None`` where it is the same, or unknown.
 
-    A web page or a PDF takes long to read: the view of the document reports those.
-
-    Returns:
-        In their order; ``None`` where the lines are the same, or unknown.
+    Web pages and PDFs take long to read: only the view of a document checks those.
     """
     if corpus is None:
         return [None] * len(cited)
-    sparing = CachedCorpus(corpus)
+    cached = CachedCorpus(corpus)
     return [
         None
         if is_extracted(one.citation.source_file)
-        else stale_json(compare(one, sparing.now(one.citation.source_file)))
+        else stale_json(compare(one, cached.now(one.citation.source_file)))
         for one in cited
     ]
 
 
 def stale_anywhere(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
-    """Return the same, and look in all other files for lines that are gone from their own."""
-    if corpus is None:
-        return [None] * len(cited)
-    return [stale_json(one) for one in compare_all(cited, corpus)]
+    """Return the same, with lines that are gone from their own file looked for in all others."""
+    return (
+        [stale_json(one) for one in compare_all(cited, corpus)] if corpus else [None] * len(cited)
+    )
 
 
 def stale_json(one: Staleness) -> Stale | None:
-    """Return the JSON form of what became of cited lines; ``None`` where they are the same."""
-    if one.state is State.SAME:
-        return None
-    return to_dict(one) | {"message": describe(one)}
+    """Return the JSON form of a state; ``None`` where the lines are the same."""
+    return None if one.state is State.SAME else to_dict(one) | {"message": describe(one)}

@@ -1,4 +1,4 @@
-"""The events of an answer: from what a consultation reports to source cards and rendered text."""
+"""Turns what a consultation reports into the console's events: source cards, rendered text, warnings."""
 
 from __future__ import annotations
 
@@ -92,28 +92,34 @@ def utc_now() -> str:
 WARNING: Final = "Quality check detected potential issues. Please verify information independently."
 
 Event = tuple[str, dict[str, Any]]
-"""Name and data of one event of the stream."""
+"""Name and data."""
 
 
 @dataclass(slots=True)
 class AnswerEvents:
-    """Turns one consultation into console events; methods block, and are called one after the other."""
+    """The console events of one consultation, and the verified answer so far; the methods block.
+
+    Args:
+        corpus: as it is now; ``None`` where it isn't known.
+        now: ISO 8601.
+        named: what a pasted incident is called; ``""`` for a question in words.
+        sources: the cards that the answer refers to.
+        text: the answer.
+        parts: it, as the orchestrator cut it.
+        by_model: whether a model wrote it.
+        blocks: it, rendered, by number.
+        cited: file, first and last line of each citation in it.
+    """
 
     corpus: Corpus | None
     now: str
     named: str = ""
     sources: list[dict[str, Any]] = field(default_factory=list)
-    """The cards that the answer refers to."""
     text: str = ""
-    """The verified answer so far."""
     parts: list[Mapping[str, Any]] = field(default_factory=list)
-    """It, as the orchestrator cut it."""
     by_model: bool = False
-    """Whether a model wrote it."""
     blocks: dict[int, str] = field(default_factory=dict)
-    """It, rendered, by number."""
     cited: set[tuple[str, int, int]] = field(default_factory=set)
-    """File, first and last line of what it cites."""
     _renderer: AnswerRenderer = field(default_factory=AnswerRenderer)
     _unsent: str = ""
 
@@ -122,11 +128,7 @@ class AnswerEvents:
         return list(self._events(reported))
 
     def end(self, consultation: Consultation) -> list[Event]:
-        """Return the last events of an answer: the rest of its text, and warnings.
-
-        Returns:
-            What is left of the text, and ``warnings``, where there are any.
-        """
+        """Return the last events of an answer: the rest of its text, and warnings if there are any."""
         rest = list(self._chunks(whole=True))
         warnings = [one.to_dict() for one in consultation.recommendation.warnings]
         removed = removed_of(consultation)
@@ -155,7 +157,6 @@ class AnswerEvents:
                 yield "status", _found(event)
             case "evidence":
                 self.sources = cards(event["sources"], self.now, self.corpus)
-                self._renderer.know(self.sources)
                 yield "citations", {"sources": self.sources}
                 yield "status", {"stage": "writing", "message": "Writing the answer"}
             case "restarted":
@@ -177,7 +178,7 @@ class AnswerEvents:
                 self.cited.add(where)
 
     def _chunks(self, *, whole: bool = False) -> Iterator[Event]:
-        """Return the blocks that are new; the first one brings the text of them all."""
+        """Return the blocks that changed; the first one carries the text of them all."""
         if not (self._renderer.is_due() or (whole and self._unsent)):
             return
         for block in self._renderer.render():
@@ -195,11 +196,10 @@ class AnswerEvents:
         self.text = self._unsent = ""
         self.parts, self.blocks, self.cited = [], {}, set()
         self._renderer = AnswerRenderer()
-        self._renderer.know(self.sources)
 
 
 def removed_of(consultation: Consultation) -> list[dict[str, Any]]:
-    """Return the references that were taken out of an answer, and why."""
+    """Return the references that were removed from an answer, and why."""
     verified = consultation.verified
     if verified is None:
         return []
@@ -221,5 +221,5 @@ def _found(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def html_of(blocks: Mapping[int, str]) -> Sequence[str]:
-    """Return an answer's rendered blocks in their order, without those that came to nothing."""
+    """Return an answer's rendered blocks in their order, without empty ones."""
     return [blocks[number] for number in sorted(blocks) if blocks[number]]

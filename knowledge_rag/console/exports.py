@@ -1,8 +1,8 @@
-"""An answer to take away, its citations with it: as Markdown for people, as JSON for programs.
+"""Exports an answer with its citations: as Markdown for people, as JSON for programs.
 
-The product's own words and the documents' lines come first, under headings of a level that no answer's own can have.
-A model's words come last, each line quoted, so that they can't hide the evidence or imitate it. Raw HTML, images and
-links become words, and a bracket that is no reference becomes code: only citations of the verified answer read as such.
+The product's own words and the documents' lines come first, under headings of levels that an answer's own can't have.
+A model's words come last, each line quoted, so that they can't hide or imitate the evidence. Raw HTML, images and links
+become words, and a bracket that is no reference becomes code: only citations of the verified answer read as such.
 """
 
 from __future__ import annotations
@@ -33,113 +33,92 @@ _FOUND: Final = {
     Status.NO_MATCH: "Nothing documented.",
     Status.DEGRADED: "The knowledge base could not be searched, or no advice could be verified.",
 }
+_ALERTS: Final = {
+    "ok": "documented",
+    "no_match": "nothing documented",
+    "degraded": "could not be looked up",
+}
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
-    """Return the answer without what only the page needs."""
-    whole = answer.to_dict()
-    return {name: value for name, value in whole.items() if name != "blocks"}
+    """Return the answer without its rendered blocks."""
+    return {name: value for name, value in answer.to_dict().items() if name != "blocks"}
 
 
 def to_markdown(answer: Answer) -> str:
-    """Return what was found and how good the evidence is, the procedures, and the retrieved lines word for word.
-
-    The words of a model come last, each line behind a ``>``.
-    """
+    """Return the outcome and its evidence, the procedures, the retrieved lines, then a model's words, quoted."""
     return neutralise("\n".join(_markdown(answer))) + "\n"
 
 
 def _markdown(answer: Answer) -> Iterator[str]:
-    advice = answer.recommendation
+    whole = answer.recommendation
+    advice = whole["recommendation"]
     written = rewritten(answer.parts or ({"text": answer.text},))
     yield from ("# Answer", "", *fenced(answer.question), "")
-    yield f"{_FOUND[Status(advice['status'])]} Asked {answer.asked_at}."
-    yield ""
-    yield from _evidence(advice)
-    yield from _warnings(answer)
-    yield from _alerts(advice["recommendation"])
-    if advice["recommendation"].get("procedures"):
+    yield f"{_FOUND[Status(whole['status'])]} Asked {answer.asked_at}."
+    yield from ("", words(_evidence(whole)), "")
+    yield from _section("Warnings", map(_warning, whole["warnings"]))
+    yield from _section("References that were removed", _removed(answer.removed))
+    alerts = advice.get("alerts", ())
+    yield from _section(
+        "Alerts", (f"- {words(it['alert'])}: {_ALERTS[it['status']]}" for it in alerts)
+    )
+    if procedures := advice.get("procedures"):
         yield from ("## Procedures", "", *written, "")
-        yield from _not_shown(advice["recommendation"])
-    yield from _reading(advice)
+        missing = (it for procedure in procedures for it in procedure["not_shown"])
+        yield from _section("Not shown", map(_not_shown, missing))
+    reading = map(_reading, advice.get("reading", ()))
+    yield from _section("Closest sections, to read, not to follow", reading)
+    unknown = [it for it in advice.get("unknown_words", ()) if it not in whole["reasoning"]]
+    if unknown:
+        yield from (words(f"Nothing found mentions {listed(unknown)}."), "")
     yield from ("## Sources", "")
-    yield f"As retrieved at {answer.asked_at}; later changes are not shown."
-    yield ""
+    yield from (f"As retrieved at {answer.asked_at}; later changes are not shown.", "")
     for source in answer.sources:
         yield from _source(source, answer.asked_at)
     if answer.by_model:
         yield from (BY_MODEL, "", *(f"> {line}".rstrip() for line in written))
 
 
-def _evidence(advice: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how good the evidence is, in words; where there is none, why."""
-    if evidence := advice.get("evidence"):
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    if found := list(lines):
+        yield from (f"## {title}", "", *found, "")
+
+
+def _evidence(whole: Mapping[str, Any]) -> str:
+    if evidence := whole.get("evidence"):
         reasons = "; ".join(evidence["reasons"])
-        why = f" ({reasons})" if reasons else ""
-        yield from (words(f"Evidence: {evidence['strength']}{why}"), "")
-        return
-    yield from (words(advice["reasoning"]), "")
+        return f"Evidence: {evidence['strength']}" + (f" ({reasons})" if reasons else "")
+    return str(whole["reasoning"])
 
 
-def _alerts(advice: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the alerts of a group got."""
-    words_for = {
-        Status.OK: "documented",
-        Status.NO_MATCH: "nothing documented",
-        Status.DEGRADED: "could not be looked up",
-    }
-    if alerts := advice.get("alerts"):
-        yield from ("## Alerts", "")
-        yield from (f"- {words(it['alert'])}: {words_for[Status(it['status'])]}" for it in alerts)
-        yield ""
+def _warning(one: Mapping[str, Any]) -> str:
+    step = f"Step {one['step']}: " if "step" in one else ""
+    return f"- {step}{words(one['message'])}"
 
 
-def _not_shown(advice: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of the procedures that are not shown, and why."""
-    lines = [it for procedure in advice["procedures"] for it in procedure["not_shown"]]
-    if lines:
-        yield from ("## Not shown", "")
-        for it in lines:
-            place = (it["source_file"], it["start_line"], it["end_line"])
-            line = missing_line(NotShown(*place, Why(it["reason"]), it.get("heading", "")))
-            yield f"- {words(line.removeprefix('not shown: '))}"
-        yield ""
+def _removed(removed: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for one in removed:
+        yield from ("- It stands for nothing that was retrieved:", "")
+        yield from (f"  {line}" for line in fenced(one["reference"]))
 
 
-def _reading(advice: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the closest sections where nothing is documented, and the words that nothing mentions."""
-    if reading := advice["recommendation"].get("reading"):
-        yield from ("## Closest sections, to read, not to follow", "")
-        for it in reading:
-            lines = f"{it['source_file']}:{it['start_line']}-{it['end_line']}"
-            heading = f" ({it['section_header']})" if it["section_header"] else ""
-            yield f"- {words(lines + heading)}"
-        yield ""
-    unknown = advice["recommendation"].get("unknown_words", ())
-    if missed := [it for it in unknown if it not in advice["reasoning"]]:
-        yield from (words(f"Nothing found mentions {listed(missed)}."), "")
+def _not_shown(it: Mapping[str, Any]) -> str:
+    place = (it["source_file"], it["start_line"], it["end_line"])
+    line = missing_line(NotShown(*place, Why(it["reason"]), it.get("heading", "")))
+    return f"- {words(line.removeprefix('not shown: '))}"
 
 
-def _warnings(answer: Answer) -> Iterator[str]:
-    if warnings := answer.recommendation["warnings"]:
-        yield from ("## Warnings", "")
-        for one in warnings:
-            step = f"Step {one['step']}: " if "step" in one else ""
-            yield f"- {step}{words(one['message'])}"
-        yield ""
-    if answer.removed:
-        yield from ("## References that were removed", "")
-        for one in answer.removed:
-            yield from ("- It stands for nothing that was retrieved:", "")
-            yield from (f"  {line}" for line in fenced(one["reference"]))
-        yield ""
+def _reading(it: Mapping[str, Any]) -> str:
+    lines = f"{it['source_file']}:{it['start_line']}-{it['end_line']}"
+    heading = f" ({it['section_header']})" if it["section_header"] else ""
+    return f"- {words(lines + heading)}"
 
 
 def _source(source: Mapping[str, Any], as_of: str) -> Iterator[str]:
     marker = f"{source['number']}. "
     indent = " " * len(marker)
-    yield marker + citation_words(Citation(**source["citation"]))
-    yield ""
+    yield from (marker + citation_words(Citation(**source["citation"])), "")
     yield from (f"{indent}{line}" if line else "" for line in fenced(source["content"]))
     if caution := source.get("caution"):
         yield from ("", f"{indent}{words(caution)}")
@@ -154,7 +133,7 @@ _SPECIAL: Final = re.compile(
     r"[\\`*<~|$#@]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|&(?=[#A-Za-z])|!\Z|:(?=//)|(?<=www)\.",
     re.IGNORECASE,
 )
-"""What could be markup anywhere; ``www.`` and ``://`` because some readers make links of addresses."""
+"""What could be markup anywhere; ``www.`` and ``://`` because some renderers make links of addresses."""
 
 _AT_START: Final = re.compile(r"(?:(?=[-+=>#:]|~~~)|(\d+)(?=[.)]))")
 _AFTER_REFERENCE: Final = re.compile(r"[(:{]")
@@ -182,7 +161,7 @@ def rewritten(parts: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def words(text: str) -> str:
-    """Escape one line of text, so that every Markdown reader shows it as it is."""
+    """Escape one line of text, so that every Markdown renderer shows it as it is."""
     return _started(_joined(_said(" ".join(plain(text).split("\n")))))
 
 
@@ -199,7 +178,7 @@ def fenced(text: str, language: str = "text") -> Iterator[str]:
 
 
 class _Writer:
-    """Writes what the parser found; ``placed`` are the numbers of the references that were written."""
+    """Writes Markdown; ``placed`` are the numbers of the references that were written."""
 
     def __init__(self, references: Sequence[Reference]) -> None:
         self._references = references
@@ -264,7 +243,7 @@ class _Writer:
         return "\n".join(_started(line.strip(" \t")) for line in made.split("\n"))
 
     def _pieces(self, nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
-        """Return what stands in a line, each piece with its markup."""
+        """Yield the pieces of a line, each with its markup."""
         for node in nodes:
             match node.type:
                 case "text":
@@ -300,7 +279,7 @@ def _cited_words(reference: Reference) -> str:
 
 
 def _said(text: str) -> Iterator[str]:
-    """Return a text as pieces: words, and the brackets in it as code."""
+    """Yield words, and the brackets between them as code."""
     behind = 0
     for found in _BRACKETS.finditer(text):
         yield _escaped(text[behind : found.start()])

@@ -1,4 +1,4 @@
-"""JSON requests and responses: what a request carries, what is refused and why."""
+"""JSON requests and responses."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ class Json(JSONResponse):
 
 
 async def read_object(request: Request, most: int = MAX_BODY_BYTES) -> dict[str, Any]:
-    """Read a JSON object.
-
-    A page of another site can't send this type without asking first, which nobody answers.
+    """Read a JSON object; the type keeps pages of other sites out, which can't send it without a preflight.
 
     Raises:
         Refused: it is of another type, too large, or no JSON object.
@@ -44,19 +42,11 @@ async def read_object(request: Request, most: int = MAX_BODY_BYTES) -> dict[str,
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, "the body must be application/json")
-    return _object(await _read(request, most))
-
-
-async def _read(request: Request, most: int) -> bytes:
     data = bytearray()
     async for part in request.stream():
         data += part
         if len(data) > most:
             raise Refused(413, f"the body has more than {most} bytes")
-    return bytes(data)
-
-
-def _object(data: bytes) -> dict[str, Any]:
     try:
         body = json.loads(data, parse_constant=_refuse_constant)
         json.dumps(body, ensure_ascii=False).encode()  # a lone surrogate is no text

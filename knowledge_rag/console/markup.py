@@ -1,9 +1,7 @@
-"""Markdown to HTML that can do nothing but be read.
+"""Parses an answer's Markdown; raw HTML, images, entities and link definitions count as words.
 
-Raw HTML, images, entities and link definitions are no markup here: they are shown as words. A reference
-travels through Markdown as a mark that nobody else can write, since the mark's characters are removed from all text
-first. After the HTML has been sanitised, by rules that let no class of a citation pass, each mark becomes the link of
-its reference.
+A reference travels through Markdown as a mark that can't be forged, since the mark's characters are removed from all
+text first. Each mark becomes its reference's link after the HTML has been sanitised.
 """
 
 from __future__ import annotations
@@ -31,12 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One reference.
-
-    Args:
-        text: as it stands in the answer, e.g. ``[Source 1]``.
-        citations: what it stands for, each ``{"number", "citation"}``; at least one.
-    """
+    """A reference as it stands in the answer, e.g. ``[Source 1]``, and its citations ``{"number", "citation"}``."""
 
     text: str
     citations: tuple[Mapping[str, object], ...]
@@ -47,23 +40,20 @@ CLOSE: Final = "\ue001"
 """Around a reference's number, in Markdown and in the HTML made of it; private-use characters."""
 
 WRITTEN: Final = "written"
-"""Key of a rendering's surroundings: each reference as it stood in the answer, by its number."""
+"""Key of the rendering's ``env``: each reference as it stands in the answer, by its number."""
 
 PLACED: Final = "placed"
-"""Likewise: the numbers of the references that the HTML shows, in any form."""
+"""Key of the rendering's ``env``: the numbers of the references that the HTML shows, in any form."""
 
 LABEL: Final = "label"
-"""Class of a paragraph that names a part of the answer: it says nothing that could rest on lines."""
-
-HELD: Final = "held"
-"""Class of an inner list item whose lines stand in what an item around it cites."""
+"""Class of a paragraph that only names a part of the answer, so that it needs no citation."""
 
 _MARKS: Final = re.compile(f"[{OPEN}{CLOSE}]")
 _PLACE: Final = re.compile(rf"\[{OPEN}(\d+){CLOSE}\]")
 _LANGUAGE: Final = re.compile(r"[a-z0-9+#-]{1,20}")
 _ALIGNED: Final = re.compile(r"text-align:(left|center|right)")
 _HEADINGS: Final = {"h1": "h3", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
-"""What becomes of a heading: the page's own are above those of an answer."""
+"""An answer's headings stand below the page's own."""
 
 
 def plain(text: str) -> str:
@@ -72,23 +62,18 @@ def plain(text: str) -> str:
 
 
 def place_of(number: int) -> str:
-    """Return what stands for a reference in Markdown: a bracket, as the reference itself was one."""
+    """Return the mark of a reference in Markdown: a bracket, as the reference itself was one."""
     return f"[{OPEN}{number}{CLOSE}]"
 
 
 def mark_of(number: int) -> str:
-    """Return what stands for a reference in HTML."""
+    """Return the mark of a reference in HTML."""
     return f"{OPEN}{number}{CLOSE}"
 
 
 def places_in(source: str) -> list[int]:
     """Return the numbers of the references in a piece of Markdown."""
     return [int(number) for number in _PLACE.findall(source)]
-
-
-def without_places(source: str) -> str:
-    """Return a piece of Markdown without its references."""
-    return _PLACE.sub("", source)
 
 
 @cache
@@ -104,12 +89,8 @@ def make_parser() -> MarkdownIt:
     made.disable(["html_block", "html_inline", "image", "entity", "reference"])
     made.inline.ruler.before("link", "cite", _cite)
     made.validateLink = _is_web_address  # type: ignore[method-assign]
-    made.normalizeLinkText = _as_it_is  # type: ignore[method-assign, assignment]
+    made.normalizeLinkText = str  # type: ignore[method-assign, assignment]
     return made
-
-
-def _as_it_is(text: str) -> str:
-    return text
 
 
 def _is_web_address(url: str) -> bool:
@@ -119,11 +100,8 @@ def _is_web_address(url: str) -> bool:
         plain_host = bool(address.hostname) and address.username is None
     except ValueError:
         return False
-    return address.scheme in ("http", "https") and plain_host and not _is_ours(url)
-
-
-def _is_ours(url: str) -> bool:
-    return "%ee%80%80" in url.lower() or _MARKS.search(url) is not None
+    has_mark = "%ee%80%80" in url.lower() or _MARKS.search(url) is not None
+    return address.scheme in ("http", "https") and plain_host and not has_mark
 
 
 def _cite(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - as the parser calls it
@@ -193,7 +171,7 @@ def _shown(content: str, env: EnvType) -> str:
 
 
 def prepare(tokens: Sequence[Token]) -> None:
-    """Fit what the parser found into the page: labels, levels of headings, links, columns."""
+    """Adapt tokens to the page: labels, levels of headings, links, columns."""
     if [token.type for token in tokens[:2]] == ["paragraph_open", "inline"]:
         tokens[0].attrs |= {"class": LABEL} if is_label(tokens[1].content) else {}
     for token in tokens:

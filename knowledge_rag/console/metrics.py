@@ -1,4 +1,4 @@
-"""What happened since this server started, in memory and bounded."""
+"""Counts since the server started, in memory and bounded."""
 
 from __future__ import annotations
 
@@ -21,20 +21,18 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
 SHOWN_SOURCES: Final = 8
-"""Documents that are named, the most cited first."""
-
 TIMED_QUERIES: Final = 1_000
 """Latest queries that the search time is computed from."""
 
 NO_STEPS: Final = "no_steps"
-"""Outcome of a question: passages came back, and no steps. It may be documented."""
+"""Outcome of a question: passages came back, but no steps. It may be documented."""
 NO_ADVICE: Final = "no_advice"
-"""Outcome of a question: passages came back, and nothing that was written could be proven."""
+"""Outcome of a question: passages came back, but nothing that was written could be proven."""
 
 
 @dataclass(slots=True)
 class _Quality:
-    """Sums over answers that somebody wrote; ``sourced`` ones had evidence, ``citing`` ones cite it."""
+    """Sums over verified answers; ``sourced`` ones had evidence, ``citing`` ones cite it."""
 
     answers: int = 0
     sourced: int = 0
@@ -83,7 +81,7 @@ class ConsoleMetrics:
         self._seconds: deque[float] = deque(maxlen=TIMED_QUERIES)
 
     def queried(self, outcome: RetrievalOutcome, seconds: float) -> None:
-        """Count one query; a degraded one has no part in the search time."""
+        """Count one query; a degraded one doesn't count towards the search time."""
         with self._lock:
             if outcome.reason is None:
                 self._seconds.append(seconds)
@@ -124,7 +122,7 @@ class ConsoleMetrics:
 
 
 class MeasuredRetrieval:
-    """Asks another retrieval, and counts the outcome and the time of each query."""
+    """Counts the outcome and the time of each query of another retrieval."""
 
     def __init__(self, retrieval: Retrieval, metrics: ConsoleMetrics) -> None:
         self.floors = getattr(retrieval, "floors", None)
@@ -132,7 +130,7 @@ class MeasuredRetrieval:
         self._metrics = metrics
 
     async def retrieve(self, query: Query) -> RetrievalOutcome:
-        """Ask one question; see ``orchestrator.retrieval.Retrieval``."""
+        """See ``orchestrator.retrieval.Retrieval``."""
         started = time.perf_counter()
         outcome = await self._retrieval.retrieve(query)
         self._metrics.queried(outcome, time.perf_counter() - started)
@@ -140,7 +138,6 @@ class MeasuredRetrieval:
 
 
 def _outcome_of(consultation: Consultation) -> str:
-    """Return the status of a question, or more than that where it is known."""
     recommendation = consultation.recommendation
     is_near = bool(recommendation.reading)  # the passages are about something else
     has_passages = len(consultation.findings.ledger) > 0
@@ -152,7 +149,6 @@ def _outcome_of(consultation: Consultation) -> str:
 
 
 def _share(part: float, whole: int) -> float | None:
-    """Return a share or a mean; ``None`` of nothing, which is not 0."""
     return round(part / whole, 4) if whole else None
 
 

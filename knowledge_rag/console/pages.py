@@ -17,22 +17,19 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-PAGE: Final = "index.html"
-"""The one page; it reads from its address what to show."""
-
 
 class Pages:
-    """Serves them."""
+    """Serves the one page, which reads from its address what to show, and its files."""
 
     def __init__(self, assets: Mapping[str, Asset]) -> None:
         self._assets = assets
 
     async def page(self, request: Request) -> Response:
         """Serve the page."""
-        return self._file(PAGE, request)
+        return self._file("index.html", request)
 
     async def asset(self, request: Request) -> Response:
-        """Serve a file of the page, by the exact name that it was read under."""
+        """Serve a file of the page, by its exact name."""
         return self._file(request.path_params["name"], request)
 
     def _file(self, name: str, request: Request) -> Response:
@@ -71,11 +68,7 @@ class Asset:
 
 
 def read_assets(folder: Traversable | None = None) -> dict[str, Asset]:
-    """Read the page's files.
-
-    Returns:
-        By their paths below the folder, ``/``-separated.
-    """
+    """Read the page's files, by their paths below the folder, ``/``-separated."""
     root = folder if folder is not None else resources.files("knowledge_rag.console") / "static"
     return dict(_walk(root, "", _DEPTH)) if root.is_dir() else {}
 

@@ -1,4 +1,4 @@
-"""Questions: read from a request, answered by one consultation each, as a stream of events."""
+"""Reads questions from requests, and answers each by one consultation, as a stream of events."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 _TYPES: Final = frozenset(kind.value for kind in DocumentType)
 _RUNBOOK: Final = DocumentType.RUNBOOK.value
 _FILTERS: Final = tuple(name for name in FILTER_KEYS if name != SOURCE_FILE)
-"""Without that of one document: no evidence floor applies to it, so a question would never hear that
-nothing is documented."""
+"""Not ``source_file``: no score threshold applies to one document, so nothing would ever be undocumented."""
 
 MAX_NAMED: Final = 5
 """Alerts of a pasted group that its title names."""
@@ -56,12 +55,12 @@ MAX_NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What somebody wants to know.
+    """A question.
 
     Args:
-        text: one line, not blank, at most MAX_QUERY_CHARACTERS; the name of what was pasted.
-        advisor: the name of who is to write.
-        filters: from ``document_type`` and ``service`` to the value that a document must have.
+        text: one line, not blank, at most MAX_QUERY_CHARACTERS; for a pasted incident, its name.
+        advisor: name of the advisor.
+        filters: values that ``document_type`` and ``service`` of a document must have.
         pasted: the incident whose JSON was pasted as the question; ``None`` for a question in words.
     """
 
@@ -72,22 +71,19 @@ class Question:
 
     @property
     def incident(self) -> Incident:
-        """What is known: the pasted incident; else the question is what it is about."""
+        """The pasted incident, else one with the question as its title."""
         return self.pasted or Incident(title=one_line(self.text) or "")
 
     def queries(self) -> tuple[Query, ...] | None:
-        """Return the queries; a filter that the reader set holds for each of them.
-
-        ``None`` for a group of alerts: each of them is asked for by its own words.
-        """
+        """Return the queries, each with the reader's filters; ``None`` for a group, whose alerts have their own."""
         if self.pasted is None:
             return queries_for(self.text, self.filters)
         if self.pasted.is_group:
             return None
         return tuple(
-            narrowed(query, self.filters)
+            _narrowed(query, self.filters)
             for query in build_queries(self.pasted)
-            if agrees(query, self.filters)
+            if all(query.filters.get(name, value) == value for name, value in self.filters.items())
         )
 
 
@@ -113,7 +109,7 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
 
 
 def _named(incident: Incident) -> str:
-    """Return what a pasted incident is called where questions are listed."""
+    """Return a pasted incident's name for lists of questions."""
     if incident.is_group:
         names = [one.alert_name or one.title for one in incident.alerts]
         more = ["..."] if len(names) > MAX_NAMED else []
@@ -132,17 +128,11 @@ class NarrowedRetrieval:
         self._filters = dict(filters)
 
     async def retrieve(self, query: Query) -> RetrievalOutcome:
-        """Ask one question; see ``orchestrator.retrieval.Retrieval``."""
-        return await self._retrieval.retrieve(narrowed(query, self._filters))
+        """See ``orchestrator.retrieval.Retrieval``."""
+        return await self._retrieval.retrieve(_narrowed(query, self._filters))
 
 
-def agrees(query: Query, filters: Mapping[str, str]) -> bool:
-    """Whether a query asks for nothing that filters rule out."""
-    return all(query.filters.get(name, value) == value for name, value in filters.items())
-
-
-def narrowed(query: Query, filters: Mapping[str, str]) -> Query:
-    """Return a query with further filters."""
+def _narrowed(query: Query, filters: Mapping[str, str]) -> Query:
     return replace(query, filters={**query.filters, **filters})
 
 
@@ -174,14 +164,11 @@ class Asker:
         return len(self._tasks)
 
     def prepare(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin what the first question would have to wait for; who asks meanwhile waits for it."""
+        """Begin what the first question would have to wait for; earlier questions wait for it."""
         self._ready = asyncio.get_running_loop().create_task(work)
 
     def begin(self, question: Question) -> AsyncIterator[ServerSentEvent]:
-        """Begin to answer.
-
-        Returns:
-            The events, each with its id; whoever stops taking them ends the consultation.
+        """Begin to answer, and return the events; closing them ends the consultation.
 
         Raises:
             Refused: too many questions are being answered.
@@ -209,12 +196,9 @@ class Asker:
 
     async def _consult(self, question: Question, notify: Notify) -> Consultation:
         advisor, queries = self.advisors[question.advisor], question.queries()
-        is_filtered_here = queries is None and question.filters
-        retrieval = (
-            NarrowedRetrieval(self.retrieval, question.filters)
-            if is_filtered_here
-            else self.retrieval
-        )
+        retrieval = self.retrieval
+        if queries is None and question.filters:
+            retrieval = NarrowedRetrieval(retrieval, question.filters)
         async with asyncio.timeout(self.seconds):  # even where nobody ever began to listen
             if self._ready is not None and not self._ready.done():
                 notify({"event": "preparing"})
@@ -224,10 +208,7 @@ class Asker:
             return await consult(incident, retrieval, advisor, queries=queries, notify=notify)
 
     async def _events(
-        self,
-        question: Question,
-        queue: _Queue,
-        task: asyncio.Task[Consultation],
+        self, question: Question, queue: _Queue, task: asyncio.Task[Consultation]
     ) -> AsyncGenerator[Event]:
         named = question.text if question.pasted else ""
         stream = AnswerEvents(self.documents.current(), utc_now(), named)
@@ -257,7 +238,7 @@ class Asker:
     def _end(
         self, question: Question, stream: AnswerEvents, consultation: Consultation
     ) -> list[Event]:
-        """Keep the answer, and tell that it is over."""
+        """Keep the answer, and return its last events."""
         recommendation = consultation.recommendation.to_dict()
         kept = Answer(
             question.text,
@@ -282,7 +263,7 @@ class Asker:
 
 
 async def _next(queue: _Queue, deadline: float) -> list[Mapping[str, Any]]:
-    """Wait for an event, and take those that have come meanwhile; none when it is over.
+    """Wait for an event, and return it with those that follow it already; none when it is over.
 
     Raises:
         TimeoutError: the deadline has passed.

@@ -1,8 +1,7 @@
-"""Who may ask the console, and what a browser may do with what it gets.
+"""Refuses requests of other pages, and restricts what a browser may do with the console's page.
 
-It serves one person on their own machine and has no authentication. So it answers to the names of
-this machine alone (a page whose name was made to lead here, DNS rebinding, sends its own), and to
-no page but its own.
+The console serves one person on their own machine and has no authentication. So it answers only to names of this
+machine, against DNS rebinding, and only to its own page.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
-"""Names of this machine, which a request may be addressed to."""
 
 POLICY: Final = "; ".join(
     (
@@ -50,18 +48,18 @@ _HEADERS: Final = {
 _HOST: Final = re.compile(r"(.*?)(?::[0-9]{1,5})?")
 _READING: Final = frozenset({"GET", "HEAD"})
 _OWN: Final = frozenset({"same-origin", "none"})
-"""Where a browser says that a request comes from a page of ours, or from its address bar."""
+"""Values of Sec-Fetch-Site for our own page and the address bar."""
 
 
 class Guard:
-    """Lets through what may ask, and adds the headers that bind a browser."""
+    """Refuses requests of others with 403, and adds security headers."""
 
     def __init__(self, app: ASGIApp, hosts: Sequence[str] = LOOPBACK_HOSTS) -> None:
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, or refuse it with 403."""
+        """Serve a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -95,7 +93,7 @@ class Guard:
 
 
 def _is_own(scope: Scope, headers: Headers) -> bool:
-    """Whether a browser, if it is one, asks for a page of ours or its address bar."""
+    """Whether a request comes from our own page, the address bar, a link, or no browser at all."""
     site = headers.get("sec-fetch-site")
     if site is None or site in _OWN:
         return True

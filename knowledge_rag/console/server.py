@@ -1,4 +1,4 @@
-"""Runs a console beside another server, on loopback, for as long as a block runs."""
+"""Runs a console on loopback for as long as a block runs."""
 
 from __future__ import annotations
 
@@ -38,15 +38,12 @@ if TYPE_CHECKING:
 
 
 class FunctionInItsProcess:
-    """Calls the function as a direct caller would; see ``orchestrator.backends.bounded.BlockingBackend``.
-
-    One query at a time: a local one takes some milliseconds, and waiting counts to the budget.
+    """Calls the function directly, one query at a time; see ``orchestrator.backends.bounded.BlockingBackend``.
 
     Args:
-        endpoint_url: where the function finds the knowledge base: a server of the wire API.
-        deadline_seconds: when the function gives a query up; by default as in AWS.
-        knowledge_base: the one that it asks, to correct typing mistakes by; ``None`` leaves queries
-            as they are.
+        endpoint_url: of the knowledge base's wire API.
+        deadline_seconds: the function's own, for each query; by default as in AWS.
+        knowledge_base: behind it, to correct spelling mistakes by; ``None`` leaves queries as they are.
     """
 
     name = "local"
@@ -67,7 +64,7 @@ class FunctionInItsProcess:
         self._invoke({"query": "warm up", "max_results": 1})
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Invoke it. The function has a deadline of its own."""
+        """Invoke it; the function has a deadline of its own."""
         del deadline
         event = {**to_arguments(query), **current_ids()}
         if self._knowledge_base is None:
@@ -91,10 +88,10 @@ DEFAULT_PORT: Final = 8320
 
 
 class _JsonConnection(BoundedConnection):
-    """Serves one browser, and refuses requests in the console's form."""
+    """Refuses requests in the console's form."""
 
     def refusal(self, status: HTTPStatus, message: str) -> Response:
-        """Return the console's error."""
+        """Return the error."""
         return Json({"error": message}, status)
 
 
@@ -103,11 +100,11 @@ def running(app: ASGIApp, port: int | None = None) -> Iterator[str]:
     """Serve a console on loopback for as long as the block runs; yields its address.
 
     Args:
-        app: as :func:`knowledge_rag.console.app.create_console` makes it.
+        app: of :func:`knowledge_rag.console.app.create_console`.
         port: 0 takes a free one; ``None`` the usual one, or a free one where that is taken.
 
     Raises:
-        ServerFailed: on entering, when the port is taken or the server does not start.
+        ServerFailed: the port is taken, or the server does not start.
     """
     try:
         server = _started(app, DEFAULT_PORT if port is None else port)

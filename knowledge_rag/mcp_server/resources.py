@@ -44,13 +44,7 @@ _LINK: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What an address names.
-
-    Args:
-        source_file: path of a document, relative to the corpus root.
-        start_line: first line, 1-based; 0 for the whole document.
-        end_line: last line, inclusive; 0 for the whole document.
-    """
+    """A document, or its lines ``start_line`` to ``end_line``, inclusive; 0 stands for all of it."""
 
     source_file: str
     start_line: int = 0
@@ -62,13 +56,12 @@ class Link:
         return cls(citation.source_file, citation.start_line, citation.end_line)
 
     def __str__(self) -> str:
-        """Return the address."""
         lines = f"?lines={self.start_line}-{self.end_line}" if self.start_line else ""
         return f"{SCHEME}:///{quote(self.source_file, safe='/')}{lines}"
 
 
 def mime_type(source_file: str) -> str:
-    """Return the media type of a document's text, by its name: a page's is Markdown, extracted."""
+    """Return the media type of a document's text, by its name; that of a web page is Markdown."""
     plain = (".txt", ".pdf", *READERS)
     return "text/plain" if source_file.lower().endswith(plain) else "text/markdown"
 
@@ -107,8 +100,6 @@ MAX_CHARACTERS: Final = 1_000_000
 DIGEST: Final = "knowledge-rag/document_sha256"
 """Key of the document's sha256 beside its lines, by which a newer version shows."""
 
-_SHOWN: Final = 120
-
 
 def templates() -> list[types.ResourceTemplate]:
     """Describe how documents and lines are addressed."""
@@ -139,8 +130,19 @@ def listed(documents: Documents, cursor: str | None) -> types.ListResourcesResul
         )
         for one in found[:PAGE]
     ]
-    following = _cursor(found[PAGE - 1].source_file) if len(found) > PAGE else None
+    following = None
+    if len(found) > PAGE:
+        following = base64.urlsafe_b64encode(found[PAGE - 1].source_file.encode()).decode()
     return types.ListResourcesResult(resources=resources, next_cursor=following)
+
+
+def _name_in(cursor: str | None) -> str:
+    if cursor is None:
+        return ""
+    try:
+        return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
+    except (binascii.Error, ValueError) as error:
+        raise InvalidRequest("no list of resources gave that cursor") from error
 
 
 def completed(documents: Documents, part: str) -> types.Completion:
@@ -151,10 +153,7 @@ def completed(documents: Documents, part: str) -> types.Completion:
 
 
 def read(documents: Documents, address: str) -> types.ReadResourceResult:
-    """Return a document, or lines of it, exactly as they were ingested.
-
-    Returns:
-        One text for each passage, or the part of it that was asked for.
+    """Return a document, or lines of it, exactly as they were ingested: one text for each passage.
 
     Raises:
         InvalidRequest: there is no such document, no text on such lines, or too much of it.
@@ -164,18 +163,27 @@ def read(documents: Documents, address: str) -> types.ReadResourceResult:
     passages = documents.passages(link.source_file)
     if not passages:
         raise InvalidRequest(
-            f"there is no document {link.source_file[:_SHOWN]!a} in the knowledge base"
+            f"there is no document {link.source_file[:120]!a} in the knowledge base"
         )
     parts = _parts(passages, link) if link.start_line else list(passages)
     if sum(len(part.content) for part in parts) > MAX_CHARACTERS:
         raise InvalidRequest(
             f"that is more than {MAX_CHARACTERS} characters: read fewer lines at once"
         )
-    return types.ReadResourceResult(contents=[_contents(part) for part in parts])
+    return types.ReadResourceResult(
+        contents=[
+            types.TextResourceContents(
+                uri=str(Link.to(part.citation)),
+                mime_type=mime_type(part.citation.source_file),
+                text=part.content,
+                _meta={DIGEST: part.metadata.get(DOCUMENT_SHA256, "")},
+            )
+            for part in parts
+        ]
+    )
 
 
 def _parts(passages: Sequence[RetrievalResult], link: Link) -> list[RetrievalResult]:
-    """Cut passages to a range of lines."""
     last = max(passage.citation.end_line for passage in passages)
     if link.end_line > last:
         raise InvalidRequest(
@@ -199,25 +207,3 @@ def _part(passage: RetrievalResult, link: Link) -> RetrievalResult | None:
     lines = passage.content.split("\n")[first - whole.start_line : last - whole.start_line + 1]
     citation = Citation(whole.source_file, first, last, whole.section_header)
     return type(passage)("\n".join(lines), citation, None, passage.metadata)
-
-
-def _contents(part: RetrievalResult) -> types.TextResourceContents:
-    return types.TextResourceContents(
-        uri=str(Link.to(part.citation)),
-        mime_type=mime_type(part.citation.source_file),
-        text=part.content,
-        _meta={DIGEST: part.metadata.get(DOCUMENT_SHA256, "")},
-    )
-
-
-def _cursor(source_file: str) -> str:
-    return base64.urlsafe_b64encode(source_file.encode()).decode()
-
-
-def _name_in(cursor: str | None) -> str:
-    if cursor is None:
-        return ""
-    try:
-        return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
-    except (binascii.Error, ValueError) as error:
-        raise InvalidRequest("no list of resources gave that cursor") from error

@@ -1,4 +1,4 @@
-"""What the tools take and give: the function's own contract, and the JSON form of a review."""
+"""JSON schemas of the tools: the retrieval function's own, and that of a review."""
 
 from __future__ import annotations
 
@@ -32,8 +32,12 @@ def retrieval_schemas() -> tuple[Schema, Schema]:
     }
 
 
+def _described(schema: Schema, description: str) -> Schema:
+    return schema | {"description": description} if description else schema
+
+
 def _text(description: str = "") -> Schema:
-    return {"type": "string", **({"description": description} if description else {})}
+    return _described({"type": "string"}, description)
 
 
 def _count(minimum: int = 0) -> Schema:
@@ -50,18 +54,11 @@ def _object(properties: dict[str, Schema], *, optional: tuple[str, ...] = ()) ->
 
 
 def _list(items: Schema, description: str = "") -> Schema:
-    return {
-        "type": "array",
-        "items": items,
-        **({"description": description} if description else {}),
-    }
+    return _described({"type": "array", "items": items}, description)
 
 
-VERIFICATION_INPUT: Final[Schema] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["answer"],
-    "properties": {
+VERIFICATION_INPUT: Final = _object(
+    {
         "answer": {
             "type": "string",
             "maxLength": MAX_ANSWER_CHARACTERS,
@@ -76,7 +73,8 @@ VERIFICATION_INPUT: Final[Schema] = {
             "can't be handed in.",
         },
     },
-}
+    optional=("evidence_ids",),
+)
 
 _POSITION: Final = _object(
     {"start": _count(), "end": _count(), "line": _count(1), "column": _count(1)}
@@ -153,15 +151,15 @@ VERIFICATION_OUTPUT: Final = _object(
         ),
         "claims": _list(_CLAIM, "Cited claims, and whether the cited lines hold what they say."),
         "metrics": _METRICS,
-        "evidence": {
-            **_object(
+        "evidence": _described(
+            _object(
                 {
                     "searches": _count(),
                     "passages": _count(),
                     "degraded": {"type": "object", "additionalProperties": _count(1)},
                 }
             ),
-            "description": "What the answer was held against: searches of this server alone.",
-        },
+            "What the answer was held against: searches of this server alone.",
+        ),
     }
 )

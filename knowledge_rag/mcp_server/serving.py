@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
-import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -14,7 +12,6 @@ import anyio
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
-from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.http_server import http_server, listening_on
 
 if TYPE_CHECKING:
@@ -39,10 +36,10 @@ STOP_SECONDS: Final = 5.0
 
 
 def run_stdio(server: Server[Any]) -> None:
-    """Serve the process that started this one, until it closes standard input or tells it to stop.
+    """Serve the parent process, until it closes standard input or sends a signal.
 
-    Nothing but the protocol reaches standard output: the SDK turns descriptor 1 to standard error
-    meanwhile, and writes to a copy of its own.
+    Nothing but the protocol reaches standard output: the SDK redirects descriptor 1 to standard error meanwhile, and
+    writes to a copy of its own.
     """
     try:
         anyio.run(_serve_until_stopped, server)
@@ -73,8 +70,7 @@ async def _stop_on_signal(scope: anyio.CancelScope) -> None:
 def http_app(server: Server[Any], port: int) -> Starlette:
     """Return the application that serves clients on this machine.
 
-    A request has to name this very port as its host, and a page of no other origin may send one: a
-    page whose name was made to lead here (DNS rebinding) is refused. There are no CORS headers.
+    Requests need this port in their Host, and no other origin, against DNS rebinding. There are no CORS headers.
     """
     names = [f"{name}:{port}" for name in (LOOPBACK, "localhost")]
     return server.streamable_http_app(
@@ -90,12 +86,12 @@ def http_app(server: Server[Any], port: int) -> Starlette:
 
 
 def serve_http(server: Server[Any], port: int, on_ready: Callable[[str], None]) -> None:
-    """Serve clients of this machine until the process is told to stop (Ctrl-C, SIGTERM).
+    """Serve clients of this machine until Ctrl-C or SIGTERM.
 
     Args:
-        server: what to serve.
+        server: to be served.
         port: on loopback; 0 takes a free one.
-        on_ready: called with the server's address once the port is taken.
+        on_ready: called with the server's address once it listens.
 
     Raises:
         ServerFailed: the port is taken.
@@ -106,33 +102,17 @@ def serve_http(server: Server[Any], port: int, on_ready: Callable[[str], None]) 
         http_server(http_app(server, taken), lifespan="on").run([listener])
 
 
-class _Neutral(logging.Formatter):
-    """Writes records so that nothing in them, a client's header for one, can steer a terminal."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return neutralise(super().format(record))
-
-
-def log_to_standard_error() -> None:
-    """Send warnings, this project's and the SDK's, to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Neutral("%(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-
-
-_DESCRIPTOR: Final = 0
 _AT_ONCE: Final = 65_536
 _WAITING: Final = 16
 """Messages that are read ahead; then the client has to wait."""
 
 
 class StandardInput:
-    """The messages that a client writes, one a line; made inside the event loop.
+    """The messages of a client, one a line; made inside the event loop.
 
     Args:
-        max_bytes: of a message; a longer one is read to its end and given as an empty line, which is
-            no message, so that its sender gets an error.
-        descriptor: to read from; it is the caller's no longer.
+        max_bytes: of a message; a longer one becomes an empty line, so that its sender gets an error.
+        descriptor: to read from.
     """
 
     def __init__(self, max_bytes: int, descriptor: int) -> None:
@@ -182,8 +162,8 @@ class StandardInput:
 
 def taken_standard_input() -> int:
     """Return a copy of descriptor 0, and leave the null device in its place."""
-    mine = os.dup(_DESCRIPTOR)
+    mine = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, _DESCRIPTOR)
+    os.dup2(nothing, 0)
     os.close(nothing)
     return mine

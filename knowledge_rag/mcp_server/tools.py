@@ -1,7 +1,8 @@
-"""The two tools: search, and check an answer against what was retrieved."""
+"""The two tools: search, and check an answer against the evidence."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,6 @@ from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.review import review
 from knowledge_rag.guardrails.review_json import review_json
-from knowledge_rag.mcp_server.evidence_store import reasons_in
 from knowledge_rag.mcp_server.resources import Link, mime_type
 from knowledge_rag.mcp_server.schemas import (
     MAX_ANSWER_CHARACTERS,
@@ -33,7 +33,7 @@ from knowledge_rag.orchestrator.wording import BAR, NO_MATCH, counted
 from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES, to_query, wire_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalOutcome
@@ -96,6 +96,7 @@ class Tools:
     ) -> types.CallToolResult:
         """Search."""
         query = to_query(arguments, MAX_TOOL_RESULTS, most_of_document=MAX_SERVICE_RESULTS)
+        one_document = query.source_file is not None
         evidence_id = self.evidence.begin(session)
         try:
             with on_behalf_of(session_id=session or ""):
@@ -104,12 +105,12 @@ class Tools:
                 outcome,
                 MAX_GATEWAY_RESPONSE_BYTES,
                 lambda one: wire_bytes(one.to_dict()),
-                one_document=query.source_file is not None,
+                one_document=one_document,
             )
             self.evidence.finish(evidence_id, outcome)
         finally:
             self.evidence.abandon(evidence_id)
-        words = retrieval_in_words(outcome, evidence_id, one_document=query.source_file is not None)
+        words = retrieval_in_words(outcome, evidence_id, one_document=one_document)
         links = [_link(result.citation) for result in outcome.results] if self.links else []
         return types.CallToolResult(
             content=[*_texts(words), *links],
@@ -121,25 +122,21 @@ class Tools:
     ) -> types.CallToolResult:
         """Check an answer against the evidence of its session, or of the searches that it names."""
         answer, evidence_ids = read_arguments(arguments)
-        outcomes = self._searched(evidence_ids, session)
+        if evidence_ids is not None:
+            outcomes = self.evidence.named(evidence_ids)
+        elif session is not None:
+            outcomes = self.evidence.of_session(session)
+        else:
+            raise InvalidRequest(
+                "this connection has no session: name the searches that the answer is based on by "
+                "evidence_ids"
+            )
         body = await anyio.to_thread.run_sync(
             verify_answer, answer, outcomes, limiter=self.reviewing
         )
         return types.CallToolResult(
             content=list(_texts(review_in_words(body))), structured_content=body
         )
-
-    def _searched(
-        self, evidence_ids: Sequence[str] | None, session: str | None
-    ) -> tuple[RetrievalOutcome, ...]:
-        if evidence_ids is not None:
-            return self.evidence.named(evidence_ids)
-        if session is None:
-            raise InvalidRequest(
-                "this connection has no session: name the searches that the answer is based on by "
-                "evidence_ids"
-            )
-        return self.evidence.of_session(session)
 
 
 def _texts(texts: Sequence[str]) -> list[types.TextContent]:
@@ -172,13 +169,13 @@ def verify_answer(answer: str, outcomes: Sequence[RetrievalOutcome]) -> dict[str
     evidence = {
         "searches": len(outcomes),
         "passages": len(ledger),
-        "degraded": reasons_in(outcomes),
+        "degraded": dict(Counter(reason.value for reason in failed)),
     }
     return {**review_json(reviewed), "evidence": evidence}
 
 
 def read_arguments(arguments: Mapping[str, object]) -> tuple[str, list[str] | None]:
-    """Return the answer, and the searches that it is checked against, if any are named."""
+    """Return the answer, and the ids of the searches that it is checked against, if any are named."""
     known = VERIFICATION_INPUT["properties"]
     if unknown := [name for name in arguments if name not in known]:
         names = ", ".join(ascii(str(name)[:40]) for name in unknown[:3])
@@ -232,13 +229,17 @@ MAX_FINDINGS: Final = 20
 
 
 def retrieval_in_words(
-    outcome: RetrievalOutcome, evidence_id: str, *, one_document: bool = False
+    outcome: RetrievalOutcome, evidence_id: str, *, one_document: bool
 ) -> list[str]:
-    """Return what a search gave: how it ended, then each passage under its reference."""
-    order = "in the order of their lines" if one_document else "best first"
-    parts = [_ending(outcome, order), outcome.notice]
+    """Return the texts of a search's result: how it ended, then each passage under its reference."""
     if outcome.status is Status.OK:
-        parts.append(_EVIDENCE.format(evidence_id))
+        order = "in the order of their lines" if one_document else "best first"
+        found = _FOUND.format(counted(len(outcome.results), "passage"), order)
+        parts = [found, outcome.notice, _EVIDENCE.format(evidence_id)]
+    elif outcome.status is Status.NO_MATCH:
+        parts = [f"{NO_MATCH}.", outcome.notice]
+    else:
+        parts = [DEGRADED.format(outcome.reason), outcome.notice]
     parts += [
         sentence(result.citation, kinds, of_file=True)
         for result in outcome.results
@@ -248,19 +249,10 @@ def retrieval_in_words(
     return [" ".join(filter(None, parts)), *passages]
 
 
-def _ending(outcome: RetrievalOutcome, order: str) -> str:
-    if outcome.status is Status.NO_MATCH:
-        return f"{NO_MATCH}."
-    if outcome.status is Status.DEGRADED:
-        return DEGRADED.format(outcome.reason)
-    count = len(outcome.results)
-    return _FOUND.format(f"{count} passage{'s' if count > 1 else ''}", order)
-
-
 def review_in_words(body: Mapping[str, Any]) -> list[str]:
-    """Return what came of an answer: what is wrong with it, then what may be shown of it, line by line barred.
+    """Return the texts of a review: what is wrong with the answer, then what may be shown of it, behind bars.
 
-    A reference that was taken out is named by its place alone: it must not be shown again.
+    A removed reference is named by its place alone: it must not be shown again.
     """
     metrics = body["metrics"]
     head = (
@@ -268,22 +260,17 @@ def review_in_words(body: Mapping[str, Any]) -> list[str]:
         f"{metrics['invalid_references']} removed: "
         f"{counted(metrics['errors'], 'error')}, {counted(metrics['warnings'], 'warning')}."
     )
-    findings = list(_findings(body))
+    findings = [
+        *(f"- {_at(it)}: a reference was taken out ({it['reason']})" for it in body["removed"]),
+        *(
+            f"- {_at(it)}: {it['level']}: {it['message']} ({it['kind']})"
+            for it in sorted(body["warnings"], key=lambda it: it["level"] != "error")
+        ),
+    ]
     more = len(findings) - MAX_FINDINGS
     lines = [head, *findings[:MAX_FINDINGS], *([f"... and {more} more"] if more > 0 else [])]
     barred = "\n".join(f"{BAR}{line}".rstrip() for line in neutralise(body["text"]).split("\n"))
     return [neutralise("\n".join(lines)), f"{_SHOWN}\n{barred}"]
-
-
-def _findings(body: Mapping[str, Any]) -> Iterator[str]:
-    for taken in body["removed"]:
-        yield f"- {_at(taken)}: a reference was taken out ({taken['reason']})"
-    for found in _gravest_first(body["warnings"]):
-        yield f"- {_at(found)}: {found['level']}: {found['message']} ({found['kind']})"
-
-
-def _gravest_first(warnings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return sorted(warnings, key=lambda one: one["level"] != "error")
 
 
 def _at(found: Mapping[str, Any]) -> str:

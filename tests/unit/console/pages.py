@@ -99,8 +99,6 @@ def assert_inert(html, cites=0):
             assert attributes["rel"] == "noopener noreferrer"
     for attributes in page.named("span"):
         assert attributes == {"class": "host"}
-    for attributes in page.named("li"):
-        assert attributes in ({}, {"class": "held"})
     for attributes in page.named("code"):
         assert attributes.get("class", "language-x").startswith("language-")
     return page

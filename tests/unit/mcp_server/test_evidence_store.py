@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
-from knowledge_rag.mcp_server.evidence_store import EvidenceStore, reasons_in, unguessable_id
+from knowledge_rag.core.outcome import RetrievalOutcome, Status
+from knowledge_rag.mcp_server.evidence_store import EvidenceStore, unguessable_id
 from tests.support.evidence import passage
 
 NOTHING = RetrievalOutcome(Status.NO_MATCH)
@@ -94,8 +94,3 @@ def test_ids_are_long_and_never_the_same():
     ids = {unguessable_id() for _ in range(1_000)}
     assert len(ids) == 1_000
     assert {len(one) for one in ids} == {len("ev-") + 24}
-
-
-def test_outages_are_counted_by_their_reason():
-    outage = RetrievalOutcome(Status.DEGRADED, reason=Reason.TIMEOUT)
-    assert reasons_in([outage, NOTHING, outage]) == {"timeout": 2}

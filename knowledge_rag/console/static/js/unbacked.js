@@ -77,8 +77,6 @@ function isBacked(unit) {
   if (citingOf(unit).some((element) => element.querySelector("a.cite"))) return true;
   const list = unit.parentElement;
   const above = list?.closest("li");
-  // the server knows which items stand, word for word, in what an item around them cites
-  if (unit.matches("li.held") && unit.parentElement?.closest("li:has(a.cite)")) return true;
   // items below one that cites go on with it, unless they cite for themselves
   return Boolean(above && !list?.querySelector("a.cite") && isBacked(above) && above.querySelector("a.cite"));
 }
