@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 
 def incident_of(question: str | None, path: Path | None) -> Incident:
-    """Return what is known: the file's incident, or the one whose JSON was pasted as the question.
+    """Return the file's incident, or the one that was pasted as the question, or one with the question as title.
 
-    A question in words is the title, unless the file's incident has one.
+    A question beside a file is the incident's title, unless it has one.
 
     Raises:
         InvalidRequest: there is neither, or both are JSON; the question is too long; or the file
@@ -50,32 +50,27 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
     """
     here = Incident.pasted_in(question or "")
     asked = " ".join((question or "").split())
-    if path is None:
+    incident = Incident()
+    if path is not None:
         if here is not None:
-            return here
-        if not asked:
-            raise InvalidRequest("ask a question, or name an incident's file with --incident")
-        if len(asked) > MAX_QUERY_CHARACTERS:
-            raise InvalidRequest(
-                f"the question has {len(asked)} characters, allowed: {MAX_QUERY_CHARACTERS}"
-            )
-        return Incident(title=one_line(asked) or "")
-    if here is not None:
-        raise InvalidRequest("the question is an incident's JSON; leave it out, or --incident")
-    incident = Incident.from_state(_read(path))
-    if incident.is_empty and not asked:
-        name = input_name(str(path))
-        raise InvalidRequest(f"{name}: nothing in it that could be asked about; {SUPPORTED}")
-    return (
-        incident if incident.title or not asked else replace(incident, title=one_line(asked) or "")
-    )
+            raise InvalidRequest("the question is an incident's JSON; leave it out, or --incident")
+        incident = Incident.from_state(_read(path))
+        if incident.is_empty and not asked:
+            name = input_name(str(path))
+            raise InvalidRequest(f"{name}: nothing in it that could be asked about; {SUPPORTED}")
+    elif here is not None:
+        return here
+    elif not asked:
+        raise InvalidRequest("ask a question, or name an incident's file with --incident")
+    elif len(asked) > MAX_QUERY_CHARACTERS:
+        raise InvalidRequest(
+            f"the question has {len(asked)} characters, allowed: {MAX_QUERY_CHARACTERS}"
+        )
+    return replace(incident, title=incident.title or one_line(asked) or "")
 
 
 def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | None:
-    """Return the queries: the question as it was typed, and what the incident suggests beside it.
-
-    ``None`` for a group of alerts: each of them is asked for by its own words.
-    """
+    """Return the question as it was typed, and the incident's queries; ``None`` for a group, whose alerts have their own."""
     if incident.is_group:
         return None
     asked = " ".join((question or "").split())
@@ -118,7 +113,7 @@ def consulted(
 
 
 def _read(path: Path) -> object:
-    """Return the JSON of a file, also where words or a Markdown fence stand around it."""
+    """Return the JSON of a file, also with words or a Markdown fence around it."""
     data = read_input(str(path))
     try:
         return read_json(data)
@@ -139,20 +134,20 @@ class AdvisorChoice:
 
 
 def chosen_advisor(choice: AdvisorChoice, deployed_agent: str = "") -> Advisor:
-    """Return the advisor; where a model fails, the extractive one takes its place.
+    """Return the advisor; the extractive one is the fallback of a model.
 
     Raises:
         InvalidRequest: an option is missing or for another advisor, or no region is set.
         InvalidSettings: no model or agent can have such a name.
     """
-    name, model_id, agent, region = choice.name, choice.model_id, choice.agent, choice.region
-    for option, given, whose in (("--model-id", model_id, "converse"), ("--agent", agent, "agent")):
-        if given and name != whose:
-            raise InvalidRequest(f"{option} is for --advisor {whose}, not for {name}")
-    if name == "converse":
-        return FallbackAdvisor(_converse(model_id, region))
-    if name == "agent":
-        return FallbackAdvisor(_agent(agent or deployed_agent, region))
+    options = (("--model-id", choice.model_id, "converse"), ("--agent", choice.agent, "agent"))
+    for option, given, whose in options:
+        if given and choice.name != whose:
+            raise InvalidRequest(f"{option} is for --advisor {whose}, not for {choice.name}")
+    if choice.name == "converse":
+        return FallbackAdvisor(_converse(choice.model_id, choice.region))
+    if choice.name == "agent":
+        return FallbackAdvisor(_agent(choice.agent or deployed_agent, choice.region))
     return ExtractiveAdvisor()
 
 
@@ -229,7 +224,6 @@ class LiveAnswer:
                 self._written = ""
 
     def _shown(self) -> Text:
-        """Return the stage and the last lines of the answer that fit."""
         room = max(_FEWEST_LINES, self._console.height - 2)
         written = Text("\n".join(map(neutralise, self._written.split("\n"))))
         width = max(1, self._console.width - len(BAR))

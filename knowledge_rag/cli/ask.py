@@ -88,7 +88,7 @@ def ask(
     Exits 1 if nothing is documented, 3 if the knowledge base is unavailable.
     """
     from knowledge_rag.cli.advice import AdvisorChoice, LiveAnswer, consulted, incident_of
-    from knowledge_rag.cli.evidence import exit_code_for_status
+    from knowledge_rag.cli.evidence import exit_code_of
     from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
     from knowledge_rag.cli.terminal import out, print_json
     from knowledge_rag.orchestrator.recommendation import AGENT_ID
@@ -110,4 +110,4 @@ def ask(
         if explain:
             show_evidence(out(), consultation.findings)
         show_recommendation(out(), recommendation)
-    raise typer.Exit(exit_code_for_status(recommendation.status))
+    raise typer.Exit(exit_code_of(recommendation.status))

@@ -1,4 +1,4 @@
-"""Which knowledge base a command asks: one on this machine, or one that is deployed."""
+"""The knowledge base that a command asks: on this machine, or deployed."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class BackendOptions:
 
     @property
     def is_local(self) -> bool:
-        """Whether nothing that is deployed is asked."""
+        """Whether the knowledge base is on this machine."""
         return self.name == "local"
 
     @property
@@ -95,12 +95,12 @@ class BackendOptions:
 
     @property
     def search_type(self) -> SearchType:
-        """How a knowledge base, here or by Retrieve, is searched."""
+        """The search type of a knowledge base, here or by Retrieve."""
         return (self.search or Search.HYBRID).search_type
 
     @property
     def budget(self) -> Budget:
-        """What one query of a knowledge base here may take."""
+        """The budget of one query of a knowledge base here."""
         return budget_of(self.timeout)
 
     def check_alone(self, **local_options: object) -> None:
@@ -121,7 +121,7 @@ class BackendOptions:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What is deployed, and how to ask it."""
+    """A knowledge base, and how to ask it."""
 
     retrieval: BoundedRetrieval
     about: str
@@ -131,7 +131,7 @@ class Backend:
 
 @contextmanager
 def deployed(options: BackendOptions) -> Iterator[Backend]:
-    """Ask what is deployed for as long as the block runs.
+    """Yield the deployed knowledge base that the options name.
 
     Raises:
         InvalidRequest: no region is set, or there is no such deployment.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.options import JsonOption, chosen_form
+from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_format
 from knowledge_rag.cli.terminal import print_note, progress_bar
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.coverage_report import Baseline, Coverage
     from knowledge_rag.evaluation.coverage_rules import RuleFiles
     from knowledge_rag.evaluation.evaluation_corpus import Documents
-
-
-class Format(StrEnum):
-    """What to print."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
 
 
 def coverage(
@@ -74,7 +66,7 @@ def coverage(
         bool,
         typer.Option("--explain", help="Also show the queries and results of each alert."),
     ] = False,
-    form: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TEXT,
+    form: FormatOption = Format.TEXT,
     json: JsonOption = False,
 ) -> None:
     """Check that each alert rule finds its own runbook.
@@ -84,8 +76,9 @@ def coverage(
     rules can't be read, 3 if the knowledge base is unavailable.
     """
     from knowledge_rag.cli import coverage_output
+    from knowledge_rag.evaluation import coverage_report
 
-    shown = chosen_form(form.value, json=json)
+    shown = chosen_format(form, json=json)
     wanted = Wanted(top, threshold, steps)
     wanted = replace(wanted, baseline=_known_gaps(baseline, writes=write_baseline))
     done = _checked(_read_rules(rules, writes=write_baseline), docs, mapping, wanted)
@@ -95,7 +88,8 @@ def coverage(
     if done.unknown:
         raise typer.Exit(ExitCode.DEGRADED)
     if write_baseline and baseline is not None:
-        _write_baseline(baseline, done)
+        coverage_report.write_baseline(baseline, done.gaps)
+        print_note("wrote", f"{counted(len(done.gaps), 'known gap')} to {baseline}")
     elif not done.passed:
         raise typer.Exit(ExitCode.FINDINGS)
 
@@ -104,16 +98,16 @@ def _known_gaps(baseline: Path | None, *, writes: bool) -> Baseline | None:
     """Read the baseline; with ``writes`` check only that it can be written there."""
     from knowledge_rag.evaluation.coverage_report import check_replaceable, read_baseline
 
-    if writes and baseline is None:
-        raise InvalidRequest("--write-baseline: name the file with --baseline")
-    if writes and baseline and (baseline.is_dir() or not baseline.absolute().parent.is_dir()):
-        raise InvalidRequest(f"can't write {baseline}: it is a folder, or its folder is missing")
     if baseline is None:
+        if writes:
+            raise InvalidRequest("--write-baseline: name the file with --baseline")
         return None
-    if writes:
-        check_replaceable(baseline)
-        return None
-    return read_baseline(baseline)
+    if not writes:
+        return read_baseline(baseline)
+    if baseline.is_dir() or not baseline.absolute().parent.is_dir():
+        raise InvalidRequest(f"can't write {baseline}: it is a folder, or its folder is missing")
+    check_replaceable(baseline)
+    return None
 
 
 def _checked(rules: RuleFiles, docs: Path, mapping: Path | None, wanted: Wanted) -> Coverage:
@@ -129,8 +123,7 @@ def _checked(rules: RuleFiles, docs: Path, mapping: Path | None, wanted: Wanted)
     documents = Documents.of(docs)
     _report_oddities(rules, documents, named)
     settings = LocalSettings.from_environment()
-    besides = (settings.default_knowledge_base,)
-    embedder = MiniLm(settings)
+    embedder, besides = MiniLm(settings), (settings.default_knowledge_base,)
     with (
         progress_bar() as progress,
         ingested(documents, settings.cache_dir, embedder, progress, besides=besides) as opened,
@@ -141,18 +134,8 @@ def _checked(rules: RuleFiles, docs: Path, mapping: Path | None, wanted: Wanted)
     return summarise(checked, rules, wanted)
 
 
-def _write_baseline(baseline: Path, done: Coverage) -> None:
-    """Write the gaps of a run as known ones."""
-    from knowledge_rag.evaluation.coverage_report import write_baseline
-    from knowledge_rag.orchestrator.wording import counted
-
-    write_baseline(baseline, done.gaps)
-    print_note("wrote", f"{counted(len(done.gaps), 'known gap')} to {baseline}")
-
-
 def _read_rules(paths: Sequence[str], *, writes: bool) -> RuleFiles:
     from knowledge_rag.evaluation.coverage_rules import NoAlerts, read_rules
-    from knowledge_rag.orchestrator.wording import counted
 
     try:
         rules = read_rules(tuple(paths))
@@ -171,7 +154,7 @@ def _read_rules(paths: Sequence[str], *, writes: bool) -> RuleFiles:
 
 
 def _report_oddities(rules: RuleFiles, documents: Documents, mapping: dict[str, str]) -> None:
-    """Report what was left out, and entries of the map that name no alert."""
+    """Report skipped files, and entries of the map that name no alert."""
     for skipped in documents.skipped:
         print_note("skipped", str(skipped))
     if rules.skipped:

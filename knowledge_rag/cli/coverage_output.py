@@ -1,4 +1,4 @@
-"""Shows what ``knowledge-rag coverage`` found: to people, as JSONand as SARIF."""
+"""Prints what ``knowledge-rag coverage`` found, as text, JSON or SARIF."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from knowledge_rag.cli.options import Format
 from knowledge_rag.cli.terminal import out, print_json, print_note
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
@@ -24,11 +25,11 @@ UNREADABLE: Final = "rules-unreadable"
 """The rule of a file of which nothing was checked."""
 
 
-def write(form: str, done: Coverage, *, explain: bool = False) -> None:
+def write(form: Format, done: Coverage, *, explain: bool = False) -> None:
     """Print the outcome."""
-    if form == "json":
+    if form is Format.JSON:
         print_json(done.to_dict())
-    elif form == "sarif":
+    elif form is Format.SARIF:
         print_json(as_sarif(done))
     else:
         if explain:
@@ -62,12 +63,13 @@ def as_sarif(done: Coverage) -> dict[str, Any]:
 
 def show(console: Console, done: Coverage) -> None:
     """Show the gaps, each in a line that editors open, then one line that sums them up."""
-    for each in done.gaps:
-        _line(console, each, "error", "red", each.message, str(each.finding))
-    for each in done.warnings:
-        _line(console, each, "warning", "yellow", each.message, str(each.finding))
-    for each in done.known:
-        _line(console, each, "known", "dim", each.message, str(each.finding))
+    for level, style, found in (
+        ("error", "red", done.gaps),
+        ("warning", "yellow", done.warnings),
+        ("known", "dim", done.known),
+    ):
+        for each in found:
+            _line(console, each, level, style, each.message, str(each.finding))
     for each in done.unknown:
         message = f"alert {each.alert.name} could not be checked: {each.reason}"
         _line(console, each, "degraded", "yellow", message, "degraded")
@@ -78,7 +80,7 @@ def show(console: Console, done: Coverage) -> None:
 
 
 def show_evidence(console: Console, done: Coverage) -> None:
-    """Show of each alert what was asked, and what that found."""
+    """Show each alert's queries and results."""
     for each in done.checked:
         console.print(Text(_on_one_line(f"{each.alert.where}: {each.alert.name}"), style="bold"))
         for query in each.queries:
@@ -94,9 +96,7 @@ def show_evidence(console: Console, done: Coverage) -> None:
     console.print()
 
 
-def _line(  # one finding's own parts
-    console: Console, each: Checked, level: str, style: str, message: str, rule: str
-) -> None:
+def _line(console: Console, each: Checked, level: str, style: str, message: str, rule: str) -> None:
     place = each.alert.place
     console.print(
         Text.assemble(
@@ -132,5 +132,4 @@ def _region(each: Checked) -> Region:
 
 
 def _as_text(path: str) -> str:
-    """Replace bytes of a name that are no text."""
-    return path.encode(errors="replace").decode()
+    return path.encode(errors="replace").decode()  # bytes of a name that are no text

@@ -82,7 +82,7 @@ def demo(
         show_recommendation(console, advised)
         console.print()
         console.print(_NEXT.replace("knowledge-rag", _command()), end="")
-    raise typer.Exit(exit_code_of(answer.body))
+    raise typer.Exit(exit_code_of(answer.body["status"]))
 
 
 async def _advised(question: str, group: ActionGroup, budget: Budget) -> Recommendation:
@@ -97,7 +97,7 @@ async def _advised(question: str, group: ActionGroup, budget: Budget) -> Recomme
 
 
 def _command() -> str:
-    """Return what to type for this program: its name, or its path where a shell would not find it."""
+    """Return this program's name, or its path where a shell would not find it."""
     if shutil.which("knowledge-rag"):
         return "knowledge-rag"
     path = Path(sys.argv[0])

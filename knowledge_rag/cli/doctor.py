@@ -8,7 +8,7 @@ import typer
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption, ProfileOption, RegionOption
-from knowledge_rag.cli.terminal import out, print_json, progress_bar
+from knowledge_rag.cli.terminal import print_report, progress_bar
 
 
 def doctor(
@@ -51,11 +51,6 @@ def doctor(
     )
     with progress_bar() as progress:
         diagnosis = examine(planned, progress)
-    if json:
-        print_json(diagnosis.to_dict())
-    else:
-        out().print(as_text(diagnosis))
-    if diagnosis.problems:
-        raise typer.Exit(ExitCode.FINDINGS)
+    print_report(diagnosis.to_dict() if json else as_text(diagnosis), passed=not diagnosis.problems)
     if diagnosis.blind:
         raise typer.Exit(ExitCode.FAILED)

@@ -18,9 +18,8 @@ from knowledge_rag.cli.backend import (
     StackOption,
     deployed,
 )
-from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption, RegionOption, SearchOption, TimeoutOption
-from knowledge_rag.cli.terminal import out, print_json, print_note, print_report, progress_bar
+from knowledge_rag.cli.terminal import print_note, print_report, progress_bar
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 
 if TYPE_CHECKING:
@@ -144,16 +143,11 @@ def evaluate(
     reader = read_labelled(rows, docs, datasets)
     done = _evaluated(rows, reader, backend, kb, max_results=max_results, with_alert=with_alert)
     _write_files(done, results, plot)
-    if json:
-        print_json(done.to_dict())
-    else:
-        out().print(as_tables(done))
-    if done.missed:
-        raise typer.Exit(ExitCode.FINDINGS)
+    print_report(done.to_dict() if json else as_tables(done), passed=not done.missed)
 
 
 def _given(context: typer.Context, wanted: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the options on the command line whose parameters' names are wanted."""
+    """Yield the given options whose parameters' names are wanted."""
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")
         if wanted(option.name or "") and source and source.name == "COMMANDLINE":
@@ -187,14 +181,11 @@ def _compare(a: Path, b: Path, *, json: bool) -> None:
     from knowledge_rag.evaluation.comparison import as_table, compare, read_results
 
     done = compare(read_results(a), read_results(b))
-    if json:
-        print_json(done.to_dict())
-    else:
-        out().print(as_table(done))
+    print_report(done.to_dict() if json else as_table(done))
 
 
 def _check_outputs(results: Path | None, plot: Path | None, datasets: Sequence[Path]) -> None:
-    """Refuse outputs that could not be written after minutes of asking, or that would replace a dataset."""
+    """Refuse outputs that can't be written, or would replace a dataset."""
     from knowledge_rag.evaluation.evaluation_plot import check_plot
     from knowledge_rag.evaluation.evaluation_run import check_installed
     from knowledge_rag.local.settings import LocalSettings
@@ -228,7 +219,7 @@ def read_rows(
 def read_labelled(
     rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[Path]
 ) -> CitationCheck:
-    """Find the documents, warn where the labels don't fit them, and return what has read them."""
+    """Read the documents, and warn where the labels don't fit them."""
     from knowledge_rag.evaluation.datasets import docs_beside
     from knowledge_rag.evaluation.evaluation_corpus import Documents, doubts_about_labels
 
@@ -250,7 +241,6 @@ def _evaluated(
     max_results: int,
     with_alert: bool,
 ) -> Evaluation:
-    """Ask every question and sum up what came back."""
     from knowledge_rag.evaluation.datasets import fingerprint
     from knowledge_rag.evaluation.evaluation_report import Setup, summarise
     from knowledge_rag.evaluation.evaluation_run import ask_all, judge
@@ -285,7 +275,7 @@ def _write_files(done: Evaluation, results: Path | None, plot: Path | None) -> N
 
 
 def _question(case: Case, knowledge_base: KnowledgeBase | None) -> Question | str:
-    """Return what ``ask`` would ask, or why it would refuse."""
+    """Return the question that ``ask`` would ask, or why it would refuse."""
     from knowledge_rag.cli.advice import incident_of, queries_of
     from knowledge_rag.evaluation.answers_eval import Question
     from knowledge_rag.orchestrator.incident import Incident
@@ -313,7 +303,7 @@ def _retrieval(
     progress: Progress,
     kb: Path | None,
 ) -> Iterator[tuple[BoundedRetrieval, KnowledgeBase | None]]:
-    """Yield how to ask the knowledge base, and the knowledge base if it is on this machine."""
+    """Yield the retrieval, and the knowledge base if it is on this machine."""
     if not backend.is_local:
         with deployed(backend) as found:
             yield found.retrieval, None

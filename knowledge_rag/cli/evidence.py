@@ -1,4 +1,4 @@
-"""Shows retrieved evidence: cited lines with their numbers, the score, and what decided the order."""
+"""Shows retrieved evidence: cited lines with their numbers, the score, and the policy's order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DEGRADED = "The knowledge base could not be searched"
 
 
 def show_outcome(console: Console, body: Mapping[str, Any], knowledge_base: Path) -> None:
-    """Show the body of a 200 answer for a person."""
+    """Show the body of a 200 answer."""
     for number, result in enumerate(body["results"], start=1):
         _show_result(console, number, result)
     if body["status"] == Status.NO_MATCH:
@@ -35,18 +35,10 @@ def show_outcome(console: Console, body: Mapping[str, Any], knowledge_base: Path
         print_pieces(console, [(str(body["notice"]), "yellow")])
 
 
-def exit_code_of(body: Mapping[str, Any]) -> ExitCode:
-    """Return the exit code that a 200 answer deserves."""
-    return exit_code_for_status(Status(body["status"]))
-
-
-def exit_code_for_status(status: Status) -> ExitCode:
-    """Return the exit code that says how a search ended."""
-    return {
-        Status.OK: ExitCode.OK,
-        Status.NO_MATCH: ExitCode.FINDINGS,
-        Status.DEGRADED: ExitCode.DEGRADED,
-    }[status]
+def exit_code_of(status: str) -> ExitCode:
+    """Return the exit code of a search's status."""
+    codes = {"ok": ExitCode.OK, "no_match": ExitCode.FINDINGS, "degraded": ExitCode.DEGRADED}
+    return codes[status]
 
 
 def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> None:
@@ -75,10 +67,7 @@ _NUMBERS = 2
 def show_explanation(
     console: Console, explanation: Mapping[str, Any], *, one_document: bool = False
 ) -> None:
-    """Show the ``explanation`` of an answer for a person.
-
-    Of the results that are not shown, only those are listed that would be without the policy.
-    """
+    """Show the ``explanation`` of an answer; of cut results, only those that the policy cut."""
     if "order" not in explanation:
         order = "document's lines" if one_document else "knowledge base"
         console.print(f"policy {explanation['policy']}: the order is that of the {order}")

@@ -26,23 +26,18 @@ _BAD_INPUT = (
 
 
 class ExitCode(IntEnum):
-    """What a command's exit code says."""
+    """Exit codes; a signal gives 128 and its number, as in shells."""
 
     OK = 0
-    FINDINGS = 1
-    """Something was found wanting, or nothing was found."""
-    BAD_INPUT = 2
-    """The command line, a file or a setting is wrong."""
-    DEGRADED = 3
-    """The knowledge base could not be searched."""
-    FAILED = 4
-    """Any other failure."""
+    FINDINGS = 1  # or nothing found
+    BAD_INPUT = 2  # the command line, a file or a setting
+    DEGRADED = 3  # the knowledge base could not be searched
+    FAILED = 4  # any other failure
     INTERRUPTED = 130
-    """Ended by Ctrl-C: 128 + SIGINT, as shells have it; other signals likewise, SIGTERM 143."""
 
 
 def exit_code_for(error: KnowledgeRagError) -> ExitCode:
-    """Return BAD_INPUT for mistakes of the caller, FAILED for everything else."""
+    """Return BAD_INPUT for errors of the caller, else FAILED."""
     return ExitCode.BAD_INPUT if isinstance(error, _BAD_INPUT) else ExitCode.FAILED
 
 
@@ -55,7 +50,7 @@ def exit_cleanly_when_killed() -> None:
 
 
 def _exit(number: int, _frame: FrameType | None) -> NoReturn:
-    sys.exit(128 + number)  # as shells have it
+    sys.exit(128 + number)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a user hands over: files, standard input, a gateway's token."""
+"""Reads what a user passes in: files, standard input, a gateway's token."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 
 STDIN: Final = "-"
 MAX_BYTES: Final = 64 << 20
-"""Of a file that is read; what is larger is no answer, no evidence and no incident."""
+"""Of an input file."""
 
 
 def read_input(path: str) -> bytes:

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Budget
 
 
+class Format(StrEnum):
+    """What to print."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+
+
 class Search(StrEnum):
     """How to search."""
 
@@ -56,9 +64,7 @@ KbOption = Annotated[
     typer.Option(
         "--kb",
         metavar="PATH",
-        help=(
-            "Knowledge base file.  [default: KNOWLEDGE_RAG_KB, else your own, else the sample one]"
-        ),
+        help="Knowledge base file.  [default: KNOWLEDGE_RAG_KB, else your own, else the sample one]",
     ),
 ]
 TimeoutOption = Annotated[
@@ -66,7 +72,7 @@ TimeoutOption = Annotated[
     typer.Option(
         "--timeout",
         metavar="SECONDS",
-        help=(f"Limit for a local search, 0.1 to 600.  [default: {LOCAL_TIMEOUT_SECONDS:g}]"),
+        help=f"Limit for a local search, 0.1 to 600.  [default: {LOCAL_TIMEOUT_SECONDS:g}]",
     ),
 ]
 SearchOption = Annotated[
@@ -83,8 +89,11 @@ ProfileOption = Annotated[
 ]
 
 
-def chosen_form(form: str, *, json: bool) -> str:
-    """Return the form; ``--json`` is short for ``--format json``."""
-    if json and form not in ("text", "json"):
+FormatOption = Annotated[Format, typer.Option("--format", help="What to print.")]
+
+
+def chosen_format(form: Format, *, json: bool) -> Format:
+    """Return the format; ``--json`` is short for ``--format json``."""
+    if json and form is Format.SARIF:
         raise InvalidRequest(f"--json and --format {form}: choose one")
-    return "json" if json else form
+    return Format.JSON if json else form

@@ -1,4 +1,4 @@
-"""Shows one procedure to a person: its steps in their author's order, with what governs them and what is missing."""
+"""Shows one procedure on a terminal: its steps, what governs them, and what isn't shown."""
 
 from __future__ import annotations
 
@@ -51,37 +51,36 @@ _LABEL_STYLES: Final = {
     Governs.OBSOLETE: ALARMING,
 }
 _CROSS: Final = "x "
-"""Left of each further line of what must not be done, so that no such command can be pasted by mistake."""
+"""Left of each further line of a prohibition, so that no such command can be pasted by mistake."""
 
 _OWN_LABEL: Final = re.compile(
     r"^[^\w*_]*([*_]{0,3})(?:warning|caution|danger|important|attention)\b[^\w`<*_]*\1[^\w`<*_]*(?=[\w`<*_])",
     re.IGNORECASE,
 )
-"""The author's own word for "Caution:", in front of one."""
+"""The author's own label of a caution, which ours replaces."""
 
 _SMALL: Final = 2
-"""Lines of a step up to which no blank line parts it from another such step: its words and its citation."""
+"""Lines of a step, with its citation, up to which no blank line follows."""
 
 
 class _Last(StrEnum):
-    """What was put on the page last; it decides whether a blank line follows."""
+    """The last thing on the page, which decides whether a blank line follows."""
 
     HEADING = "heading"
     GUARD = "guard"
-    FORBIDDEN = "forbidden"
-    """Like a guard, but a blank line follows: no step may look like part of it."""
+    FORBIDDEN = "forbidden"  # a blank line follows: no step may look like part of it
     SMALL = "small step"
     LARGE = "large step"
     REMARK = "remark"
 
 
 def procedure_lines(section: Section, steps: Sequence[Step], width: int | None) -> list[Line]:
-    """Return a procedure line by line: heading, steps, what governs them, and what is not shown in its place."""
+    """Return a procedure line by line."""
     return _Procedure(section, steps, width).lines()
 
 
 def danger(step: Step) -> Line:
-    """Return the mark of a step that may destroy something, in words."""
+    """Return the mark of a destructive step."""
     if not step.destructive:
         return []
     return [(f"[destructive: {', '.join(step.destructive)}]", ALARMING), (" ", "")]
@@ -165,10 +164,7 @@ class _Procedure:
         return self._page
 
     def _made(self) -> Iterator[tuple[Sequence[Step], list[Line], bool]]:
-        """Yield the steps, as lines, and whether a blank line parts them from their neighbours.
-
-        It does if any step of the same list is long.
-        """
+        """Yield runs of steps, their lines, and whether blank lines part them: if any step of their list is long."""
         for _, runs in groupby(self._runs(), lambda run: (run[0].path, _conditions(run[0]))):
             made = [(run, list(self._run(run))) for run in runs]
             is_loose = any(len(lines) > _SMALL for _, lines in made)
@@ -179,19 +175,13 @@ class _Procedure:
         return self._table(run, indent) if len(run) > 1 else self._step(run[0], indent)
 
     def _indent(self, step: Step, guard: Guard | None = None) -> str:
-        """Return the margin of a step or of what governs it: each condition that isn't everybody's moves it in."""
+        """Return the margin of a step or a guard: conditions that don't hold for all steps move it in."""
         return INDENT * (1 + sum(it not in self._of_all for it in _conditions(step, guard)))
 
     def _sentence(self, words: str, indent: str, style: str) -> Iterator[Line]:
-        """Yield words that are no document's Markdown."""
-        return laid_out(
-            words,
-            self._width,
-            first=[(indent, "")],
-            rest=indent + INDENT,
-            style=style,
-            markdown=False,
-        )
+        first: Line = [(indent, "")]
+        rest = indent + INDENT
+        return laid_out(words, self._width, first=first, rest=rest, style=style, markdown=False)
 
     def _put(self, what: _Last, lines: Iterable[Line]) -> None:
         last = self._last
@@ -207,7 +197,7 @@ class _Procedure:
         self._last = what
 
     def _runs(self) -> Iterator[Sequence[Step]]:
-        """Yield the steps one by one, the rows of one table together."""
+        """Yield the steps one by one, but the rows of a table together."""
         position = 0
         while position < len(self._steps):
             behind = position + 1
@@ -218,7 +208,7 @@ class _Procedure:
             position = behind
 
     def _is_row(self, position: int, head: Guard) -> bool:
-        """Whether a step is a further row of a table, and nothing stands between it and the one before."""
+        """Whether a step is the table's next row, with nothing in between."""
         before, step = self._steps[position - 1], self._steps[position]
         return (
             _table_head(step) == head
@@ -227,19 +217,19 @@ class _Procedure:
         )
 
     def _leave_out(self, before: int | None) -> None:
-        """Add what is not shown above a line, or all that is left."""
+        """Add the notes on lines that aren't shown, those above a line or all."""
         while self._not_shown and (before is None or self._line(self._not_shown[0]) < before):
             it = self._not_shown.pop(0)
             style = "yellow" if it.is_missed else ""
             self._put(_Last.REMARK, self._sentence(missing_line(it), INDENT, style))
 
     def _line(self, it: NotShown) -> float:
-        """Return where lines stand that are not shown; infinity if in another document, or unknown."""
+        """Return the place of lines that aren't shown; infinity if in another document, or unknown."""
         here = it.source_file == self._section.source_file and it.start
         return it.start if here else math.inf
 
     def _above(self, step: Step, known: Sequence[Guard]) -> None:
-        """Add new headings, and guards of the step that the one before it lacks."""
+        """Add new headings and guards above a step."""
         for guard in step.guards:
             if guard.after or guard in known or guard == _table_head(step):
                 continue
@@ -272,7 +262,6 @@ class _Procedure:
             self._heading = []
 
     def _is_in_a_list(self, guard: Guard) -> bool:
-        """Whether the words that lead into what is forbidden show it."""
         return guard in self._forbidden.values()
 
     def _guard(self, guard: Guard, indent: str) -> Iterator[Line]:
@@ -338,7 +327,7 @@ class _Procedure:
         yield [(indent, ""), (place(lines[0].source_file, start, end), CITATION)]
 
     def _table(self, rows: Sequence[Step], indent: str) -> Iterator[Line]:
-        """Yield the rows of a table with one citation, or step by step where one of them is destructive."""
+        """Yield the rows of a table with one citation, or step by step if one of them is destructive."""
         head = _table_head(rows[0])
         cells = [_cells_of(step) for step in rows]
         if any(step.destructive for step in rows) or not all(cells):
@@ -361,7 +350,7 @@ _ANY_HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t][^\n]*|[^\n]+\n[ \t]*(?:=+|-
 _ROW: Final = re.compile(r"[ \t]*\|.*\|[ \t]*")
 _COMMAND: Final = re.compile(r"`[^`\n]*\S [^`\n]+`")
 _MAX_HANGING: Final = 11
-"""Columns of a label below which further lines are aligned with the words behind it."""
+"""Columns of a label up to which further lines are aligned with the words behind it."""
 
 
 def _heading_words(text: str) -> str:
@@ -369,13 +358,13 @@ def _heading_words(text: str) -> str:
 
 
 def _own(step: Step) -> Sequence[CitedLines]:
-    """Return the citations of a step's own lines, without those of what governs it."""
+    """Return the citations of a step's own lines."""
     governing = {one for guard in step.guards for one in guard.citations}
     return [it for it in step.citations if it not in governing] or step.citations[:1]
 
 
 def _lists_below(steps: Sequence[Step]) -> dict[Guard, Guard]:
-    """Return what is forbidden in a list or code, by the words above it that say so: they are shown as one."""
+    """Return the forbidden list or code below each sentence that forbids it: they are shown as one."""
     never = dict.fromkeys(it for step in steps for it in step.guards if it.kind in NEVER)
     return {
         lead: it
@@ -387,7 +376,7 @@ def _lists_below(steps: Sequence[Step]) -> dict[Guard, Guard]:
 
 
 def _level(guard: Guard, step: Step) -> int:
-    """Return the place of a guard among the headings of a step's path, 1 for the outermost; 0 if it is none."""
+    """Return a guard's level among the headings of a step's path, 1 for the outermost; 0 if it is no heading."""
     said = guard.text.lstrip("# \t").partition("\n")[0]
     names = {plain_words(said).strip(" *:#"), said.strip(" *:#")}
     levels = (n for n, it in enumerate(step.path, start=1) if it.strip(" *:#") in names)
@@ -395,7 +384,7 @@ def _level(guard: Guard, step: Step) -> int:
 
 
 def _conditions(step: Step, above: Guard | None = None) -> list[Guard]:
-    """Return the conditions that a step stands under, headings left out; those in front of a guard, if one is given."""
+    """Return the conditions of a step, without headings, up to a guard if one is given."""
     found: list[Guard] = []
     for guard in step.guards:
         if guard == above:
@@ -409,7 +398,6 @@ def _conditions(step: Step, above: Guard | None = None) -> list[Guard]:
 
 
 def _table_head(step: Step) -> Guard | None:
-    """Return the head of the table whose row a step is."""
     return next((it for it in step.guards if it.kind is Governs.NOTE and _heads(it)), None)
 
 
@@ -418,10 +406,7 @@ def _heads(guard: Guard | None) -> list[str]:
 
 
 def _cells_of(step: Step) -> list[str]:
-    """Return the cells of a step that is a row of a table, empty ones included; nothing if it is none.
-
-    A row's text is ``head: cell | head: cell``, without the cells that are empty.
-    """
+    """Return the cells of a table's row, whose text is ``head: cell | head: cell`` without empty ones; else nothing."""
     heads = _heads(_table_head(step))
     if not heads or len(step.parts) != 1:
         return []

@@ -1,7 +1,7 @@
-"""Words of documents on a terminal: paragraphs wrapped between words, commands left whole.
+"""Lays out documents' words on a terminal: paragraphs are wrapped, tables aligned, and commands left whole.
 
-A command must survive copy and paste, so no line break is ever put into code: a code span that doesn't fit goes to the
-next line, and a code block runs over the edge.
+A command must survive copy and paste, so code is never broken: a code span that doesn't fit goes to the next line, and
+a code block runs over the edge.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})")
 _ROW: Final = re.compile(r"^[ \t]*\|.*\|[ \t]*$")
 _HARD_BREAK: Final = re.compile(r"(?: {2,}|\\)$")
 _SHORT: Final = 60
-"""Characters up to which a line is no full one, so that its author broke it on purpose."""
+"""Characters up to which a line isn't full, so that its author broke it on purpose."""
 _MIN_COLUMN: Final = 24
-"""Columns down to which the cells of a table are wrapped."""
+"""Columns to which a table's cells may be narrowed."""
 _UNWRAPPED: Final = 100
-"""Columns of a table at most where lines aren't wrapped; a wider one is shown cell by cell."""
+"""Columns of a table if lines aren't wrapped; a wider one is shown cell by cell."""
 _GUTTER: Final = "  "
 _RULE: Final = re.compile(r"^[ \t|:-]*-[ \t|:-]*$")
 _ASIDE: Final = 2
-"""Blanks in front of a line, after an empty one, that set it apart: a command in a plain text, say."""
+"""Indent of a line after an empty one that makes it code, as commands in plain text."""
 
 
 def laid_out(
@@ -63,11 +63,11 @@ def laid_out(
 
     Args:
         text: of a document, or of a model.
-        width: columns of a line; ``None`` to wrap nothing.
-        first: what stands left of the first line.
-        rest: what stands left of the others, as wide as ``first``.
+        width: columns of a line; ``None`` wraps nothing.
+        first: left margin of the first line.
+        rest: that of the others, as wide as ``first``.
         style: of the words.
-        markdown: whether emphasis, links and escapes are Markdown; code spans are recognised anyhow.
+        markdown: whether emphasis, links and escapes are Markdown; code spans always are.
         spaced: whether blank lines stay.
     """
     margin: Line = first
@@ -93,21 +93,19 @@ def laid_out(
 
 
 _TAB: Final = 4
-"""Columns of a tab in a model's words: what runs over the edge of the screen has no bar."""
 
 
 def barred(
     text: str, width: int | None, *, first: str = "", rest: str = "", label: Line | None = None
 ) -> Iterator[Line]:
-    """Yield a model's words: whatever they are, each line on the screen has a bar at its left.
+    """Yield a model's words, each line on the screen with a bar at its left.
 
     Args:
         text: that a model wrote.
-        width: columns of a line; ``None`` to wrap nothing.
-        first: what stands left of the first bar.
-        rest: what stands left of the others, as wide.
-        label: the product's own word on the text, before it; ``None`` for a text that is shown as written, and only
-            cut at the edge.
+        width: columns of a line; ``None`` wraps nothing.
+        first: left margin of the first bar.
+        rest: that of the others, as wide.
+        label: our own words before the text; ``None`` for a text that is only cut, not laid out.
     """
     room = None if width is None else width - len(rest + BAR)
     plain = text if width is None else text.expandtabs(_TAB)
@@ -120,13 +118,7 @@ def barred(
 
 
 def cut(lines: Iterable[Line], width: int | None, rest: str = "") -> Iterator[Line]:
-    """Yield lines, those that may be wider than a terminal in parts, words and commands too.
-
-    Args:
-        lines: without tabs.
-        width: columns; ``None`` to cut nothing.
-        rest: what stands left of the parts behind the first one of a line.
-    """
+    """Yield lines without tabs, cut into parts of at most ``width`` columns; ``rest`` is the margin of further parts."""
     for line in lines:
         if width is None:
             yield line
@@ -147,7 +139,7 @@ def cut(lines: Iterable[Line], width: int | None, rest: str = "") -> Iterator[Li
 
 
 def _fitting(text: str, room: int) -> int:
-    """Return how many characters of a text fit into so many columns on every terminal."""
+    """Return how many characters fit into so many columns on every terminal."""
     used = 0
     for count, character in enumerate(text):
         used += _columns(character)
@@ -157,13 +149,13 @@ def _fitting(text: str, room: int) -> int:
 
 
 def _widest(text: str) -> int:
-    """Return the columns that a text takes at most, whatever the terminal makes of its characters."""
+    """Return the columns that a text takes on any terminal, at most."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 @lru_cache(maxsize=4096)
 def _columns(character: str) -> int:
-    """Return the columns that one character takes at most: terminals differ on marks, flags and skin tones."""
+    """Return the columns that a character takes at most: terminals differ on marks, flags and skin tones."""
     category = unicodedata.category(character)
     if category in ("So", "Sk", "No") or character in "\u302e\u302f":
         return 2
@@ -171,7 +163,7 @@ def _columns(character: str) -> int:
 
 
 def _alone(margin: Line) -> Iterator[Line]:
-    """Yield what stands left of a line as a line of its own, if it says anything."""
+    """Yield a margin as a line of its own, if it has words."""
     *others, (last, style) = margin or [("", "")]
     if any(text.strip() for text, _ in margin):
         yield [*others, (last.rstrip(), style)]
@@ -185,12 +177,12 @@ def table(
     markdown: bool = True,
     with_head: bool = True,
 ) -> Iterator[Line]:
-    """Yield a table line by line: aligned, its cells wrapped where they have to be, else cell by cell.
+    """Yield a table line by line: aligned with wrapped cells if it fits, else cell by cell.
 
     Args:
         rows: the head first; each with as many cells as the head.
-        width: columns of a line; ``None`` to wrap nothing.
-        indent: what stands left of each line.
+        width: columns of a line; ``None`` wraps nothing.
+        indent: left margin.
         markdown: whether emphasis, links and escapes in cells are Markdown.
         with_head: whether the head is shown.
     """
@@ -230,7 +222,7 @@ def labelled(
     rest: str,
     markdown: bool = True,
 ) -> Iterator[Line]:
-    """Yield a row of a table cell by cell, each with the head of its column."""
+    """Yield a table's row cell by cell, each with the head of its column."""
     margin = first
     for name, cell in zip(head, row, strict=True):
         if cell.strip():
@@ -240,12 +232,12 @@ def labelled(
 
 
 def begins_block(text: str) -> bool:
-    """Whether a text begins with an item of a list, or with code."""
+    """Whether a text begins with a list item or code."""
     return (_MARK.match(text) or _FENCE.match(text)) is not None
 
 
 def heads_of(text: str) -> list[str]:
-    r"""Return the columns' heads where a text is the head of a table, else nothing.
+    r"""Return the columns' heads if a text is the head of a table, else nothing.
 
     >>> heads_of("| Code | Means |\n|---|---|"), heads_of("Code")
     (['Code', 'Means'], [])
@@ -255,7 +247,7 @@ def heads_of(text: str) -> list[str]:
 
 
 def _column_widths(rows: Sequence[Sequence[str]], room: int, *, markdown: bool) -> list[int] | None:
-    """Return a width for each column such that all fit, the widest ones made narrower; ``None`` if none do."""
+    """Return the widths at which all columns fit, the widest narrowed; ``None`` if they don't."""
     sizes = [
         [_atom_sizes(cell, markdown=markdown) for cell in column]
         for column in zip(*rows, strict=True)
@@ -302,7 +294,7 @@ def _row_line(
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Words that are wrapped together, a line of code, or a table; an empty line has none of them."""
+    """Words that are wrapped together, a line of code, a table, or an empty line."""
 
     words: str = ""
     lead: str = ""
@@ -347,7 +339,7 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 
 def _rows(lines: Sequence[str], start: int) -> tuple[tuple[str, ...], ...]:
-    """Return the rows of the table that begins in a line, the head first; nothing if none does."""
+    """Return the rows of the table that begins at a line, the head first; nothing if none does."""
     head = heads_of("\n".join(lines[start : start + 2]))
     if not head or not _ROW.match(lines[start]):
         return ()
@@ -382,10 +374,7 @@ def _code(lines: Sequence[str], column: int) -> Iterator[_Block]:
 
 
 def _joined(lines: Sequence[str]) -> Iterator[str]:
-    """Join the lines that their author broke only because they were full: full, and indented alike.
-
-    The first line may stand behind a list mark, where its indent says nothing.
-    """
+    """Join lines that their author broke only because they were full; the first line's indent says nothing."""
     widest = max(_SHORT, *(len(line.strip()) for line in lines))
     words = lines[0].strip()
     for number, (before, line) in enumerate(pairwise(lines)):
@@ -408,7 +397,7 @@ def _indent(line: str) -> int:
 # what stands in a line
 
 _Atom = list[Piece]
-"""What no line break may part: a word, a code span, and what touches them."""
+"""Never broken: a word, a code span, and what touches them."""
 
 
 @lru_cache(maxsize=1)
@@ -441,10 +430,7 @@ def _plain(words: str, style: str) -> Iterator[tuple[str, str, bool]]:
 
 
 def _markdown(words: str, style: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield what Markdown makes of a line: text, style, and whether it is code.
-
-    Of its marks only the double asterisks go, which the style replaces: a single one may be a pattern of a shell.
-    """
+    """Yield a line's text, style, and whether it is code; marks but ``**`` stay, as ``*`` may be a shell's pattern."""
     (inline,) = _parser().parseInline(words)
     current = style
     targets: list[str] = []

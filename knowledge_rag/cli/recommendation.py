@@ -1,8 +1,7 @@
-"""Shows a recommendation to a person on call: whole procedures in their authors' order, with their lines.
+"""Shows a recommendation on a terminal: whole procedures in their authors' order, with their lines.
 
-Headings stand at the left edge, everything else is indented. Nothing depends on colour: cautions, conditions,
-prohibitions and destructive steps are named in words. A model's words have a bar at their left, so that no line of
-them can pass for a citation or for the product's own word.
+Nothing depends on colour: cautions, conditions, prohibitions and destructive steps are named in words. A model's words
+have a bar at their left, so that none of them can pass for a citation or for the product's own words.
 """
 
 from __future__ import annotations
@@ -38,14 +37,11 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Asked, Findings
 
 MAX_WIDTH: Final = 120
-"""Columns of a line of words at most: longer ones are hard to read."""
 MIN_WIDTH: Final = 20
-"""Columns at least, however narrow a terminal says that it is."""
+"""Columns to which words are wrapped, whatever the terminal's width."""
 
 CHECK: Final = "check that it fits"
-"""What to do about evidence that isn't strong."""
 NOTHING: Final = "Nothing documented."
-"""First line where nothing is."""
 
 _STRENGTHS: Final = {
     Strength.STRONG: "bold green",
@@ -54,15 +50,11 @@ _STRENGTHS: Final = {
 }
 _WARNING: Final = "Warning: "
 _OF_WORDING: Final = frozenset({Concern.UNCITED_STEPS, Concern.UNSUPPORTED, Concern.NEGATION})
-"""Warnings of what a model wrote, rather than of what was found."""
+"""Warnings about a model's wording, not about what was found."""
 
 
 def show_recommendation(console: Console, recommendation: Recommendation) -> None:
-    """Print a recommendation.
-
-    Words are wrapped to the width of the terminal, at most MAX_WIDTH columns. Where the console is none, they are
-    wrapped only if COLUMNS is set. Commands are never wrapped.
-    """
+    """Print a recommendation, words wrapped to the terminal's width, or to COLUMNS; commands are never wrapped."""
     for line in lines_of(recommendation, _width(console)):
         print_pieces(console, line)
 
@@ -74,7 +66,6 @@ def lines_of(recommendation: Recommendation, width: int | None) -> Iterator[Line
     yield from page.guidance()
     yield from page.similar()
     yield from page.reading()
-    yield from page.analysis()
     yield from page.closing()
 
 
@@ -113,7 +104,7 @@ class _Page:
         self._width = width
 
     def summary(self) -> Iterator[Line]:
-        """Yield what was found, how good the evidence is, and what to know before anything is done."""
+        """Yield what was found, the strength of the evidence, and the warnings to read first."""
         given = self._given
         if given.status is Status.OK:
             yield from self._found()
@@ -145,7 +136,6 @@ class _Page:
             yield from self._of_model(given.summary)
 
     def guidance(self) -> Iterator[Line]:
-        """Yield the procedures, alert by alert where there are several."""
         given = self._given
         if given.guidance and not given.procedures:
             yield from self._by_model()
@@ -170,7 +160,6 @@ class _Page:
                     yield from procedure_lines(section, steps, self._width)
 
     def _by_model(self) -> Iterator[Line]:
-        """Yield steps in a model's words, each with the lines that it cites."""
         yield from ([], [("Steps, in the model's words", HEADING)])
         for number, step in enumerate(self._given.guidance, start=1):
             mark = f"{INDENT}{number}. "
@@ -185,7 +174,6 @@ class _Page:
             )
 
     def similar(self) -> Iterator[Line]:
-        """Yield the similar incidents."""
         if self._given.similar_incidents:
             yield from ([], [("Similar incidents", HEADING)])
         rest = INDENT * 2
@@ -204,7 +192,6 @@ class _Page:
             yield from source_lines(similar.citations, rest)
 
     def reading(self) -> Iterator[Line]:
-        """Yield the closest sections, which are no advice."""
         given = self._given
         if given.reading:
             missed = [name for name, status in given.alerts if status is not Status.OK]
@@ -216,15 +203,12 @@ class _Page:
                 f"Nothing found mentions {listed([*given.unknown])}.", indent=INDENT
             )
 
-    def analysis(self) -> Iterator[Line]:
-        """Yield what a model makes of it, in its own words."""
-        if self._given.analysis:
-            yield from ([], [("Analysis, in the model's own words, from no source", HEADING)])
-            yield from self._of_model(self._given.analysis)
-
     def closing(self) -> Iterator[Line]:
-        """Yield what there is to say of a model's wording."""
+        """Yield a model's analysis, and the warnings about its wording."""
         given = self._given
+        if given.analysis:
+            yield from ([], [("Analysis, in the model's own words, from no source", HEADING)])
+            yield from self._of_model(given.analysis)
         late = [
             it
             for it in given.warnings
@@ -237,12 +221,11 @@ class _Page:
             yield from self._said(given.reasoning, "dim")
 
     def _is_first(self, warned: Warned) -> bool:
-        """Whether a warning is about what was found, and no other line says the same in its place."""
         about_wording = not isinstance(warned.kind, Concern) or warned.kind in _OF_WORDING
         return not (warned.step or about_wording or self._is_said(warned))
 
     def _is_said(self, warned: Warned) -> bool:
-        """Whether a procedure or an alert says it in its place."""
+        """Whether a procedure or an alert shows the warning in its own place."""
         if warned.kind is Concern.NOT_SHOWN:
             return bool(self._given.procedures)
         missed = [name for name, status in self._given.alerts if status is not Status.OK]
@@ -263,7 +246,6 @@ class _Page:
             yield from cut(lines, self._width, rest)  # a message may quote a model's long word
 
     def _said(self, text: str, style: str = "", indent: str = "") -> Iterator[Line]:
-        """Yield a sentence of the product's own."""
         line = " ".join(text.split())
         first: Line = [(indent, "")]
         return laid_out(line, self._width, first=first, rest=indent, style=style, markdown=False)

@@ -74,7 +74,7 @@ def retrieve(
         if "explanation" in body:
             explanation, one_document = body["explanation"], SOURCE_FILE in event
             show_explanation(out(), explanation, one_document=one_document)
-    raise typer.Exit(exit_code_of(body))
+    raise typer.Exit(exit_code_of(body["status"]))
 
 
 def _arguments(filters: list[str]) -> dict[str, str]:

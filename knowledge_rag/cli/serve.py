@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_PORT: Final = 8321
 _LEAVING_SECONDS: Final = 2.0
-"""After which the process ends whatever still goes on in it, such as a model's call: it only reads."""
+"""After which the process ends, even during a model's call."""
 
 _PLACEHOLDERS: Final = {
     "AWS_DEFAULT_REGION": "us-east-1",
@@ -56,7 +56,7 @@ _PLACEHOLDERS: Final = {
 }
 
 REPORTS_FILE: Final = "wrong-citations.jsonl"
-"""In the data folder: what the console's readers reported."""
+"""In the data folder: reports from the console."""
 
 MISSING: Final = how_to_install("console")
 
@@ -177,11 +177,7 @@ def _serve_local(
 def _local_console(
     found: KnowledgeBase, options: ConsoleOptions, budget: Budget
 ) -> Callable[[str], AbstractContextManager[str]]:
-    """Prepare the console: whatever is wrong with the options shows before anything is served.
-
-    Returns:
-        From the wire API's address to the console, which gives its own address.
-    """
+    """Check the console's options, and return what serves it, from the wire API's address to its own."""
     from knowledge_rag.console.documents import KeptDocuments
     from knowledge_rag.console.server import FunctionInItsProcess, local_console
     from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
@@ -256,16 +252,7 @@ def _print_addresses(
 
 @dataclass(frozen=True, slots=True)
 class ConsoleOptions:
-    """Options of the console; ``None`` where not given.
-
-    Args:
-        port: of the console.
-        corpus: folder that was ingested.
-        repository_url: where documents can be changed, a template.
-        model_id: Bedrock model that may write.
-        agent: Bedrock agent that may write: id and alias, with a slash between them.
-        region: of the two.
-    """
+    """Options of the console; ``None`` where not given."""
 
     port: int | None = None
     corpus: Path | None = None
@@ -306,7 +293,7 @@ class ConsoleOptions:
         return {one.name: chosen_advisor(one, deployed_agent) for one in choices}
 
     def files(self, kb_path: Path) -> Corpus | None:
-        """Return the folder that was ingested, if it is known: as named, or the sample's."""
+        """Return the folder that was ingested, if it is known: the named one, or the sample's."""
         from knowledge_rag.cli.knowledge_bases import SAMPLE_CORPUS, SAMPLE_FILE
         from knowledge_rag.core.resources import shipped
         from knowledge_rag.local.corpus import CorpusFiles

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.inputs import TOKEN_VARIABLE, gateway_token
 from knowledge_rag.cli.options import JsonOption, ProfileOption, RegionOption
-from knowledge_rag.cli.terminal import out, print_json, progress_bar
-
-if TYPE_CHECKING:
-    from knowledge_rag.deployment.aws import Aws
+from knowledge_rag.cli.terminal import print_report, progress_bar
 
 
 def smoke(
@@ -52,21 +49,12 @@ def smoke(
     from knowledge_rag.deployment.stacks import check_name
 
     asked = load_questions(questions) if questions else shipped_questions()
-    aws = _located(Aws(region, profile))
+    aws = Aws(region, profile)
+    aws.required_region()
     with progress_bar() as progress:
         trial = try_deployment(
             aws, check_name(name), asked, progress, token=gateway_token(token_file)
         )
-    if json:
-        print_json(trial.to_dict())
-    else:
-        out().print(as_text(trial))
-    if trial.broken:
-        raise typer.Exit(ExitCode.FINDINGS)
+    print_report(trial.to_dict() if json else as_text(trial), passed=not trial.broken)
     if trial.doubtful:
         raise typer.Exit(ExitCode.DEGRADED)
-
-
-def _located(aws: Aws) -> Aws:
-    aws.required_region()
-    return aws

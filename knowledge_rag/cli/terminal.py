@@ -31,15 +31,12 @@ from knowledge_rag.core.neutral import neutralise
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from rich.console import RenderableType
     from rich.progress import Task, TaskID
-    from rich.table import Column
 
 
 class _Plain(Console):
-    """Shows text as it stands: nothing in it is markup, an emoji's name or a number to colour.
-
-    Lines are never wrapped, so that they can be piped.
-    """
+    """Shows text as it is, without markup, emoji names or coloured numbers, and never wraps lines."""
 
     def __init__(self, file: TextIO) -> None:
         super().__init__(
@@ -61,7 +58,7 @@ def out() -> Console:
 
 
 def err() -> Console:
-    """Return the console for everything that is no result."""
+    """Return the console for notes and progress."""
     return _Plain(sys.stderr)
 
 
@@ -141,11 +138,7 @@ def log_to_standard_error(logger: str = "knowledge_rag") -> None:
 
 
 def prepare_streams() -> None:
-    """Make both streams accept any text.
-
-    What the encoding of the other end lacks is written as an escape, and a stream that was closed
-    before this program started swallows what it is given.
-    """
+    """Make both streams accept any text: escaped where the encoding lacks it, dropped if the stream is closed."""
     if sys.stdout is None:
         sys.stdout = _nowhere()
     if sys.stderr is None:
@@ -156,7 +149,7 @@ def prepare_streams() -> None:
 
 
 def discard_output() -> None:
-    """Let what is still buffered go nowhere: writing it has failed, and would fail again at exit."""
+    """Discard what is still buffered: writing it has failed, and would fail again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -166,11 +159,11 @@ def _nowhere() -> io.TextIOWrapper:
 
 
 _FRAME: Final = 3
-"""Columns of a terminal that a table's column takes for its line and the blanks around it."""
+"""Columns that a table's column takes for its line and the blanks around it."""
 
 
-def print_report(report: dict[str, Any] | Table | Group, *, passed: bool = True) -> None:
-    """Print JSON or a table; exit 1 where an aim was missed."""
+def print_report(report: dict[str, Any] | RenderableType, *, passed: bool = True) -> None:
+    """Print JSON or text; exit 1 if a target was missed."""
     if isinstance(report, dict):
         print_json(report)
     else:
@@ -188,15 +181,12 @@ def make_room_for_names(table: Table, width: int) -> None:
     names = [column for column in table.columns if column.justify == "left"]
     if len(names) != 1:
         return
-    figures = [column for column in table.columns if column is not names[0]]
-    taken = sum(map(_longest_word, figures)) + _FRAME * len(table.columns) + 1
-    longest = max(map(cell_len, _cell_texts(names[0])))
-    names[0].width = max(_longest_word(names[0]), min(longest, width - taken))
-
-
-def _longest_word(column: Column) -> int:
-    return max((cell_len(word) for text in _cell_texts(column) for word in text.split()), default=1)
-
-
-def _cell_texts(column: Column) -> list[str]:
-    return [str(column.header), *map(str, column.cells)]
+    texts = {id(it): [str(it.header), *map(str, it.cells)] for it in table.columns}
+    longest_words = {
+        it: max((cell_len(word) for text in cells for word in text.split()), default=1)
+        for it, cells in texts.items()
+    }
+    own = id(names[0])
+    least = longest_words.pop(own)
+    taken = sum(longest_words.values()) + _FRAME * len(table.columns) + 1
+    names[0].width = max(least, min(max(map(cell_len, texts[own])), width - taken))

@@ -1,7 +1,8 @@
-"""Carries out `knowledge-rag verify` and shows what it found: to people, as JSON, as SARIF."""
+"""Verifies an answer for `knowledge-rag verify`, and shows the findings as text, JSON or SARIF."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from knowledge_rag.core.outcome import Reason
     from knowledge_rag.guardrails.evidence_file import EvidenceFile
     from knowledge_rag.guardrails.review import Review
     from knowledge_rag.guardrails.staleness import Staleness
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came of it.
+    """A verified answer.
 
     Args:
-        name: of the answer's file, for people.
+        name: of the answer's file.
         sources: names of the files of evidence, in their order.
-        review: of the answer; its findings are also those of the evidence and of the documents.
+        review: of the answer, with the findings on the evidence and the documents.
         evidence: of each file.
         staleness: of each distinct citation, in order; empty without a corpus.
     """
@@ -56,30 +56,6 @@ class Verification:
     evidence: tuple[EvidenceFile, ...]
     staleness: tuple[Staleness, ...]
 
-    @property
-    def passages(self) -> int:
-        """How many passages may be cited."""
-        return sum(len(one.passages) for one in self.evidence)
-
-    @property
-    def unproven(self) -> int:
-        """How many of them no hash binds to their file and lines."""
-        return sum(not passage.proven for one in self.evidence for passage in one.passages)
-
-    @property
-    def dropped(self) -> dict[DropReason, int]:
-        """How many passages can't be cited, by reason."""
-        counts: dict[DropReason, int] = {}
-        for one in self.evidence:
-            for reason, count in one.dropped.items():
-                counts[reason] = counts.get(reason, 0) + count
-        return counts
-
-    @property
-    def reasons(self) -> tuple[Reason, ...]:
-        """Of the searches that could not be carried out."""
-        return tuple(reason for one in self.evidence for reason in one.reasons)
-
 
 def run(
     answer: str | None, evidence: Sequence[str], corpus: Path | None, *, mark: bool
@@ -88,8 +64,7 @@ def run(
 
     Raises:
         UnreadableDocument: a file is no text.
-        InvalidRequest: a file is missing or can't be read, holds no evidence, or no answer; a blank
-            one is none, since it is a defect of what should have written it.
+        InvalidRequest: a file is missing or can't be read, or holds no evidence or no answer.
         UnusableCorpus: the folder holds no documents.
     """
     read = tuple(_evidence(path) for path in evidence)
@@ -113,7 +88,7 @@ def _evidence(path: str) -> EvidenceFile:
 
 
 def _documents(text: str) -> object:
-    """Decode JSON, or one JSON document a line: how events of a stream are kept."""
+    """Decode JSON, or JSON Lines, as events of a stream are kept."""
     try:
         return read_json(text)
     except UnreadableResponse:
@@ -152,7 +127,7 @@ def _staleness(reviewed: Review, corpus: Path) -> tuple[Staleness, ...]:
 
 
 def _stale(reviewed: Review, staleness: Sequence[Staleness]) -> Iterator[Finding]:
-    """Find the references to lines that are no longer where they were, or what they were."""
+    """Find references to lines that moved or changed."""
     state = {one.citation: one for one in staleness}
     positions = Positions(reviewed.verified.removed)
     for cited in reviewed.verified.citations:
@@ -164,17 +139,16 @@ def _stale(reviewed: Review, staleness: Sequence[Staleness]) -> Iterator[Finding
 
 
 def _unproven(read: Sequence[EvidenceFile]) -> Iterator[Finding]:
-    """Find evidence that nothing binds to its lines, where no documents are at hand either."""
+    """Find evidence that no hash binds to its lines."""
     passages = [passage for one in read for passage in one.passages]
-    unproven = sum(not passage.proven for passage in passages)
-    if unproven:
+    if unproven := sum(not passage.proven for passage in passages):
         message = f"{unproven} of {len(passages)} passages carry no hash that binds them to their lines; --corpus holds them against the files."
         yield Finding(Rule.UNPROVEN_EVIDENCE, message, 0, 0)
 
 
 _STYLES = {Level.ERROR: "red", Level.WARNING: "yellow"}
 _APART: Final = "    "
-"""Stands left of what goes on on another row."""
+"""Indent of a message's further rows."""
 _LOSSES: Final = {
     DropReason.NOT_TEXT: "no text",
     DropReason.NO_CITATION: "no file and lines",
@@ -184,15 +158,19 @@ _LOSSES: Final = {
 
 
 def as_json(done: Verification) -> dict[str, Any]:
-    """Return the review, what is known of the evidence, and the state of the documents."""
+    """Return the review, the state of the evidence, and that of the documents."""
+    passages = [passage for one in done.evidence for passage in one.passages]
+    dropped: Counter[str] = Counter()
+    for one in done.evidence:
+        dropped.update({reason.value: count for reason, count in one.dropped.items()})
     return {
         "verified": not done.review.errors,
         **review_json(done.review),
         "evidence": {
-            "passages": done.passages,
-            "proven": done.passages - done.unproven,
-            "dropped": {reason.value: count for reason, count in done.dropped.items()},
-            "degraded": [reason.value for reason in done.reasons],
+            "passages": len(passages),
+            "proven": sum(passage.proven for passage in passages),
+            "dropped": dict(dropped),
+            "degraded": [reason.value for one in done.evidence for reason in one.reasons],
         },
         "staleness": [to_dict(one) for one in done.staleness],
     }
@@ -210,7 +188,7 @@ def as_sarif(done: Verification) -> dict[str, Any]:
 
 
 def losses(done: Verification) -> Iterator[str]:
-    """Yield which passages can't be cited and why, for each file of evidence."""
+    """Yield the number of passages that can't be cited, and why, for each file of evidence."""
     for name, one in zip(done.sources, done.evidence, strict=True):
         lost = {reason: count for reason, count in one.dropped.items() if reason in _LOSSES}
         total = len(one.passages) + sum(one.dropped.values())

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from knowledge_rag.cli.options import JsonOption
-
-if TYPE_CHECKING:
-    from knowledge_rag.cli.verification import Verification
-
-
-class Format(StrEnum):
-    """What to print."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
+from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.inputs import STDIN
+from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_format
+from knowledge_rag.cli.terminal import out, print_json, print_note
+from knowledge_rag.core.errors import InvalidRequest
 
 
 def verify(
@@ -45,7 +37,7 @@ def verify(
             metavar="DIR", help="The documents as they are now: are the cited lines still there?"
         ),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TEXT,
+    form: FormatOption = Format.TEXT,
     json: JsonOption = False,
     mark: Annotated[
         bool,
@@ -61,13 +53,8 @@ def verify(
     the lines that it cites. Exits 1 if anything is wrong.
     """
     from knowledge_rag.cli import verification
-    from knowledge_rag.cli.exits import ExitCode
-    from knowledge_rag.cli.inputs import STDIN
-    from knowledge_rag.cli.options import chosen_form
-    from knowledge_rag.cli.terminal import out, print_json, print_note
-    from knowledge_rag.core.errors import InvalidRequest
 
-    shown = chosen_form(form.value, json=json)
+    shown = chosen_format(form, json=json)
     if form is Format.SARIF and answer in (None, STDIN):
         raise InvalidRequest(
             "--format sarif needs --answer FILE: its findings point into that file"
@@ -77,16 +64,13 @@ def verify(
     if [answer, *evidence].count(STDIN) > 1:
         raise InvalidRequest("standard input can be read once: name files in place of the other -")
     done = verification.run(answer, evidence, corpus, mark=mark)
-    if shown == Format.JSON:
+    if shown is Format.JSON:
         print_json(verification.as_json(done))
-    elif shown == Format.SARIF:
+    elif shown is Format.SARIF:
         print_json(verification.as_sarif(done))
     else:
         verification.show_review(out(), done)
     for message in verification.losses(done):
         print_note("warning", message)
-    raise typer.Exit(ExitCode.FINDINGS if _fails(done, strict=strict) else ExitCode.OK)
-
-
-def _fails(done: Verification, *, strict: bool) -> bool:
-    return bool(done.review.findings if strict else done.review.errors)
+    if done.review.findings if strict else done.review.errors:
+        raise typer.Exit(ExitCode.FINDINGS)

@@ -55,7 +55,7 @@ def test_what_the_surroundings_got_wrong_is_a_failure(kind):
 
 
 def test_every_status_has_its_exit_code():
-    codes = {status: exit_code_of({"status": status.value}) for status in Status}
+    codes = {status: exit_code_of(status) for status in Status}
     assert codes == {Status.OK: 0, Status.NO_MATCH: 1, Status.DEGRADED: 3}
 
 
