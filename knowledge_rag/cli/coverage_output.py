@@ -27,9 +27,9 @@ UNREADABLE: Final = "rules-unreadable"
 
 def write(form: Format, done: Coverage, *, explain: bool = False) -> None:
     """Print the outcome."""
-    if form is Format.JSON:
+    if form == Format.JSON:
         print_json(done.to_dict())
-    elif form is Format.SARIF:
+    elif form == Format.SARIF:
         print_json(as_sarif(done))
     else:
         if explain:
