@@ -1,4 +1,4 @@
-/** Tells screen readers of stages and outcomes, never of every piece of text. */
+/** Announces stages and outcomes to screen readers, but not each piece of text. */
 import { byId } from "./dom.js";
 
 /** @param {string} message */

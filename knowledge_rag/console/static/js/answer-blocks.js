@@ -1,4 +1,4 @@
-/** The answer's text: blocks as the server rendered them, made handy. */
+/** The answer's text: blocks that the server rendered, with copy buttons and marks. */
 import { copyFrom } from "./copying.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -9,9 +9,9 @@ import { inOnePiece } from "./words.js";
 /** @typedef {import("./answer-state.js").Source} Source */
 
 const PLACEHOLDER = /<[A-Za-z][\w .:|-]{0,60}>/g;
-/** Labels of what must not be done, or destroys something; and of what to know first. */
+/** Labels of prohibitions and destructive steps (group 1), and of cautions and conditions. */
 const LABEL = /^(?:(Destructive|Do not|Obsolete, do not)|Caution|Condition|First|Warning|Danger|Attention)\b.*[:.!]?$/;
-/** What a line may end before, and not within. */
+/** Short names, which are never broken. */
 const NAME = /^\S{1,20}$/;
 const TIE = "\u00a0";
 const FOCUSABLE = "a[href], button, [tabindex]";
@@ -49,7 +49,7 @@ export class AnswerBlocks {
     const block = this.element.children[index];
     const focused = focusable(block).findIndex((one) => one === document.activeElement);
     morph(block, fresh);
-    // a list whose items become paragraphs is made anew; what is focused in it stays so
+    // a list whose items become paragraphs is replaced, but the focus stays
     const now = focusable(block)[focused];
     if (now && now !== document.activeElement) now.focus({ preventScroll: true });
   }
@@ -65,7 +65,7 @@ function withCopyButton(pre) {
   markPlaceholders(pre);
   const box = h("div", { class: "code" });
   pre.replaceWith(box);
-  // long commands scroll sideways, and a keyboard has to reach that
+  // long commands scroll sideways, also by keyboard
   pre.setAttribute("tabindex", "0");
   pre.setAttribute("role", "group");
   pre.setAttribute("aria-label", "Command");
@@ -73,7 +73,7 @@ function withCopyButton(pre) {
     icon("copy"), h("span", {}, "Copy")));
 }
 
-/** What a reader has to fill in stands out. @param {Element} pre */
+/** Highlights placeholders. @param {Element} pre */
 function markPlaceholders(pre) {
   const code = pre.querySelector("code") ?? pre;
   const text = code.textContent ?? "";
@@ -86,20 +86,20 @@ function markPlaceholders(pre) {
   code.replaceChildren(...nodes, ...inOnePiece(text.slice(end)));
 }
 
-/** What to beware of stands out: the server writes such words in front of it. @param {Element} strong */
+/** Highlights the labels that the server writes before cautions and prohibitions. @param {Element} strong */
 function markLabel(strong) {
   const label = LABEL.exec(strong.textContent ?? "");
   const isFirst = !strong.previousSibling?.textContent?.trim();
   if (label && isFirst && strong.closest("li, blockquote")) strong.classList.add(label[1] ? "never" : "beware");
 }
 
-/** A reference does not stand alone on a line of its own. @param {ParentNode} fresh */
+/** Keeps references on the line of the word before them. @param {ParentNode} fresh */
 function tieReferences(fresh) {
   for (const { previousSibling: before } of fresh.querySelectorAll("sup"))
     if (before instanceof Text) before.data = before.data.replace(/ $/, TIE);
 }
 
-/** Takes those ties away again, where a text is copied. @param {ParentNode} copy */
+/** Removes those ties from a copied text. @param {ParentNode} copy */
 export function untieReferences(copy) {
   for (const { previousSibling: before } of copy.querySelectorAll("sup"))
     if (before instanceof Text && before.data.endsWith(TIE)) before.data = `${before.data.slice(0, -1)} `;

@@ -1,5 +1,5 @@
 /**
- * What is known of one answer, event by event. Nothing here touches the page.
+ * The state of one answer, updated event by event. Nothing here touches the page.
  *
  * @typedef {{source_file: string, start_line: number, end_line: number, section_header: string}} Citation
  * @typedef {{number: number, id: string, title?: string, source: string, url: string, score?: number,
@@ -25,7 +25,7 @@
  *
  * @typedef {object} AnswerState
  * @property {string} question
- * @property {string} named what a pasted payload is called; "" for a question in words
+ * @property {string} named name of a pasted payload; "" for a question in words
  * @property {Record<string, string>} filters
  * @property {Phase} phase
  * @property {string[]} queries
@@ -58,7 +58,7 @@ export function newAnswer(question, filters) {
 }
 
 /**
- * An answer that was given before, as the server kept it.
+ * An earlier answer that the server kept.
  * @param {string} id
  * @param {Pick<AnswerState, "question" | "filters" | "sources" | "blocks" | "byModel" | "recommendation" | "removed">} kept
  * @returns {AnswerState}

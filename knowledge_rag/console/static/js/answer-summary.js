@@ -1,4 +1,4 @@
-/** What stands below an answer: the closest sections, similar incidents, and what to do with it. */
+/** Below an answer: the closest sections, similar incidents, and buttons to copy and save it. */
 import { documentUrl, placeText } from "./citations.js";
 import { copyButton } from "./copying.js";
 import { h } from "./dom.js";
@@ -9,7 +9,7 @@ import { icon } from "./icons.js";
  * @typedef {import("./answer-state.js").Recommendation} Recommendation
  */
 
-/** Where nothing is documented: what comes closest. @param {Recommendation | null} recommendation */
+/** The closest sections if nothing is documented. @param {Recommendation | null} recommendation */
 export function closestSections(recommendation) {
   const { reading = [], alerts = [] } = recommendation?.recommendation ?? {};
   if (!reading.length) return null;

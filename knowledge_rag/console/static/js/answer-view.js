@@ -1,4 +1,4 @@
-/** One answer on the page: what became of it, its text, its sources. */
+/** One answer on the page: its outcome, text and sources. */
 import { AnswerBlocks, untieReferences } from "./answer-blocks.js";
 import { answerActions, closestSections, similarIncidents } from "./answer-summary.js";
 import { isOver } from "./answer-state.js";
@@ -92,7 +92,7 @@ export class AnswerView {
     this.#offerWhole();
   }
 
-  /** A question of many lines shows the first ones. @param {boolean} whole */
+  /** Shows all of a long question, or its first lines. @param {boolean} whole */
   #unfold(whole) {
     this.title.classList.toggle("whole", whole);
     this.whole.textContent = whole ? "Fold question" : "Whole question";
@@ -168,7 +168,7 @@ export class AnswerView {
   }
 }
 
-/** A sentence that says no more than the banner is not said twice. @param {AnswerState} state */
+/** Without an outcome of ok, the banner says all. @param {AnswerState} state */
 function shownBlocks(state) {
   const isEmpty = state.phase === "done" && state.recommendation?.status !== "ok";
   return isEmpty ? [] : state.blocks;

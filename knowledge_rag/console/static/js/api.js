@@ -1,6 +1,6 @@
-/** The server's answers that are no stream. */
+/** Requests to the server whose answers are not streamed. */
 
-/** The server refused or failed: its status (0 where it was not reached) and its sentence. */
+/** The server refused or failed: its status (0 if it was not reached) and message. */
 export class RequestFailed extends Error {
   /** @param {number} status @param {string} message */
   constructor(status, message) {

@@ -45,7 +45,7 @@ export class AskView {
     this.#describe();
   }
 
-  /** Says what is asked, and offers who may write, where there is a choice. */
+  /** Names the knowledge base, and offers a choice of advisors if there are several. */
   async #describe() {
     /** @type {{about: string, advisors: string[]}} */
     const { about, advisors } = await read("/api/console").catch(() => ({ about: "", advisors: [] }));
@@ -72,7 +72,7 @@ export class AskView {
     return this.#state ? this.answer.title : this.question;
   }
 
-  /** Where the answer is found again. */
+  /** The answer's address. */
   get address() {
     return this.#state?.answerId ? `/?answer=${encodeURIComponent(this.#state.answerId)}` : "/";
   }
@@ -84,7 +84,7 @@ export class AskView {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    // the Enter that ends an input method's word is no Enter
+    // an Enter that ends an input method's word does not count
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     this.#submit();
@@ -134,7 +134,7 @@ export class AskView {
     this.#readdress();
   }
 
-  /** Names the answer in the address, unless that is of something else. */
+  /** Puts the answer's id into the address, if the ask view is shown. */
   #readdress() {
     if (location.pathname + location.search === "/") history.replaceState(history.state, "", this.address);
   }
@@ -237,7 +237,7 @@ function chosenFilters() {
   return Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
 }
 
-/** Whoever writes by default is not named. */
+/** The default advisor is not sent. */
 function chosenAdvisor() {
   const select = /** @type {HTMLSelectElement} */ (byId("advisor"));
   return select.selectedIndex > 0 ? select.value : "";

@@ -1,4 +1,4 @@
-/** How lines of a file are named: for people, for links, for other tools. */
+/** Names of lines of a file: for people, links and other tools. */
 
 /**
  * @typedef {import("./answer-state.js").Citation} Citation
@@ -28,7 +28,7 @@ export function linesSpoken(start, end) {
 }
 
 /**
- * The human form of a citation, which every command of the product reads.
+ * The human form of a citation, which every command reads.
  * @param {string} path
  * @param {number} start
  * @param {number} end

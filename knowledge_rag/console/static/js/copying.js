@@ -1,4 +1,4 @@
-/** Copies text, and says so. */
+/** Copies text, and confirms it. */
 import { announce } from "./announcer.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -7,7 +7,7 @@ const SHOWN_MS = 1800;
 
 /**
  * @param {string} label
- * @param {() => string} text given when it is wanted
+ * @param {() => string} text
  * @param {string} [what] for screen readers, e.g. "reference"
  * @returns {HTMLElement}
  */
@@ -18,7 +18,7 @@ export function copyButton(label, text, what = label) {
 }
 
 /**
- * @param {Element} button tells that it is done, in its own place
+ * @param {Element} button shows the result
  * @param {string} text
  * @param {string} what
  */

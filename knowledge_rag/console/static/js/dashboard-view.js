@@ -1,4 +1,4 @@
-/** The view of how this console has been doing since it was started. */
+/** The dashboard: counts since the console was started. */
 import { read } from "./api.js";
 import { figures, tiles } from "./dashboard-parts.js";
 import { byId, h } from "./dom.js";

@@ -1,6 +1,6 @@
 /**
- * A whole file, line by line. Groups of lines are laid out only where they are looked at, so that
- * thousands of them show at once.
+ * A whole file, line by line. Groups of lines are laid out only when they are in sight, so that
+ * thousands of lines show at once.
  */
 import { lineHash } from "./citations.js";
 import { h } from "./dom.js";
@@ -10,7 +10,7 @@ import { lineText } from "./lines.js";
 /** @typedef {import("./lines.js").Range} Range */
 
 const GROUP = 50;
-/** Pixels below the edge under which lines are hidden: the uppermost line that can be read. */
+/** Pixels below the toolbar at which the topmost readable line is looked for. */
 const BELOW = 16;
 
 export class DocumentLines {
@@ -76,13 +76,13 @@ export class DocumentLines {
   }
 
   /**
-   * Gives the line that is looked at: the first marked one where it is in sight, else the uppermost.
+   * Returns the line that is looked at: the first marked one if it is in sight, else the topmost.
    * @param {number} top of what is in sight, in pixels
    */
   shownLine(top) {
     const box = this.#range && this.#row(this.#range[0])?.getBoundingClientRect();
     if (this.#range && box && box.bottom > top && box.top < window.innerHeight) return this.#range[0];
-    // groups first: only that one has to be laid out
+    // groups first, so that only one has to be laid out
     const group = lastAbove([...this.element.children], top + BELOW);
     const row = group && lastAbove([...group.children], top + BELOW);
     return Number(row?.getAttribute("data-line") ?? 1);

@@ -1,4 +1,4 @@
-/** The headings of a file; the one whose section is shown is marked, and kept in sight. */
+/** The headings of a file; the current section's is marked, and kept in sight. */
 import { lineHash } from "./citations.js";
 import { h } from "./dom.js";
 
@@ -31,12 +31,12 @@ export class DocumentOutline {
     this.element.hidden = sections.length < 2;
   }
 
-  /** Marks the section that is looked at, once before the next frame. */
+  /** Marks the current section, once before the next frame. */
   follow() {
     if (this.#drawing || !this.element.isConnected) return;
     this.#drawing = requestAnimationFrame(() => {
       this.#drawing = 0;
-      // a narrow screen has no room for it, and spares the work
+      // hidden on narrow screens
       if (this.element.clientHeight) this.#mark(this.#at(this.shownLine()));
     });
   }
@@ -60,7 +60,7 @@ export class DocumentOutline {
     if (!link) return;
     link.setAttribute("aria-current", "location");
     const [own, around] = [link.getBoundingClientRect(), this.element.getBoundingClientRect()];
-    // its own scrolling alone: the page stays where the reader has it
+    // scrolls the outline, never the page
     if (own.top < around.top || own.bottom > around.bottom)
       this.element.scrollTop += own.top - around.top - (this.element.clientHeight - own.height) / 2;
   }

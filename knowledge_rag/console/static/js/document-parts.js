@@ -1,4 +1,4 @@
-/** What stands around a file's lines. */
+/** The parts around a file's lines: facts, notices, errors. */
 import { isConverted, linesText } from "./citations.js";
 import { counted, h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -72,7 +72,7 @@ import { isConverted, linesText } from "./citations.js";
   return found.map(([title, text]) => h("p", { class: "notice" }, icon("warning"), h("span", {}, h("strong", {}, title), " ", text)));
 }
 
-/** What became of lines of a file that has changed. @param {ShownDocument} document @param {Range | null} range */
+/** The state of lines of a file that has changed. @param {ShownDocument} document @param {Range | null} range */
 function verdict(document, range) {
   const findings = findingsOn(document, range);
   if (range && !findings) return document.unchecked ? "" : `Comparing ${linesText(...range)} …`;

@@ -1,4 +1,4 @@
-/** The view of a file: its lines, those that are cited marked. */
+/** The view of a file: its lines, with the cited ones marked. */
 import { read } from "./api.js";
 import { announce } from "./announcer.js";
 import { clamped, documentUrl, lineHash, linesText, parsedHash, referenceText } from "./citations.js";
@@ -46,7 +46,7 @@ export class DocumentView {
     this.body = h("div", { class: "document-body" }, this.lines.element, this.outline.element);
   }
 
-  /** Asks the server anew each time: the file may be another one by now. @param {URL} url */
+  /** Asks the server each time: the file may have changed. @param {URL} url */
   async show(url) {
     this.element.hidden = false;
     const path = decoded(url.pathname.slice("/doc/".length));
@@ -60,7 +60,7 @@ export class DocumentView {
     this.element.hidden = true;
     this.title = "Document";
     this.#document = null;
-    this.#turn += 1; // what is on its way comes too late
+    this.#turn += 1; // pending answers are ignored
     clearTimeout(this.#timer);
   }
 
@@ -73,7 +73,7 @@ export class DocumentView {
     await this.#ask();
   }
 
-  /** Asks for the file, and what became of the lines that are looked at. */
+  /** Fetches the file and the state of the chosen lines. */
   async #ask() {
     clearTimeout(this.#timer);
     const turn = ++this.#turn;
@@ -98,7 +98,7 @@ export class DocumentView {
   /** @param {LoadedDocument} loaded */
   #take(loaded) {
     const before = this.#document;
-    // what is here already is not sent again
+    // known contents are not sent again
     const { lines, pages, sections, hidden } = /** @type {Contents} */ (before ?? {});
     this.#document = { lines, pages, sections, hidden, ...loaded };
     if (loaded.version !== before?.version || loaded.title !== before.title) this.#fill(this.#document);
@@ -118,7 +118,7 @@ export class DocumentView {
     announce(`${title}, ${this.#range ? linesText(...this.#range) : "opened"}`);
   }
 
-  /** What is looked at: the lines that were asked for, as far as the file has them. */
+  /** The chosen lines, as far as the file has them. */
   get #shown() {
     return clamped(this.#range, this.lines.count);
   }
@@ -135,7 +135,7 @@ export class DocumentView {
     else if (scroll) scrollTo(0, 0);
   }
 
-  /** Shows what is known of the file and of the lines that are looked at. */
+  /** Shows the facts about the file and the chosen lines. */
   #showFacts() {
     if (!this.#document) return;
     this.facts.replaceChildren(...documentHead(this.#document, this.#shown));

@@ -1,5 +1,5 @@
 /**
- * Makes elements without markup: what a document or a model wrote only ever becomes text.
+ * Makes elements without markup: words of documents and models only ever become text.
  *
  * @typedef {Node | string | number | null | undefined | false} Child
  * @typedef {{[K in keyof GlobalEventHandlersEventMap as `on${K}`]?: (event: GlobalEventHandlersEventMap[K]) => void}} Listeners

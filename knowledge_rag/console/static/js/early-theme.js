@@ -3,5 +3,5 @@ try {
   const chosen = localStorage.getItem("theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 } catch {
-  // storage may be forbidden: the system's theme it is
+  // storage may be forbidden: use the system's theme
 }

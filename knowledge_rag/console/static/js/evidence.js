@@ -1,4 +1,4 @@
-/** How good the evidence for an answer is: in words; the figure for who wants it. */
+/** The strength of an answer's evidence, in words; the figure unfolds. */
 import { h } from "./dom.js";
 
 const CHECK = "check that it fits";

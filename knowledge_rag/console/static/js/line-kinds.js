@@ -1,4 +1,4 @@
-/** What each line of a Markdown file is, as far as its looks go: nothing depends on it. */
+/** The kind of each line of a Markdown file, for its looks only. */
 
 /** @typedef {"front" | "code" | "table" | "heading" | "blank" | "prose"} LineKind */
 

@@ -12,12 +12,12 @@ export function isWithin(number, ranges) {
 }
 
 /**
- * Gives some of the lines of a passage.
+ * Shows some lines of a passage.
  * @param {string} content
  * @param {number} start number of its first line
  * @param {Range[]} shown
  * @param {Range[]} [marked]
- * @param {Range[]} [open] those of them that a screen shows; paper shows all
+ * @param {Range[]} [open] those shown on a screen; paper shows all
  */
 export function excerpt(content, start, shown, marked = [], open = shown) {
   const lines = content.split("\n");

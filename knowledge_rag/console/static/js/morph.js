@@ -1,8 +1,7 @@
 /**
- * Brings a live tree to what a fresh one is, keeping every node that stays the same.
+ * Updates a live tree to equal a fresh one, keeping every node that stays the same.
  *
- * A block arrives anew with each piece of its text; what was read, selected or focused in it must
- * not be torn out of the reader's hands.
+ * A block arrives again with each piece of its text; selection and focus in it must survive.
  *
  * @param {Element} live
  * @param {ParentNode} fresh is used up

@@ -1,4 +1,4 @@
-/** Scrolling and marking that respect who wants no motion. */
+/** Scrolling and highlighting that respect reduced motion. */
 
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 const MARKED_MS = 2000;

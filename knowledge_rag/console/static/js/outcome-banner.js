@@ -1,4 +1,4 @@
-/** The banner above an answer: where it is, then what became of it. It keeps its place, so nothing jumps. */
+/** The banner above an answer: its stage, then its outcome. It keeps its place, so nothing jumps. */
 import { counted, h } from "./dom.js";
 import { evidence } from "./evidence.js";
 import { icon } from "./icons.js";
@@ -69,7 +69,7 @@ function removedList(removed) {
 /** @param {string[]} queries */
 function queriesList(queries) {
   if (!queries.length) return [];
-  // the same words may have been asked of other documents
+  // the same words may have been searched in other documents
   return [h("h2", {}, "Searched for"), h("ul", { class: "queries" }, [...new Set(queries)].map((query) => h("li", {}, query)))];
 }
 

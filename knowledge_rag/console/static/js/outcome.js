@@ -1,4 +1,4 @@
-/** What became of a question, in one place at the top of its answer. */
+/** The outcome of a question, in one place at the top of its answer. */
 import { counted } from "./dom.js";
 import { FAILURES, isOfAdvice, isOfSearch, reasonText } from "./wording.js";
 
@@ -72,7 +72,7 @@ const SIMILAR = "An earlier incident may be similar: check that it fits.";
 const OTHER_WORDS = "Other words may help: the service, the alert, what is failing.";
 
 /**
- * What came back may hold the answer all the same: only a person can tell.
+ * The passages may still hold the answer: only a person can tell.
  * @param {number} passages
  * @param {import("./answer-state.js").Recommendation} recommendation
  * @returns {Outcome}
@@ -111,13 +111,13 @@ function failed(state) {
 export function warningsOf(state) {
   const all = state.warnings.length ? state.warnings : (state.recommendation?.warnings ?? []);
   const removed = state.removed.map(({ reference }) => reference);
-  // what was removed is listed as such, with its reason
+  // removed references are listed as such, with their reasons
   return merged(all.filter(({ kind, message }) => kind !== "non_existent_source" || !removed.some((it) => message.startsWith(it))));
 }
 
 const FEW = 3;
 
-/** A model may leave out a lot of a procedure: that is one thing to know. @param {import("./answer-state.js").Warning[]} warnings */
+/** Many missing parts of a procedure are one warning. @param {import("./answer-state.js").Warning[]} warnings */
 function merged(warnings) {
   const left = warnings.filter(({ kind }) => kind === "not_shown");
   if (left.length <= FEW) return warnings;

@@ -6,7 +6,7 @@ import { EventReader } from "./sse.js";
  * @typedef {import("./answer-state.js").AnswerEvent} AnswerEvent
  */
 
-/** The question was not answered: what went wrong, and what the server said of it. */
+/** The question was not answered: the kind of trouble, and the server's message. */
 export class AskFailed extends Error {
   /** @param {Trouble} trouble @param {string} [message] */
   constructor(trouble, message = "") {

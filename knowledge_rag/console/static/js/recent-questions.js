@@ -3,7 +3,7 @@ import { kept, keep } from "./storage.js";
 
 const KEY = "recent-questions";
 const MOST = 8;
-/** Characters of what can be read again at a glance: no pasted payload. */
+/** Characters; pasted payloads are not kept. */
 const LONGEST = 1000;
 
 /** @returns {string[]} */

@@ -1,4 +1,4 @@
-/** Tells whoever looks after the documents of a wrong citation. A person reads it; nothing learns from it. */
+/** Reports a wrong citation. A person reads it; nothing learns from it. */
 import { announce } from "./announcer.js";
 import { send } from "./api.js";
 import { linesText } from "./citations.js";

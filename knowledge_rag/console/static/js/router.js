@@ -1,4 +1,4 @@
-/** Goes from view to view without loading the page anew, so that an answer stays as it was left. */
+/** Switches between views without loading the page again, so that an answer stays as it was. */
 
 /**
  * @typedef {{element: HTMLElement, title: string, heading: HTMLElement, show(url: URL): void | Promise<void>, hide(): void}} View

@@ -1,4 +1,4 @@
-/** One source: where it stands, what it says word for word, and what can be done with it. */
+/** One source: its place, its verbatim lines, and actions. */
 import { documentUrl, linesSpoken, placeText, referenceText } from "./citations.js";
 import { copyButton } from "./copying.js";
 import { counted, h } from "./dom.js";

@@ -1,4 +1,4 @@
-/** All sources of an answer: what is cited first, what was only found folded away. */
+/** All sources of an answer: cited ones first, others folded. */
 import { counted, h } from "./dom.js";
 import { flash, scrollTo } from "./motion.js";
 import { SourceCard } from "./source-card.js";
@@ -43,7 +43,7 @@ export class SourceList {
     this.othersTitle.textContent = `Also found: ${counted(also, "source")} that the answer does not cite`;
     this.count.textContent = over && cited.size ? `${cited.size} cited` : `${sources.length} found`;
     this.element.hidden = sources.length === 0;
-    // it scrolls, and while its cards are closed nothing else in it takes the focus
+    // it scrolls, and nothing in closed cards takes the focus
     if (over) this.element.removeAttribute("tabindex");
     else this.element.setAttribute("tabindex", "0");
   }
@@ -52,7 +52,7 @@ export class SourceList {
    * Leads to a source.
    * @param {number} number
    * @param {Range | null} lines of it
-   * @param {boolean} focus for who has no pointer
+   * @param {boolean} focus moves to the card
    */
   reveal(number, lines, focus) {
     const card = this.#cards.get(number);

@@ -15,7 +15,7 @@ export class EventReader {
   #id = "";
 
   /**
-   * Takes the next piece of text.
+   * Reads the next piece of text.
    * @param {string} piece
    * @returns {ServerEvent[]} the events that it completes
    */
@@ -38,7 +38,7 @@ export class EventReader {
     if (name === "event") this.#type = value;
     else if (name === "data") this.#data.push(value);
     else if (name === "id" && !value.includes("\0")) this.#id = value;
-    return null; // comments (pings), `retry` and what is not known say nothing here
+    return null; // comments (pings), `retry` and unknown fields
   }
 
   #dispatch() {

@@ -1,6 +1,6 @@
-/** Where the recommendation's steps stand in the answer's text: in their order, by their words. */
+/** Finds the recommendation's steps in the answer's text, in order, by their words. */
 
-/** Of an answer's text, what no writer wrote into a step's words. */
+/** Parts of an answer that don't belong to a step's words. */
 export const ADDED = "sup, .code, .host, .mark-note";
 const PREFIX = 40;
 
@@ -20,7 +20,7 @@ function bareMarkdown(markdown) {
 }
 
 /**
- * The words of what matches none of some selectors.
+ * The letters and digits of an element, without what matches a selector.
  * @param {Element} element
  * @param {string} [without]
  */
@@ -43,7 +43,7 @@ function wordsOf(root, without) {
 }
 
 /**
- * The answer's steps; null for one that its text does not hold.
+ * The answer's steps; null for one that isn't in the text.
  * @param {Element} blocks
  * @param {Step[]} guidance
  * @returns {(Element | null)[]}
@@ -57,7 +57,7 @@ export function stepsOf(blocks, guidance) {
     const found = placeOf(words, step, from) ?? placeOf(words, step, from, PREFIX);
     if (found) from = found.end;
     if (found) return found.owner;
-    const code = placeOf(withCode, step, codeFrom, PREFIX); // all that some steps say is a command
+    const code = placeOf(withCode, step, codeFrom, PREFIX); // some steps are only a command
     if (code) codeFrom = code.end;
     return code?.owner ?? null;
   });
@@ -87,7 +87,7 @@ function cites(element, citation) {
     && decodeURIComponent(cite.getAttribute("href") ?? "").startsWith(`/doc/${citation.source_file}#`));
 }
 
-/** What an element says, and behind it what belongs to it: code, and references on lines of their own. @param {Element} element */
+/** An element, and the code and lone references after it that belong to it. @param {Element} element */
 export function citingOf(element) {
   const found = [element];
   for (let next = following(element); next && (isCode(next) || isReference(next)); next = following(next)) found.push(next);
@@ -104,7 +104,7 @@ function isReference(element) {
   return element.querySelector("a.cite") !== null && element.matches("p") && bareText(element) === "";
 }
 
-/** What comes next in the text; behind a list's last item that is what stands below the list. @param {Element} element @returns {Element | null} */
+/** The next element in the text; after a list's last item, the one below the list. @param {Element} element @returns {Element | null} */
 function following(element) {
   if (element.nextElementSibling) return element.nextElementSibling;
   const parent = element.parentElement;

@@ -22,6 +22,6 @@ export function keep(kind, key, value) {
   try {
     window[kind].setItem(key, JSON.stringify(value));
   } catch {
-    // the page works without
+    // the page works without storage
   }
 }

@@ -16,7 +16,7 @@ export function startTheme(button) {
     try {
       localStorage.setItem("theme", root.dataset.theme);
     } catch {
-      // it holds for this page then
+      // kept for this page only
     }
     show();
   });

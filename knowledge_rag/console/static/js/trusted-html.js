@@ -1,5 +1,5 @@
 /**
- * The only way from text to markup on this page: blocks of an answer, rendered and sanitised by the server.
+ * The only place where text becomes markup: blocks of an answer, rendered and sanitised by the server.
  *
  * @typedef {import("./answer-state.js").Source} Source
  */
@@ -12,7 +12,7 @@ const { trustedTypes } = /** @type {{trustedTypes?: {createPolicy(name: string, 
 const policy = trustedTypes?.createPolicy("knowledge-rag", rules) ?? rules;
 
 /**
- * Parses a block. Nothing in it runs or loads, and a citation that the evidence does not have goes.
+ * Parses a block. Nothing in it runs or loads, and citations that the evidence lacks are removed.
  * @param {string} html
  * @param {ReadonlyMap<number, Source>} sources
  * @returns {DocumentFragment}
@@ -35,7 +35,7 @@ function isKnown(cite, sources) {
   const lines = citedLines(cite);
   if (cite.tagName !== "A" || !source || !lines) return false;
   const { start_line: first, end_line: last } = source.citation;
-  // its link, its label and its preview tell of the same lines
+  // its link, its label and its preview name the same lines
   const [path] = source.url.split("#");
   const leads = cite.getAttribute("href") === `${path}#L${lines[0]}-L${lines[1]}`;
   return leads && first <= lines[0] && lines[0] <= lines[1] && lines[1] <= last;

@@ -1,4 +1,4 @@
-/** Marks what the answer says beyond its sources: steps that their lines do not hold, and what cites none. */
+/** Marks what the sources don't back: steps that aren't in their cited lines, and text that cites nothing. */
 import { h } from "./dom.js";
 import { flash, scrollTo } from "./motion.js";
 import { ADDED, bare, bareText, citingOf, isCode, stepsOf } from "./steps.js";
@@ -9,7 +9,7 @@ const QUOTED = 80;
 const UNITS = "li, tbody > tr, .block > p, .block > blockquote, .block > .code";
 
 /**
- * Marks both, and takes away earlier marks.
+ * Marks both, and removes earlier marks.
  * @param {Element} blocks
  * @param {import("./answer-state.js").Recommendation | null} recommendation
  * @returns {number} how many places cite nothing
@@ -18,7 +18,7 @@ export function markDoubts(blocks, recommendation) {
   clear(blocks);
   const { summary = "", guidance = [], procedures = [] } = recommendation?.recommendation ?? {};
   if (recommendation) markUnbacked(blocks, guidance);
-  // procedures are written by the server, from cited lines and words of its own
+  // procedures are written by the server, from cited lines
   const uncited = procedures.length ? [] : uncitedIn(blocks, bare(summary));
   for (const element of uncited) {
     element.classList.add("uncited");
@@ -47,13 +47,13 @@ function markUnbacked(blocks, guidance) {
   });
 }
 
-/** Where words can be added to an element. @param {Element} element */
+/** The place for notes in an element. @param {Element} element */
 function placeOf(element) {
   return element.matches("tr") ? (element.lastElementChild ?? element) : element;
 }
 
 /**
- * What says something and rests on nothing.
+ * Text that has words and cites nothing.
  * @param {Element} blocks
  * @param {string} summary bare: the recommendation says that of itself
  * @returns {Element[]}
@@ -64,7 +64,7 @@ function uncitedIn(blocks, summary) {
   for (const unit of blocks.querySelectorAll(UNITS)) {
     if (found.some((other) => other.contains(unit)) || isBacked(unit)) continue;
     const said = bareText(unit, isCode(unit) ? ".copy-code" : ADDED);
-    // a label names a part of the answer: the server knows which words do
+    // the server marks labels, which only name a part of the answer
     if (!said || unit.matches(".label") || (unit.matches("p") && summary.includes(said))) continue;
     found.push(unit);
   }
@@ -77,11 +77,11 @@ function isBacked(unit) {
   if (citingOf(unit).some((element) => element.querySelector("a.cite"))) return true;
   const list = unit.parentElement;
   const above = list?.closest("li");
-  // items below one that cites go on with it, unless they cite for themselves
+  // items below one that cites share its citation, unless they cite for themselves
   return Boolean(above && !list?.querySelector("a.cite") && isBacked(above) && above.querySelector("a.cite"));
 }
 
-/** Whether code stands below words that it belongs to: they tell what it rests on. @param {Element} code */
+/** Whether code stands below words that it belongs to. @param {Element} code */
 function hasOwner(code) {
   const block = code.parentElement;
   let before = code.previousElementSibling;

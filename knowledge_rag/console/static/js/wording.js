@@ -1,4 +1,4 @@
-/** What the page says of states, reasons and warnings, in words for a person. */
+/** The page's words for states, reasons and warnings. */
 
 /** @type {Record<string, string>} */
 const REASONS = {

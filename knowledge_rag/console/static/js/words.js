@@ -1,4 +1,4 @@
-/** Keeps what is one word to a shell in one piece where a line has to be folded: a break behind a hyphen makes two of it. */
+/** Keeps a shell's words in one piece when a line is wrapped: a break after a hyphen would make two. */
 import { h } from "./dom.js";
 
 /**
