@@ -135,6 +135,8 @@ def evaluate(
         return
     if not datasets:
         raise InvalidRequest("name a dataset, or compare two runs with --compare A B")
+    from knowledge_rag.evaluation.comparison import write_results
+    from knowledge_rag.evaluation.evaluation_plot import write_plot
     from knowledge_rag.evaluation.evaluation_report import as_tables
 
     backend.check_region()
@@ -142,7 +144,10 @@ def evaluate(
     rows = read_rows(datasets, limit, seed, with_alert=with_alert)
     reader = read_labelled(rows, docs, datasets)
     done = _evaluated(rows, reader, backend, kb, max_results=max_results, with_alert=with_alert)
-    _write_files(done, results, plot)
+    if results is not None:
+        write_results(done, results)
+    if plot is not None:
+        write_plot(done, plot)
     print_report(done.to_dict() if json else as_tables(done), passed=not done.missed)
 
 
@@ -253,25 +258,9 @@ def _evaluated(
         asked = ask_all(
             retrieval, rows, max_results=max_results, with_alert=with_alert, progress=progress
         )
-    setup = Setup(
-        backend.name,
-        backend.method,
-        max_results,
-        with_alert,
-        fingerprint(rows),
-        documents.fingerprint,
-    )
+    of_data = (fingerprint(rows), documents.fingerprint)
+    setup = Setup(backend.name, backend.method, max_results, with_alert, *of_data)
     return summarise(setup, judge(asked, reader))
-
-
-def _write_files(done: Evaluation, results: Path | None, plot: Path | None) -> None:
-    from knowledge_rag.evaluation.comparison import write_results
-    from knowledge_rag.evaluation.evaluation_plot import write_plot
-
-    if results is not None:
-        write_results(done, results)
-    if plot is not None:
-        write_plot(done, plot)
 
 
 def _question(case: Case, knowledge_base: KnowledgeBase | None) -> Question | str:
@@ -308,30 +297,20 @@ def _retrieval(
         with deployed(backend) as found:
             yield found.retrieval, None
         return
-    from knowledge_rag.local.local_retrieval import local_retrieval
-
-    with (
-        _knowledge_base(documents, progress, kb) as opened,
-        local_retrieval(opened, search_type=backend.search_type, budget=backend.budget) as local,
-    ):
-        yield local, opened
-
-
-@contextmanager
-def _knowledge_base(
-    documents: Documents, progress: Progress, kb: Path | None
-) -> Iterator[KnowledgeBase]:
     from knowledge_rag.evaluation.evaluation_corpus import ingested
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.knowledge_base import KnowledgeBase
+    from knowledge_rag.local.local_retrieval import local_retrieval
     from knowledge_rag.local.settings import LocalSettings
 
     settings = LocalSettings.from_environment()
-    embedder = MiniLm(settings)
-    if kb is not None:
-        with KnowledgeBase(kb, embedder) as opened:
-            yield opened
-        return
-    besides = (settings.default_knowledge_base,)
-    with ingested(documents, settings.cache_dir, embedder, progress, besides=besides) as opened:
-        yield opened
+    embedder, besides = MiniLm(settings), (settings.default_knowledge_base,)
+    with (
+        (
+            KnowledgeBase(kb, embedder)
+            if kb is not None
+            else ingested(documents, settings.cache_dir, embedder, progress, besides=besides)
+        ) as opened,
+        local_retrieval(opened, search_type=backend.search_type, budget=backend.budget) as local,
+    ):
+        yield local, opened
