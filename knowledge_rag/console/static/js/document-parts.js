@@ -68,7 +68,8 @@ export function notices(document, asked, range) {
   else if (asked && range && range[1] < asked[1]) found.push([`There is no line ${asked[1]}.`, `The file has ${counted(lines.length, "line")}: marked is what there is of them.`]);
   const secret = Object.keys(hidden);
   if (secret.length) found.push(["Hidden characters.", `Shown by their code: line${secret.length === 1 ? "" : "s"} ${listed(secret)}.`]);
-import { isConverted, linesText } from "./citations.js";
+  if (isConverted(document.source)) found.push(["Extracted text.", "The file has no lines of its own: these are the lines of the text that was read from it."]);
+  if (!isComplete) found.push(["Only what can be found was kept.", "Blank lines and front matter are empty here."]);
   return found.map(([title, text]) => h("p", { class: "notice" }, icon("warning"), h("span", {}, h("strong", {}, title), " ", text)));
 }
 
