@@ -165,12 +165,12 @@ class Completeness:
     Args:
         alerts: how many.
         first: share whose first step is from the author's own place.
-        lost: share that get no step, though what answers them is there.
+        lost: share without a step.
         measured: alerts whose place has action lines.
-        lines: share of the place's action lines shown, mean over the measured alerts.
-        code: the same of its code lines, mean over the alerts whose place has some.
+        lines: mean share of the place's action lines that are shown.
+        code: the same of its code lines.
         whole: share of the measured alerts with at least CITED_SHARE of those lines.
-        precision: share of the shown lines that are from the place, mean over the answered alerts.
+        precision: mean share of the shown lines that are from the place.
     """
 
     alerts: int
@@ -200,16 +200,9 @@ class Completeness:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """An alert that was asked of the other projects' documents.
+    """An alert that was asked of the other projects' documents; each step of the answer is wrong.
 
-    Args:
-        row: the alert.
-        run: NAMED or UNNAMED.
-        project: that is left out.
-        steps: how many the answer has; each is wrong.
-        first: the lines that the first step cites, ``file:first-last``; ``""`` without a step.
-        confidence: as the answer states it, 0..1.
-        strength: of its evidence, as the answer states it.
+    ``first`` is what the first step cites, ``file:first-last``.
     """
 
     row: Row
@@ -240,7 +233,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """Answers whose evidence has one strength, of one run.
+    """Answers of one run whose evidence has one strength.
 
     Args:
         run: one of NEAR_MISS_RUNS.
@@ -248,7 +241,7 @@ class Reliability:
         answers: to alerts whose own document is there.
         right: share of them whose first step is from the author's own place.
         whole: share of those with action lines that are right and show the procedure whole.
-        near_misses: answers of that strength to near misses, all of them wrong.
+        near_misses: answers to near misses, all of them wrong.
     """
 
     run: str
@@ -261,13 +254,7 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True)
 class AlertsReport:
-    """A run over labelled alerts.
-
-    Args:
-        rated: every answer of every run.
-        near: every near miss.
-        tally: of the answers.
-    """
+    """A run over labelled alerts: every answer of every run, every near miss, and facts about the answers."""
 
     rated: tuple[Rated, ...]
     near: tuple[NearMiss, ...]
@@ -377,15 +364,7 @@ def run_alerts(
     check: CitationCheck,
     progress: Progress,
 ) -> AlertsReport:
-    """Ask every alert in every run, then as a near miss, and rate the answers.
-
-    Args:
-        knowledge_base: of all documents.
-        embedder: of it.
-        rows: the alerts, at least one; each has a name.
-        check: compares citations with the documents on disk.
-        progress: called before each question.
-    """
+    """Ask every alert, at least one, in every run, then as a near miss, and rate the answers."""
     lines = LabelledLines(check)
     with local_retrieval(knowledge_base) as retrieval:
         answers = _asked(retrieval, rows, RUNS, progress)

@@ -67,11 +67,6 @@ def test_every_drop_that_a_fault_can_cause_is_played():
     assert played == set(DropReason) - {DropReason.BELOW_FLOOR}  # which is a setting
 
 
-def test_a_row_can_t_be_changed():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        CATALOGUE[0].name = "other"
-
-
 def test_a_name_that_is_none_is_told_with_what_is_near():
     with pytest.raises(InvalidRequest, match="did you mean drip-body, drip-body-tls"):
         named("drip-bod")
