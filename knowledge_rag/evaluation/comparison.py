@@ -1,4 +1,4 @@
-"""Two runs on the same questions: what differs, and whether that is more than chance.
+"""Compares two runs on the same questions, and tells a difference from chance.
 
 A paired bootstrap: the questions are drawn anew, with replacement, ten thousand times; the middle 95 % of
 the mean differences are the interval. Where it leaves out zero, other questions of this kind would very

@@ -1,4 +1,4 @@
-"""Asks for every alert what an agent would ask, and looks for lines and steps of the alert's own runbook."""
+"""Asks an agent's queries for every alert, and looks for lines and steps of the alert's own runbook."""
 
 from __future__ import annotations
 

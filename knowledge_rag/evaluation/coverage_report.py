@@ -1,4 +1,4 @@
-"""What a check of coverage found, the baseline of known gaps, and whether a build may pass.
+"""Findings of a coverage check, the baseline of known gaps, and whether a build may pass.
 
 A baseline counts gaps by the alert's name and its rule's file, so that lines may move and one gap may turn
 into another.

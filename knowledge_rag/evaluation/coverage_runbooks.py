@@ -1,4 +1,4 @@
-"""Which runbook is an alert's own: the map's, else the one that its link names, else the one of its name."""
+"""Finds an alert's own runbook: the map's, else the one that its link names, else the one of its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `coverage` looks for, and what makes a build pass."""
+"""Criteria by which `coverage` passes a build."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StepsCheck(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What makes a build pass.
+    """Criteria by which a build passes.
 
     Args:
         top: among how many results of a query a runbook has to be, 1..5.

@@ -1,4 +1,4 @@
-"""What an evaluation found: figures, and whether each target is reached.
+"""Figures of an evaluation, and whether each target is reached.
 
 A degraded query has no results, so it is a miss to every measure of relevance. It counts neither for the
 zero-result rate, which is of queries that were searched, nor for latency: a knowledge base that gives up

@@ -1,4 +1,4 @@
-"""Which alarms would fire if a fault lasted, computed from the metrics that the function emitted.
+"""Computes from the emitted metrics the alarms that a lasting fault would fire.
 
 Alarms are CloudWatch metric math, evaluated for one period at a time: each id has one value, and NaN
 stands for a period without data, as after a division by zero. Where CloudWatch's documentation leaves a

@@ -1,4 +1,4 @@
-"""What several benchmarks do with the times that they took."""
+"""Percentiles of measured times."""
 
 from __future__ import annotations
 

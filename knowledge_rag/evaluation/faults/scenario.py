@@ -1,4 +1,4 @@
-"""Where a fault happens: servers on loopback, the environment that leads to them, and who asks there."""
+"""Surroundings of a fault: servers on loopback, the environment that leads to them, the clients that ask."""
 
 from __future__ import annotations
 
