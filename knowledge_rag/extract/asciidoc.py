@@ -55,6 +55,8 @@ _INLINE: Final = (
     (re.compile(r"(?<!\w)`\+([^`]+)\+`"), r"`\1`"),
 )
 _BOLD: Final = re.compile(r"(?<![\w*\\])\*(?=\S)([^*\n]*?\S)\*(?![\w*])")
+_UNSEEN: Final = re.compile(r"icon:[\w-]{0,40}\[[^\]]{0,80}\] ?| ?\[\[[\w:.-]{1,120}\]\]")
+"""Icons, and anchors in running text."""
 _CODE_SPAN: Final = re.compile(r"(`[^`]*`)")
 
 
@@ -377,5 +379,5 @@ def _inline(text: str) -> str:
         text = pattern.sub(written, text)
     parts = _CODE_SPAN.split(text)
     for number in range(0, len(parts), 2):
-        parts[number] = _BOLD.sub(r"**\1**", parts[number])
+        parts[number] = _BOLD.sub(r"**\1**", _UNSEEN.sub("", parts[number]))
     return "".join(parts)

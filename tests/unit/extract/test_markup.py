@@ -66,6 +66,7 @@ ADOC = {
     "table by an option": ('[%header]\n|===\n|A |B\n|1 |2\n|===', "\n| A | B |\n| --- | --- |\n| 1 | 2 |\n"),
     "cells in lines of their own": ("|===\n|A |B\n\n|1\n|2\n|===", "\n- A | B\n\n- 1\n  2\n"),
     "running text": ("*b* `*c*` https://x[y] xref:a.adoc#b[c] <<d,e>>", "**b** `*c*` [y](https://x) [c](a.adoc#b) [e](#d)"),
+    "icons and anchors": ("=== icon:wrench[] Resolve [[resolve]]\n`[[a]]`", "### Resolve\n`[[a]]`"),
     "terms": ("CPU:: look\nDisk::\n  wait", "**CPU:** look\n**Disk:**\nwait"),
     "a block that nothing closes": ("----\nls", "----\nls"),
 }  # fmt: skip
