@@ -44,7 +44,7 @@ CHECKED_BYTES: Final = 64 * 1024 * 1024
 one the tail, the sizes and, by its own sha256, each passage that is found."""
 
 _MAGIC: Final = b"KRAGIDX1"
-_TAIL: Final = struct.Struct("<Q32s8s")
+TAIL: Final = struct.Struct("<Q32s8s")
 _ALIGNED: Final = 64
 _VECTOR_BYTES: Final = 4 * DIMENSIONS
 _UNIT: Final = 1e-3
@@ -268,7 +268,7 @@ def write_index(path: Path, model: str, arrays: Mapping[str, Array]) -> None:
             head = {"model": model, "sha256": digest.hexdigest(), "parts": places}
             encoded = json.dumps(head).encode()
             file.write(encoded)
-            file.write(_TAIL.pack(len(encoded), hashlib.sha256(encoded).digest(), _MAGIC))
+            file.write(TAIL.pack(len(encoded), hashlib.sha256(encoded).digest(), _MAGIC))
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o666 & ~_umask())
@@ -288,21 +288,24 @@ def open_index(path: Path) -> Index:
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        if size < _ALIGNED + _TAIL.size:
+        if size < _ALIGNED + TAIL.size:
             raise Damage("its index is cut short")
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    length, digest, magic = _TAIL.unpack(mapped[-_TAIL.size :])
-    end = size - _TAIL.size - length
-    encoded = mapped[max(end, 0) : size - _TAIL.size]
+    length, digest, magic = TAIL.unpack(mapped[-TAIL.size :])
+    end = size - TAIL.size - length
+    encoded = mapped[max(end, 0) : size - TAIL.size]
     if not magic == mapped[: len(_MAGIC)] == _MAGIC or hashlib.sha256(encoded).digest() != digest:
         raise Damage("its index is not as it was written")
     head = json.loads(encoded)
     if size <= CHECKED_BYTES and _digest(mapped, end) != head["sha256"]:
         raise Damage("its index is not as it was written")
-    arrays = {
-        part: np.frombuffer(mapped, dtype, int(np.prod(shape)), offset).reshape(shape)
-        for part, (offset, dtype, shape) in head["parts"].items()
-    }
+    try:
+        arrays = {
+            part: np.frombuffer(mapped, dtype, int(np.prod(shape)), offset).reshape(shape)
+            for part, (offset, dtype, shape) in head["parts"].items()
+        }
+    except (ValueError, TypeError) as error:  # somebody else's, with a sha256 that fits
+        raise Damage("its index is not as an ingest writes it") from error
     return Index(head["model"], arrays)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from knowledge_rag.local.columns import MetadataColumns, column_arrays
 from knowledge_rag.local.errors import Damage
 from knowledge_rag.local.filters import parse_filter
-from knowledge_rag.local.index import SortedTerms, Strings, open_index
+from knowledge_rag.local.index import TAIL, SortedTerms, Strings, open_index
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support.local import write_files
@@ -69,6 +71,24 @@ def test_a_damaged_index_is_made_again(ingested, hashes, place):
         open_index(index)
     assert found(ingested, hashes) == hits
     assert len(open_index(index)) == len(hits)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"<f4"', '"|O8"'), ('"<f4"', '"<x9"'), (", [4, 384]", ", [4, 999]")]
+)
+def test_an_index_that_somebody_else_made_up_is_made_again(ingested, hashes, old, new):
+    hits = found(ingested, hashes)
+    index = index_of(ingested)
+    data = index.read_bytes()
+    length, _, magic = TAIL.unpack(data[-TAIL.size :])
+    head = data[-TAIL.size - length : -TAIL.size]
+    assert old.encode() in head
+    forged = head.replace(old.encode(), new.encode())
+    tail = TAIL.pack(len(forged), hashlib.sha256(forged).digest(), magic)
+    index.write_bytes(data[: -TAIL.size - length] + forged + tail)
+    with pytest.raises(Damage):
+        open_index(index)
+    assert found(ingested, hashes) == hits
 
 
 @pytest.mark.parametrize("size", [0, 7, 64, 4_000])
