@@ -22,7 +22,7 @@ from knowledge_rag.orchestrator.planning import Block, Plan
 from knowledge_rag.orchestrator.procedures import Why, procedure_of
 from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, MAX_STEPS, Strength
 from knowledge_rag.orchestrator.retrieval import Asked, Findings
-from knowledge_rag.orchestrator.steps import MAX_PAST, Citer, steps_of
+from knowledge_rag.orchestrator.steps import MAX_PAST, Citer, evidence_of, steps_of
 from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.support.local import CORPUS
 from tests.support.runbooks import (
@@ -204,6 +204,12 @@ class TestEvidence:
         assert given.evidence.strength is Strength.PARTIAL
         assert "a query could not be answered" in given.evidence.reasons
         assert given.confidence <= MAX_INCOMPLETE
+
+    def test_is_as_good_as_that_of_the_least_certain_alert(self):
+        _, procedure = whole(self.QUEUE)
+        named = Block("A", (procedure,), "named", score=1.0)
+        plan = Plan((named, Block("B", (procedure,), "found", score=0.5)))
+        assert evidence_of(alert("A"), plan, [], Findings())[1] == 0.5
 
     def test_is_given_exactly_where_there_is_advice(self):
         assert advised(alert("PrinterOnFire"), {MAIL: self.QUEUE}).evidence is None
