@@ -55,12 +55,7 @@ __all__ = ["MetricRecord", "MetricUnit", "begin", "logger", "metric_record"]
 
 @dataclass(frozen=True, slots=True)
 class LogLevel:
-    """How much a function logs.
-
-    Args:
-        name: of a level of :mod:`logging`, ``None`` where the environment names none.
-        problem: error in the environment, ``""`` for none.
-    """
+    """A level of :mod:`logging`, if the environment names one, and what is wrong with what it names."""
 
     name: str | None
     problem: str = ""
@@ -133,10 +128,7 @@ class MetricRecord:
 
     It writes what Powertools' ``EphemeralMetrics`` writes (a test compares the two), in a third of the
     time: that one checks each metric anew, which took a twentieth of a whole call of the function.
-
-    Args:
-        namespace: of the metrics.
-        service: the value of their one dimension.
+    ``service`` is the value of the metrics' one dimension.
     """
 
     def __init__(self, namespace: str, service: str) -> None:

@@ -42,11 +42,6 @@ _FOR_NO_MODEL: Final = {
 def sentence(citation: Citation, kinds: Iterable[str], *, of_file: bool = False) -> str:
     """Return what a reader should know of cited lines, ``""`` if nothing was found in them.
 
-    Args:
-        citation: of a chunk.
-        kinds: that were found in its lines: values of :class:`Kind`.
-        of_file: whether the sentence names the file.
-
     >>> from knowledge_rag.core.citations import Citation
     >>> sentence(Citation("a.md", 3, 9), ["fake_system_message"])
     'Lines 3-9 hold text aimed at a model (fake system message).'

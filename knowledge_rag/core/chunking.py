@@ -23,13 +23,7 @@ from knowledge_rag.core.documents import front_matter_end
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.lines import BLANKS, split_lines
 from knowledge_rag.core.markdown import fence_end, find_headings, html_end, item_end, line_end
-from knowledge_rag.core.tokens import (
-    PER_MARK,
-    PER_PLAIN,
-    classify,
-    cost,
-    fits,
-)
+from knowledge_rag.core.tokens import PER_MARK, PER_PLAIN, classify, cost, fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -91,16 +85,13 @@ def chunk_text(
     settings: ChunkingSettings | None = None,
     shape: str | None = None,
 ) -> list[Chunk]:
-    """Cut a document into chunks, in the order of its lines.
+    """Cut a document into chunks, in the order of its lines; none for blank lines and front matter alone.
 
     Args:
         document: of the chunks; its file name tells Markdown from plain text.
         text: the document's text as :func:`core.lines.decode` returns it.
         settings: the defaults fit the local embedding model.
         shape: the text line for line as Markdown, where it is in another markup; it decides where to cut.
-
-    Returns:
-        The chunks; ``[]`` for a text with nothing but blank lines and front matter.
     """
     cap = (settings or ChunkingSettings()).content_tokens
     markdown = not document.source_file.lower().endswith(PLAIN_SUFFIXES)
@@ -296,12 +287,9 @@ class _LongSection:
         """Return the last of ``ends`` up to which the lines from ``start`` cost at most ``room``."""
         second = bisect_right(ends, start) + 1
         last = bisect_left(ends, start + _WINDOW)
+        until = min(last + 1, len(ends))
         fit = bisect_right(
-            ends,
-            room,
-            second,
-            min(last + 1, len(ends)),
-            key=lambda end: cost(self._classes, start, end),
+            ends, room, second, until, key=lambda end: cost(self._classes, start, end)
         )
         return ends[fit - 1]
 

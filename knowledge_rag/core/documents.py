@@ -30,15 +30,12 @@ _SUFFIXES = {".html": DocumentType.WEB, ".htm": DocumentType.WEB, ".pdf": Docume
 def read_document(
     source_file: str, data: bytes, given: FrontMatter | None = None
 ) -> tuple[Document, str]:
-    """Read one text file of the corpus.
+    """Read one text file of the corpus: the document, and its text as the lines are counted in it.
 
     Args:
         source_file: its path relative to the corpus root, ``/``-separated.
         data: its bytes.
         given: what is said of it beside it; its own front matter goes before.
-
-    Returns:
-        The document, and its text as the lines are counted in it.
 
     Raises:
         UnreadableDocument: the bytes are empty, binary or not UTF-8.
@@ -52,14 +49,7 @@ def read_document(
 
 
 def describe(source_file: str, data: bytes, fields: FrontMatter, found: str) -> Document:
-    """Describe a file of any kind.
-
-    Args:
-        source_file: its path relative to the corpus root, ``/``-separated.
-        data: its bytes.
-        fields: what is said of it, by its front matter or beside it.
-        found: the title that was found in it, ``""`` where there is none.
-    """
+    """Describe a file of any kind, by ``fields`` of its front matter or beside it and the title ``found`` in it."""
     return Document(
         source_file=source_file,
         sha256=hashlib.sha256(data).hexdigest(),
@@ -111,12 +101,7 @@ _MAX_LENGTH: Final = 65_536
 
 
 class ParsedFrontMatter(NamedTuple):
-    """What stands at a document's start.
-
-    Args:
-        fields: scalar and list values, as text; ``{}`` without front matter.
-        end: offset of the first line behind it; 0 without front matter.
-    """
+    """Scalar and list values, as text, and the offset of the first line behind them; ``{}`` and 0 without."""
 
     fields: FrontMatter
     end: int

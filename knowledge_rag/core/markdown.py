@@ -35,15 +35,9 @@ def line_before_is_blank(source: str, position: int) -> bool:
 
 
 def list_around(source: str, start: int, position: int) -> int:
-    r"""Return the position behind the list that the line at ``position`` lies in.
+    """Return the position behind the list that the line at ``position`` lies in, -1 if in none.
 
-    Args:
-        source: the text behind a ``\\n``.
-        start: a position not beyond ``position`` where no list is open.
-        position: the line in question.
-
-    Returns:
-        A position greater than ``position``, or -1 if the line lies in no list.
+    No list is open at ``start``, which is not beyond ``position``.
     """
     until = position + _MARKER_LENGTH
     free = start
@@ -59,10 +53,7 @@ def list_around(source: str, start: int, position: int) -> int:
 def opens_list(source: str, position: int, free: int) -> bool:
     """Whether the line at ``position``, which lies in no list, starts one (CommonMark 5.3).
 
-    Args:
-        source: the text behind a newline.
-        position: the line in question.
-        free: a position that no paragraph reaches across.
+    No paragraph reaches across ``free``.
     """
     item = grammar.ITEM.match(source, position)
     if item is None or grammar.THEMATIC_BREAK.match(source, position):

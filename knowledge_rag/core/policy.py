@@ -71,16 +71,7 @@ class Candidate(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Old and new rank of a result, from 1.
-
-    Args:
-        result: the result.
-        kind: of its source.
-        timing: of its dates.
-        before: its rank by Retrieve.
-        by_kind: its rank with websites before PDFs.
-        after: its rank with dates compared, too.
-    """
+    """Ranks of a result, from 1: by Retrieve, with websites before PDFs, with dates compared, too."""
 
     result: RetrievalResult
     kind: SourceKind
@@ -118,24 +109,14 @@ class Placement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """The order of one query's results.
-
-    Args:
-        dated: whether the question asked for a date, so that dates were compared.
-        today: the day that they were compared with.
-        placements: all candidates, in the new order.
-    """
+    """The new order of all candidates; dates were compared with ``today`` if a ``dated`` question asked."""
 
     dated: bool
     today: date
     placements: tuple[Placement, ...]
 
     def to_dict(self, shown: Sequence[RetrievalResult]) -> dict[str, Any]:
-        """Return the wire form, for a caller who asks for an explanation.
-
-        Args:
-            shown: the results that the caller gets.
-        """
+        """Return the wire form, for a caller who gets the ``shown`` results and asks why."""
         citations = {result.citation for result in shown}
         return {
             "policy": SourcePolicy.WEBSITE_FIRST.value,
@@ -306,20 +287,12 @@ _PAST: Final = re.compile(
     rf"\bwhen\s+(?:did|was|were|had)\b|\byesterday\b|\bago\b|\b(?:last|previous|past)\ (?:time|{_SPANS})\b",
     re.IGNORECASE,
 )
-_MONTH_NUMBERS: Final = (
-    "jan",
-    "feb",
-    "mar",
-    "apr",
-    "may",
-    "jun",
-    "jul",
-    "aug",
-    "sep",
-    "oct",
-    "nov",
-    "dec",
-)
+_MONTH_NUMBERS: Final = {
+    name: number
+    for number, name in enumerate(
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1
+    )
+}
 _MONTH_BEFORE: Final = re.compile(
     rf"\b({_MONTHS}|{_UNSURE_MONTHS})\.?,?\s(?:\d{{1,2}},?\s)?\Z", re.IGNORECASE
 )
@@ -343,7 +316,7 @@ def _names_the_past(asked: str, today: date) -> bool:
     rest = _ISO.sub(" ", asked)
     for found in _YEAR.finditer(rest):
         month = _MONTH_BEFORE.search(rest[: found.start()])
-        number = _MONTH_NUMBERS.index(month[1][:3].lower()) + 1 if month else 12
+        number = _MONTH_NUMBERS[month[1][:3].lower()] if month else 12
         named.append((int(found[1]), number, 31))
     return bool(named) and max(named) < (today.year, today.month, today.day)
 
@@ -385,10 +358,8 @@ def _arranged(
     request_id: str,
     failure: RetrievalFailed | None,
 ) -> Retrieval:
-    candidates = [
-        Candidate(result, _uri(item))
-        for result, item in zip(selection.kept.values(), selection.items, strict=True)
-    ]
+    found = zip(selection.kept.values(), selection.items, strict=True)
+    candidates = [Candidate(result, _uri(item)) for result, item in found]
     arrangement = arrange(candidates, query.text, priority.today())
     shown = tuple(one.result for one in arrangement.placements[: query.max_results])
     notices = [past_notice(arrangement, shown), SECONDARY_NOTICE if failure else None]

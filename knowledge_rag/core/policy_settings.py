@@ -49,10 +49,8 @@ def present_day() -> date:
 class SourcePriority:
     """The policy, turned on.
 
-    Args:
-        secondary_scope: a metadata filter in Bedrock's language; up to SECONDARY_RESULTS results
-            that pass it are looked at even if they rank below the first PRIMARY_RESULTS.
-        today: gives the present day.
+    Up to SECONDARY_RESULTS results that pass the secondary scope, a metadata filter in Bedrock's
+    language, are looked at even if they rank below the first PRIMARY_RESULTS.
     """
 
     secondary_scope: Mapping[str, object] | None = None

@@ -135,14 +135,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """The result of one query.
-
-    Args:
-        outcome: for the caller.
-        request_id: the service's id of the request, ``""`` where it gave none.
-        arrangement: how the results were put in order, where there is a priority of sources.
-        secondary_failure: why the secondary scope could not be searched, if it could not.
-    """
+    """The outcome of one query, the service's id of its request, and what the source policy did."""
 
     outcome: RetrievalOutcome
     request_id: str = ""
@@ -151,13 +144,7 @@ class Retrieval:
 
 
 class Retriever:
-    """Asks one knowledge base.
-
-    Args:
-        client: a ``bedrock-agent-runtime`` client; :func:`bedrock.create_client` makes one that
-            keeps deadlines.
-        settings: what all queries share.
-    """
+    """Asks one knowledge base, by a client as :func:`bedrock.create_client` makes it."""
 
     def __init__(self, client: Any, settings: SearchSettings) -> None:  # noqa: ANN401 - botocore makes its classes at run time
         self._client = client
@@ -165,8 +152,6 @@ class Retriever:
 
     def retrieve(self, query: Query, deadline: Deadline) -> Retrieval:
         """Search, and prove each result, before the deadline.
-
-        A query for one document follows rules of its own, see the module.
 
         Raises:
             RetrievalFailed: it could not be searched, or a guardrail intervened.
@@ -231,7 +216,7 @@ def retrieve_request(
 
     Args:
         query: the question.
-        settings: shared by all queries.
+        settings: of every query.
         results: to ask for; by default a few more than the caller wants.
         scope: a metadata filter that results have to pass beside the query's own.
     """
@@ -314,9 +299,7 @@ def _in_line_order(outcome: RetrievalOutcome, *, more: bool) -> RetrievalOutcome
 
 def _missing(outcome: RetrievalOutcome) -> int:
     """Count the passages that were found and are not shown; a duplicate's lines are."""
-    return sum(
-        count for reason, count in outcome.dropped.items() if reason is not DropReason.DUPLICATE
-    )
+    return sum(outcome.dropped.values()) - outcome.dropped.get(DropReason.DUPLICATE, 0)
 
 
 def _of_document(count: str, number: int, what: str) -> str:
@@ -395,7 +378,7 @@ def degraded(
 
 def unproven_count(outcome: RetrievalOutcome) -> int:
     """Count the results that were dropped because nothing proves them."""
-    return sum(count for reason, count in outcome.dropped.items() if reason in UNPROVEN)
+    return sum(outcome.dropped.get(reason, 0) for reason in UNPROVEN)
 
 
 class Selection:

@@ -48,49 +48,40 @@ def sarif_log(
     version: str, rules: Sequence[SarifRule], results: Sequence[SarifResult]
 ) -> dict[str, Any]:
     """Return a log with one run of this version; every result's ``rule_id`` is one of ``rules``."""
-    index = {rule.id: number for number, rule in enumerate(rules)}
-    levels = {rule.id: rule.level for rule in rules}
+    numbered = {rule.id: (number, rule) for number, rule in enumerate(rules)}
     driver = {
         "name": "knowledge-rag",
         "semanticVersion": version,
-        "rules": [_rule(rule) for rule in rules],
+        "rules": [
+            {
+                "id": rule.id,
+                "shortDescription": {"text": rule.description},
+                "defaultConfiguration": {"level": rule.level},
+            }
+            for rule in rules
+        ],
     }
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(one, index[one.rule_id], levels[one.rule_id]) for one in results],
+        "results": [_result(one, *numbered[one.rule_id]) for one in results],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: SarifRule) -> dict[str, Any]:
-    return {
-        "id": rule.id,
-        "shortDescription": {"text": rule.description},
-        "defaultConfiguration": {"level": rule.level},
-    }
-
-
-def _result(result: SarifResult, rule_index: int, level: str) -> dict[str, Any]:
-    return {
-        "ruleId": result.rule_id,
-        "ruleIndex": rule_index,
-        "level": level,
-        "message": {"text": _LINK.sub(r"\1\1\\]", result.message)},
-        "locations": [_location(result.place)],
-    }
-
-
-def _location(region: Region) -> dict[str, Any]:
+def _result(result: SarifResult, rule_index: int, rule: SarifRule) -> dict[str, Any]:
+    place = result.place
     lines = {
-        "startLine": region.start_line,
-        "endLine": region.end_line,
-        "startColumn": region.start_column,
-        "endColumn": region.end_column,
+        "startLine": place.start_line,
+        "endLine": place.end_line,
+        "startColumn": place.start_column,
+        "endColumn": place.end_column,
     }
+    location = {"artifactLocation": {"uri": quote(place.path)}, "region": lines}
     return {
-        "physicalLocation": {
-            "artifactLocation": {"uri": quote(region.path)},
-            "region": lines,
-        }
+        "ruleId": rule.id,
+        "ruleIndex": rule_index,
+        "level": rule.level,
+        "message": {"text": _LINK.sub(r"\1\1\\]", result.message)},
+        "locations": [{"physicalLocation": location}],
     }

@@ -8,6 +8,7 @@ an eighth so that chunks near the cap stay below it; tests hold them against the
 
 from __future__ import annotations
 
+import string
 from typing import Final
 
 PER_PLAIN: Final = 0.205
@@ -18,20 +19,13 @@ PER_MARK: Final = 1.39
 PER_INDENT: Final = -0.41
 """Each pair of spaces, which costs nothing: takes back what the two counted as plain."""
 
-_DIGITS = b"0123456789"
 _SPACES = " \t\r\n"
-_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_CLASSES = bytes(
-    ord("0")
-    if c in _DIGITS
-    else ord(" ")
-    if chr(c) in _SPACES
-    else ord("a")
-    if c in _LETTERS
-    else ord("-")
-    for c in range(256)
-)
-
+_CLASS_OF = {
+    **dict.fromkeys(string.digits.encode(), ord("0")),
+    **dict.fromkeys(_SPACES.encode(), ord(" ")),
+    **dict.fromkeys(string.ascii_letters.encode(), ord("a")),
+}
+_CLASSES = bytes(_CLASS_OF.get(code, ord("-")) for code in range(256))
 
 _DIGIT_EXTRA: Final = PER_DIGIT - PER_PLAIN
 _MARK_EXTRA: Final = PER_MARK - PER_PLAIN

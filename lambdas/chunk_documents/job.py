@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One document of the job.
-
-    Args:
-        location: ``originalFileLocation`` as it came; it goes back unchanged.
-        metadata: ``fileMetadata`` as it came; it goes back unchanged.
-        batch_keys: keys of the parser's output in the intermediate bucket, in their order.
-    """
+    """One document of the job: its location and metadata go back as they came; where its parsed text lies."""
 
     location: Any
     metadata: Any
@@ -56,13 +50,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One invocation's share of an ingestion job.
-
-    Args:
-        bucket: the intermediate bucket.
-        job_id: Bedrock's id of the ingestion job, for the log.
-        files: the documents.
-    """
+    """One invocation's share of an ingestion job; ``bucket`` is the intermediate one."""
 
     bucket: str
     job_id: str

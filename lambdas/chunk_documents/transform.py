@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
@@ -38,9 +39,8 @@ class Transformed:
         batch_keys: where its chunks were written.
         chunks: how many.
         oversized_lines: lines that alone exceed the cap.
-        difference: where the parser's text departs from the original, ``None`` where it does not, or
-            where the lines are those of extracted text.
-        findings: what lint has to say of it.
+        difference: where the parser's text departs from the original, if it does.
+        findings: of lint.
         notes: sentences about what was left out of it.
     """
 
@@ -126,12 +126,9 @@ def _difference(read: Extracted, parsed: str) -> str | None:
     ours, theirs = _comparable(original), _comparable(parsed)
     if ours == theirs:
         return None
-    same = 0
-    for ours_line, theirs_line in zip(ours, theirs, strict=False):
-        if ours_line != theirs_line:
-            break
-        same += 1
-    return f"from line {same + 1} on, {len(original)} characters against {len(parsed)}"
+    lines = enumerate(zip_longest(ours, theirs), start=1)
+    first = next(number for number, (our, their) in lines if our != their)
+    return f"from line {first} on, {len(original)} characters against {len(parsed)}"
 
 
 def _comparable(text: str) -> list[str]:

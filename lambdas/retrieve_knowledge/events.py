@@ -96,13 +96,7 @@ class Caller(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """Parts of an agent's event that its answer repeats.
-
-    Args:
-        names: ``actionGroup``, ``apiPath`` and ``httpMethod``, ``""`` where the event has none.
-        session_attributes: of the conversation.
-        prompt_attributes: of the turn.
-    """
+    """Parts of an agent's event that its answer repeats; a name is ``""`` where the event has none."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     session_attributes: Mapping[str, str] = field(default_factory=dict)
@@ -174,16 +168,12 @@ class Call:
 
     def fitted(self, outcome: RetrievalOutcome) -> Fitted:
         """Answer with as many results as the caller's response limit has room for."""
-        answer = self.answer(outcome, counted=True)
-        if wire_bytes(answer) <= _MAX_BYTES[self.caller]:  # nearly always: written once only
+        answer, most_bytes = self.answer(outcome, counted=True), _MAX_BYTES[self.caller]
+        if wire_bytes(answer) <= most_bytes:  # nearly always: written once only
             return Fitted(outcome, answer)
-        most_bytes = _MAX_BYTES[self.caller]
-        smaller = fit(outcome, most_bytes, self._size, one_document=self._of_one_document)
+        one_document = bool(str(self.arguments.get(SOURCE_FILE, "")).strip())
+        smaller = fit(outcome, most_bytes, self._size, one_document=one_document)
         return Fitted(smaller, self.answer(smaller, counted=True))
-
-    @property
-    def _of_one_document(self) -> bool:
-        return bool(str(self.arguments.get(SOURCE_FILE, "")).strip())
 
     def _size(self, outcome: RetrievalOutcome) -> int:
         return wire_bytes(self.answer(outcome, counted=True))

@@ -29,7 +29,7 @@ _MAX_DELETED: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """Objects that were written, unchanged and deleted."""
+    """How many objects were written, unchanged and deleted."""
 
     written: int
     unchanged: int
@@ -39,15 +39,9 @@ class Mirrored:
 def mirror(s3: S3Client, archive: ZipFile, bucket: str, chunker: str, clock: Clock) -> Mirrored:
     """Write what is new or changed, delete what is gone.
 
-    An object counts as changed when its bytes or the chunker's version did: Bedrock looks at modified
-    objects only, so a document is written anew to be chunked by a new chunker.
-
-    Args:
-        s3: a boto3 client.
-        archive: the corpus; paths in it are keys in the bucket.
-        bucket: name of the corpus bucket.
-        chunker: version of the chunker.
-        clock: bounds it.
+    Paths in the archive are keys in the bucket. An object counts as changed when its bytes or the
+    chunker's version did: Bedrock looks at modified objects only, so a document is written anew to be
+    chunked by a new chunker.
 
     Raises:
         DeadlineExceeded: there is no time left; what was written stays.

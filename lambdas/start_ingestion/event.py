@@ -16,10 +16,9 @@ from botocore.httpsession import URLLib3Session
 
 from knowledge_rag.core.errors import InvalidRequest
 
-MAX_ANSWER: Final = 4_096
-"""Bytes of a whole answer; CloudFormation refuses a longer one, and the stack waits for its timeout."""
 MAX_REASON: Final = 1_000
-"""Bytes of a failure's reason."""
+"""Bytes of a failure's reason. CloudFormation refuses a whole answer of more than 4,096, and the stack
+waits for its timeout."""
 _ANSWER_TIMEOUT: Final = 10
 """Seconds for one attempt to answer."""
 
@@ -36,15 +35,8 @@ class Kind(StrEnum):
 class Properties:
     """The custom resource's properties in the template.
 
-    Args:
-        knowledge_base_id: of the knowledge base to fill.
-        data_source_id: of its data source.
-        corpus_bucket: name of the bucket that mirrors the corpus.
-        intermediate_bucket: name of the transformation's bucket.
-        asset_bucket: name of the bucket that the corpus was uploaded to as a zip.
-        asset_key: its key there.
-        chunker: version of the chunker; another one makes every document be chunked again.
-        empty_on_delete: whether the buckets' contents go with the stack.
+    The corpus was uploaded as a zip, the asset. Another version of the chunker makes every document be
+    chunked again.
     """
 
     knowledge_base_id: str
@@ -96,12 +88,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to CloudFormation.
-
-    Args:
-        reason: why it failed, ``""`` for a success.
-        data: attributes of the resource.
-    """
+    """The answer to CloudFormation: why it failed, ``""`` for a success, and the resource's attributes."""
 
     reason: str = ""
     data: dict[str, str] = field(default_factory=dict)

@@ -113,13 +113,8 @@ class Bedrock(Protocol):
 class Outcome:
     """The outcome of a job; the counts are documents.
 
-    Args:
-        job_id: Bedrock's, ``""`` where none could be started in time.
-        status: Bedrock's last, ``BUSY`` where none could be started in time.
-        indexed: new or modified ones.
-        failed: those that could not be indexed.
-        deleted: those that are gone.
-        reason: why documents failed, in Bedrock's words, cut to one line; ``""`` for none.
+    Where none could be started in time, the id is ``""`` and the status ``BUSY``. The reason is why
+    documents failed, in Bedrock's words, cut to one line.
     """
 
     job_id: str

@@ -102,13 +102,6 @@ def test_alerts_never_make_metadata_too_large_to_be_stored():
     assert metadata_bytes({**metadata, "alerts": names[: len(kept) + 1]}) > MAX_METADATA_BYTES
 
 
-def test_what_is_no_list_of_lines_is_not_shown_as_alerts():
-    chunk = filed_under("alert: RDSLag")
-    for stored, shown in (("RDSLag", None), (["a\nb", 3, "RDSLag"], ["RDSLag"]), ({}, None)):
-        result = prove(stored_text(chunk), {**to_metadata(chunk), "alerts": stored})
-        assert result.metadata.get("alerts") == shown
-
-
 def test_numbers_that_travelled_as_doubles_or_digits_are_read():
     travelled = to_metadata(chunk()) | {"start_line": 7.0, "end_line": "12"}
     travelled["context_length"] = float(len(context_prefix(chunk())))
@@ -162,17 +155,27 @@ def test_metadata_of_several_lines_could_pass_for_a_citation_and_is_not_shown():
     assert result.metadata["tags"] == ["rds"]
 
 
-def test_tags_are_a_list_or_are_not_shown():
-    result = prove(stored_text(chunk()), to_metadata(chunk()) | {"tags": "rds"})
+@pytest.mark.parametrize(
+    ("name", "stored", "shown"),
+    [
+        ("tags", "rds", None),
+        ("alerts", "RDSLag", None),
+        ("alerts", {}, None),
+        ("alerts", ["a\nb", 3, "RDSLag"], ["RDSLag"]),
+        ("dates", ["2026-01-02", "2026-11-12"], ["2026-01-02", "2026-11-12"]),
+        ("dates", ["2026-02-30", "20260102", "2026-W10-1", 5, None, "2026-01-02"], ["2026-01-02"]),
+        ("dates", "2026-01-02", None),
+        ("page", 3.0, 3),
+        ("page", "3", 3),
+        ("page", 2.5, None),
+        ("page", [], None),
+        *[("document_sha256", odd, None) for odd in ("05", "A" * 64, "0" * 65, "0" * 63 + "\n", 5)],
+    ],
+)
+def test_metadata_of_another_form_are_left_out_and_do_not_cost_the_result(name, stored, shown):
+    result = prove(stored_text(chunk()), to_metadata(chunk()) | {name: stored})
     assert isinstance(result, RetrievalResult)
-    assert "tags" not in result.metadata
-
-
-@pytest.mark.parametrize("odd", ["05", "A" * 64, "0" * 65, "0" * 63 + "\n", 5, None])
-def test_what_is_no_digest_is_not_shown_as_one(odd):
-    result = prove(stored_text(chunk()), to_metadata(chunk()) | {"document_sha256": odd})
-    assert isinstance(result, RetrievalResult)
-    assert "document_sha256" not in result.metadata
+    assert result.metadata.get(name) == shown
 
 
 def test_an_id_made_for_another_number_of_lines_than_the_text_has_is_no_proof():
@@ -225,15 +228,6 @@ def test_any_finite_score_is_kept_as_it_is(score):
     assert result.relevance_score == score
 
 
-@pytest.mark.parametrize(
-    ("page", "shown"), [(3.0, 3), ("3", 3), (2.5, None), (0, None), ([], None)]
-)
-def test_a_garbled_page_is_left_out_and_does_not_cost_the_result(page, shown):
-    result = prove(stored_text(chunk()), to_metadata(chunk()) | {"page": page})
-    assert isinstance(result, RetrievalResult)
-    assert result.metadata.get("page") == shown
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -259,17 +253,3 @@ def test_whatever_comes_back_nothing_unproven_gets_through(text, metadata, score
 @pytest.mark.parametrize("value", [-1, 5, 5.0, "5", "007"])
 def test_whole_numbers_are_read_from_what_json_makes_of_them(value):
     assert whole_number(value) == int(value)
-
-
-@pytest.mark.parametrize(
-    ("stored", "shown"),
-    [
-        (["2026-01-02", "2026-11-12"], ["2026-01-02", "2026-11-12"]),
-        (["2026-02-30", "20260102", "2026-W10-1", "soon", 5, None, "2026-01-02"], ["2026-01-02"]),
-        ("2026-01-02", None),
-    ],
-)
-def test_dates_are_a_list_of_days_or_are_not_shown(stored, shown):
-    result = prove(stored_text(chunk()), to_metadata(chunk()) | {"dates": stored})
-    assert isinstance(result, RetrievalResult)
-    assert result.metadata.get("dates") == shown
