@@ -252,13 +252,6 @@ class TestContents:
 class TestCache:
     KEY = "0123456789abcdef0123"
 
-    def test_a_folder_is_built_once(self, tmp_path):
-        built = []
-        for _ in range(2):
-            folder = built_once(tmp_path, "name", self.KEY, built.append)
-        assert len(built) == 1
-        assert folder == tmp_path / "name-0123456789abcdef"
-
     def test_a_failure_leaves_nothing_behind(self, tmp_path):
         def fails(folder):
             (folder / "half").touch()

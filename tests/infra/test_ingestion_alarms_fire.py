@@ -130,7 +130,3 @@ def test_a_function_that_crashed_warns(key, function):
     name = series("AWS/Lambda", "Errors", FunctionName=f"{DEPLOYMENT}-{function}")
     assert fired({name: [0, 1]}) == {key}
     assert fired({name: [0, 0]}) == set()
-
-
-def test_nothing_ingested_warns_of_nothing():
-    assert fired({}) == set()

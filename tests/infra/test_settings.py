@@ -136,10 +136,26 @@ def test_a_scope_may_be_text_or_an_object_and_goes_with_a_policy():
     )
 
 
-def test_a_source_policy_goes_with_hybrid_search():
-    (line,) = problems(source_policy="website-first", search_type="SEMANTIC")
-    assert line.startswith('  source_policy = "website-first"')
-    assert "off unless search_type=HYBRID" in line
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (
+            {"source_policy": "website-first", "search_type": "SEMANTIC"},
+            '  source_policy = "website-first": allowed is off unless search_type=HYBRID',
+        ),
+        (
+            {"generation": "classic", "min_search_ocu": 1},
+            "  min_search_ocu = 1: allowed is 0 with generation=classic, which never",
+        ),
+        (
+            {"vector_store": "s3-vectors", "search_type": "SEMANTIC", "network": "private"},
+            '  network = "private": allowed is public with vector_store=s3-vectors',
+        ),
+    ],
+)
+def test_settings_that_do_not_go_together_are_told(values, told):
+    (line,) = problems(**values)
+    assert line.startswith(told)
 
 
 def test_every_mistake_is_told_at_once():
@@ -163,11 +179,6 @@ def test_a_store_without_keywords_has_no_hybrid_search():
         VectorStore.S3_VECTORS,
         SearchType.SEMANTIC,
     )
-
-
-def test_the_classic_generation_has_no_minimum_of_ours():
-    (line,) = problems(generation="classic", min_search_ocu=1)
-    assert "0 with generation=classic" in line
 
 
 def test_token_callers_need_an_issuer_and_an_audience():
