@@ -26,14 +26,19 @@ _BAD_INPUT = (
 
 
 class ExitCode(IntEnum):
-    """Exit codes; a signal gives 128 and its number, as in shells."""
+    """Exit codes; the generated reference shows the texts below them."""
 
     OK = 0
-    FINDINGS = 1  # or nothing found
-    BAD_INPUT = 2  # the command line, a file or a setting
-    DEGRADED = 3  # the knowledge base could not be searched
-    FAILED = 4  # any other failure
+    FINDINGS = 1
+    """Something was found wanting, or nothing was found."""
+    BAD_INPUT = 2
+    """The command line, a file or a setting is wrong."""
+    DEGRADED = 3
+    """The knowledge base could not be searched."""
+    FAILED = 4
+    """Any other failure."""
     INTERRUPTED = 130
+    """Ended by Ctrl-C: 128 + SIGINT, as shells have it; other signals likewise, SIGTERM 143."""
 
 
 def exit_code_for(error: KnowledgeRagError) -> ExitCode:
