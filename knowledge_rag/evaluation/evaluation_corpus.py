@@ -18,6 +18,7 @@ from knowledge_rag.core.errors import KnowledgeRagError, UnreadableDocument
 from knowledge_rag.extract.documents import extract, is_extracted
 from knowledge_rag.local.corpus import find_documents, read_beside, read_bytes
 from knowledge_rag.local.errors import UnusableKnowledgeBase
+from knowledge_rag.local.index import INDEX_SUFFIX
 from knowledge_rag.local.ingest import IngestSettings, ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.store import Tables, explained, open_for_reading
@@ -251,9 +252,11 @@ def _make(
         wanted = frozenset(documents.sha256.values())
         _copy_most_alike(unfinished, candidates, wanted, embedder.fingerprint)
         ingest(documents.root, unfinished, embedder=embedder, progress=progress)
+        for index in unfinished.parent.glob(f"{unfinished.name}.*{INDEX_SUFFIX}"):
+            index.replace(index.with_name(path.name + index.name.removeprefix(unfinished.name)))
         unfinished.replace(path)
     finally:
-        unfinished.unlink(missing_ok=True)
+        _remove(unfinished)
 
 
 def _make_room(used: Path) -> None:
@@ -269,7 +272,13 @@ def _make_room(used: Path) -> None:
             if time.time() - path.stat().st_mtime > ABANDONED_SECONDS
         )
         for path in (*others[KEPT - 1 :], *abandoned):
-            path.unlink(missing_ok=True)
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Remove a knowledge base, if it is there, with its indexes."""
+    for each in (path, *path.parent.glob(f"{path.name}.*{INDEX_SUFFIX}*")):
+        each.unlink(missing_ok=True)
 
 
 def _some(names: set[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import time
 from contextlib import closing
@@ -165,7 +166,7 @@ def test_a_knowledge_base_that_is_of_no_use_is_not_begun_with(tmp_path, donor):
     alone = WordHashes()
     with ingested(docs, tmp_path / "alone", alone):
         assert model.embedded == alone.embedded
-    assert [path.suffix for path in (tmp_path / "eval").iterdir()] == [".kb"]
+    assert sorted(path.suffix for path in (tmp_path / "eval").iterdir()) == [".index", ".kb"]
 
 
 def test_what_was_ingested_is_not_embedded_again(tmp_path):
@@ -199,7 +200,14 @@ def test_what_killed_runs_left_in_the_cache_goes_in_time(documents, tmp_path):
     for name in ("a.7.part", "a.7.part-journal"):
         os.utime(tmp_path / "eval" / name, (long_ago, long_ago))
     with ingested(documents, tmp_path, WordHashes()) as opened:
-        assert set((tmp_path / "eval").iterdir()) == {opened.path, tmp_path / "eval" / "b.8.part"}
+        assert cached(tmp_path) == {opened.path.name, f"{opened.path.name}.index", "b.8.part"}
+
+
+def cached(folder):
+    """The names of the files in the cache, indexes without the seals of what they are of."""
+    return {
+        re.sub(r"\.[0-9a-f]{16}(?=\.index$)", "", it.name) for it in (folder / "eval").iterdir()
+    }
 
 
 def test_a_damaged_knowledge_base_in_the_cache_is_made_anew(documents, tmp_path):
@@ -218,8 +226,10 @@ def test_the_cache_keeps_a_few_and_nothing_unfinished(documents, tmp_path, monke
         with ingested(Documents.of(documents.root), tmp_path, WordHashes()) as opened:
             used.append(opened.path)
     left = set((tmp_path / "eval").iterdir())
-    assert len(left) == 2
-    assert used[-1] in left
+    kept = {path.name for path in left if path.suffix == ".kb"}
+    assert len(kept) == 2
+    assert used[-1].name in kept
+    assert cached(tmp_path) == kept | {f"{name}.index" for name in kept}
 
     class Failing(WordHashes):
         def embed(self, text):
