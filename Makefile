@@ -22,8 +22,8 @@ SUPPLY := .venv-supply
 FUZZ_SECONDS ?= 60
 # which benchmark runs, with its options: make bench NAME="search --size 10000"
 NAME = all
-# one more than processors, since tests of what is late or silent wait; four hold enough memory
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
+# beside the process of the infrastructure's tests; four hold enough memory
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
 CDK := npx --yes aws-cdk@2.1148.1
 CONTEXT = $(foreach pair,$(SETTINGS),-c $(pair))
 
@@ -39,7 +39,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 # jsii tells at each start that Node 20 is past its end of life; it works, and the README names 24
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help setup demo test covered test-fast check goldens goldens-record format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth deploy deploy-local bundle lock clean
+.PHONY: help setup demo test covered test-fast check lint types behaviour goldens goldens-record format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth deploy deploy-local bundle lock clean
 
 help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
@@ -69,8 +69,12 @@ $(DEV_READY): $(READY) requirements/dev.txt
 demo: $(READY) ## ask the sample runbooks a question, through the real Lambda
 	@$(BIN)/knowledge-rag demo
 
+# the infrastructure's tests have a process of their own: only there is the CDK loaded, and each stack made once
 test: $(DEV_READY) ## run the whole test-suite
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@mkdir -p .cache; $(BIN)/python -m pytest tests/infra > .cache/test-infra.txt 2>&1 & infra=$$!; \
+	trap "kill $$infra 2> /dev/null || true" EXIT; failed=0; \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore=tests/infra || failed=1; \
+	wait $$infra || failed=1; cat .cache/test-infra.txt; exit $$failed
 
 covered: $(DEV_READY) ## run it and tell which lines no test reaches
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered
@@ -78,19 +82,18 @@ covered: $(DEV_READY) ## run it and tell which lines no test reaches
 test-fast: $(DEV_READY) ## run the unit tests only
 	@$(BIN)/python -m pytest -q tests/unit
 
-check: $(DEV_READY) $(JAVASCRIPT_READY) ## lint, formatting, types, import rules, recorded behaviour (the fast part)
+check: lint types behaviour ## lint, formatting, types, import rules, recorded behaviour (the fast part); -j2 is faster
+
+lint: $(DEV_READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(JAVASCRIPT_BIN)/tsc --project $(JAVASCRIPT)
-	@$(JAVASCRIPT_BIN)/eslint --config $(JAVASCRIPT)/eslint.config.js --max-warnings 0 knowledge_rag/console/static/js
-	@$(BIN)/python -m tools.goldens compare --fast
 
-$(JAVASCRIPT_READY): $(JAVASCRIPT)/package-lock.json
-	@echo "installing the checks of the console's JavaScript ..." >&2
-	@cd $(JAVASCRIPT) && npm ci --loglevel=error --no-audit --no-fund
-	@touch $@
+types: $(DEV_READY)
+	@$(BIN)/mypy
+
+behaviour: $(DEV_READY)
+	@$(BIN)/python -m tools.goldens compare --fast
 
 goldens: $(DEV_READY) ## compare all recorded behaviour with tools/goldens (about five minutes)
 	@$(BIN)/python -m tools.goldens compare

@@ -7,18 +7,20 @@ What reads the environment when it is imported (the Lambdas' handlers) is left t
 from __future__ import annotations
 
 import gc
-import io
 import json
 import os
-import selectors
+import runpy
+import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,151 +29,189 @@ IMPORTED = (
     "knowledge_rag.cli.app", "knowledge_rag.cli.advice", "knowledge_rag.cli.evidence",
     "knowledge_rag.cli.knowledge_bases", "knowledge_rag.cli.recommendation",
     "knowledge_rag.cli.verification", "knowledge_rag.core.net.clients", "knowledge_rag.local.embeddings",
-    "knowledge_rag.guardrails.verify", "knowledge_rag.local.bedrock.server", "knowledge_rag.local.ingest",
-    "knowledge_rag.local.local_retrieval", "knowledge_rag.orchestrator.consultation", "anyio._backends._asyncio",
+    "knowledge_rag.local.bedrock.server", "knowledge_rag.orchestrator.consultation", "anyio._backends._asyncio",
     "boto3", "encodings.idna", "encodings.utf_8_sig", "httpx", "pydantic.type_adapter",
     "typer._adapters", "uvicorn.lifespan.off", "uvicorn.lifespan.on", "uvicorn.loops.asyncio",
     "uvicorn.protocols.http.h11_impl",
 )  # fmt: skip
-MAX_ORDER = 100_000
-"""Bytes of a command and its environment that one message holds."""
+CLIENT = """\
+#!{python} -IS
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as connection:
+    connection.connect({address!r})
+    order = json.dumps([[{command!r}, *sys.argv[1:]], dict(os.environ), os.getcwd()]) + "\\n"
+    socket.send_fds(connection, [b"\\n"], [0, 1, 2])
+    connection.sendall(order.encode())
+    sys.exit(int(connection.makefile().read().split()[1]))
+"""
+"""A program that has a zygote run the command, with its own streams."""
+
+
+class Command:
+    """A running command; it has what tests use of :class:`subprocess.Popen`."""
+
+    def __init__(
+        self, connection: socket.socket, stdout: IO[bytes] | None, stderr: IO[bytes] | None
+    ) -> None:
+        self._told = connection.makefile()
+        connection.close()
+        self._ended = False
+        self.stdout, self.stderr = stdout, stderr
+        self.pid = int(self._told.readline())
+        self.returncode: int | None = None
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def wait(self, timeout: float) -> int:
+        if self.returncode is None:
+            if not select.select([self._told], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("knowledge-rag", timeout)
+            self.returncode = int(self._told.readline())
+            self._told.close()
+        return self.returncode
+
+    def communicate(self, timeout: float) -> tuple[bytes, bytes]:
+        """Wait for its end; what it wrote has to fit into a pipe."""
+        self.wait(timeout)
+        read = [b"" if it is None or it.closed else it.read() for it in (self.stdout, self.stderr)]
+        for stream in filter(None, (self.stdout, self.stderr)):
+            stream.close()
+        return read[0], read[1]
 
 
 class Zygote:
     """The process that becomes commands; it ends with the one that made it."""
 
     def __init__(self) -> None:
-        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        self._folder = tempfile.TemporaryDirectory(prefix="zygote-")
+        self.address = str(Path(self._folder.name) / "socket")
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(self.address)
+            listening.listen(100)
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-m", __name__, str(listening.fileno())],
+                pass_fds=[listening.fileno()],
+                stdin=subprocess.PIPE,
             )
 
     def close(self) -> None:
         """End it."""
-        self._ours.close()
-        self._process.wait()
+        self._process.communicate()
+        self._folder.cleanup()
+
+    def start(
+        self, argv: Sequence[str], environment: Mapping[str, str], folder: str, *streams: int
+    ) -> socket.socket:
+        """Start a command; returns where its process id and its exit code are told, a line each."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self.address)
+        socket.send_fds(connection, [b"\n"], list(streams))
+        order = json.dumps([list(argv), dict(environment), folder]) + "\n"
+        connection.sendall(order.encode())
+        return connection
 
     def run(
         self, argv: Sequence[str], environment: Mapping[str, str], folder: str, seconds: float
-    ) -> subprocess.CompletedProcess[bytes] | None:
+    ) -> subprocess.CompletedProcess[bytes]:
         """Run a command to its end, with nothing on its standard input.
-
-        Returns:
-            What it left behind; ``None`` where the order is too long to be given.
 
         Raises:
             subprocess.TimeoutExpired: it took longer, and was killed.
         """
-        order = json.dumps([list(argv), dict(environment), folder]).encode()
-        if len(order) > MAX_ORDER:
-            return None
-        told, tells = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        out, err = io.BytesIO(), io.BytesIO()
-        with told, selectors.DefaultSelector() as streams:
-            with tells:
-                ends = [os.pipe(), os.pipe()]
-                socket.send_fds(self._ours, [order], [tells.fileno(), *(end[1] for end in ends)])
-            for (reads, writes), taken in zip(ends, (out, err), strict=True):
-                os.close(writes)
-                streams.register(reads, selectors.EVENT_READ, taken)
-            pid = int(told.recv(100))
+        with (
+            Path(os.devnull).open("rb") as nothing,
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+        ):
+            streams = (nothing.fileno(), out.fileno(), err.fileno())
+            command = Command(self.start(argv, environment, folder, *streams), out, err)
             try:
-                _take_all(streams, seconds)
-                told.settimeout(seconds)
-                code = int(told.recv(100))
-            except TimeoutError:
-                os.kill(pid, signal.SIGKILL)
-                raise subprocess.TimeoutExpired(list(argv), seconds) from None
+                code = command.wait(seconds)
             finally:
-                for reads, _ in ends:
-                    os.close(reads)
-        return subprocess.CompletedProcess(list(argv), code, out.getvalue(), err.getvalue())
+                command.kill()
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(list(argv), code, out.read(), err.read())
 
-
-def _take_all(streams: selectors.BaseSelector, seconds: float) -> None:
-    while streams.get_map():
-        ready = streams.select(seconds)
-        if not ready:
-            raise TimeoutError
-        for key, _ in ready:
-            data = os.read(key.fd, 65536)
-            key.data.write(data)
-            if not data:
-                streams.unregister(key.fd)
+    def write_client(self, path: Path, command: str) -> None:
+        """Write a program that runs as the command does."""
+        text = CLIENT.format(python=sys.executable, address=self.address, command=command)
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
 
 
 def _serve(orders: socket.socket) -> None:
-    """Fork a process for each order, and tell how it ended; only these processes come back."""
-    running: dict[int, socket.socket] = {}
-    ended, ends = socket.socketpair()
-    ended.settimeout(0)
-    ends.settimeout(0)
-    signal.set_wakeup_fd(ends.fileno())
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    with selectors.DefaultSelector() as waiting:
-        waiting.register(orders, selectors.EVENT_READ)
-        waiting.register(ended, selectors.EVENT_READ)
-        while True:
-            for key, _ in waiting.select():
-                if key.fileobj is ended:
-                    ended.recv(4096)
-                    _tell(running)
-                    continue
-                data, fds, _, _ = socket.recv_fds(orders, MAX_ORDER + 1, 3)
-                if not data:
-                    os._exit(0)
-                teller = socket.socket(fileno=fds[0])
-                pid = os.fork()
-                if pid == 0:
-                    signal.set_wakeup_fd(-1)
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    for one in (teller, orders, ended, ends, *running.values()):
-                        one.close()
-                    return _become(json.loads(data), fds[1:])
-                for fd in fds[1:]:
-                    os.close(fd)
-                teller.send(str(pid).encode())
-                running[pid] = teller
+    """Fork a process for each command; only these processes come back."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait for commands
+    while True:
+        ready, _, _ = select.select([orders, sys.stdin], [], [])
+        if sys.stdin in ready:
+            os._exit(0)
+        connection, _ = orders.accept()
+        if os.fork() == 0:
+            orders.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            return _run(connection)
+        connection.close()
 
 
-def _tell(running: dict[int, socket.socket]) -> None:
-    with suppress(ChildProcessError):
-        while running:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            with running.pop(pid) as teller, suppress(BrokenPipeError):
-                teller.send(str(os.waitstatus_to_exitcode(status)).encode())
+def _run(connection: socket.socket) -> None:
+    """Fork the command itself, and tell how it ends; only the command comes back."""
+    _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    order = json.loads(connection.makefile().readline())
+    pid = os.fork()
+    if pid == 0:
+        connection.close()
+        return _become(order, streams)
+    for stream in streams:
+        os.close(stream)
+    connection.sendall(f"{pid}\n".encode())
+    _, status = os.waitpid(pid, 0)
+    with suppress(BrokenPipeError):
+        connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os._exit(0)
 
 
 def _become(order: list[Any], streams: list[int]) -> None:
     """Make this process what the command's would be when it has started."""
     argv, environment, folder = order
-    for ours, standard in zip(streams, (1, 2), strict=True):
+    for standard, ours in enumerate(streams):
         os.dup2(ours, standard)
         os.close(ours)
+    # heard even where the test run was started deaf, in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
     sys.argv = argv
     sys.modules["__main__"].__package__ = None  # as that of a script, which is named by its file
     given = partial(open, mode="w", encoding="utf-8", closefd=False)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as Python's own
     sys.stdout, sys.stderr = given(1), given(2, errors="backslashreplace", buffering=1)
-    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
+    if os.isatty(1):
+        sys.stdout.reconfigure(line_buffering=True)
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
 
 
 if __name__ == "__main__":
     for name in IMPORTED:
         import_module(name)
-    sys.modules["knowledge_rag.cli.app"].command_line()
     gc.collect()
     gc.freeze()  # a command that ends would look through all of it for garbage, and copy it by that
     early = {"lambdas.reporting"} & sys.modules.keys()
     assert not early, f"{early} would have the environment of another command"
     _serve(socket.socket(fileno=int(sys.argv[1])))
-    from knowledge_rag.__main__ import main
+    if sys.argv[1:2] == ["-m"]:
+        sys.argv = sys.argv[2:]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        from knowledge_rag.__main__ import main
 
-    main()
+        main()

@@ -63,7 +63,10 @@ def test_a_reader_that_has_seen_enough_is_no_failure(cli):
 
 
 def test_a_full_disk_behind_the_output_is_told_in_one_line(cli):
-    with Path("/dev/full").open("wb") as full, cli.started("chunk", CORPUS, stdout=full) as process:
+    with (
+        Path("/dev/full").open("wb") as full,
+        cli.started("chunk", CORPUS, stdout=full.fileno()) as process,
+    ):
         err = process.stderr.read()
         assert (process.wait(SECONDS), err) == (4, b"error: No space left on device\n")
 

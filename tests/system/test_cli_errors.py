@@ -160,7 +160,9 @@ def test_a_missing_model_is_named_with_what_mends_it(cli, tmp_path):
     write_files(tmp_path / "docs", {"a.md": "# A\n"})
     ran = cli("ingest", tmp_path / "docs", KNOWLEDGE_RAG_MODEL_DIR=str(tmp_path))
     assert (ran.code, ran.out) == (4, "")
-    assert_one_line(ran.err, "model.safetensors: No such file or directory: run `make setup`")
+    assert_one_line(
+        ran.err, "embedding model file ", ": No such file or directory: run `make setup`"
+    )
     assert not any(cli.data.iterdir())
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import assert_one_line, eventually
+from tests.support.cli import SECONDS, assert_one_line, eventually
 
 QUICK = ("--only", "refused", "--only", "access-denied", "--only", "query-blank")
 
@@ -101,9 +101,10 @@ def test_ctrl_c_ends_it_at_once_and_leaves_no_process_behind(settled):
         eventually(lambda: children(process.pid), "a process plays the row")
         played_by = children(process.pid)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=15)
+        _, err = process.communicate(timeout=SECONDS)
     assert (process.returncode, err) == (130, b"error: interrupted\n")
-    assert not any(Path(f"/proc/{pid}").exists() for pid in played_by)
+    gone = lambda: not any(Path(f"/proc/{pid}").exists() for pid in played_by)  # noqa: E731
+    eventually(gone, "the end of what played it")
 
 
 def children(parent):

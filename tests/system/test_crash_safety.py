@@ -1,15 +1,11 @@
-"""An ingest killed at fifty random points leaves a whole knowledge base, and readers never see half.
-
-Real model, real processes, SIGKILL. The seed is printed; ``CRASH_SEED`` repeats a run.
-"""
+"""An ingest killed at any statement leaves a whole knowledge base, and readers never see half."""
 
 import os
-import random
+import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
@@ -21,12 +17,11 @@ from knowledge_rag.core.metadata import stored_text
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.store import open_for_reading
-from tests.support.ingest_zygote import ingest_zygote
-from tests.support.local import minilm, write_files
+from tests.support.cli import SECONDS, zygote
+from tests.support.local import PROJECT, WordHashes, write_files
 
 KILLS = 50
-WRITING_SECONDS = 0.03
-"""An ingest of this size writes for about as long; half of the kills fall into it."""
+NEVER = 10**6
 
 
 def files_of(version):
@@ -52,6 +47,20 @@ def state_of(files):
 def state_in(knowledge_base):
     hits = knowledge_base.search("failover", limit=1000)
     return frozenset((hit.metadata["source_file"], hit.text) for hit in hits)
+
+
+def dying_ingest(corpus, kb_path, at):
+    """Ingest in a process of its own; returns how it ended and what it printed."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.dying_ingest",
+        str(corpus),
+        str(kb_path),
+        str(at),
+    ]
+    done = zygote().run(command, os.environ, str(PROJECT), SECONDS)
+    return done.returncode, done.stdout
 
 
 def lay_out(corpus, version):
@@ -91,34 +100,27 @@ def checked_state(kb_path, model):
     return state
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="each ingest is a fork, which needs POSIX")
 def test_an_ingest_killed_anywhere_leaves_the_old_state_or_the_new_one_and_resumes(tmp_path):
-    seed = int(os.environ.get("CRASH_SEED") or random.SystemRandom().randrange(10**6))
-    print(f"CRASH_SEED={seed}")  # noqa: T201 - pytest shows it with a failure
-    rng, model = random.Random(seed), minilm()
-    corpus, kb_path = tmp_path / "corpus", tmp_path / "team.kb"
+    model, corpus, kb_path = WordHashes(), tmp_path / "corpus", tmp_path / "team.kb"
+    states = [state_of(files_of(version)) for version in range(KILLS + 2)]
     lay_out(corpus, 0)
-    started = time.perf_counter()
     ingest(corpus, kb_path, embedder=model)
-    whole_seconds = time.perf_counter() - started
-    states = [state_of(files_of(version)) for version in range(KILLS + 1)]
-    ends = []
-    with ingest_zygote() as ingest_and_kill, reading(kb_path, model) as seen:
-        for version in range(1, KILLS + 1):
-            lay_out(corpus, version)
-            after, most = ("writing", WRITING_SECONDS) if version % 2 else ("start", whole_seconds)
-            seconds = rng.uniform(0, most)
-            killed = ingest_and_kill(corpus, kb_path, after=after, seconds=seconds)
+    lay_out(corpus, 1)
+    code, printed = dying_ingest(corpus, kb_path, NEVER)
+    assert (code, checked_state(kb_path, model)) == (0, states[1])
+    kept = set()
+    with reading(kb_path, model) as seen:
+        for kill in range(KILLS):
+            lay_out(corpus, kill + 2)
+            at = kill * int(printed) // KILLS
+            assert dying_ingest(corpus, kb_path, at) == (-signal.SIGKILL, b"")
             found = checked_state(kb_path, model)
-            assert found in (states[version - 1], states[version]), (seed, version)
-            assert killed or found == states[version], (seed, version)
-            report = ingest(corpus, kb_path, embedder=model)
-            assert checked_state(kb_path, model) == states[version], (seed, version)
-            assert report.skipped == ()
-            ends.append((killed, found == states[version]))
-    assert seen <= set(states), seed
-    assert sum(killed for killed, _ in ends) >= KILLS // 5, (seed, ends)
-    assert {new for _, new in ends} >= {False}, (seed, ends)
+            assert found in (states[kill + 1], states[kill + 2]), at
+            kept.add(found == states[kill + 2])
+            assert ingest(corpus, kb_path, embedder=model).skipped == ()
+            assert checked_state(kb_path, model) == states[kill + 2], at
+    assert seen <= set(states)
+    assert False in kept
     left = sorted(path.suffix for path in tmp_path.iterdir() if path.name.startswith("team"))
     assert left == [".index", ".kb"]
 
@@ -135,11 +137,11 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_what_a_dead_ingest_left_half_written_is_rolled_back_by_whoever_opens_it_next(tmp_path):
-    model, kb_path = minilm(), tmp_path / "team.kb"
+    model, kb_path = WordHashes(), tmp_path / "team.kb"
     lay_out(tmp_path / "corpus", 0)
     ingest(tmp_path / "corpus", kb_path, embedder=model)
     whole = kb_path.read_bytes()
-    subprocess.run([sys.executable, "-c", DIES_WRITING, str(kb_path)], timeout=60, check=False)
+    subprocess.run([sys.executable, "-c", DIES_WRITING, str(kb_path)], timeout=SECONDS, check=False)
     assert kb_path.read_bytes() != whole
     assert kb_path.with_name("team.kb-journal").stat().st_size > 0
     assert checked_state(kb_path, model) == state_of(files_of(0))
@@ -148,7 +150,7 @@ def test_what_a_dead_ingest_left_half_written_is_rolled_back_by_whoever_opens_it
 
 def test_a_reader_changes_nothing(tmp_path):
     lay_out(tmp_path / "corpus", 0)
-    ingest(tmp_path / "corpus", tmp_path / "team.kb", embedder=minilm())
+    ingest(tmp_path / "corpus", tmp_path / "team.kb", embedder=WordHashes())
     with (
         closing(open_for_reading(tmp_path / "team.kb")) as connection,
         pytest.raises(sqlite3.OperationalError, match="readonly"),

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+from tests.support.cli import COMMAND, FRESH, SECONDS, zygote
+from tests.support.local import PROJECT
+from tests.support.sample import sample_copy
+
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+TUTORIAL = (PROJECT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 HOW_TOS = [
-    (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("terminal.md", "on-call.md")
+    (PROJECT / "docs" / name).read_text(encoding="utf-8") for name in ("terminal.md", "on-call.md")
 ]
 ALERT = "alert.json"
 
@@ -38,44 +41,57 @@ def as_pattern(shown):
 def workplace(tmp_path_factory):
     """A folder with what a checkout has, for commands that write files."""
     folder = tmp_path_factory.mktemp("readme")
-    (folder / "knowledge-corpus").symlink_to(ROOT / "knowledge-corpus")
+    (folder / "knowledge-corpus").symlink_to(PROJECT / "knowledge-corpus")
+    # so that nothing is left for `ingest` to embed
+    sample_copy(tmp_path_factory, folder).rename(folder / "team.kb")
     return folder
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("data")
+    folder = tmp_path_factory.mktemp("data")
+    sample_copy(tmp_path_factory, folder)
+    return folder
 
 
-def assert_prints(command, shown, folder, home):
-    bin_folder = Path(sys.executable).parent
-    inherited = {name: value for name, value in os.environ.items() if "MAKE" not in name}
-    environment = {
-        **inherited,
-        "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
-        "KNOWLEDGE_RAG_DATA_DIR": str(home),
-        "COLUMNS": "88",
-    }
-    ran = subprocess.run(
-        command,
-        shell=True,
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    assert ran.returncode in (0, 1), ran.stderr
-    output = ran.stdout.replace(str(home), "~/.local/share/knowledge-rag")
-    printed = "\n".join(line.rstrip() for line in output.rstrip("\n").split("\n"))
-    assert as_pattern(shown).fullmatch(printed), printed
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """A folder with the command, for a search path."""
+    folder = tmp_path_factory.mktemp("bin")
+    if FRESH:
+        return COMMAND.parent
+    zygote().write_client(folder / COMMAND.name, str(COMMAND))
+    return folder
+
+
+@pytest.fixture
+def assert_prints(home, programs):
+    def check(command, shown, folder):
+        inherited = {name: value for name, value in os.environ.items() if "MAKE" not in name}
+        path = (str(programs), str(Path(sys.executable).parent), os.environ["PATH"])
+        data = {"KNOWLEDGE_RAG_DATA_DIR": str(home), "COLUMNS": "88"}
+        ran = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            env=inherited | data | {"PATH": os.pathsep.join(path)},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        assert ran.returncode in (0, 1), ran.stderr
+        output = ran.stdout.replace(str(home), "~/.local/share/knowledge-rag")
+        printed = "\n".join(line.rstrip() for line in output.rstrip("\n").split("\n"))
+        assert as_pattern(shown).fullmatch(printed), printed
+
+    return check
 
 
 @pytest.mark.parametrize(("command", "shown"), sessions(), ids=[c for c, _ in sessions()])
-def test_a_command_of_the_readme_prints_what_it_says(command, shown, workplace, home):
-    assert_prints(command, shown, ROOT if command.startswith("make") else workplace, home)
+def test_a_command_of_the_readme_prints_what_it_says(command, shown, workplace, assert_prints):
+    assert_prints(command, shown, PROJECT if command.startswith("make") else workplace)
 
 
 @pytest.fixture(scope="module")
@@ -95,20 +111,20 @@ def desk(tmp_path_factory):
 @pytest.mark.parametrize(
     ("command", "shown"), sessions(TUTORIAL), ids=[c for c, _ in sessions(TUTORIAL)]
 )
-def test_a_command_of_the_tutorial_prints_what_it_says(command, shown, desk, home):
-    assert_prints(command, shown, desk, home)
+def test_a_command_of_the_tutorial_prints_what_it_says(command, shown, desk, assert_prints):
+    assert_prints(command, shown, desk)
 
 
 OF_HOW_TOS = [session for page in HOW_TOS for session in sessions(page)]
 
 
 @pytest.mark.parametrize(("command", "shown"), OF_HOW_TOS, ids=[c for c, _ in OF_HOW_TOS])
-def test_a_command_of_a_how_to_prints_what_it_says(command, shown, workplace, home):
+def test_a_command_of_a_how_to_prints_what_it_says(command, shown, workplace, assert_prints):
     (alert,) = re.findall(
         rf"^`{ALERT}`:\n\n```json\n(.*?)^```$", HOW_TOS[1], re.DOTALL | re.MULTILINE
     )
     (workplace / ALERT).write_text(alert, encoding="utf-8")
-    assert_prints(command, shown, workplace, home)
+    assert_prints(command, shown, workplace)
 
 
 def test_the_readme_has_the_commands_that_matter():

@@ -1,17 +1,12 @@
-"""What is said of one citation, taken at the first commit, through the life of its runbook in git."""
+"""What is said of one citation, taken at the first version, through the life of its runbook."""
 
-import os
 import shutil
-import subprocess
-from functools import cached_property
-
-import pytest
 
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.staleness import CitedLines, FileNow, State, compare_all, describe
+from knowledge_rag.guardrails.staleness import CitedLines, State, compare_all, describe
 from knowledge_rag.local.corpus import CorpusFiles
 from tests.support.local import write_files
 
@@ -111,78 +106,15 @@ HISTORY = [
 ]  # fmt: skip
 
 
-class Repository:
-    """A repository in a folder of its own, which no configuration outside reaches."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        folder.mkdir()
-        self.git("init", "-q")
-
-    def git(self, *arguments):
-        identity = ("-c", "user.name=A Person", "-c", "user.email=person@example.org")
-        verbatim = ("-c", "core.autocrlf=false", "-c", "commit.gpgsign=false")
-        ours = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-        ours |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-        return subprocess.run(
-            ["git", *identity, *verbatim, *arguments],
-            cwd=self.folder,
-            env=ours,
-            check=True,
-            capture_output=True,
-            timeout=60,
-        ).stdout
-
-    def commit(self, subject, files):
-        """Make the work tree hold exactly these files, and commit it."""
-        for path in self.folder.iterdir():
-            if path.is_dir() and path.name != ".git":
-                shutil.rmtree(path)
-        write_files(self.folder, files)
-        self.git("add", "--all")
-        self.git("commit", "-q", "-m", subject)
-
-    def log(self):
-        """Give (hash, subject) of every commit, the first one first."""
-        lines = self.git("log", "--reverse", "--format=%H %s").decode().splitlines()
-        return [tuple(line.split(" ", 1)) for line in lines]
-
-
-class Commit:
-    """The documents of a commit, read from git's objects: another corpus than a folder."""
-
-    def __init__(self, repository, commit):
-        self._repository, self._commit = repository, commit
-
-    @cached_property
-    def _names(self):
-        tree = self._repository.git("ls-tree", "-r", "-z", "--name-only", self._commit)
-        return tree.decode().split("\0")[:-1]
-
-    def files(self):
-        return self._names
-
-    def now(self, source_file):
-        if source_file not in self._names:
-            return None
-        data = self._repository.git("cat-file", "blob", f"{self._commit}:{source_file}")
-        return FileNow.of(source_file, data)
-
-
-@pytest.fixture
-def repository(tmp_path):
-    if not shutil.which("git"):
-        pytest.skip("git is not here: its histories can't be made")
-    return Repository(tmp_path / "repository")
-
-
-def tree(content):
-    """Give all files of a commit: those of the runbook, and one that is about something else."""
+def lay_out(folder, content):
+    """Make a folder hold a version of the runbook, and one that is about something else."""
     files = content if isinstance(content, dict) else {RUNBOOK: content}
-    return {"runbooks/sqs.md": OTHER} | files
+    if folder.exists():
+        shutil.rmtree(folder)
+    return CorpusFiles(write_files(folder, {"runbooks/sqs.md": OTHER} | files))
 
 
-def evidence_at_first_commit():
+def evidence_at_first():
     """Give all that retrieval returns of the runbook, proven as retrieval proves it."""
     document, text = read_document(RUNBOOK, (HEAD + STEPS + TAIL).encode())
     chunks = chunk_text(document, text)
@@ -190,7 +122,7 @@ def evidence_at_first_commit():
 
 
 def cited_steps():
-    ledger = evidence_at_first_commit()
+    ledger = evidence_at_first()
     cited = CitedLines.part(ledger.lines(RUNBOOK, 5, 10), ledger)
     assert cited.content == STEPS.removesuffix("\n")
     return cited
@@ -201,40 +133,29 @@ def said(corpus):
     return describe(found).removeprefix(f"{RUNBOOK}, lines 5-10: ")
 
 
-def test_after_each_commit_of_a_history_the_citation_is_what_the_commit_made_of_it(repository):
-    in_folder = []
-    for subject, content, _ in HISTORY:
-        repository.commit(subject, tree(content))
-        in_folder.append((subject, said(CorpusFiles(repository.folder))))
-    in_log = [(subject, said(Commit(repository, commit))) for commit, subject in repository.log()]
-    assert in_folder == [(subject, sentence) for subject, _, sentence in HISTORY]
-    assert in_log == in_folder
+def test_after_each_change_the_citation_is_what_the_change_made_of_it(tmp_path):
+    found = [(change, said(lay_out(tmp_path / "a", content))) for change, content, _ in HISTORY]
+    assert found == [(change, sentence) for change, _, sentence in HISTORY]
 
 
-def test_no_retrieved_lines_are_ever_said_to_stand_where_they_do_not(repository):
-    ledger = evidence_at_first_commit()
-    cited = [CitedLines.of(result) for result in ledger.results]
+def test_no_retrieved_lines_are_ever_said_to_stand_where_they_do_not(tmp_path):
+    cited = [CitedLines.of(result) for result in evidence_at_first().results]
     states = set()
-    for subject, content, _ in HISTORY:
-        repository.commit(subject, tree(content))
-        for one, found in zip(
-            cited, compare_all(cited, CorpusFiles(repository.folder)), strict=True
-        ):
+    for change, content, _ in HISTORY:
+        corpus = lay_out(tmp_path / "a", content)
+        for one, found in zip(cited, compare_all(cited, corpus), strict=True):
             states.add(found.state)
             if found.state in (State.SAME, State.MOVED):
                 lines = found.moved_to or one.citation
-                text = (repository.folder / RUNBOOK).read_bytes().decode("utf-8-sig")
+                text = (tmp_path / "a" / RUNBOOK).read_bytes().decode("utf-8-sig")
                 there = text.split("\n")[lines.start_line - 1 : lines.end_line]
-                assert "\n".join(there) == one.content, subject
+                assert "\n".join(there) == one.content, change
     assert states == set(State)
 
 
-def test_a_hostile_history_shows_nothing_of_what_lies_outside_it(repository):
-    (repository.folder.parent / "secret.md").write_text(HEAD + STEPS)
-    repository.commit("Write another runbook", tree({}))
-    (repository.folder / RUNBOOK).symlink_to(repository.folder.parent / "secret.md")
-    (repository.folder / "all").symlink_to(repository.folder.parent)
-    repository.git("add", "--all")
-    repository.git("commit", "-q", "-m", "Link to what lies outside")
-    assert said(CorpusFiles(repository.folder)) == "gone"
-    assert said(Commit(repository, "HEAD")) == "changed: nothing like it is left in the file"
+def test_links_show_nothing_of_what_lies_outside(tmp_path):
+    (tmp_path / "secret.md").write_text(HEAD + STEPS)
+    corpus = lay_out(tmp_path / "a", {})
+    (tmp_path / "a" / RUNBOOK).symlink_to(tmp_path / "secret.md")
+    (tmp_path / "a" / "all").symlink_to(tmp_path)
+    assert said(corpus) == "gone"
