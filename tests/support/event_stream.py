@@ -8,7 +8,7 @@ import struct
 import zlib
 from typing import Any
 
-from tests.support.played_aws import Raw
+from tests.support.loopback import Raw
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 

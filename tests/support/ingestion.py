@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.support.loopback import Loopback, Raw
 
 KNOWLEDGE_BASE_ID = "KBKBKBKB01"
 DATA_SOURCE_ID = "DSDSDSDS01"
@@ -14,7 +14,7 @@ _SOURCE = f"/knowledgebases/{KNOWLEDGE_BASE_ID}/datasources/{DATA_SOURCE_ID}/ing
 _TIME = "2026-11-21T09:00:00Z"
 
 
-class Ingestion:
+class Ingestion(Loopback):
     """Speaks the four operations of ingestion jobs, as boto3 sends them, and takes answers.
 
     A job goes through the states of its script, one a look; the last one stays.
@@ -45,41 +45,15 @@ class Ingestion:
         self.answer_types: list[str | None] = []
         self.answer_sizes: list[int] = []
         self.refused_answers = 0
-        ingestion = self
+        super().__init__()
 
-        class Handler(BaseHTTPRequestHandler):
-            def _serve(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                body = self.rfile.read(length)
-                if self.path.startswith("/answer"):
-                    ingestion.answer_types.append(self.headers.get("Content-Type"))
-                    ingestion.answer_sizes.append(length)
-                status, code, answer = ingestion.serve(self.command, self.path, body)
-                data = json.dumps(answer).encode()
-                self.send_response(status)
-                if code:
-                    self.send_header("x-amzn-ErrorType", code)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_GET = do_PUT = do_POST = _serve  # noqa: N815 - http.server's names
-
-            def log_message(self, *_: Any) -> None: ...
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def respond(self, method: str, path: str, headers: Any, body: bytes) -> Raw:
+        if path.startswith("/answer"):
+            self.answer_types.append(headers.get("Content-Type"))
+            self.answer_sizes.append(len(body))
+        status, code, answer = self.serve(method, path, body)
+        named = (("x-amzn-ErrorType", code),) if code else ()
+        return Raw(json.dumps(answer).encode(), status=status, headers=named)
 
     def serve(self, method: str, path: str, body: bytes) -> tuple[int, str, dict[str, Any]]:
         """Give the status, the error code and the body for one request."""

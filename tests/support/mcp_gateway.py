@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+
+from tests.support.loopback import Loopback, Raw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ _SCOPE = re.compile(
 )
 
 
-class McpGateway:
+class McpGateway(Loopback):
     """Serves one tool to whoever signs as the account's user, or brings the token.
 
     Attributes:
@@ -49,38 +49,18 @@ class McpGateway:
         self.session = "session-1"
         self.unknown_session = 400
         self.results: dict[str, dict[str, Any]] = {}
-        gateway = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                status, message = gateway.serve(self.headers, body, gateway.url)
-                text = json.dumps(message).encode() if message else b""
-                self.send_response(status)
-                self.send_header("Mcp-Session-Id", gateway.session)
-                if gateway.streams and message:
-                    self.send_header("Content-Type", "text/event-stream")
-                    text = b": hello\n\nevent: message\ndata: " + text + b"\n\n"
-                else:
-                    self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            def log_message(self, *_: Any) -> None: ...
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
+        super().__init__()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/mcp"
+        return f"{super().url}/mcp"
 
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def respond(self, method: str, path: str, headers: Any, body: bytes) -> Raw:  # noqa: ARG002 - it has one address
+        status, message = self.serve(headers, body, self.url)
+        text, kind = json.dumps(message).encode() if message else b"", "application/json"
+        if self.streams and message:
+            text, kind = b": hello\n\nevent: message\ndata: " + text + b"\n\n", "text/event-stream"
+        return Raw(text, kind, status, (("Mcp-Session-Id", self.session),))
 
     def serve(self, headers: Any, body: bytes, url: str) -> tuple[int, Any]:
         """Give the status and the message for one request."""

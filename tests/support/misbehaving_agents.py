@@ -73,7 +73,6 @@ SCRIPTED: Final[Mapping[str, ScriptedAgent]] = {
     "OVERSIZED0": replace(QUOTING, transmit=faults.replaced_by(faults.oversized_message())),
     "HANGS00000": replace(QUOTING, transmit=faults.late(_FOREVER)),
     "SLOWDRIP00": replace(QUOTING, transmit=faults.dripping(0.02, size=256, most_seconds=_FOREVER)),
-    "NEVERENDS0": replace(QUOTING, transmit=faults.never_ending(0.02, most_seconds=_FOREVER)),
 }
 """Agents that are played only where they are asked for, by ``agentId``."""
 

@@ -24,22 +24,27 @@ if TYPE_CHECKING:
 QUOTING_ID: Final = "local.quotes"
 
 
-def relocated(move: Callable[[dict[str, int]], dict[str, int]]) -> Reshape:
-    """Move every citation's location.
-
-    Args:
-        move: from ``searchResultIndex``, ``start`` and ``end`` to others.
-    """
+def each_citation(change: Callable[[dict[str, Any]], object]) -> Reshape:
+    """Change every citation of a reply in place."""
 
     def reshape(reply: dict[str, Any]) -> dict[str, Any]:
-        moved = copy.deepcopy(reply)
-        for block in moved["output"]["message"]["content"]:
+        changed = copy.deepcopy(reply)
+        for block in changed["output"]["message"]["content"]:
             for citation in block.get("citationsContent", {}).get("citations", ()):
-                location = citation["location"]
-                location["searchResultLocation"] = move(location["searchResultLocation"])
-        return moved
+                change(citation)
+        return changed
 
     return reshape
+
+
+def relocated(move: Callable[[dict[str, int]], dict[str, int]]) -> Reshape:
+    """Move every citation's ``searchResultIndex``, ``start`` and ``end``."""
+
+    def change(citation: dict[str, Any]) -> None:
+        location = citation["location"]
+        location["searchResultLocation"] = move(location["searchResultLocation"])
+
+    return each_citation(change)
 
 
 def stopping(reason: str, *content: Mapping[str, Any]) -> Reshape:
@@ -50,31 +55,6 @@ def stopping(reason: str, *content: Mapping[str, Any]) -> Reshape:
         return {**reply, "output": {"message": message}, "stopReason": reason}
 
     return reshape
-
-
-def _without_locations(reply: dict[str, Any]) -> dict[str, Any]:
-    stripped = copy.deepcopy(reply)
-    for block in stripped["output"]["message"]["content"]:
-        for citation in block.get("citationsContent", {}).get("citations", ()):
-            del citation["location"]
-    return stripped
-
-
-def _misquoting(reply: dict[str, Any]) -> dict[str, Any]:
-    misquoted = copy.deepcopy(reply)
-    for block in misquoted["output"]["message"]["content"]:
-        for citation in block.get("citationsContent", {}).get("citations", ()):
-            citation["sourceContent"] = [{"text": "Restart everything at once."}]
-            citation["title"] = citation["source"] = "runbooks/never-written.md"
-    return misquoted
-
-
-def _of_a_document(reply: dict[str, Any]) -> dict[str, Any]:
-    other = copy.deepcopy(reply)
-    for block in other["output"]["message"]["content"]:
-        for citation in block.get("citationsContent", {}).get("citations", ()):
-            citation["location"] = {"documentChar": {"documentIndex": 0, "start": 0, "end": 5}}
-    return other
 
 
 def _later(reply: dict[str, Any]) -> dict[str, Any]:
@@ -96,6 +76,12 @@ QUOTING: Final = replace(HONEST_MODEL, write=writers.quoted)
 """Honest too, and as talkative as its evidence: those that misbehave are like it but for one thing."""
 _FOREVER: Final = 30.0
 _BLOCKED: Final = {"text": "Sorry, the guardrail says that I can't answer that."}
+_MISQUOTED: Final = {
+    "sourceContent": [{"text": "Restart everything at once."}],
+    "title": "runbooks/never-written.md",
+    "source": "runbooks/never-written.md",
+}
+_OF_A_DOCUMENT: Final = {"location": {"documentChar": {"documentIndex": 0, "start": 0, "end": 5}}}
 _TOOL_USE: Final = {
     "toolUse": {"toolUseId": "tooluse_0000", "name": "restart_everything", "input": {}}
 }
@@ -125,9 +111,11 @@ SCRIPTED: Final[Mapping[str, ScriptedModel]] = {
         QUOTING,
         reshape=relocated(lambda at: {k: n for k, n in at.items() if k != "start"}),
     ),
-    "local.no-locations": replace(QUOTING, reshape=_without_locations),
-    "local.of-a-document": replace(QUOTING, reshape=_of_a_document),
-    "local.misquotes": replace(QUOTING, reshape=_misquoting),
+    "local.no-locations": replace(QUOTING, reshape=each_citation(lambda it: it.pop("location"))),
+    "local.of-a-document": replace(
+        QUOTING, reshape=each_citation(lambda it: it.update(_OF_A_DOCUMENT))
+    ),
+    "local.misquotes": replace(QUOTING, reshape=each_citation(lambda it: it.update(_MISQUOTED))),
     # how it ends
     "local.max-tokens": replace(QUOTING, reshape=_truncated),
     "local.guardrail": replace(QUOTING, reshape=stopping("guardrail_intervened", _BLOCKED)),

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from dataclasses import dataclass
 from functools import lru_cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 from botocore.loaders import create_loader
 from botocore.model import ServiceModel
+
+from tests.support.loopback import Loopback, Raw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,17 +50,7 @@ class Fault:
 DENIED = Fault("AccessDeniedException", "User: arn:aws:sts::1:a/b is not allowed", 403)
 
 
-@dataclass(frozen=True)
-class Raw:
-    """An answer that is no JSON, as the client gets it."""
-
-    body: bytes
-    content_type: str
-    status: int = 200
-    headers: tuple[tuple[str, str], ...] = ()
-
-
-class PlayedAws:
+class PlayedAws(Loopback):
     """Answers operations as it is told.
 
     Attributes:
@@ -72,40 +62,17 @@ class PlayedAws:
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str], Any] = {}
         self.calls: list[str] = []
-        played = self
+        super().__init__()
 
-        class Handler(BaseHTTPRequestHandler):
-            def _serve(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                body = self.rfile.read(length)
-                service, path = _split(self.path)
-                operation = _operation(service, self.command, path, self.headers, body)
-                played.calls.append(f"{service}:{operation}")
-                raw = played.answer(service, operation, path, body)
-                self.send_response(raw.status)
-                for name, value in raw.headers:
-                    self.send_header(name, value)
-                self.send_header("Content-Type", raw.content_type)
-                self.send_header("Content-Length", str(len(raw.body)))
-                self.end_headers()
-                self.wfile.write(raw.body)
-
-            do_GET = do_PUT = do_POST = _serve  # noqa: N815 - http.server's names
-
-            def log_message(self, *_: Any) -> None: ...
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def respond(self, method: str, path: str, headers: Any, body: bytes) -> Raw:
+        service, path = _split(path)
+        operation = _operation(service, method, path, headers, body)
+        self.calls.append(f"{service}:{operation}")
+        return self.answer(service, operation, path, body)
 
     def endpoint(self, service: str) -> dict[str, str]:
         """Give the environment variable that sends a service's clients here."""
-        address = f"http://127.0.0.1:{self._server.server_port}/{service}"
+        address = f"{self.url}/{service}"
         return {f"AWS_ENDPOINT_URL_{ENDPOINT_NAMES[service]}": address}
 
     def play(self, service: str, operation: str, answer: Any) -> None:

@@ -10,7 +10,8 @@ import base64
 import struct
 import time
 import zlib
-from typing import TYPE_CHECKING, Any, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.local.bedrock.invoke_agent import chunk, failure
 from knowledge_rag.local.bedrock.streams import MAX_PAYLOAD_BYTES, Event
@@ -21,24 +22,13 @@ if TYPE_CHECKING:
 
     from tests.support.scripted import ByteStep, EventStep
 
-_FLIPPED: Final = 0xFF
 
-
-def failing(code: str, *, after: int = 0, message: str = "It failed") -> EventStep:
-    """End a stream with an exception event.
-
-    Args:
-        code: of a modelled error, e.g. ``DependencyFailedException``.
-        after: events that come before it; fewer if there are no more.
-        message: that it carries.
-    """
+def failing(code: str, *, after: int = 0) -> EventStep:
+    """End a stream with a modelled error, such as ``DependencyFailedException``, after some events."""
 
     def step(events: Iterable[Event]) -> Generator[Event]:
-        for count, event in enumerate(events):
-            if count == after:
-                break
-            yield event
-        yield failure(code, message)
+        yield from islice(events, after)
+        yield failure(code, "It failed")
 
     return step
 
@@ -109,16 +99,11 @@ def with_unknown_members(events: Iterable[Event]) -> Generator[Event]:
         yield event._replace(payload={**event.payload, "p": "abcdefgh"})
 
 
-def cut_off(*, after: int, part: float = 0.5) -> ByteStep:
-    """Break the connection within a message.
-
-    Args:
-        after: whole messages before it.
-        part: of the message that is still sent, 0..1.
-    """
+def cut_off(*, after: int) -> ByteStep:
+    """Break the connection in the middle of a message, after some whole ones."""
 
     def step(messages: Iterable[bytes]) -> Generator[bytes]:
-        yield from _begun(messages, after, part)
+        yield from _begun(messages, after, 0.5)
         raise CutHere
 
     return step
@@ -130,18 +115,13 @@ def ending_early(*, after: int, part: float = 0.5) -> ByteStep:
 
 
 def damaged(*, after: int, where: int) -> ByteStep:
-    """Flip a byte of one message, so that a checksum does not hold.
-
-    Args:
-        after: whole messages before it.
-        where: the byte; 8 is the lengths' checksum, -1 the message's.
-    """
+    """Flip a byte of one message, so that a checksum does not hold: 8 is the lengths', -1 the message's."""
 
     def step(messages: Iterable[bytes]) -> Generator[bytes]:
         for count, message in enumerate(messages):
             data = bytearray(message)
             if count == after:
-                data[where] ^= _FLIPPED
+                data[where] ^= 0xFF
             yield bytes(data)
 
     return step
@@ -160,13 +140,7 @@ def replaced_by(data: bytes) -> ByteStep:
 
 
 def dripping(seconds: float, *, size: int, most_seconds: float) -> ByteStep:
-    """Send a few bytes at a time, with pauses.
-
-    Args:
-        seconds: of one pause.
-        size: bytes between two of them.
-        most_seconds: of all pauses together; then the rest comes at once.
-    """
+    """Send ``size`` bytes at a time, with pauses; after so many seconds of them the rest comes at once."""
 
     def step(messages: Iterable[bytes]) -> Generator[bytes]:
         left = most_seconds
@@ -191,12 +165,7 @@ def late(seconds: float) -> ByteStep:
 
 
 def never_ending(seconds: float, *, most_seconds: float) -> ByteStep:
-    """Repeat the first message, with pauses, and come to the others only when nobody waits any more.
-
-    Args:
-        seconds: of one pause.
-        most_seconds: of all pauses together.
-    """
+    """Repeat the first message, with pauses, and come to the others when nobody waits any more."""
 
     def step(messages: Iterable[bytes]) -> Generator[bytes]:
         remaining = iter(messages)
@@ -216,18 +185,16 @@ def oversized_message() -> bytes:
 
 
 def chunk_bytes(event: Event) -> bytes:
-    """Give the answer's bytes that an event carries."""
     return base64.b64decode(event.payload.get("bytes", ""))
 
 
 def is_trace(event: Event) -> bool:
-    """Whether it tells what the agent did."""
     return event.kind == "trace"
 
 
 def is_observation(event: Event) -> bool:
-    """Whether it tells what a tool or a knowledge base answered."""
-    return is_trace(event) and "observation" in _orchestration(event)
+    """Whether it has what a tool or a knowledge base answered."""
+    return is_trace(event) and "observation" in event.payload["trace"]["orchestrationTrace"]
 
 
 def _begun(messages: Iterable[bytes], after: int, part: float) -> Generator[bytes]:
@@ -238,15 +205,9 @@ def _begun(messages: Iterable[bytes], after: int, part: float) -> Generator[byte
         yield message
 
 
-def _orchestration(event: Event) -> Mapping[str, Any]:
-    step: Mapping[str, Any] = event.payload["trace"]["orchestrationTrace"]
-    return step
-
-
 def _tool_output(event: Event) -> dict[str, Any] | None:
     if not is_observation(event):
         return None
-    output: dict[str, Any] | None = _orchestration(event)["observation"].get(
-        "actionGroupInvocationOutput"
-    )
+    observation = event.payload["trace"]["orchestrationTrace"]["observation"]
+    output: dict[str, Any] | None = observation.get("actionGroupInvocationOutput")
     return output

@@ -222,9 +222,3 @@ def test_the_page_prints_what_it_says(settled, tmp_path):
     assert len(printed) == len(blocks) >= 6
     for (_, shown), output in zip(blocks, printed, strict=True):
         assert as_pattern(shown).fullmatch(output.strip()), output
-
-
-def test_the_pages_links_lead_somewhere():
-    links = re.findall(r"\]\(([^)#]+)\)", PAGE.read_text(encoding="utf-8"))
-    assert links
-    assert [link for link in links if not (PAGE.parent / link).exists()] == []

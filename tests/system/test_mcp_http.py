@@ -1,14 +1,16 @@
-"""The MCP server over HTTP: the real function, the real model, and clients of several makers."""
+"""The MCP server over HTTP: the real function, the real model, clients of several makers, and strangers."""
 
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
 from contextlib import closing
+from urllib.parse import urlsplit
 
 import anyio
 import pytest
@@ -17,21 +19,16 @@ from jsonschema import Draft202012Validator
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.local.action_group import local_action_group
-from knowledge_rag.local.local_retrieval import LocalFunction
+from knowledge_rag.local.ingest import ingest
+from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
+from knowledge_rag.local.local_retrieval import LocalFunction, local_retrieval
 from knowledge_rag.mcp_server.server import create_server
+from knowledge_rag.mcp_server.serving import MAX_REQUEST_BYTES, MAX_SESSIONS
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
+from knowledge_rag.orchestrator.retrieval import Budget
 from tests.support.cli import SECONDS, assert_verbatim
-from tests.support.local import RUNBOOKS
-from tests.support.mcp_runbooks import (  # noqa: F401 - fixtures among them
-    AMPLE,
-    QUESTION,
-    SEARCH,
-    client_fixture,
-    corpus_fixture,
-    knowledge_base_fixture,
-    url_fixture,
-)
+from tests.support.local import RUNBOOKS, minilm, write_files
 from tests.support.mcp_served import served, talking, texts
 
 FABRICATED = "Delete the cluster [Source: runbooks/evil.md, lines 1-3] [Source: runbooks/rds-failover.md, lines 900-901] [99]."
@@ -39,6 +36,64 @@ ADAPTERS_PYTHON = "KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON"
 """Names a Python that has langchain-mcp-adapters, where this one's can't be imported."""
 NAMED_PYTHON = os.environ.get(ADAPTERS_PYTHON)
 """Looked up now: while the local function runs, the environment is its own."""
+
+
+QUESTION = "How to handle RDS failover?"
+SEARCH = {"query": QUESTION}
+AMPLE = Budget(30)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return write_files(tmp_path_factory.mktemp("mcp") / "corpus", RUNBOOKS)
+
+
+@pytest.fixture(scope="module")
+def knowledge_base(corpus):
+    path = corpus.parent / "knowledge.kb"
+    ingest(corpus, path, embedder=minilm())
+    with KnowledgeBase(path, minilm()) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def url(knowledge_base):
+    documents = KnowledgeBaseDocuments(knowledge_base.path)
+    with local_retrieval(knowledge_base, budget=AMPLE) as retrieval:
+        asyncio.run(retrieval.retrieve(Query("warm up")))
+        with served(create_server(retrieval, documents)) as address:
+            yield address
+
+
+@pytest.fixture(params=["legacy", "auto"])
+def client(request, url):
+    """The SDK's own client, with the protocol's sessions and without."""
+    with talking(url, request.param) as talk:
+        yield talk
+
+
+def posted(url, body, **headers):
+    """Send one request by hand; gives status, headers and body."""
+    address = urlsplit(url)
+    usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    with closing(http.client.HTTPConnection(address.hostname, address.port, timeout=30)) as made:
+        made.request("POST", address.path, body, usual | headers)
+        answer = made.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+
+INITIALIZE = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "by hand", "version": "1"},
+        },
+    }
+)
 
 
 def test_both_tools_only_read_and_keep_to_the_schemas_they_show(client):
@@ -304,3 +359,76 @@ def test_the_command_says_where_it_serves_and_ends_when_told_with_a_client_conne
             assert process.wait(SECONDS) == 0
         assert process.stdout.read() == b""
         assert process.stderr.read() == b""
+
+
+def test_the_name_of_anothers_session_opens_nothing(url):
+    status, headers, _ = posted(url, INITIALIZE)
+    session = {"Mcp-Session-Id": headers["Mcp-Session-Id"]}
+    assert status == 200
+    search = {"name": "retrieve_knowledge", "arguments": SEARCH}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search}
+    assert posted(url, json.dumps(call), **session)[0] == 200
+    modern = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    verify = {"name": "verify_citations", "arguments": {"answer": "Yes [1]."}, "_meta": modern}
+    claim = session | {
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "verify_citations",
+    }
+    status, _, body = posted(url, json.dumps(call | {"params": verify}), **claim)
+    result = json.loads(body)["result"]
+    assert (status, result["isError"]) == (200, True)
+    assert "this connection has no session" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "{own}"}, 200),
+        ({"Host": "rebound.example"}, 421),
+        ({"Host": "127.0.0.1:1"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "http://localhost:1"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Content-Type": "text/plain"}, 400),
+    ],
+)
+def test_pages_of_other_origins_and_rebound_names_are_refused(url, headers, status):
+    own = url.removesuffix("/mcp")
+    sent = {name: value.format(own=own) for name, value in headers.items()}
+    answered, given, _ = posted(url, INITIALIZE, **sent)
+    assert answered == status
+    assert not [name for name in given if name.lower().startswith("access-control-")]
+
+
+def test_a_preflight_request_gets_no_leave(url):
+    address = urlsplit(url)
+    with closing(http.client.HTTPConnection(address.hostname, address.port, timeout=30)) as made:
+        made.request("OPTIONS", address.path, headers={"Origin": "https://evil.example"})
+        answer = made.getresponse()
+    assert answer.status >= 400
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_what_is_too_large_is_refused_and_the_next_call_served(client, url):
+    assert posted(url, b" " * (MAX_REQUEST_BYTES + 1))[0] == 413
+    result = client.tool("verify_citations", answer="x" * 50_001)
+    assert (result.is_error, texts(result)) == (
+        True,
+        ["answer is 50001 characters long; at most 50000 are allowed"],
+    )
+    assert client.tool("retrieve_knowledge", **SEARCH).structured_content["status"] == "ok"
+
+
+def test_sessions_are_bounded():
+    class Nobody:
+        async def retrieve(self, query):
+            raise NotImplementedError
+
+    with served(create_server(Nobody())) as url:
+        opened = [posted(url, INITIALIZE)[0] for _ in range(MAX_SESSIONS + 1)]
+    assert opened == [200] * MAX_SESSIONS + [503]
