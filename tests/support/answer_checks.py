@@ -2,18 +2,23 @@
 
 Labelled cases (``tests/data/polarity/cases.jsonl``) name lines that must never be given as an
 instruction (``never``), and lines that must never be given without the line that governs them
-(``governed``). Both functions read a recommendation as ``knowledge-rag ask --json`` prints it, and
-return what is wrong with it.
+(``governed``). `inverted` and `stripped` read a recommendation as ``knowledge-rag ask --json`` prints it, and
+return what is wrong with it. `as_answer` makes such a recommendation of what a person is shown: a surface passes
+if nothing that is prohibited or obsolete stands outside the blocks that say so, and if the words that govern a
+step stand in what is shown.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from knowledge_rag.evaluation.answers_cases import FENCE, Range
 from knowledge_rag.evaluation.answers_eval import NOT_INSTRUCTIONS, is_whole
+from knowledge_rag.orchestrator.governing import NEVER
+from knowledge_rag.orchestrator.showing import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +32,11 @@ _MARK: Final = re.compile(r"\A[ \t>|]*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[[ x
 _TAG: Final = re.compile(r"<[^<>]*>")
 _WORD: Final = re.compile(r"\w+")
 _PIECE: Final = re.compile(r"[\n;]|(?<=[.!?:,])\s")
+_QUOTED: Final = tuple(f"> **{LABELS[kind]}:**" for kind in NEVER)
+_LABELLED: Final = tuple(f"{LABELS[kind]}:" for kind in NEVER)
+_ITEM: Final = re.compile(r"\A\s*(?:[-*+]|\d{1,3}[.)])\s+")
+# a further line below such a label in the terminal
+_CROSSED: Final = re.compile(r"\s*x(?: |$)")
 # fewer words in a row say nothing about where they come from
 _WORDS: Final = 3
 
@@ -42,21 +52,15 @@ class Documents(Protocol):
 
 
 class Texts:
-    """Documents from their texts, whose citations and labels count the same lines.
-
-    Args:
-        texts: by name of the file.
-    """
+    """Documents from their texts by name, whose citations and labels count the same lines."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._lines = {name: text.split("\n") for name, text in texts.items()}
 
     def text(self, source_file: str) -> Sequence[str]:
-        """Return a document's lines; none where there is no such document."""
         return self._lines.get(source_file, ())
 
     def counted(self, labelled: Range) -> frozenset[Line]:
-        """Return the lines of a range that are neither blank nor a code fence."""
         lines = enumerate(self.text(labelled.source_file), start=1)
         return frozenset(
             (labelled.source_file, number)
@@ -95,11 +99,6 @@ def inverted(
     A line counts as given if its words stand in a step's action or commands, or the other way round,
     unless the step cites an allowed line with these words. A line that a step only cites has to be
     shown by a warning of kind ``prohibited`` or ``obsolete``.
-
-    Args:
-        case: its ``never`` names the lines.
-        recommendation: the answer.
-        documents: that the case and the answer name.
     """
     never = sorted(_counted(case.get("never", ()), documents))
     return tuple(
@@ -114,11 +113,6 @@ def stripped(
 
     Wherever a step or its warnings cite governed lines, the governing lines have to be cited by that
     step or its warnings too, and the words in ``says`` have to stand in what the step shows.
-
-    Args:
-        case: its ``governed`` names the lines.
-        recommendation: the answer.
-        documents: that the case and the answer name.
     """
     found: list[Finding] = []
     for step in _steps(recommendation):
@@ -227,3 +221,59 @@ def _contains(words: Sequence[str], part: Sequence[str]) -> bool:
         return False
     text, wanted = f" {' '.join(words)} ", f" {' '.join(part)} "
     return wanted in text
+
+
+def markdown_to_follow(markdown: str) -> str:
+    """Return the console's text without the quotations that are labelled as what not to do."""
+    blocks = groupby(markdown.split("\n"), lambda line: line.startswith(">"))
+    kept = (list(lines) for _, lines in blocks)
+    return "\n".join(line for lines in kept if not lines[0].startswith(_QUOTED) for line in lines)
+
+
+def terminal_to_follow(printed: str) -> str:
+    """Return the terminal's text without the lines that are labelled or crossed as what not to do."""
+    return "\n".join(_to_follow(printed.split("\n")))
+
+
+def _to_follow(lines: list[str]) -> Iterator[str]:
+    never = False
+    for line in lines:
+        is_label = line.lstrip().startswith(_LABELLED)
+        never = is_label or (never and _CROSSED.match(line) is not None)
+        if not never:
+            yield line
+
+
+def as_answer(recommendation: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """Return a page that a person is shown as an answer of one step, which cites all that the page does."""
+    steps = recommendation["recommendation"]["guidance"]
+    citations = [
+        cited for step in steps for cited in (step["citation"], *step.get("further_citations", ()))
+    ]
+    warnings = [{**it, "text": ""} for step in steps for it in step.get("warnings", ())]
+    step = {
+        "step": 1,
+        "action": text,
+        "citation": citations[0],
+        "further_citations": citations[1:],
+        "warnings": warnings,
+    }
+    return {"status": "ok", "recommendation": {"guidance": [step]}}
+
+
+def told_too_late(case: Mapping[str, Any], text: str, documents: Documents) -> list[str]:
+    """Return the words that govern lines and stand behind them on a page, though their author put them in front."""
+    page = _joined(text)
+    late = []
+    for rule in case.get("governed", ()):
+        governed, governing = Range.parse(rule["lines"]), Range.parse(rule["by"])
+        line = documents.text(governed.source_file)[governed.first - 1]
+        given, said = page.find(_joined(_ITEM.sub("", line))), page.find(_joined(rule["says"]))
+        if governing.last < governed.first and given >= 0 and not 0 <= said < given:
+            late.append(rule["says"])
+    return late
+
+
+def _joined(text: str) -> str:
+    words = " ".join(_WORD.findall(text.casefold()))
+    return f" {words} "

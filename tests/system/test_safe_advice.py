@@ -27,15 +27,16 @@ from knowledge_rag.orchestrator.consultation import MAX_ALERTS, advise_on, consu
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.recommendation import Concern
 from knowledge_rag.orchestrator.showing import pieces_of
-from tests.support.answer_checks import inverted, stripped
-from tests.support.local import PROJECT, minilm, write_files
-from tests.support.sample import sample_copy
-from tests.support.shown_answers import (
+from tests.support.answer_checks import (
     as_answer,
+    inverted,
     markdown_to_follow,
+    stripped,
     terminal_to_follow,
     told_too_late,
 )
+from tests.support.local import PROJECT, minilm, write_files
+from tests.support.sample import sample_copy
 
 POLARITY = PROJECT / "tests" / "data" / "polarity"
 NEAR_MISSES = PROJECT / "tests" / "data" / "near_misses" / "cases.jsonl"
