@@ -123,7 +123,7 @@ def invoke_bundle(
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -1,55 +1,30 @@
-"""Writes ``application/vnd.amazon.eventstream``, the framing of InvokeAgent's answer."""
+"""InvokeAgent's answers as responses of a played service; botocore reads the framing (tests/contract)."""
 
 from __future__ import annotations
 
-import base64
 import json
-import struct
-import zlib
 from typing import Any
 
+from knowledge_rag.local.bedrock import invoke_agent
+from knowledge_rag.local.bedrock.streams import CONTENT_TYPE, Event, encode
 from tests.support.loopback import Raw
 
-CONTENT_TYPE = "application/vnd.amazon.eventstream"
+
+def stream(*events: Event) -> Raw:
+    """Return the response that holds these events."""
+    return Raw(b"".join(map(encode, events)), CONTENT_TYPE)
 
 
-def stream(*events: bytes) -> Raw:
-    """Give the response that holds these events."""
-    return Raw(b"".join(events), CONTENT_TYPE)
+def chunk(text: str) -> Event:
+    """Return an event with a piece of the agent's answer."""
+    return invoke_agent.chunk(text.encode())
 
 
-def chunk(text: str) -> bytes:
-    """Give an event with a piece of the agent's answer."""
-    return _event("chunk", {"bytes": base64.b64encode(text.encode()).decode()})
-
-
-def tool_output(body: Any) -> bytes:
-    """Give the trace event that tells what the agent's tool answered."""
+def tool_output(body: Any) -> Event:
+    """Return the trace event with what the agent's tool answered."""
     output = {"actionGroupInvocationOutput": {"text": json.dumps(body)}}
     step = {"orchestrationTrace": {"observation": output}}
-    return _event("trace", {"agentId": "AGENT00001", "trace": step})
+    return Event("trace", {"agentId": "AGENT00001", "trace": step})
 
 
-def failure(kind: str, message: str) -> bytes:
-    """Give an exception event, e.g. ``dependencyFailedException``."""
-    headers = {":message-type": "exception", ":exception-type": kind}
-    return _frame(headers, {"message": message})
-
-
-def _event(kind: str, payload: Any) -> bytes:
-    return _frame({":message-type": "event", ":event-type": kind}, payload)
-
-
-def _frame(headers: dict[str, str], payload: Any) -> bytes:
-    head = b"".join(
-        _header(*each) for each in {**headers, ":content-type": "application/json"}.items()
-    )
-    body = json.dumps(payload).encode()
-    prelude = struct.pack(">II", len(head) + len(body) + 16, len(head))
-    message = prelude + struct.pack(">I", zlib.crc32(prelude)) + head + body
-    return message + struct.pack(">I", zlib.crc32(message))
-
-
-def _header(name: str, value: str) -> bytes:
-    data = value.encode()
-    return struct.pack(">B", len(name)) + name.encode() + struct.pack(">BH", 7, len(data)) + data
+failure = invoke_agent.failure

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from tests.support import answer_writers as writers
 from tests.support import stream_faults as faults
-from tests.support.modelled_errors import modelled_error, modelled_exceptions
-from tests.support.scripted import HONEST_AGENT, Evidence
+from tests.support.scripted import (
+    HONEST_AGENT,
+    Evidence,
+    modelled_error,
+    modelled_exceptions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

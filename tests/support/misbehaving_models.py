@@ -13,8 +13,7 @@ from knowledge_rag.local.bedrock.converse import SERVICE
 from knowledge_rag.local.bedrock.validation import service_model
 from tests.support import answer_writers as writers
 from tests.support import stream_faults as faults
-from tests.support.modelled_errors import modelled_error, modelled_exceptions
-from tests.support.scripted import HONEST_MODEL
+from tests.support.scripted import HONEST_MODEL, modelled_error, modelled_exceptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

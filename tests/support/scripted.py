@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.outcome import RetrievalOutcome
@@ -37,12 +37,12 @@ from knowledge_rag.local.bedrock.invoke_agent import (
 )
 from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, retrieve
 from knowledge_rag.local.bedrock.streams import Event, encode
+from knowledge_rag.local.bedrock.validation import ServiceError, service_model
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from knowledge_rag.local.bedrock.validation import ServiceError
     from knowledge_rag.local.knowledge_base import KnowledgeBase
 
 AnswerWriter = Callable[[str, Sequence[RetrievalOutcome]], str]
@@ -243,3 +243,16 @@ class LocalBedrock(server.LocalBedrock):
             agents=ScriptedAgents(knowledge_base, agents or {}),
             models=ScriptedModels(models or {}),
         )
+
+
+@lru_cache(maxsize=32)
+def modelled_error(service: str, code: str, message: str) -> ServiceError:
+    """Give an error of a service's model, with the status that the model gives it."""
+    status = service_model(service).shape_for(code).metadata["error"]["httpStatusCode"]
+    return ServiceError(code, status, message)
+
+
+def modelled_exceptions(service: str, stream: str) -> tuple[str, ...]:
+    """Give the names of the exceptions that a service's model has in a stream."""
+    members: Mapping[str, Any] = getattr(service_model(service).shape_for(stream), "members", {})
+    return tuple(shape.name for shape in members.values() if shape.metadata.get("exception"))

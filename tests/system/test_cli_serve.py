@@ -246,7 +246,7 @@ SLOW = {
 
 
 def test_400_slow_connections_to_a_port_keep_nobody_out(cli, kb):
-    with cli.started(*SERVED, "--kb", kb) as process, httpx.Client(timeout=20) as streaming:
+    with cli.started(*SERVED, "--kb", kb) as process, httpx.Client(timeout=SECONDS) as streaming:
         ready = told(process)
         api, console = ready["endpoint_url"], ready["console_url"]
         retrieve = f"{api}/knowledgebases/{ready['knowledge_base_id']}/retrieve"
@@ -259,9 +259,11 @@ def test_400_slow_connections_to_a_port_keep_nobody_out(cli, kb):
                     for url in (api, console) * 200:
                         stack.enter_context(connected(url, begin))
                     for _ in range(10):
-                        found = httpx.post(retrieve, json={"retrievalQuery": QUERY}, timeout=20)
+                        found = httpx.post(
+                            retrieve, json={"retrievalQuery": QUERY}, timeout=SECONDS
+                        )
                         assert found.json()["retrievalResults"]
-                        assert "<!doctype html>" in httpx.get(console, timeout=20).text
+                        assert "<!doctype html>" in httpx.get(console, timeout=SECONDS).text
             assert "event: done" in list(events)
 
 

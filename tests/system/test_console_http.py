@@ -35,7 +35,7 @@ from knowledge_rag.orchestrator.retrieval import Budget
 from knowledge_rag.orchestrator.wording import agent_prompt
 from tests.support import misbehaving_agents, misbehaving_models
 from tests.support import scripted as scripted_agents
-from tests.support.cli import eventually, lines_of
+from tests.support.cli import SECONDS, eventually, lines_of
 from tests.support.local import RUNBOOKS, minilm, write_files
 from tests.support.patience import PATIENT_SECONDS, patient_function
 from tests.support.scripted import LocalBedrock
@@ -130,7 +130,7 @@ def ask(url, question=QUESTION, **more):
     """Ask as the page does; give the events by name and data."""
     body = {"question": question, **more}
     with (
-        httpx.Client(base_url=url, timeout=60) as client,
+        httpx.Client(base_url=url, timeout=SECONDS) as client,
         client.stream("POST", "/api/ask", json=body, headers={"Origin": url[:-1]}) as response,
     ):
         assert response.headers["content-type"].startswith("text/event-stream"), response.read()
@@ -291,7 +291,7 @@ def test_a_reader_who_leaves_ends_the_consultation_and_others_go_on(url):
     before = httpx.get(f"{url}api/metrics").json()["asks"]["outcomes"].get("left", 0)
     body = json.dumps({"question": QUESTION, "advisor": "pondering"})
     address = urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=SECONDS)
     connection.request("POST", "/api/ask", body, {"Content-Type": "application/json"})
     response = connection.getresponse()
     while b"writing" not in response.readline():
@@ -300,7 +300,7 @@ def test_a_reader_who_leaves_ends_the_consultation_and_others_go_on(url):
     assert only(ask(url), "done")
     response.close()
     connection.close()
-    assert PONDERING.stopped.wait(60)
+    assert PONDERING.stopped.wait(SECONDS)
 
     def left():
         asks = httpx.get(f"{url}api/metrics").json()["asks"]
@@ -363,7 +363,7 @@ def test_strangers_are_refused(url, head):
 def raw(url, request):
     """Send what no client would, and read to the end; gives the status and all that came."""
     address = urlsplit(url)
-    with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
+    with socket.create_connection((address.hostname, address.port), timeout=SECONDS) as connection:
         connection.sendall(request.encode())
         connection.shutdown(socket.SHUT_WR)
         data = b""
@@ -374,7 +374,7 @@ def raw(url, request):
 
 def test_a_body_without_end_is_cut_off(url):
     address = urlsplit(url)
-    with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
+    with socket.create_connection((address.hostname, address.port), timeout=SECONDS) as connection:
         head = f"POST /api/ask HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
         connection.sendall(head.encode())
         part = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"

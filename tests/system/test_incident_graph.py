@@ -7,12 +7,10 @@ import json
 import re
 import subprocess
 import sys
-import time
 from contextlib import closing
 
 import pytest
 
-from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.retrieval import SearchSettings
 from knowledge_rag.evaluation.faults.server import serving, silent
 from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -25,7 +23,7 @@ from knowledge_rag.orchestrator.planning import COMPLETION_RESULTS, MAX_COMPLETE
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS, build_queries
 from knowledge_rag.orchestrator.retrieval import Budget
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
-from tests.support.cli import lines_of
+from tests.support.cli import SECONDS, lines_of
 from tests.support.local import CORPUS, PROJECT, minilm
 from tests.unit.orchestrator.schema import VALIDATOR
 
@@ -33,9 +31,6 @@ EXAMPLE = PROJECT / "examples/incident_graph.py"
 PAGE = PROJECT / "docs/langgraph.md"
 AMPLE = Budget(30)
 """A busy machine is no failure."""
-OVERHEAD_SECONDS = 0.5
-"""For the graph around the queries, on a busy machine."""
-TRIES = 3
 
 UNDOCUMENTED = {
     "incident": {"incident_id": "INC-2", "title": "The espresso machine leaks"},
@@ -153,24 +148,18 @@ def test_incidents_at_once_get_their_own_advice(example, recording):
 # an outage
 
 
-def test_a_stalled_knowledge_base_costs_its_budget_and_is_told_as_such(example, aws_environment):
+def test_a_stalled_knowledge_base_is_told_as_such(example, aws_environment):
     settings = SearchSettings("KB12345678")
     with serving(silent) as stalled:
         aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", stalled.url)
         with closing(BoundedRetrieval(BedrockRetrieve(settings, "us-east-1"))) as retrieval:
             graph = example.incident_graph(knowledge_rag_node(retrieval))
             asyncio.run(retrieval.prepare())
-            for _ in range(TRIES):  # of a machine that others use, too
-                started = time.perf_counter()
-                result = asyncio.run(graph.ainvoke(example.INCIDENT))
-                seconds = time.perf_counter() - started
-                output = knowledge_of(result)
-                assert (output["status"], output["reason"]) == ("degraded", "timeout")
-                assert output["recommendation"]["summary"] == UNREACHABLE
-                assert result["decision"]["signals"] == 1  # the other agent's work stands
-                if seconds <= RETRIEVAL_BUDGET_SECONDS + OVERHEAD_SECONDS:
-                    break
-            assert seconds <= RETRIEVAL_BUDGET_SECONDS + OVERHEAD_SECONDS
+            result = asyncio.run(graph.ainvoke(example.INCIDENT))
+        output = knowledge_of(result)
+        assert (output["status"], output["reason"]) == ("degraded", "timeout")
+        assert output["recommendation"]["summary"] == UNREACHABLE
+        assert result["decision"]["signals"] == 1  # the other agent's work stands
         assert len(stalled.requests) >= len(build_queries(Incident.from_state(example.INCIDENT)))
 
 
@@ -184,7 +173,7 @@ def run_script(settled, *arguments):
         text=True,
         env=settled._environment,
         cwd=PROJECT,
-        timeout=120,
+        timeout=SECONDS,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

@@ -76,7 +76,9 @@ def posted(url, body, **headers):
     """Send one request by hand; gives status, headers and body."""
     address = urlsplit(url)
     usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    with closing(http.client.HTTPConnection(address.hostname, address.port, timeout=30)) as made:
+    with closing(
+        http.client.HTTPConnection(address.hostname, address.port, timeout=SECONDS)
+    ) as made:
         made.request("POST", address.path, body, usual | headers)
         answer = made.getresponse()
         return answer.status, answer.headers, answer.read()
@@ -407,7 +409,9 @@ def test_pages_of_other_origins_and_rebound_names_are_refused(url, headers, stat
 
 def test_a_preflight_request_gets_no_leave(url):
     address = urlsplit(url)
-    with closing(http.client.HTTPConnection(address.hostname, address.port, timeout=30)) as made:
+    with closing(
+        http.client.HTTPConnection(address.hostname, address.port, timeout=SECONDS)
+    ) as made:
         made.request("OPTIONS", address.path, headers={"Origin": "https://evil.example"})
         answer = made.getresponse()
     assert answer.status >= 400
