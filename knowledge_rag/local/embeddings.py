@@ -69,10 +69,14 @@ def context_of(text: str) -> str:
 
 
 def placed(text: Vector, context: Vector) -> Vector:
-    """Join the vectors of a text and of its context; all of shape (384,) and unit length."""
-    joined = text + np.float32(CONTEXT_SHARE) * context
+    """Join the vectors of a text and of its context; all of one shape and of unit length.
+
+    Of a vector by two models only MiniLM's part is joined: the other model finds less with the context.
+    """
+    own, others = text[:DIMENSIONS], text[DIMENSIONS:]
+    joined = own + np.float32(CONTEXT_SHARE) * context[:DIMENSIONS]
     vector: Vector = joined / np.linalg.norm(joined)
-    return vector
+    return np.concatenate([np.linalg.norm(own) * vector, others]) if others.size else vector
 
 
 DIMENSIONS: Final = 384
@@ -99,6 +103,9 @@ class Embedder(Protocol):
 
     def embed(self, text: str) -> Vector:
         """Embed one text."""
+
+    def embed_question(self, text: str) -> Vector:
+        """Embed a question, so that its product with a text's vector is their cosine."""
 
     def knows(self, word: str) -> bool:
         """Return whether a lower-case word is a usual one: the model has learnt it as a whole."""
@@ -136,6 +143,10 @@ class MiniLm:
         (vectors,) = loaded.session.run(None, {"ids": ids, "mask": np.ones_like(ids)})
         vector: Vector = vectors[0]
         return vector
+
+    def embed_question(self, text: str) -> Vector:
+        """Embed a question as any text."""
+        return self.embed(text)
 
     def knows(self, word: str) -> bool:
         """Return whether a lower-case word is one of some 20,000 that the model has learnt whole."""

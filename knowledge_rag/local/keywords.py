@@ -12,7 +12,6 @@ weights along contiguous postings gives the same ranking some twenty times faste
 from __future__ import annotations
 
 import re
-import unicodedata
 import zlib
 from collections import Counter
 from functools import lru_cache
@@ -22,6 +21,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from knowledge_rag.core.chunks import split_words
+from knowledge_rag.core.languages import (
+    STOP_WORDS,
+    UNSPACED,
+    folded,
+    is_particle,
+    language_of,
+    pairs_of_characters,
+)
 from knowledge_rag.core.stemming import stem
 from knowledge_rag.local.errors import Damage
 
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 
-KEYWORDS_VERSION: Final = "2"
+KEYWORDS_VERSION: Final = "3"
 """Raised when the same text gives other terms: stored ones are then made again."""
 
 CONTEXT_WEIGHT: Final = 3.0
@@ -45,7 +52,6 @@ _MAX_TERM: Final = 64
 """Longer runs (keys, base64) are cut: nobody asks for them in full, and they fill the index."""
 
 _RUN = re.compile(r"[^\W_]+(?:[-_./:][^\W_]+)*")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 _STOP_TEXT: Final = (
     "a about after all also am an and any are as at be because been before being but by can could "
     "did do does doing during each few for from further had has have having he her here him his "
@@ -58,8 +64,19 @@ _STOP_WORDS: Final = frozenset(_STOP_TEXT.split())
 
 
 def query_terms(text: str) -> Counter[str]:
-    """Count the terms of a question, words and pairs; one that is repeated counts as often."""
-    return Counter(_terms(text))
+    """Count the terms of a question, words and pairs; one that is repeated counts as often.
+
+    What any question in its language has ("was ist zu tun", "怎么办") is no term of it.
+    """
+    terms = Counter(_terms(text))
+    if (stop_words := STOP_WORDS.get(language_of(text))) or not text.isascii():
+        for term in [it for it in terms if _says_nothing(it, stop_words or frozenset())]:
+            del terms[term]
+    return terms
+
+
+def _says_nothing(term: str, stop_words: frozenset[str]) -> bool:
+    return term in stop_words or (UNSPACED.match(term) is not None and is_particle(term))
 
 
 def stored_terms(context: str, lines: str) -> dict[str, float]:
@@ -91,8 +108,7 @@ def pairs_of(terms: Mapping[str, int]) -> dict[str, int]:
 
 
 def _terms(text: str) -> Iterator[str]:
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+    text = folded(text)
     inner: list[str] = []
     for run in _RUN.findall(text):
         words, whole = _run_terms(run)
@@ -118,12 +134,11 @@ def _run_terms(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _word_terms(word: str) -> list[str]:
     if word in _STOP_WORDS:
         return []
-    if word.isascii() or not _CJK.search(word):
+    if word.isascii() or not UNSPACED.search(word):
         return [stem(word)]
-    # no spaces tell Chinese or Japanese words apart: pairs of characters stand in for them
-    pieces: list[str] = [piece for piece in _CJK.split(word) if piece]
-    for found in _CJK.findall(word):
-        pieces += [found[i : i + 2] for i in range(max(1, len(found) - 1))]
+    pieces: list[str] = [piece for piece in UNSPACED.split(word) if piece]
+    for found in UNSPACED.findall(word):
+        pieces += pairs_of_characters(found)
     return pieces
 
 

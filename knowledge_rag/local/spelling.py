@@ -2,6 +2,7 @@
 
 A word of a question is replaced when all of this holds:
 
+- the question is in English: of another language's words, few are in the documents;
 - it is typed in lower case, 4 letters or more, and stands by itself: names as people write them
   (``Linkerd``, ``DocumentDB``, ``k8s``, ``rds-failover``) are never touched;
 - neither the documents nor the embedding model's vocabulary of usual words have it;
@@ -24,6 +25,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.local.errors import Damage
 
 if TYPE_CHECKING:
@@ -130,7 +132,7 @@ def corrected(
         is_known: whether a word needs no correction.
         spelling: returns the words of the documents; called only if a word is not known.
     """
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MOST_CHARACTERS or language_of(text) != ENGLISH:
         return Corrected(text)
     strange: list[re.Match[str]] = []
     for found in _TYPED.finditer(text):

@@ -66,6 +66,9 @@ class WordHashes:
         unit: Vector = vector / np.linalg.norm(vector)
         return unit
 
+    def embed_question(self, text: str) -> Vector:
+        return self.embed(text)
+
     def knows(self, word: str) -> bool:
         return word in self.usual
 
