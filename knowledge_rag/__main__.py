@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import Final
 
@@ -16,6 +17,8 @@ sixth of the time of a command that answers one question."""
 def main() -> None:
     """Run the command line; Ctrl-C ends it in one line, also while it loads."""
     gc.set_threshold(MANY_OBJECTS)
+    # NumPy's threads wait by spinning, and where something else runs a matrix product takes ten times as long
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         _run()
     except KeyboardInterrupt:

@@ -301,13 +301,14 @@ def _retrieval(
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.knowledge_base import KnowledgeBase
     from knowledge_rag.local.local_retrieval import local_retrieval
+    from knowledge_rag.local.models import embedder_of
     from knowledge_rag.local.settings import LocalSettings
 
     settings = LocalSettings.from_environment()
     embedder, besides = MiniLm(settings), (settings.default_knowledge_base,)
     with (
         (
-            KnowledgeBase(kb, embedder)
+            KnowledgeBase(kb, embedder_of(kb, settings))
             if kb is not None
             else ingested(documents, settings.cache_dir, embedder, progress, besides=besides)
         ) as opened,

@@ -49,6 +49,15 @@ def ingest(
             show_default=False,
         ),
     ] = None,
+    languages: Annotated[
+        bool | None,
+        typer.Option(
+            "--languages/--english",
+            help="Also embed by the multilingual model, for questions and documents in other languages.  "
+            "[default: as it was made; a new one by its documents]",
+            show_default=False,
+        ),
+    ] = None,
     urls: UrlsOption = None,
     delay: DelayOption = 1.0,
     allow_private: PrivateOption = False,
@@ -72,12 +81,13 @@ def ingest(
     failed = tell_failures(pages)  # at once: without them there may be nothing to ingest
     settings = IngestSettings(date_order=date_order)
     changed = changes(folder) if watch else iter(())
-    skipped = _ingest(folder, path, settings, None if urls is None else pages, json=json)
+    shown = None if urls is None else pages
+    skipped = _ingest(folder, path, settings, shown, languages=languages, json=json)
     if watch:
         print_note("watching", f"{folder}; Ctrl-C ends it")
     for _ in changed:
         try:
-            _ingest(folder, path, settings, None, json=json)
+            _ingest(folder, path, settings, None, languages=languages, json=json)
         except (UnusableCorpus, KnowledgeBaseBusy) as error:
             print_note("error:", str(error))  # the next change may mend it
     if skipped or failed:
@@ -90,6 +100,7 @@ def _ingest(
     settings: IngestSettings,
     pages: Sequence[PageOutcome] | None,
     *,
+    languages: bool | None,
     json: bool,
 ) -> bool:
     """Ingest once and show what it did; return whether a file could not be read."""
@@ -97,7 +108,7 @@ def _ingest(
     from knowledge_rag.cli.lint import show_first
 
     try:
-        report = ingest_folder(folder, path, settings)
+        report = ingest_folder(folder, path, settings, languages=languages)
     except KeyboardInterrupt:
         print_note(
             "stopped",

@@ -8,11 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.cli.terminal import err, progress_bar
+from knowledge_rag.cli.terminal import err, print_note, progress_bar
 from knowledge_rag.core.resources import shipped
-from knowledge_rag.local.embeddings import MiniLm
 from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, UnusableKnowledgeBase
 from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.models import (
+    embedder,
+    embedder_of,
+    has_multilingual,
+    other_languages,
+)
 from knowledge_rag.local.settings import LocalSettings
 from knowledge_rag.local.store import corpus_noted, note_corpus
 from knowledge_rag.orchestrator.wording import counted
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.policy_settings import SourcePolicy
     from knowledge_rag.core.retrieval import SearchType
+    from knowledge_rag.local.embeddings import Embedder
     from knowledge_rag.local.ingest import IngestReport, IngestSettings
     from knowledge_rag.orchestrator.retrieval import Budget
 
@@ -35,15 +41,45 @@ _BUSY_SECONDS: Final = 60.0
 
 
 def ingest_folder(
-    folder: Path, kb_path: Path, settings: IngestSettings | None = None
+    folder: Path,
+    kb_path: Path,
+    settings: IngestSettings | None = None,
+    *,
+    languages: bool | None = False,
 ) -> IngestReport:
-    """Ingest a folder with a progress bar."""
+    """Ingest a folder with a progress bar.
+
+    Args:
+        folder: with the documents.
+        kb_path: of the knowledge base.
+        settings: how to ingest.
+        languages: whether the second model is used; ``None`` as the knowledge base was made, or for a new one
+            where its documents need it.
+    """
     # what reads documents takes longer to import than a question to be answered
     from knowledge_rag.local.ingest import ingest
 
+    model = _embedder_for(folder, kb_path, languages=languages)
     with progress_bar() as progress:
-        embedder = MiniLm(LocalSettings.from_environment())
-        return ingest(folder, kb_path, embedder=embedder, settings=settings, progress=progress)
+        return ingest(folder, kb_path, embedder=model, settings=settings, progress=progress)
+
+
+def _embedder_for(folder: Path, kb_path: Path, *, languages: bool | None) -> Embedder:
+    settings = LocalSettings.from_environment()
+    if languages is None and not kb_path.exists() and (found := other_languages(folder)):
+        named = f"documents in other languages than English ({', '.join(found[:_NAMED_LANGUAGES])})"
+        languages = has_multilingual(settings)
+        if languages:
+            print_note("languages", f"{named}: also embedded by the multilingual model")
+        else:
+            advice = "`knowledge-rag model install --languages`, then `ingest --languages`, finds more in them"
+            print_note("languages", f"{named}: {advice}")
+    if languages is None:
+        return embedder_of(kb_path, settings)
+    return embedder(settings, languages=languages)
+
+
+_NAMED_LANGUAGES: Final = 3
 
 
 def sample_knowledge_base() -> tuple[Path, IngestReport]:
@@ -121,7 +157,8 @@ def _sample_path() -> Path:
 def opened(kb_path: Path | None) -> Iterator[KnowledgeBase]:
     """Open a knowledge base for searching."""
     path = chosen(kb_path)
-    with KnowledgeBase(path, MiniLm(LocalSettings.from_environment())) as knowledge_base:
+    settings = LocalSettings.from_environment()
+    with KnowledgeBase(path, embedder_of(path, settings)) as knowledge_base:
         if left := knowledge_base.unfinished:
             missing = counted(left, "document")
             message = f"an ingest of {path} stopped with {missing} to go: run it again, or answers miss them"

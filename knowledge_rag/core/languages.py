@@ -139,16 +139,28 @@ def language_of(text: str) -> str:
         found = len(script.findall(text))
         if found >= _OTHER_SCRIPT * letters:
             return language
-    return _by_words(folded(text))
+    return _by_words(text)
+
+
+_MARKS: Final = {
+    "de": re.compile("[äöüß]", re.IGNORECASE), "es": re.compile("[¿¡ñ]", re.IGNORECASE), "fr": re.compile("[œêûù]", re.IGNORECASE),
+    "pt": re.compile("[ãõ]", re.IGNORECASE),
+}  # fmt: skip
+"""Letters and marks that tell as much as a word does."""
 
 
 def _by_words(text: str) -> str:
-    words = Counter(word for word in _WORD.findall(text.lower()) if len(word) > 1)
+    words = Counter(word for word in _WORD.findall(folded(text).lower()) if len(word) > 1)
     counted = {
         language: sum(words[word] for word in words.keys() & known - _ENGLISH_WORDS)
         for language, known in STOP_WORDS.items()
     }
+    if not text.isascii():
+        for language, mark in _MARKS.items():
+            counted[language] += mark.search(text) is not None
     best = max(counted, key=lambda it: counted[it])
     english = sum(words[word] for word in words.keys() & _ENGLISH_WORDS)
-    fewest = max(_FEWEST, _LEAST_SHARE * words.total())
+    # letters that English doesn't have stand in for a word
+    least = _FEWEST if text.isascii() or english else _FEWEST - 1
+    fewest = max(least, _LEAST_SHARE * words.total())
     return best if counted[best] >= fewest and counted[best] > english else ENGLISH

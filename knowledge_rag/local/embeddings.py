@@ -101,11 +101,20 @@ class Embedder(Protocol):
     def fingerprint(self) -> str:
         """Names the model: equal fingerprints mean comparable vectors."""
 
+    @property
+    def dimensions(self) -> int:
+        """Numbers of a vector."""
+
     def embed(self, text: str) -> Vector:
         """Embed one text."""
 
-    def embed_question(self, text: str) -> Vector:
-        """Embed a question, so that its product with a text's vector is their cosine."""
+    def embed_question(self, text: str, *, in_english: bool) -> Vector:
+        """Embed a question, so that its product with a text's vector is their cosine.
+
+        Args:
+            text: the question.
+            in_english: whether it and most documents are in English.
+        """
 
     def knows(self, word: str) -> bool:
         """Return whether a lower-case word is a usual one: the model has learnt it as a whole."""
@@ -131,6 +140,11 @@ class MiniLm:
         parts = f"{WEIGHTS_SHA256} {TOKENIZER_SHA256} {GRAPH_VERSION} {MAX_TOKENS} {CONTEXT_SHARE}"
         return "all-MiniLM-L6-v2-" + hashlib.sha256(parts.encode()).hexdigest()[:16]
 
+    @property
+    def dimensions(self) -> int:
+        """Numbers of a vector."""
+        return DIMENSIONS
+
     def embed(self, text: str) -> Vector:
         """Embed one text; see ``Embedder``. Beyond ``MAX_TOKENS`` it is cut.
 
@@ -144,7 +158,7 @@ class MiniLm:
         vector: Vector = vectors[0]
         return vector
 
-    def embed_question(self, text: str) -> Vector:
+    def embed_question(self, text: str, *, in_english: bool) -> Vector:  # noqa: ARG002 - it knows English alone
         """Embed a question as any text."""
         return self.embed(text)
 

@@ -18,6 +18,7 @@ import os
 import re
 import struct
 import tempfile
+from collections import Counter
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE
 from knowledge_rag.local.columns import MetadataColumns, column_arrays
 from knowledge_rag.local.embeddings import DIMENSIONS
@@ -46,7 +48,8 @@ one the tail, the sizes and, by its own sha256, each passage that is found."""
 _MAGIC: Final = b"KRAGIDX1"
 TAIL: Final = struct.Struct("<Q32s8s")
 _ALIGNED: Final = 64
-_VECTOR_BYTES: Final = 4 * DIMENSIONS
+_SAMPLE: Final = 64
+"""Texts by which the language of most is told."""
 _UNIT: Final = 1e-3
 """How far a vector's length may be from 1."""
 
@@ -156,6 +159,13 @@ class Index:
         )
 
     @cached_property
+    def language(self) -> str:
+        """The language that most of its texts are in, by a sample of them."""
+        sample = range(0, len(self), max(1, len(self) // _SAMPLE))
+        found = Counter(language_of(self.texts[row]) for row in sample)
+        return found.most_common(1)[0][0] if found else ENGLISH
+
+    @cached_property
     def spelling(self) -> Spelling:
         """The words as they are written, for correcting questions; read when first asked for."""
         return Spelling(from_json(self._arrays["words"].tobytes().decode()))
@@ -186,7 +196,7 @@ def build(rows: Iterable[Row], terms: Sequence[str], words: str) -> dict[str, Ar
 
     Args:
         rows: of each chunk, ordered by file and line: its document's number, three more values that
-            are not looked at, its metadata as JSON, its text, its vector (384 little-endian float32)
+            are not looked at, its metadata as JSON, its text, its vector (little-endian float32, as many as the model gives)
             and its terms (dtype ``ENTRY``).
         terms: by their numbers.
         words: in their stored form.
@@ -219,9 +229,10 @@ def build(rows: Iterable[Row], terms: Sequence[str], words: str) -> dict[str, Ar
 
 
 def _matrix(vectors: Sequence[bytes]) -> Matrix:
-    if not set(map(len, vectors)) <= {_VECTOR_BYTES}:
+    sizes = set(map(len, vectors)) or {4 * DIMENSIONS}
+    if len(sizes) > 1 or 0 in sizes or any(size % 4 for size in sizes):
         raise Damage("a vector is of another size")
-    matrix = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(-1, DIMENSIONS)
+    matrix = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(-1, sizes.pop() // 4)
     lengths = np.einsum("ij,ij->i", matrix, matrix)
     if not np.all(np.abs(lengths - 1.0) < _UNIT):  # not-a-number is not near 1 either
         raise Damage("a vector is not of unit length")

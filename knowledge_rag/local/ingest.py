@@ -96,7 +96,7 @@ class VectorSource:
         self._known.update(known)
 
     def vector(self, text: str) -> bytes:
-        """Return 384 little-endian float32."""
+        """Return little-endian float32, as many as the model gives."""
         key = text_key(text)
         found = self._known.get(key)
         if found is None:

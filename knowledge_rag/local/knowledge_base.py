@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from knowledge_rag.core.errors import KnowledgeRagError
+from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.core.metadata import prove
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.local.embeddings import DIMENSIONS
 from knowledge_rag.local.errors import Damage, UnusableKnowledgeBase
 from knowledge_rag.local.index import Index, index_path, open_index, write_index
 from knowledge_rag.local.keywords import query_terms, words_of
@@ -167,7 +169,14 @@ class KnowledgeBase:
         wanted: Filter | None,
     ) -> list[Hit]:
         mask = None if wanted is None else index.columns.mask(wanted)
-        question = Question(self._embedder.embed(query), query_terms(query))
+        language = language_of(query)
+        in_english = ENGLISH == language == index.language
+        by_meaning = self._embedder.dimensions > DIMENSIONS and not in_english
+        question = Question(
+            self._embedder.embed_question(query, in_english=in_english),
+            query_terms(query),
+            language if by_meaning else "",
+        )
         found = rank(index, question, limit=limit, search_type=search_type, mask=mask)
         return [Hit(index.texts[row], index.metadata(row), score) for row, score in found]
 
@@ -212,6 +221,8 @@ class KnowledgeBase:
             raise UnusableKnowledgeBase(
                 f"{self._path} was made with another embedding model: ingest its documents again"
             )
+        if index.vectors.shape[1] != self._embedder.dimensions:
+            raise UnusableKnowledgeBase(f"{self._path} is damaged: a vector is of another size")
         return index
 
 

@@ -5,7 +5,7 @@ of that package's code runs: both files are proven by their sha256, and what is 
 over the tokens, then a deep averaging network) gives the vectors that the package gives.
 
 A knowledge base that was made for other languages than English stores both models' vectors. A question is compared
-by one of them: in English by MiniLM, as in any other knowledge base, in another language by this one.
+by one of them: in English, where most documents are, by MiniLM, as in any other knowledge base; else by this one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from tokenizers import normalizers
 
-from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.local.embeddings import DIMENSIONS
 from knowledge_rag.local.errors import ModelUnavailable
 from knowledge_rag.local.model_files import packaged_folder, read_proven, write_atomically
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from knowledge_rag.local.embeddings import MiniLm, Vector
+    from knowledge_rag.local.embeddings import Embedder, Vector
     from knowledge_rag.local.settings import LocalSettings
 
     Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -108,7 +107,7 @@ class Multilingual:
         others: the multilingual model.
     """
 
-    def __init__(self, english: MiniLm, others: UniversalSentenceEncoder) -> None:
+    def __init__(self, english: Embedder, others: UniversalSentenceEncoder) -> None:
         self._english = english
         self._others = others
 
@@ -128,9 +127,9 @@ class Multilingual:
         """Embed a text to be found; see :func:`~knowledge_rag.local.embeddings.placed` for its context."""
         return _joined(self._english.embed(text), self._others.embed(text))
 
-    def embed_question(self, text: str) -> Vector:
-        """Embed a question, so that its product with a text's vector is the cosine in its language's model."""
-        if language_of(text) == ENGLISH:
+    def embed_question(self, text: str, *, in_english: bool) -> Vector:
+        """Embed a question by one model, so that its product with a text's vector is that model's cosine."""
+        if in_english:
             alone = _joined(self._english.embed(text), np.zeros(SIZE, dtype=np.float32))
         else:
             alone = _joined(np.zeros(DIMENSIONS, dtype=np.float32), self._others.embed(text))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from knowledge_rag.core.languages import LANGUAGES_OF_OTHER_SCRIPTS
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.core.stemming import stem
 from knowledge_rag.local.keywords import MAX_QUERY_TERMS, pairs_of, words_of
@@ -36,12 +38,28 @@ FOLLOWING_SHARE: Final = 0.9
 it does: five parts of one page are less likely to hold the answer than parts of several."""
 
 
+HYBRID_SCALE: Final = ((0.0, 0.19, 0.30, 0.51), (0.0, 0.157, 0.45, 1.0))
+"""From what a question scores that the multilingual model embedded to the scale that thresholds are set for:
+below the first place it is off topic, from the second one on the section found is advice."""
+SEMANTIC_SCALE: Final = ((0.0, 0.30, 1.0), (0.0, 0.213, 1.0))
+"""The same for the cosine alone."""
+_NAME: Final = re.compile(r"[a-z]{3,}")
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query's embedding, shape (384,), and its keyword terms with their counts."""
+    """What is searched for.
+
+    Args:
+        vector: its embedding, as many numbers as a text's.
+        terms: its keyword terms with their counts.
+        language: of a question that the multilingual model embedded; its words need not stand in the
+            documents. ``""`` for any other.
+    """
 
     vector: Vector
     terms: Mapping[str, int]
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +97,10 @@ def rank(
         found = _best_of_each_first(scores, index.documents, limit, mask)
     else:
         found = _best(cosines(index, question), limit, mask)
+    if question.language:
+        names = _names_support(index, words, question.language, mask)
+        known = HYBRID_SCALE if search_type is SearchType.HYBRID else SEMANTIC_SCALE
+        return [(row, float(np.interp(names * score, *known))) for row, score in found]
     support = keyword_support(index, words, mask)
     # the order is that of the scores even where nothing is supported and all of them become 0
     return [(row, support * score) for row, score in found]
@@ -127,6 +149,20 @@ def keyword_support(index: Index, scored: WordScores, mask: Mask | None = None) 
     once = scored.once if len(telling) == len(said) else keywords.score(keywords.known(telling))
     scores = once if mask is None else once[mask]
     return min(1.0, float(scores.max(initial=0.0)) / enough) if enough > 0 else 0.0
+
+
+def _names_support(index: Index, scored: WordScores, language: str, mask: Mask | None) -> float:
+    """Return :func:`keyword_support` of a question's words in Latin letters, if its language has others; else 1.
+
+    They are the names of products: one that no document has is about something else.
+    """
+    if language not in LANGUAGES_OF_OTHER_SCRIPTS:
+        return 1.0
+    names = {word: count for word, count in scored.words.items() if _NAME.fullmatch(word)}
+    if not names:
+        return 1.0
+    once = index.keywords.score(dict.fromkeys(index.keywords.known(names), 1))
+    return keyword_support(index, WordScores(names, once), mask)
 
 
 def keyword_coverage(index: Index, question: Question, scored: WordScores) -> Scores:

@@ -444,6 +444,18 @@ def corpus_noted(path: Path) -> str | None:
     return None
 
 
+def model_noted(path: Path) -> str:
+    """Return the fingerprint of the model that a knowledge base was made with; ``""`` if there is no sound file."""
+    with (
+        suppress(KnowledgeRagError),
+        closing(open_for_reading(path)) as connection,
+        explained(path),
+    ):
+        found = connection.execute("SELECT value FROM meta WHERE key = ?", (MODEL,)).fetchone()
+        return "" if found is None else str(found[0])
+    return ""
+
+
 def note_corpus(path: Path, corpus: str) -> None:
     """Note which state of a folder a knowledge base was made from; raises as :func:`ingest_transaction`."""
     with ingest_transaction(path) as connection:
@@ -460,7 +472,7 @@ def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], terms: Sequence[str
 
 @dataclass(slots=True)
 class PreparedChunk:
-    """A chunk's row to be; ``vector`` is 384 little-endian float32, empty until embedded."""
+    """A chunk's row to be; ``vector`` is little-endian float32, empty until embedded."""
 
     start_line: int
     end_line: int

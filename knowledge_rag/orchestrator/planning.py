@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.languages import LANGUAGES_OF_OTHER_SCRIPTS, language_of
+from knowledge_rag.core.languages import ENGLISH, LANGUAGES_OF_OTHER_SCRIPTS, language_of
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, SOURCE_FILE, TITLE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import Query, is_whole_document
@@ -328,8 +328,31 @@ def _block(search: _Search, outlines: dict[str, Outline], floors: Floors | None)
                 score=search.score(place.outline.source_file) if floors else None,
                 doubt=_doubt(place, given, wanted),
             )
+    if not unread and (candidates := _likely(search)):
+        return Block(alert, reading=candidates, is_vague=True)
     reading = [result.citation for result in asked[0].outcome.results[:MAX_READING]]
     return Block(alert, reading=tuple(reading), unknown=_unknown(search), is_unread=unread)
+
+
+def _likely(search: _Search) -> tuple[Citation, ...]:
+    """Return one passage of each page that a question in another language than English may mean; none of any other.
+
+    Its words need not stand in the page that answers it, so search alone speaks for a page; it has to name
+    nothing that no page holds.
+    """
+    wanted = search.wanted
+    first = _first_of_each_page(search.asked[0].outcome.results)
+    is_other = not wanted.is_alert and language_of(wanted.text) != ENGLISH
+    if not is_other or len(first) == 1 or _unheard_of(wanted.text, search.results):
+        return ()
+    return first[:MAX_READING]
+
+
+def _first_of_each_page(results: Iterable[RetrievalResult]) -> tuple[Citation, ...]:
+    pages: dict[str, Citation] = {}
+    for it in results:
+        pages.setdefault(it.citation.source_file, it.citation)
+    return tuple(pages.values())
 
 
 _CODE: Final = re.compile(r"\b[A-Za-z]{1,8}[-_]?\d[\w-]*\b")
@@ -364,7 +387,7 @@ def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Cit
         for it in results
         if (heading := spaced_words(it.citation.section_header)).strip() and heading in asked
     }
-    first = tuple(it.citation for it in pages.values())
+    first = _first_of_each_page(results)
     return () if 1 in (len(named), len(coded), len(headed)) else first[:MAX_READING]
 
 

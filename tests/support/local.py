@@ -66,7 +66,11 @@ class WordHashes:
         unit: Vector = vector / np.linalg.norm(vector)
         return unit
 
-    def embed_question(self, text: str) -> Vector:
+    @property
+    def dimensions(self) -> int:
+        return DIMENSIONS
+
+    def embed_question(self, text: str, *, in_english: bool) -> Vector:  # noqa: ARG002 - one model
         return self.embed(text)
 
     def knows(self, word: str) -> bool:

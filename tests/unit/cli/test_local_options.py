@@ -32,7 +32,7 @@ def ran(tmp_path, monkeypatch):
     """Run a command in a home of its own."""
     monkeypatch.delenv("KNOWLEDGE_RAG_KB", raising=False)
     monkeypatch.setenv("KNOWLEDGE_RAG_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr("knowledge_rag.cli.knowledge_bases.MiniLm", lambda _: BusyMachine())
+    monkeypatch.setattr("knowledge_rag.local.models.MiniLm", lambda _: BusyMachine())
     return lambda *arguments: CliRunner().invoke(command_line(), [*map(str, arguments)])
 
 

@@ -1,10 +1,12 @@
 """Runbooks that aren't in English give whole procedures, and nothing that they forbid."""
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
+from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.governing import Governs, governs
 from knowledge_rag.orchestrator.headings import (
     RULES,
@@ -15,8 +17,16 @@ from knowledge_rag.orchestrator.headings import (
     kind_told,
     tells_only_kind,
 )
+from knowledge_rag.orchestrator.planning import Floors
 from knowledge_rag.orchestrator.words import asked_words, share_of, spaced_words, words_of
-from tests.support.runbooks import advised, assert_cites_exactly, cited_lines, consulted, question
+from tests.support.runbooks import (
+    Search,
+    advised,
+    assert_cites_exactly,
+    cited_lines,
+    consulted,
+    question,
+)
 
 FOLDER = Path(__file__).parents[2] / "data/languages"
 TEXTS = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("[!R]*.md"))}
@@ -154,3 +164,27 @@ class TestWords:
 
     def test_letters_without_spaces_are_parted(self):
         assert spaced_words("诊断 disk") == " 诊 断 disk "
+
+
+def test_an_uncertain_question_in_another_language_is_asked_back():
+    pages = {
+        "mail.md": "# Mail\n\n1. Drain the queue of the server.\n",
+        "disk.md": "# Disk\n\n1. Clean the disk of the server.\n",
+    }
+    search = Search(pages)
+    search.floors = Floors(alert=0.45, question=0.2, sure=0.55)
+    asked = question("Die Nachrichten auf dem server kommen seit gestern nicht mehr an")
+    given = asyncio.run(consult(asked, search)).recommendation
+    assert not given.guidance
+    assert {it.citation.source_file for it in given.reading} == {"mail.md", "disk.md"}
+    assert given.reasoning.startswith("It could be about ")
+
+
+def test_what_names_another_product_is_not_asked_back():
+    pages = {
+        "mail.md": "# Mail\n\n1. Drain the queue of the server.\n",
+        "disk.md": "# Disk\n\n1. Clean the disk of the server.\n",
+    }
+    given = advised(question("Oracle server 的 queue 满了"), pages)
+    assert not given.guidance
+    assert not given.reasoning.startswith("It could be about ")

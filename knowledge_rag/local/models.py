@@ -1,0 +1,82 @@
+"""Which embedding model a knowledge base is made and searched with, and which one a folder's documents need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.languages import ENGLISH, language_of
+from knowledge_rag.local.embeddings import MiniLm
+from knowledge_rag.local.errors import ModelUnavailable
+from knowledge_rag.local.store import model_noted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from knowledge_rag.local.embeddings import Embedder
+    from knowledge_rag.local.settings import LocalSettings
+
+OTHERS_SHARE: Final = 0.05
+"""Share of a folder's documents in other languages from which on they are worth a second model."""
+SAMPLE: Final = 200
+"""Documents that are looked at for it."""
+_BYTES: Final = 20_000
+_TEXTS: Final = frozenset({".md", ".txt", ".html", ".htm"})
+
+
+def embedder_of(kb_path: Path, settings: LocalSettings) -> Embedder:
+    """Return the model that a knowledge base was made with; MiniLM where there is none yet."""
+    return embedder(settings, languages=is_multilingual(kb_path))
+
+
+def is_multilingual(kb_path: Path) -> bool:
+    """Whether a knowledge base was made with the second model, too."""
+    # the fingerprint of two models is joined of theirs
+    return "+" in model_noted(kb_path)
+
+
+def embedder(settings: LocalSettings, *, languages: bool) -> Embedder:
+    """Return MiniLM, or both models."""
+    if not languages:
+        return MiniLm(settings)
+    # most knowledge bases are in English and never need it
+    from knowledge_rag.local.multilingual import Multilingual, UniversalSentenceEncoder  # noqa: PLC0415
+
+    return Multilingual(MiniLm(settings), UniversalSentenceEncoder(settings))
+
+
+def has_multilingual(settings: LocalSettings) -> bool:
+    """Whether the second model is there."""
+    from knowledge_rag.local.multilingual import UniversalSentenceEncoder  # noqa: PLC0415
+
+    try:
+        UniversalSentenceEncoder(settings).load()
+    except ModelUnavailable:
+        return False
+    return True
+
+
+def other_languages(folder: Path) -> tuple[str, ...]:
+    """Return the languages other than English that a share of a folder's documents is in, the commonest first.
+
+    None if the share is below OTHERS_SHARE. Only texts are looked at, at most SAMPLE of them.
+
+    Raises:
+        UnusableCorpus: the folder is missing or holds no document.
+    """
+    from knowledge_rag.local.corpus import list_folder  # noqa: PLC0415 - reads documents, as an ingest does
+
+    files = [it.path for it in list_folder(folder).documents if it.path.suffix.lower() in _TEXTS]
+    sample = files[:: max(1, len(files) // SAMPLE)]
+    found = Counter(map(_language, sample))
+    del found[ENGLISH]
+    enough = found.total() >= max(1, OTHERS_SHARE * len(sample))
+    return tuple(language for language, _ in found.most_common()) if enough else ()
+
+
+def _language(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return language_of(file.read(_BYTES).decode(errors="ignore"))
+    except OSError:  # the ingest reports it
+        return ENGLISH
