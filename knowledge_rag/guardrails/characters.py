@@ -122,7 +122,7 @@ class Normalised(NamedTuple):
     @property
     def look(self) -> str:
         """The text with every character as the ASCII letter or digit that it looks like."""
-        return self.text if self.seen.isascii() else "".join(map(_looks, self.seen))
+        return self.text if self.seen.isascii() else "".join(map(looks_like, self.seen))
 
 
 def normalise(raw: str) -> Normalised:
@@ -157,7 +157,7 @@ def _read(character: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _looks(character: str) -> str:
+def looks_like(character: str) -> str:
     """Return the ASCII letters that one character looks like, "" if it has no shape."""
     plain = _read(character)
     if not plain or character.isascii():
@@ -186,7 +186,7 @@ def looks_of(text: str) -> str:
     """Return a text with characters as the ASCII letter that each looks like, as long as it was."""
     if text.isascii():
         return text
-    looks = {one: _looks(one) for one in set(text) if one > "\x7f"}
+    looks = {one: looks_like(one) for one in set(text) if one > "\x7f"}
     alike = {one: look for one, look in looks.items() if len(look) == 1 and look != one}
     if not alike:
         return text

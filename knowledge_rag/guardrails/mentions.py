@@ -1,7 +1,9 @@
 r"""Lines of documents that running text names: ``a.md:5-9``, ``a.md#L5-L9``, ``lines 5-9 of a.md``.
 
 They are references like those in brackets: a mention that resolves is a citation, any other one is
-replaced by a mark. Code is left alone, but for a code span that holds a mention and nothing else.
+replaced by a mark. They are looked for in what a page shows (:class:`~knowledge_rag.guardrails.look.Look`).
+Code is left alone, but for a code span that holds a mention and nothing else, and so is the address of a
+link, unless a reader sees it.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.characters import CLOSING, OPENING
+from knowledge_rag.guardrails.look import APART, Look, look_of
 from knowledge_rag.guardrails.references import (
     A_DOCUMENT,
     GOES_ON,
@@ -25,6 +28,8 @@ from knowledge_rag.guardrails.resolve import Findings, Kept, Taken, Why, resolve
 from knowledge_rag.guardrails.scanner import MARK, Scanner
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from knowledge_rag.guardrails.draft import Span
     from knowledge_rag.guardrails.ledger import Evidence, Ledger
 
@@ -38,30 +43,25 @@ BEFORE: Final = 64
 _LONGEST: Final = len(".asciidoc") + 2
 """Characters that decide where the ending of a document's name ends."""
 _ENDS_NAME: Final = frozenset(
-    OPENING + CLOSING + "(){}<>\"'|,;\u2018\u2019\u201c\u201d\u00ab\u00bb \t\r\n\v\f\x85\xa0"
+    OPENING + CLOSING + "(){}<>\"'|,;\u2018\u2019\u201c\u201d\u00ab\u00bb \t\r\n\v\f\x85\xa0" + APART
 )
-_MARKS: Final = re.compile(r"[*_~`]++")
+_LEAD: Final = re.compile(r"[*_~`]++")
 _TICKS: Final = re.compile(r"`++")
-_DESTINATION_BEGUN: Final = re.compile(r"\](?:\(\s*<?|:\s*<?)\Z")
-_LINKED: Final = re.compile(
-    r"(?<!\\)\[(?:[^\[\]\\`<]|`[^`]*`|!\[[^\[\]]*\]\([^()]*\))*+\]\([ \t]*<?\Z"
-)
-_DEFINED: Final = re.compile(
-    r"\n[ \t]*\r?\n(?:[ ]{0,3}\[[^\^\[\]\n][^\[\]\n]*\]:[ \t]*\S+[ \t]*\r?\n)*+"
-    r"[ ]{0,3}\[[^\^\[\]\\`\n][^\[\]\\`\n]*\]:[ \t]*<?\Z"
-)
-"""A definition, below a blank line. Of a footnote's, pages show the text."""
-_TITLE = r"""(?:[ \t]{1,4}(?:"[^"\n]{0,60}"|'[^'\n]{0,60}'))?[ \t]{0,4}"""
-_LINK_ENDS: Final = re.compile(rf"[^\s()<>]{{0,40}}>?{_TITLE}\)")
-_DEFINITION_ENDS: Final = re.compile(rf"[^\s<>]{{0,40}}>?{_TITLE}(?:\r?\n|\Z)")
+_ADDRESS_BEGUN: Final = re.compile(r"\](?:\(\s*<?|:\s*<?)\Z")
+_NOTE_BEGUN: Final = re.compile(r"\[\^[^\[\]\n]*\]:\s*<?\Z")
+"""Of a footnote's definition, pages show the text."""
 _LINE_END: Final = re.compile(r"\r?\n")
-_MAY_BEGIN_BLOCK: Final = re.compile(r"[ \t]*(?:[`~*+>#-]|\d{1,9}[.)])")
-_LINK: Final = 1_000
-"""Characters before an address that may belong to its link."""
+_MAY_BEGIN_BLOCK: Final = re.compile(r"[ \t]*(?:[`~*+><#-]|\d{1,9}[.)])")
+_MARKUP: Final = re.compile(r"<|&[#A-Za-z]|\[")
 _BEHIND: Final = 2 * MAX_NAME
 """Characters that have gone out and are still looked at."""
 _KEPT: Final = 4_096
 """As many more are there before any are forgotten."""
+_MOST: Final = 65_536
+"""Characters as written that make up for those."""
+
+_Decision = tuple[int, int, "tuple[Evidence, ...] | Why"]
+"""First offset and the one behind the last of a mention, and what it refers to, or why it goes."""
 
 
 class AnswerScanner:
@@ -79,12 +79,14 @@ class AnswerScanner:
         self._scanner = Scanner(ledger, mark=mark)
         self._text = ""  # that the scanner let go out, from offset ``_base`` on
         self._base = 0
-        self._at = 0  # index in it from where on the next name is looked for
+        self._sent = 0  # offset in it up to which all has gone out
+        self._look = Look()  # what a page shows of it
+        self._seen = 0  # offset up to which that is known
+        self._at = 0  # index in the look from where on the next name is looked for
         self._edge = 0  # behind the last mention
-        self._sent = 0
         self._parts: list[str] = []
-        self._near = 0  # of the scanner's references, how many start before what is read
-        self._kept = 0  # how many of the scanner's findings were passed
+        self._near = self._odd = 0  # how many of the scanner's references are in it, resolved or not
+        self._kept = 0  # how many of the scanner's findings have gone out
         self._taken = 0
         self._written = 0  # what leads from the scanner's offsets to those of the answer as written
         # at the scanner's offsets: first, behind, and the mark's length
@@ -94,9 +96,7 @@ class AnswerScanner:
     def feed(self, piece: str) -> str:
         """Read more of the answer; return what can go out now."""
         self._text += self._scanner.feed(piece)
-        self._send(
-            self._read(min(len(self._text), self._scanner.settled - self._base), final=False)
-        )
+        self._read(min(self._base + len(self._text), self._scanner.settled), final=False)
         out = "".join(self._parts)
         self._parts.clear()
         self._forget()
@@ -105,26 +105,72 @@ class AnswerScanner:
     def close(self, piece: str = "") -> str:
         """Read the last of the answer; return what is left to go out."""
         self._text += self._scanner.close(piece)
-        self._send(self._read(len(self._text), final=True))
+        self._read(self._base + len(self._text), final=True)
         found = self._scanner.found
         self.found.taken += found.taken
         self.found.code = self._moved(found.code)
         self.found.unchecked = self._moved(found.unchecked)
         return "".join(self._parts)
 
-    def _read(self, limit: int, *, final: bool) -> int:
-        """Decide the mentions up to ``limit``; return the index before which all are decided."""
-        text = self._text
-        while found := A_DOCUMENT.search(text, self._at, limit):
-            if (behind := self._behind_kept(found.start())) > found.start():
-                self._at = behind
-                continue
+    def _read(self, settled: int, *, final: bool) -> None:
+        """Decide the mentions in what the scanner has settled, and let go out what is before the next one."""
+        if not final:  # more of these may follow, and they are one mark
+            new = self._text[self._seen - self._base : settled - self._base]
+            settled -= len(new) - len(new.rstrip("~"))
+        if settled > self._seen:
+            parts = self._shown_parts(self._seen, settled)
+            self._look.add(self._text, self._base, parts)
+            self._seen = settled
+        decisions: list[_Decision] = []
+        pending = self._decide_all(decisions, final=final)
+        for start, end, evidence in sorted(decisions, key=lambda it: it[:2]):
+            if start < self._sent:
+                continue  # within one that went
+            if isinstance(evidence, Why):
+                self._cut(start, end, evidence)
+            else:
+                self._keep(start, end, evidence)
+        end = self._look.start_of(pending) if pending < len(self._look.text) else self._seen
+        if not final:  # a code span may begin there
+            new = self._text[max(self._sent - self._base, 0) : end - self._base]
+            end -= len(new) - len(new.rstrip("`"))
+        self._send(end)
+
+    def _shown_parts(self, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+        """Yield the parts of what was settled, without references, and whether each is code."""
+        found, base = self._scanner.found, self._base
+        apart: list[tuple[int, int, bool]] = []
+        while self._near < len(found.kept) and found.kept[self._near].start < end:
+            apart.append((found.kept[self._near].start, found.kept[self._near].end, False))
+            self._near += 1
+        while self._odd < len(found.unchecked) and found.unchecked[self._odd][0] < end:
+            apart.append((*found.unchecked[self._odd], False))
+            self._odd += 1
+        at = max(bisect_right(found.code, (start, sys.maxsize)) - 1, 0)
+        while at < len(found.code) and found.code[at][0] < end:
+            apart.append((*found.code[at], True))
+            at += 1
+        at = start
+        for first, last, is_code in sorted(apart):
+            if last > at:
+                first, last = max(first, at), min(last, end)
+                yield at - base, first - base, False
+                if is_code:
+                    yield first - base, last - base, True
+                at = last
+        yield at - base, end - base, False
+
+    def _decide_all(self, decisions: list[_Decision], *, final: bool) -> int:
+        """Note the mentions that can be decided; return the index in the look before which all are."""
+        text = self._look.text
+        limit = len(text)
+        while found := A_DOCUMENT.search(text, self._at):
             start, end = self._name_start(found.start()), found.end()
-            if not final and end + AHEAD + 1 > limit and not GOES_ON.match(text, end, limit):
+            if not final and end + AHEAD + 1 > limit and not GOES_ON.match(text, end):
                 return start
-            if not final and end + 2 * AHEAD > limit and self._may_be_address(start):
-                return start
-            self._at = self._decide(start, end) if start < found.start() else end
+            self._at = end
+            if start < found.start():
+                self._at = self._decide(start, end, decisions)
         if final:
             return limit
         self._at = max(self._at, limit - _LONGEST)
@@ -132,50 +178,50 @@ class AnswerScanner:
 
     def _name_start(self, end: int) -> int:
         """Return where the name starts that goes on at ``end``; ``end`` if it is too long for one."""
-        text, start = self._text, end
-        first = max(self._edge, self._behind_kept(end), end - MAX_NAME - 1)
+        text, start = self._look.text, end
+        first = max(self._edge, end - MAX_NAME - 1)
         while start > first and text[start - 1] not in _ENDS_NAME:
             start -= 1
         return start if end - start <= MAX_NAME else end
 
-    def _behind_kept(self, index: int) -> int:
-        """Return the index behind the last of the scanner's references that starts before an index."""
-        kept, offset = self._scanner.found.kept, self._base + index
-        while self._near < len(kept) and kept[self._near].start < offset:
-            self._near += 1
-        return kept[self._near - 1].end - self._base if self._near else 0
-
-    def _decide(self, start: int, end: int) -> int:
-        """Keep or cut a document's name with its lines, if it has any; return the index behind."""
-        text = self._text
-        spans, last = lines_behind(text, end, end + AHEAD)
-        spans = spans or lines_before(text[max(0, start - BEFORE) : start])
-        if not spans or self._is_address(start, last):
+    def _decide(self, start: int, end: int, decisions: list[_Decision]) -> int:
+        """Decide about a document's name in the look; return the index behind it and its lines."""
+        look = self._look.text
+        spans, last = lines_behind(look, end, end + AHEAD)
+        spans = spans or lines_before(look[max(0, start - BEFORE) : start])
+        if not spans:
             return last
-        place = self._bare(start, last, name_end=end)
-        names = names_of(text[start:end])
+        first, name_end, behind = (
+            offset - self._base
+            for offset in (self._look.start_of(start), self._look.end_of(end), self._look.end_of(last))
+        )
+        names = names_of(self._text[first:name_end])
         evidence = resolve(tuple(Lines(names, *span) for span in spans), self._ledger)
-        if place is None:
+        is_bad = isinstance(evidence, Why)
+        if self._is_address(first, look[start:last], is_bad=is_bad):
             return last
-        if not isinstance(evidence, Why):
-            self._keep(*place, evidence)
-        elif "://" not in text[start:end] or text[end : end + 1] not in ("#", "?"):
-            self._cut(place[0], self._end_of_cut(*place), evidence)
-        return max(last, self._edge)
+        if is_bad and "://" in look[start:end] and look[end : end + 1] in ("#", "?"):
+            return last
+        is_plain = not _MARKUP.search(self._text, first, behind)
+        if place := self._bare(first, behind if is_plain else name_end, name_end=name_end):
+            if is_bad:
+                place = place[0], self._end_of_cut(*place)
+            if is_bad or is_plain:
+                decisions.append((place[0] + self._base, place[1] + self._base, evidence))
+                self._edge = last
+        return last
 
-    def _may_be_address(self, start: int) -> bool:
-        return _DESTINATION_BEGUN.search(self._text, max(0, start - BEFORE), start) is not None
-
-    def _is_address(self, start: int, end: int) -> bool:
-        """Whether a name is the address of a link or of a definition: pages don't show it."""
-        if not self._may_be_address(start):
+    def _is_address(self, start: int, said: str, *, is_bad: bool) -> bool:
+        """Whether a name is the address of a link or of a definition, and no page shows it."""
+        before = self._text[max(0, start - BEFORE) : start]
+        begun = _ADDRESS_BEGUN.search(before)
+        if not begun or _NOTE_BEGUN.search(before):
             return False
-        before = self._text[max(0, start - _LINK) : start]
-        if self._base == 0 and start <= _LINK:
-            before = f"\n\n{before}"
-        if _LINKED.search(before):
-            return _LINK_ENDS.match(self._text, end) is not None
-        return bool(_DEFINED.search(before) and _DEFINITION_ENDS.match(self._text, end))
+        offset = start + self._base
+        pages = next((it for first, last, it in self._scanner.found.pages if first <= offset < last), None)
+        if pages is None:  # only addresses of plain links need no parser
+            return begun[0][1] == "("
+        return not is_bad or not any(said in look_of(page) for page in pages)
 
     def _bare(self, start: int, end: int, *, name_end: int) -> Span | None:
         """Return a mention with the code spans that hold parts of it, and without marks around it.
@@ -184,16 +230,19 @@ class AnswerScanner:
             Its first index and the one behind it; ``None`` if it is in code that holds more.
         """
         text, code = self._text, self._scanner.found.code
-        marks = _MARKS.match(text, start, end)
+        marks = _LEAD.match(text, start, end)
         lead = marks.end() if marks else start
+        opened = start
+        while opened and text[opened - 1] == "`":
+            opened -= 1
         ticked = _TICKS.match(text, end)
         last = ticked.end() if ticked else end
         at = bisect_right(code, (self._base + lead, sys.maxsize)) - 1
         held = [span for span in code[max(at, 0) :] if span[1] > self._base + lead]
         held = [(a - self._base, b - self._base) for a, b in held if a < self._base + end]
-        if held and held[0][0] < start and held[0][1] < name_end:  # it goes on behind code
+        if held and held[0][0] < opened and held[0][1] < name_end:  # it goes on behind code
             lead = max(lead, held.pop(0)[1])
-        if any(a < start or b > last for a, b in held):
+        if any(a < opened or b > last for a, b in held):
             return None
         return min([lead, *(a for a, _ in held)]), max([end, *(b for _, b in held)])
 
@@ -205,36 +254,34 @@ class AnswerScanner:
         return end
 
     def _keep(self, start: int, end: int, evidence: tuple[Evidence, ...]) -> None:
-        first = self._base + start
-        self._pass_kept(first)
-        self.found.kept.append(
-            Kept(first - self._shift, first + end - start - self._shift, evidence)
-        )
-        self._edge = end
+        self._pass_kept(start)
+        self.found.kept.append(Kept(start - self._shift, end - self._shift, evidence))
 
     def _cut(self, start: int, end: int, why: Why) -> None:
         """Let a mark go out instead; where the scanner took something out of it, in parts."""
-        text = self._text
-        mark = f"{MARK} " if text[end : end + 1] in ("(", "[", ":") else MARK
-        self._pass_kept(self._base + start)
+        text, base = self._text, self._base
+        mark = f"{MARK} " if text[end - base : end - base + 1] in ("(", "[", ":") else MARK
         self._send(start)
         self._parts.append(mark)
+        kept = self._scanner.found.kept
+        while self._kept < len(kept) and kept[self._kept].start < end:
+            self._kept += 1
         while start < end:
-            first = self._base + start
-            written = first + self._pass_taken(first)
-            last = min(end, self._next_taken() - self._base)
-            part = Taken(written, written + last - start, text[start:last], why, mark)
+            written = start + self._pass_taken(start)
+            last = min(end, self._next_taken())
+            part = Taken(written, written + last - start, text[start - base : last - base], why, mark)
             self.found.taken.append(part)
-            self._cuts.append((first, self._base + last, len(mark)))
+            self._cuts.append((start, last, len(mark)))
             self._shift += last - start - len(mark)
             start, mark = last, ""
-        self._sent = self._edge = end
+        self._sent = end
 
     def _send(self, end: int) -> None:
-        """Let everything up to ``end`` go out."""
-        self._pass_kept(self._base + end)
-        self._parts.append(self._text[self._sent : end])
-        self._sent = max(self._sent, end)
+        """Let everything up to an offset go out."""
+        if end > self._sent:
+            self._pass_kept(end)
+            self._parts.append(self._text[self._sent - self._base : end - self._base])
+            self._sent = end
 
     def _pass_kept(self, before: int) -> None:
         """Take over the scanner's references that end before an offset."""
@@ -276,11 +323,14 @@ class AnswerScanner:
 
     def _forget(self) -> None:
         """Forget what has gone out, but for what a name needs to see before it."""
-        count = min(self._sent, self._at) - _BEHIND
-        if count < _KEPT:
+        count = self._at - _BEHIND
+        if count < _KEPT and (count <= 0 or len(self._text) < _MOST):
             return
-        self._text = self._text[count:]
-        self._base += count
+        start = self._look.start_of(count)
+        self._look.forget(count)
         self._at -= count
-        self._sent -= count
         self._edge = max(self._edge - count, 0)
+        self._scanner.found.pages = [it for it in self._scanner.found.pages if it[1] > start]
+        first = max(min(start, self._sent) - BEFORE, self._base)
+        self._text = self._text[first - self._base :]
+        self._base = first

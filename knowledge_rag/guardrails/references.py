@@ -41,22 +41,21 @@ _LINES: Final = re.compile(
     rf"(?<=[\s,;:])[(]?lines?\s*:?\s*(?P<ranges>(?:{_RANGE})(?:{_AND}(?:lines?\s+)?(?:{_RANGE}))*)[)]?",
     re.IGNORECASE,
 )
-_SHAPELESS = r"\xad\u115f\u1160\u2800\u3164\uffa0\U0001d159\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"
-_GAP = rf"(?:[^\S\r\n]|[*_`~\"'{_SHAPELESS}]){{0,6}}(?:\r?\n[^\S\r\n]{{0,3}})?"
-"""Between two words of a paragraph: marks and what has no shape among the blanks."""
+_GAP = r"(?:[^\S\r\n]|[*_`~\"']){0,6}(?:\r?\n[^\S\r\n]{0,9})?"
+"""Between two words of a paragraph: blanks and marks."""
 _OF_DOCUMENT = (
     rf"L?({_NUMBER})(?:[ \t]{{0,3}}(?:{_DASH}|to\b)[ \t]{{0,3}}L?({_NUMBER}))?(?![^\W_]|/|\.\w)"
 )
 _RANGES = rf"(?P<ranges>{_OF_DOCUMENT}(?:[ \t]{{0,3}}(?:[,;&]|and\b)[ \t]{{0,3}}(?:lines?[ \t]{{1,3}})?{_OF_DOCUMENT}){{0,9}})"
 _A_RANGE_OF_DOCUMENT: Final = re.compile(_OF_DOCUMENT, re.IGNORECASE)
 _BEHIND: Final = re.compile(
-    rf"[*_`~{_SHAPELESS}]{{0,6}}(?:(?:\?plain=1)?#(?=L)|:"
+    rf"[*_`~]{{0,6}}(?:(?:\?plain=1)?#(?=L)|:"
     rf"|{_GAP}[,;:]?{_GAP}(?:(?:at|on|in){_GAP})?(?P<round>[(])?(?:lines?{_GAP}:?{_GAP}|(?=L\d)))"
     rf"{_RANGES}(?::\d{{1,4}}(?!\w))?(?(round)[)]?)",
     re.IGNORECASE,
 )
 GOES_ON: Final = re.compile(
-    rf"[*_`~\"'{_SHAPELESS}]{{0,6}}(?:[^\s:#?,;(*_`~\"'{_SHAPELESS}]|\s{{1,3}}[^\s(:,;laoi*_`~\"'{_SHAPELESS}])",
+    r"[*_`~\"']{0,6}(?:[^\s:#?,;(*_`~\"']|\s{1,3}[^\s(:,;laoi*_`~\"'])",
     re.IGNORECASE,
 )
 """How text goes on behind a document's name if no lines follow."""

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.guardrails.references import Lines, Unparsable, parse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from knowledge_rag.guardrails.ledger import Evidence, Ledger
     from knowledge_rag.guardrails.references import Numbers, Reference
 
@@ -113,12 +115,14 @@ class Findings:
         taken: references that went, in the order in which that was decided.
         unchecked: offsets, as it goes out, of brackets that read like references where none can be.
         code: offsets, as it goes out, of code: whole lines of blocks, and spans; in order.
+        pages: of text with links, offsets as it goes out and what the pages of all readers show.
     """
 
     kept: list[Kept] = field(default_factory=list)
     taken: list[Taken] = field(default_factory=list)
     unchecked: list[tuple[int, int]] = field(default_factory=list)
     code: list[tuple[int, int]] = field(default_factory=list)
+    pages: list[tuple[int, int, Sequence[str]]] = field(default_factory=list)
 
     def add_code(self, start: int, end: int, moved: int) -> None:
         """Note code; what begins where the last code ends goes on with it.

@@ -442,6 +442,9 @@ class Scanner:
             if end > self._at:
                 self.found.add_code(max(start, self._at), end, self._out)
         self._defined |= reading.defined
+        if "](" in reading.text or "]:" in reading.text:
+            pages = [page for view in reading.views for _, page in view.shown]
+            self.found.pages.append((self._out, self._out + len(reading.text), pages))
 
     # what can't be told any more
 

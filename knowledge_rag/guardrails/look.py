@@ -1,0 +1,162 @@
+"""What a page shows of a text, with every character leading back to the text as written."""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_right
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.guardrails.characters import looks_like, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from knowledge_rag.guardrails.draft import Span
+
+APART: Final = "\0"
+"""Stands between words that are not next to one another on the page."""
+
+_ODD: Final = r"&(?:#\w{1,31}|[A-Za-z]\w{0,31});?|[\\*`>\0-\x08\x0b\x0e-\x1f\x7f\x85]|~~+"
+"""Character references, marks, and controls without a shape."""
+_QUOTE: Final = ">"
+_TAG_BEGUN: Final = re.compile(r"<[A-Za-z/!?]")
+_TAG: Final = re.compile(r"<[A-Za-z/!?](?:\"[^\"]*+\"|'[^']*+'|[^<>\"'])*+>|<[A-Za-z/!?][^<>]*+>")
+_SPECIAL: Final = (("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"))
+
+
+class Look:
+    """A text as its reader sees it, which grows at its end.
+
+    Marks, tags and characters without a shape are left out; letters are the ASCII letters that they
+    look like. What stands in tags follows the rest, since some readers see it.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._starts: list[int] = []  # of each run in it
+        self._runs: list[tuple[int, int, bool]] = []  # its span as written; if character by character
+        self._added: list[str] = []
+        self._length = 0
+        self._last = APART  # character
+        self._left_out = False  # whether anything was, behind it
+
+    def add(self, text: str, moved: int, parts: Iterable[tuple[int, int, bool]]) -> None:
+        """Add parts of a text that are next to one another on the page.
+
+        Args:
+            text: as written.
+            moved: offset of its first character.
+            parts: first index, the one behind the last, and whether it is code, in order.
+        """
+        tags: list[Span] = []
+        behind = -1
+        for start, end, is_code in parts:
+            self._left_out |= 0 <= behind < start
+            at, behind = start, end
+            for tag in () if is_code else _tags(text, start, end):
+                self._read(text, at, tag[0], moved)
+                self._left_out = True
+                tags.append(tag)
+                at = tag[1]
+            self._read(text, at, end, moved, is_code=is_code)
+        for start, end in tags:
+            if "." in text[start:end]:  # it may hold a document's name
+                self._put(APART, start + moved, start + moved)
+                self._read(text, start, end, moved)
+                self._put(APART, end + moved, end + moved)
+        self.text += "".join(self._added)
+        self._added.clear()
+
+    def start_of(self, index: int) -> int:
+        """Return the offset at which what is shown at an index begins."""
+        at = bisect_right(self._starts, index) - 1
+        start, _, is_literal = self._runs[at]
+        return start + index - self._starts[at] if is_literal else start
+
+    def end_of(self, index: int) -> int:
+        """Return the offset behind what is shown before an index."""
+        at = bisect_right(self._starts, index - 1) - 1
+        start, end, is_literal = self._runs[at]
+        return start + index - self._starts[at] if is_literal else end
+
+    def forget(self, count: int) -> None:
+        """Forget the first characters; at least one has to be left."""
+        first = bisect_right(self._starts, count) - 1
+        self._runs[first] = self.start_of(count), *self._runs[first][1:]
+        self._starts = [max(start - count, 0) for start in self._starts[first:]]
+        self._runs = self._runs[first:]
+        self.text = self.text[count:]
+        self._length -= count
+
+    def _read(self, text: str, start: int, end: int, moved: int, *, is_code: bool = False) -> None:
+        at = start
+        for odd in _odd_in(text[start:end]).finditer(text, start, end):
+            if is_code and odd[0][0] == "&":
+                continue
+            self._put(text[at : odd.start()], at + moved, odd.start() + moved, is_literal=True)
+            self._put(_said(odd[0]), odd.start() + moved, odd.end() + moved)
+            at = odd.end()
+        self._put(text[at:end], at + moved, end + moved, is_literal=True)
+
+    def _put(self, said: str, start: int, end: int, *, is_literal: bool = False) -> None:
+        if not said:
+            self._left_out |= not is_literal
+            return
+        if self._left_out and self._last.isdigit() and said[0].isalpha():
+            self._last = APART
+            self._put(APART, start, start)  # the number ends here
+        self._last, self._left_out = said[-1], False
+        if is_literal and self._runs and self._runs[-1] == (self._runs[-1][0], start, True):
+            self._runs[-1] = self._runs[-1][0], end, True
+        else:
+            self._starts.append(self._length)
+            self._runs.append((start, end, is_literal))
+        self._added.append(said)
+        self._length += len(said)
+
+
+def look_of(page: str) -> str:
+    """Return the look of what a page shows."""
+    look = Look()
+    look.add(page, 0, [(0, len(page), True)])
+    return look.text
+
+
+def _tags(text: str, start: int, end: int) -> Iterator[Span]:
+    """Return the tags and comments that are closed, in order and apart."""
+    unclosed: set[str] = set()
+    while begun := _TAG_BEGUN.search(text, start, end):
+        at, start = begun.span()
+        closed = _TAG.match(text, at, end)
+        behind = closed.end() if closed else 0
+        for opening, closing in _SPECIAL:
+            if opening not in unclosed and text.startswith(opening, at):
+                if (found := text.find(closing, start, end)) < 0:
+                    unclosed.add(opening)  # what is looked for once is there no more
+                else:
+                    behind = max(behind, found + len(closing))
+        if behind:
+            yield at, behind
+            start = behind
+
+
+@lru_cache(maxsize=256)
+def _odd(letters: str) -> re.Pattern[str]:
+    return re.compile(f"{_ODD}|[{re.escape(letters)}]" if letters else _ODD)
+
+
+def _odd_in(text: str) -> re.Pattern[str]:
+    """Return the pattern of what a page shows otherwise than it is written in a text."""
+    if text.isascii():
+        return _odd("")
+    return _odd("".join(sorted(one for one in set(text) if one > "\x7f" and looks_like(one) != one)))
+
+
+def _said(odd: str) -> str:
+    if odd == _QUOTE:
+        return " "
+    if odd[0] == "&":
+        return normalise(html.unescape(odd)).look if html.unescape(odd) != odd else odd
+    return "" if odd[0] <= "\x85" else looks_like(odd)
