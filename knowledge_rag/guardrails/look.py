@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
+from enum import Enum, auto
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.guardrails.characters import looks_like, normalise
+from knowledge_rag.guardrails.characters import MAX_ZEROS, looks_like, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,12 +19,28 @@ if TYPE_CHECKING:
 APART: Final = "\0"
 """Stands between words that are not next to one another on the page."""
 
-_ODD: Final = r"&(?:#\w{1,31}|[A-Za-z]\w{0,31});?|[\\*`>\0-\x08\x0b\x0e-\x1f\x7f\x85]|~~+"
+MAX_ENTITY: Final = 31
+"""Characters of a character reference's name at most, and of a number's behind its zeros."""
+MAX_TAG: Final = 200
+"""Characters of a tag that is looked through in a block which is too long to be read."""
+_ODD: Final = rf"&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{1,{MAX_ENTITY}}};?|[\\*`>\0-\x08\x0b\x0e-\x1f\x7f\x85]|~~+"
 """Character references, marks, and controls without a shape."""
 _QUOTE: Final = ">"
 _TAG_BEGUN: Final = re.compile(r"<[A-Za-z/!?]")
 _TAG: Final = re.compile(r"<[A-Za-z/!?](?:\"[^\"]*+\"|'[^']*+'|[^<>\"'])*+>|<[A-Za-z/!?][^<>]*+>")
+_BLANK_LINE: Final = re.compile(r"\n[ \t]*\r?\n")
+_SHORT_TAG: Final = re.compile(rf"<[A-Za-z/!?][^<>.\n]{{0,{MAX_TAG}}}+>")
 _SPECIAL: Final = (("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"))
+
+
+class Way(Enum):
+    """How a part of a text is read."""
+
+    MARKDOWN = auto()
+    CODE = auto()
+    """Without tags and character references."""
+    TOO_LONG = auto()
+    """A block that is too long to be read as a whole: its tags are those that are short."""
 
 
 class Look:
@@ -36,36 +53,38 @@ class Look:
     def __init__(self) -> None:
         self.text = ""
         self._starts: list[int] = []  # of each run in it
-        self._runs: list[tuple[int, int, bool]] = []  # its span as written; if character by character
+        self._runs: list[
+            tuple[int, int, bool]
+        ] = []  # its span as written; if character by character
         self._added: list[str] = []
         self._length = 0
         self._last = APART  # character
-        self._left_out = False  # whether anything was, behind it
+        self._behind = 0  # offset behind what was added
+        self._left_out = False  # whether anything was, behind the last character
+        self._tags: list[Span] = []  # that follow behind their paragraph
+        self._until = 0
 
-    def add(self, text: str, moved: int, parts: Iterable[tuple[int, int, bool]]) -> None:
+    def add(self, text: str, moved: int, parts: Iterable[tuple[int, int, Way]]) -> None:
         """Add parts of a text that are next to one another on the page.
 
         Args:
             text: as written.
             moved: offset of its first character.
-            parts: first index, the one behind the last, and whether it is code, in order.
+            parts: first index, the one behind the last, and how to read it, in order.
         """
-        tags: list[Span] = []
-        behind = -1
-        for start, end, is_code in parts:
-            self._left_out |= 0 <= behind < start
-            at, behind = start, end
-            for tag in () if is_code else _tags(text, start, end):
-                self._read(text, at, tag[0], moved)
+        for start, end, way in parts:
+            self._left_out |= self._behind < start + moved
+            at, self._behind = start, end + moved
+            for tag in _tags(text, start, end, way):
+                self._read(text, at, tag[0], moved, way)
                 self._left_out = True
-                tags.append(tag)
                 at = tag[1]
-            self._read(text, at, end, moved, is_code=is_code)
-        for start, end in tags:
-            if "." in text[start:end]:  # it may hold a document's name
-                self._put(APART, start + moved, start + moved)
-                self._read(text, start, end, moved)
-                self._put(APART, end + moved, end + moved)
+                if "." in text[slice(*tag)]:  # it may hold a document's name
+                    blank = _BLANK_LINE.search(text, at)
+                    self._tags.append(tag)
+                    self._until = blank.end() if blank else len(text)
+            self._read(text, at, end, moved, way)
+        self._read_tags(text, moved)
         self.text += "".join(self._added)
         self._added.clear()
 
@@ -90,15 +109,28 @@ class Look:
         self.text = self.text[count:]
         self._length -= count
 
-    def _read(self, text: str, start: int, end: int, moved: int, *, is_code: bool = False) -> None:
+    def _read(self, text: str, start: int, end: int, moved: int, way: Way) -> None:
+        if self._tags and self._until <= end:
+            tags, self._tags = self._tags, []
+            self._read(text, start, max(start, self._until), moved, way)
+            self._tags = tags
+            self._read_tags(text, moved)
+            start = max(start, self._until)
         at = start
         for odd in _odd_in(text[start:end]).finditer(text, start, end):
-            if is_code and odd[0][0] == "&":
+            if way is Way.CODE and odd[0][0] == "&":
                 continue
             self._put(text[at : odd.start()], at + moved, odd.start() + moved, is_literal=True)
             self._put(_said(odd[0]), odd.start() + moved, odd.end() + moved)
             at = odd.end()
         self._put(text[at:end], at + moved, end + moved, is_literal=True)
+
+    def _read_tags(self, text: str, moved: int) -> None:
+        tags, self._tags = self._tags, []
+        for start, end in tags:
+            self._put(APART, start + moved, start + moved)
+            self._read(text, start, end, moved, Way.MARKDOWN)
+            self._put(APART, end + moved, end + moved)
 
     def _put(self, said: str, start: int, end: int, *, is_literal: bool = False) -> None:
         if not said:
@@ -120,20 +152,30 @@ class Look:
 def look_of(page: str) -> str:
     """Return the look of what a page shows."""
     look = Look()
-    look.add(page, 0, [(0, len(page), True)])
+    look.add(page, 0, [(0, len(page), Way.CODE)])
     return look.text
 
 
-def _tags(text: str, start: int, end: int) -> Iterator[Span]:
+def _tags(text: str, start: int, end: int, way: Way) -> Iterator[Span]:
     """Return the tags and comments that are closed, in order and apart."""
+    if way is not Way.MARKDOWN:
+        yield from (
+            it.span() for it in _SHORT_TAG.finditer(text, start, end) if way is not Way.CODE
+        )
+        return
     unclosed: set[str] = set()
+    paragraph_end = start
     while begun := _TAG_BEGUN.search(text, start, end):
         at, start = begun.span()
-        closed = _TAG.match(text, at, end)
+        if at >= paragraph_end:  # beyond which none goes on
+            unclosed.clear()
+            blank = _BLANK_LINE.search(text, at, end)
+            paragraph_end = blank.start() + 1 if blank else end
+        closed = _TAG.match(text, at, paragraph_end)
         behind = closed.end() if closed else 0
         for opening, closing in _SPECIAL:
             if opening not in unclosed and text.startswith(opening, at):
-                if (found := text.find(closing, start, end)) < 0:
+                if (found := text.find(closing, start, paragraph_end)) < 0:
                     unclosed.add(opening)  # what is looked for once is there no more
                 else:
                     behind = max(behind, found + len(closing))
@@ -151,7 +193,9 @@ def _odd_in(text: str) -> re.Pattern[str]:
     """Return the pattern of what a page shows otherwise than it is written in a text."""
     if text.isascii():
         return _odd("")
-    return _odd("".join(sorted(one for one in set(text) if one > "\x7f" and looks_like(one) != one)))
+    return _odd(
+        "".join(sorted(one for one in set(text) if one > "\x7f" and looks_like(one) != one))
+    )
 
 
 def _said(odd: str) -> str:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.characters import CLOSING, OPENING
-from knowledge_rag.guardrails.look import APART, Look, look_of
+from knowledge_rag.guardrails.look import APART, Look, Way, look_of
 from knowledge_rag.guardrails.references import (
     A_DOCUMENT,
     GOES_ON,
@@ -28,7 +30,7 @@ from knowledge_rag.guardrails.resolve import Findings, Kept, Taken, Why, resolve
 from knowledge_rag.guardrails.scanner import MARK, Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from knowledge_rag.guardrails.draft import Span
     from knowledge_rag.guardrails.ledger import Evidence, Ledger
@@ -43,7 +45,10 @@ BEFORE: Final = 64
 _LONGEST: Final = len(".asciidoc") + 2
 """Characters that decide where the ending of a document's name ends."""
 _ENDS_NAME: Final = frozenset(
-    OPENING + CLOSING + "(){}<>\"'|,;\u2018\u2019\u201c\u201d\u00ab\u00bb \t\r\n\v\f\x85\xa0" + APART
+    OPENING
+    + CLOSING
+    + "(){}<>\"'|,;\u2018\u2019\u201c\u201d\u00ab\u00bb \t\r\n\v\f\x85\xa0"
+    + APART
 )
 _LEAD: Final = re.compile(r"[*_~`]++")
 _TICKS: Final = re.compile(r"`++")
@@ -52,6 +57,7 @@ _NOTE_BEGUN: Final = re.compile(r"\[\^[^\[\]\n]*\]:\s*<?\Z")
 """Of a footnote's definition, pages show the text."""
 _LINE_END: Final = re.compile(r"\r?\n")
 _MAY_BEGIN_BLOCK: Final = re.compile(r"[ \t]*(?:[`~*+><#-]|\d{1,9}[.)])")
+_MARKERS: Final = re.compile(r"[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]*)*+")
 _MARKUP: Final = re.compile(r"<|&[#A-Za-z]|\[")
 _BEHIND: Final = 2 * MAX_NAME
 """Characters that have gone out and are still looked at."""
@@ -85,7 +91,9 @@ class AnswerScanner:
         self._at = 0  # index in the look from where on the next name is looked for
         self._edge = 0  # behind the last mention
         self._parts: list[str] = []
-        self._near = self._odd = 0  # how many of the scanner's references are in it, resolved or not
+        self._near = self._odd = (
+            0  # how many of the scanner's references are in it, resolved or not
+        )
         self._kept = 0  # how many of the scanner's findings have gone out
         self._taken = 0
         self._written = 0  # what leads from the scanner's offsets to those of the answer as written
@@ -123,7 +131,8 @@ class AnswerScanner:
             self._seen = settled
         decisions: list[_Decision] = []
         pending = self._decide_all(decisions, final=final)
-        for start, end, evidence in sorted(decisions, key=lambda it: it[:2]):
+        decisions.sort(key=itemgetter(0, 1))
+        for start, end, evidence in decisions:
             if start < self._sent:
                 continue  # within one that went
             if isinstance(evidence, Why):
@@ -132,33 +141,41 @@ class AnswerScanner:
                 self._keep(start, end, evidence)
         end = self._look.start_of(pending) if pending < len(self._look.text) else self._seen
         if not final:  # a code span may begin there
-            new = self._text[max(self._sent - self._base, 0) : end - self._base]
+            first = max(self._sent, decisions[-1][1] if decisions else 0)
+            new = self._text[first - self._base : end - self._base]
             end -= len(new) - len(new.rstrip("`"))
         self._send(end)
 
-    def _shown_parts(self, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
-        """Yield the parts of what was settled, without references, and whether each is code."""
-        found, base = self._scanner.found, self._base
-        apart: list[tuple[int, int, bool]] = []
+    def _shown_parts(self, start: int, end: int) -> Iterator[tuple[int, int, Way]]:
+        """Yield the parts of what was settled, without what reads like a reference in brackets."""
+        found, at = self._scanner.found, start
+        left_out: list[Span] = []
         while self._near < len(found.kept) and found.kept[self._near].start < end:
-            apart.append((found.kept[self._near].start, found.kept[self._near].end, False))
+            left_out.append((found.kept[self._near].start, found.kept[self._near].end))
             self._near += 1
         while self._odd < len(found.unchecked) and found.unchecked[self._odd][0] < end:
-            apart.append((*found.unchecked[self._odd], False))
+            left_out.append(found.unchecked[self._odd])
             self._odd += 1
-        at = max(bisect_right(found.code, (start, sys.maxsize)) - 1, 0)
-        while at < len(found.code) and found.code[at][0] < end:
-            apart.append((*found.code[at], True))
-            at += 1
-        at = start
-        for first, last, is_code in sorted(apart):
-            if last > at:
-                first, last = max(first, at), min(last, end)
-                yield at - base, first - base, False
-                if is_code:
-                    yield first - base, last - base, True
-                at = last
-        yield at - base, end - base, False
+        for first, last in sorted(left_out):
+            yield from self._ways(at, first)
+            at = max(at, last)
+        yield from self._ways(at, end)
+
+    def _ways(self, start: int, end: int) -> Iterator[tuple[int, int, Way]]:
+        found, base = self._scanner.found, self._base
+        if start >= end:
+            return
+        apart: list[tuple[int, int, Way]] = []
+        for spans, way in ((found.code, Way.CODE), (found.too_long, Way.TOO_LONG)):
+            at = max(bisect_right(spans, (start, sys.maxsize)) - 1, 0)
+            apart += [(*span, way) for span in spans[at:] if span[0] < end and span[1] > start]
+        for first, last, way in sorted(apart, key=itemgetter(0)):
+            if start < first:
+                yield start - base, first - base, Way.MARKDOWN
+            begin, start = max(first, start), min(last, end)
+            yield begin - base, start - base, way
+        if start < end:
+            yield start - base, end - base, Way.MARKDOWN
 
     def _decide_all(self, decisions: list[_Decision], *, final: bool) -> int:
         """Note the mentions that can be decided; return the index in the look before which all are."""
@@ -166,7 +183,8 @@ class AnswerScanner:
         limit = len(text)
         while found := A_DOCUMENT.search(text, self._at):
             start, end = self._name_start(found.start()), found.end()
-            if not final and end + AHEAD + 1 > limit and not GOES_ON.match(text, end):
+            is_cut_off = end + AHEAD + 1 > limit and APART not in text[end:]
+            if is_cut_off and not final and not GOES_ON.match(text, end):
                 return start
             self._at = end
             if start < found.start():
@@ -193,7 +211,11 @@ class AnswerScanner:
             return last
         first, name_end, behind = (
             offset - self._base
-            for offset in (self._look.start_of(start), self._look.end_of(end), self._look.end_of(last))
+            for offset in (
+                self._look.start_of(start),
+                self._look.end_of(end),
+                self._look.end_of(last),
+            )
         )
         names = names_of(self._text[first:name_end])
         evidence = resolve(tuple(Lines(names, *span) for span in spans), self._ledger)
@@ -206,6 +228,11 @@ class AnswerScanner:
         if place := self._bare(first, behind if is_plain else name_end, name_end=name_end):
             if is_bad:
                 place = place[0], self._end_of_cut(*place)
+                if place[1] < name_end:  # the name goes on there, behind markup
+                    line = self._text.rfind("\n", first, name_end) + 1
+                    rest = _MARKERS.match(self._text, line, name_end)
+                    begin = rest.end() if rest else line
+                    decisions.append((begin + self._base, name_end + self._base, evidence))
             if is_bad or is_plain:
                 decisions.append((place[0] + self._base, place[1] + self._base, evidence))
                 self._edge = last
@@ -218,7 +245,9 @@ class AnswerScanner:
         if not begun or _NOTE_BEGUN.search(before):
             return False
         offset = start + self._base
-        pages = next((it for first, last, it in self._scanner.found.pages if first <= offset < last), None)
+        pages = next(
+            (it for first, last, it in self._scanner.found.pages if first <= offset < last), None
+        )
         if pages is None:  # only addresses of plain links need no parser
             return begun[0][1] == "("
         return not is_bad or not any(said in look_of(page) for page in pages)
@@ -267,14 +296,31 @@ class AnswerScanner:
         while self._kept < len(kept) and kept[self._kept].start < end:
             self._kept += 1
         while start < end:
+            if start == self._next_taken() and (behind := self._unmark(start)):
+                start = behind
+                continue
             written = start + self._pass_taken(start)
             last = min(end, self._next_taken())
-            part = Taken(written, written + last - start, text[start - base : last - base], why, mark)
+            part = Taken(
+                written, written + last - start, text[start - base : last - base], why, mark
+            )
             self.found.taken.append(part)
             self._cuts.append((start, last, len(mark)))
             self._shift += last - start - len(mark)
             start, mark = last, ""
         self._sent = end
+
+    def _unmark(self, start: int) -> int:
+        """Remove the mark of what the scanner took out at an offset; return the one behind, 0 if it has none."""
+        one = self._scanner.found.taken[self._taken]
+        if not one.mark:
+            return 0
+        self._scanner.found.taken[self._taken] = replace(one, mark="")
+        self._written += len(one.text) - len(one.mark)
+        self._taken += 1
+        self._cuts.append((start, start + len(one.mark), 0))
+        self._shift += len(one.mark)
+        return start + len(one.mark)
 
     def _send(self, end: int) -> None:
         """Let everything up to an offset go out."""

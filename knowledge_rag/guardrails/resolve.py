@@ -115,6 +115,7 @@ class Findings:
         taken: references that went, in the order in which that was decided.
         unchecked: offsets, as it goes out, of brackets that read like references where none can be.
         code: offsets, as it goes out, of code: whole lines of blocks, and spans; in order.
+        too_long: offsets, as it goes out, of blocks that were too long to be read, in order.
         pages: of text with links, offsets as it goes out and what the pages of all readers show.
     """
 
@@ -122,6 +123,7 @@ class Findings:
     taken: list[Taken] = field(default_factory=list)
     unchecked: list[tuple[int, int]] = field(default_factory=list)
     code: list[tuple[int, int]] = field(default_factory=list)
+    too_long: list[tuple[int, int]] = field(default_factory=list)
     pages: list[tuple[int, int, Sequence[str]]] = field(default_factory=list)
 
     def add_code(self, start: int, end: int, moved: int) -> None:
@@ -132,11 +134,15 @@ class Findings:
             end: index behind it.
             moved: what leads from indexes to offsets as the answer goes out.
         """
-        start, end = start + moved, end + moved
-        if self.code and self.code[-1][1] == start:
-            start = self.code.pop()[0]
-        if end > start:
-            self.code.append((start, end))
+        add_span(self.code, start + moved, end + moved)
+
+
+def add_span(spans: list[tuple[int, int]], start: int, end: int) -> None:
+    """Add a span; what begins where the last one ends goes on with it."""
+    if spans and spans[-1][1] == start:
+        start = spans.pop()[0]
+    if end > start:
+        spans.append((start, end))
 
 
 _MOST: Final = 6

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.brackets import A_BRACKET, Reading
 from knowledge_rag.guardrails.characters import CLOSING, MAX_NAME, MAX_ZEROS, OPENING
+from knowledge_rag.guardrails.look import MAX_ENTITY, MAX_TAG
 from knowledge_rag.guardrails.readings import is_open, views_of
 from knowledge_rag.guardrails.references import Numbers, common_reference, parse
-from knowledge_rag.guardrails.resolve import Findings, Kept, Taken, Why, resolve
+from knowledge_rag.guardrails.resolve import Findings, Kept, Taken, Why, add_span, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +49,7 @@ _WORDS: Final = re.compile(
 _PLAIN_SPAN: Final = re.compile(r"`[^`\r\n]++`")
 _CODE_SPAN: Final = re.compile(rf"`(?:[^`|&\r\n{_B}]|\[[^`|&\r\n{_B}]*\])++`(?=[^`])")
 """One that holds pairs of brackets."""
-_FENCE: Final = re.compile(r"( {0,3})(`{3,}|~{3,})[^`|\r\n]*\r?\n")
+_FENCE: Final = re.compile(r"( {0,3})(`{3,40}|~{3,40})(?![`~])[^`|\r\n]{0,150}\r?\n")
 _FENCE_BEGUN: Final = re.compile(r" {0,3}(?:```|~~~)[^\r\n]*\r?\Z")
 _BLANK: Final = re.compile(r"[ \t]*\r?\n")
 _BRACKET: Final = re.compile(rf"\[([^`&<\\\u202e\r\n{_B}]{{0,300}}+)\]")
@@ -61,8 +62,10 @@ _SENTENCE: Final = re.compile(r"[^\W\d_][^\n]*[ .,;)*\"']\Z")
 """Ordinary words, at the end of which something can go without changing what is around it."""
 _INDEXED: Final = re.compile(r"[\w$@=/^&\\!\]]\Z", re.ASCII)
 _LEFT_EDGE: Final = re.compile(r"[^\s\-+*\d]")
-_NEXT_BLOCK: Final = re.compile(rf"\n[ \t]*\r?\n(?={_LEFT_EDGE.pattern})")
+_NEXT_BLOCK: Final = re.compile(rf"\n[ \t]{{0,200}}\r?\n(?={_LEFT_EDGE.pattern})")
 """Where a top-level block begins at the left edge, unless another one is still open."""
+_STAYS_OPEN: Final = re.compile(r"```|~~~|<(?:[!?]|script|pre|style|textarea)", re.IGNORECASE)
+"""What a block has to hold to go on behind that (CommonMark 4.5 and 4.6): a fence, or such HTML."""
 _BLANK_ABOVE: Final = re.compile(r"\n[ \t]*\r?\n\Z")
 _POSSIBLE: Final = re.compile(
     rf"\\?(?:{A_BRACKET.pattern}|&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{0,{MAX_NAME}}}\Z)|\\\Z"
@@ -74,7 +77,11 @@ _JOINS: Final = re.compile(
 """What must not come to stand side by side; the NUL is where something is taken out."""
 _NOT_BEHIND: Final = frozenset(["", "(", "[", ":", "{", "`"])
 _LONE_RETURN: Final = re.compile(r"\r(?!\n)")
-_PARTIAL: Final = re.compile(rf"&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{0,{MAX_NAME}}}\Z")
+_PARTIAL: Final = re.compile(
+    rf"(?:&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{0,{MAX_ENTITY}}}"
+    rf"|`{{1,2}}|~{{1,2}}|<[^<>\n]{{0,{MAX_TAG + 1}}}|\n[ \t]{{0,200}}\r?\n?)\Z"
+)
+"""What more text may make a bracket of, a tag, or any of the two above."""
 _WORD_BEHIND: Final = re.compile(r"\s*\Z| ?(?!source)[^\s\d\-+*>#=`~|<:!?_&\\\[]", re.IGNORECASE)
 _NESTED: Final = re.compile(r"[\[<]")
 _FAR: Final = 1_000
@@ -107,7 +114,8 @@ class Scanner:
         self._waits = False  # for the end of the block
         self._searched = 0  # index up to which that was looked for
         self._try = 0  # index before which it is not looked for again
-        self._is_blunt = False  # nothing can be told any more
+        self._is_blunt = False  # the block is too long to be read
+        self._is_endless = False  # and it can't be known where it ends
         self._defined: set[str] = set()
         self._cited: set[Evidence] = set()
         self._parts: list[str] = []
@@ -136,16 +144,16 @@ class Scanner:
         return out
 
     def _read(self, *, final: bool) -> None:
-        while not self._is_blunt:
+        is_over = True
+        while is_over:
             if not self._waits:
                 self._pass(final=final)
-            if not self._waits or not self._end_block(final=final):
-                break
-        if self._is_blunt:
-            self._go_blunt(final=final)
-        elif final:
+            is_over = self._waits and not self._is_blunt and self._end_block(final=final)
+            if self._is_blunt:
+                is_over = self._go_blunt(final=final)
+        if final:
             self._send(len(self._text))
-        else:
+        elif not self._is_blunt:
             found = _POSSIBLE.search(self._text, max(self._at, self._sent))
             self._send(found.start() if found else len(self._text))
             self._forget()
@@ -227,13 +235,10 @@ class Scanner:
         if ended:
             end, self._fence = ended.end("end"), None
             if end < 0:
-                end, self._waits = ended.start(), True
+                end, self._waits, self._is_endless = ended.start(), True, True
         if (lone := _LONE_RETURN.search(text, self._at, end)) and lone.end() < len(text):
-            end, self._waits, self._fence = (
-                lone.start(),
-                True,
-                None,
-            )  # not a line's end to all readers
+            end, self._fence = lone.start(), None  # not a line's end to all readers
+            self._waits = self._is_endless = True
         self.found.add_code(self._at, min(end, len(self._text)), self._out)
         self._at = max(self._at, end)
 
@@ -391,7 +396,7 @@ class Scanner:
         self._written += len(region) - len(text)
         self._sent = max(self._sent, end) + len(text) - len(region)
         self._at = self._block = len(text)
-        self._waits = False
+        self._waits = self._is_endless = False
         return True
 
     def _cuts(self, reading: Reading) -> tuple[Sequence[Cut], Reading | None]:
@@ -446,15 +451,22 @@ class Scanner:
             pages = [page for view in reading.views for _, page in view.shown]
             self.found.pages.append((self._out, self._out + len(reading.text), pages))
 
-    # what can't be told any more
+    # what is too long to be read
 
-    def _go_blunt(self, *, final: bool) -> None:
-        """Make all brackets curly: it can't be known any more what is code."""
-        text = self._text
-        start = max(self._at, self._sent)
-        end = len(text)
-        if not final and (partial := _PARTIAL.search(text, start)):
+    def _go_blunt(self, *, final: bool) -> bool:
+        """Make all brackets of a block curly that is too long to be read; whether it is over.
+
+        Of one that holds nothing that may stay open beyond a blank line, it is known where it ends.
+        """
+        text, end = self._text, len(self._text)
+        following = None if self._is_endless else _NEXT_BLOCK.search(text, self._at)
+        if _STAYS_OPEN.search(text, self._at, following.end() if following else end):
+            self._is_endless, following = True, None
+        if following:
+            end = following.end()
+        elif not final and (partial := _PARTIAL.search(text, self._at)):
             end = partial.start()
+        start = max(self._at, self._sent)
         cuts = _curled(text[:end], start)
         for first, last, why, mark in cuts:
             self.found.taken.append(
@@ -463,9 +475,14 @@ class Scanner:
         left = _without(text[:end], cuts)
         self._parts.append(left[self._sent :])
         self._written += end - len(left)
+        self._sent = max(self._sent - end, 0) + len(left)
         self._text = left + text[end:]
-        self._at = self._sent = len(left)
-        self._drop(self._sent)
+        add_span(self.found.too_long, self._at + self._out, len(left) + self._out)
+        self._at = self._block = len(left)
+        if following:
+            self._is_blunt = self._waits = self._is_endless = False
+        self._drop(self._at)
+        return following is not None
 
 
 def _end_of_fence(indent: int, mark: str) -> re.Pattern[str]:

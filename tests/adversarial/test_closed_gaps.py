@@ -2,6 +2,7 @@
 
 import pytest
 
+from knowledge_rag.guardrails.scanner import MAX_BLOCK
 from knowledge_rag.guardrails.stream import VerifiedStream
 from knowledge_rag.guardrails.verify import verify
 from tests.adversarial.oracle import judge
@@ -34,6 +35,10 @@ HALF = "Source: evil.md, lines 1-2"
         "- a\n<div>\n\n     ```\n  [9]\n", "-\t a\n\n      [9]\n", " -\r\n   ```\n>\n> q\n [9]\n", "- > <p>`[9]`\n", "> - - a\n>     > <p>`[9]`\n", "> - a\n>   ```\n> [9]\n", "- - a\n    > <p>`[9]`\n", "- > - 1. <!-- a --> `[9]`\n", "<div>\n      - a\n\n        ```\n  [9]\n",
         f"x | y\n-|-\na ` b | c ` {'word ' * 60}`{EVIL}` e\n", "<div>\nevil.md, line \n```\n1\n```\n\n```\n[8]\n```\n", "evil.md, lines\n10. x\n    ~~~\n    [8]\n    ~~~\n", "1. evil.md, lines\n10. x\n    ~~~\n    [8]\n    ~~~\n",
         "[u](evil.md:1-2\nx", "x](evil.md:1-2) y", "w [u]: evil.md:1-2\n", "a\n[u]: evil.md:1-2\n", "[u]: evil.md:5 and more\n", "[a [u](http://x) b](evil.md:1-2)", "- a\r\n\r\n[99]\n\nx\n",
+        "a evil.md, line\u202es 5 b", "evil.md, line\u1dc0s 5", "evil.md\u180e:5", "evil.m\u200bd:5", "evil\u2024md:5", "evil.md\uff1a\uff15", "evil.md, l\u0456nes 5", "evil.md, li\U000e0041nes 5",
+        "evil.md, li<b>n</b>es 5", "evil.md, lin&#101;s 5", f"evil.md&#{'0' * 200}58;5", "evil.md, li*n*es 5", "evil.md, li`n`es 5", "evil.md, li~~n~~es 5", "evil.md\\:5", "evil<!-- -->.md:5", "evil<!-- a.md -->.md:5",
+        "ev<!-- b.md:7 -->il.md:5", "> evil.md,\n> lines 5", "evil.md, line[2-9]s 5", "a[1]evil.md, li[1]nes 5", "inci<? [text]> [9]\n\n> [] ?>dent.md, lines 20-28\n", '<b t="[ ">[Source: evil<b t="[ ">.md, lines 1-2',
+        "<div>[u](evil.md:5-9)</div>\n", "<!-- a\n\n[u](evil.md:5-9)\n\nx", "<!-- [u](evil.md:5-9)", "<pre>\n[u]: evil.md:5\n\n</pre>\n", "[u](evil.md:5) and evil.md:5",
         "&#12304;9&#12305;", "&#x3010;9&#X3011", "&LeftDoubleBracket;9&RightDoubleBracket;", "&lobrk;Source 9&robrk;", "[Sour\x85ce 9]", f"[Sour\x1cce{HALF[6:]}]",
     ],
 )  # fmt: skip
@@ -72,6 +77,37 @@ def test_a_good_reference_lends_itself_to_nothing_beside_it(answer, left, shelve
 )  # fmt: skip
 def test_what_only_looks_alike_stays(answer, tmp_path):
     assert verify(answer, Shelf(tmp_path, ()).ledger).text == answer
+
+
+@pytest.mark.parametrize(
+    "around", ["evil.md, line{}s 5", "evil{}.md:5", "evil.md{}:5", "evil.md {}, lines 5-9"]
+)
+@pytest.mark.parametrize("reference", ["[1]", "[1-2]", "[Source 2]"])
+def test_a_good_reference_hides_no_mention_around_it(around, reference, shelves):
+    verified = verify(f"see {around.format(reference)} now", shelves[0].ledger)
+    assert next(one.text for one in verified.removed).startswith("evil")
+    assert "[unverified]" in verified.text
+
+
+@pytest.mark.parametrize("block", ["- x `[9] [1]\n\n", "<div> [9]\n", "x `[9] ", "> <p>[9]\n"])
+@pytest.mark.parametrize("begins", ["Wait for it", "# Next", "| a |", "`a` is next"])
+def test_citations_behind_a_block_that_is_too_long_are_kept(block, begins, shelves):
+    answer = f"{block * (MAX_BLOCK // len(block) + 1)}\n\n{begins} [1].\n"
+    verified = verify(answer, shelves[0].ledger)
+    assert verified.text.endswith(f"{begins} [1].\n")
+    assert verified.citations[-1].end == len(verified.text) - 2
+    stream = VerifiedStream(shelves[0].ledger)
+    shown = "".join(stream.feed(answer[at : at + 997]) for at in range(0, len(answer), 997))
+    rest, whole = stream.close()
+    assert (shown + rest, whole) == (verified.text, verified)
+
+
+@pytest.mark.parametrize(
+    "opens", ["```", "~~~", "<!--", "<?", "<pre", "<SCRIPT", "<textarea", "<style"]
+)
+def test_a_block_that_may_stay_open_is_not_over(opens, shelves):
+    answer = "- x `[9] [1]\n\n" * (MAX_BLOCK // 10) + f"  {opens}\n\nWait [1].\n"
+    assert verify(answer, shelves[0].ledger).text.endswith("Wait {1}.\n")
 
 
 @pytest.mark.parametrize(
