@@ -28,6 +28,7 @@ _ODD: Final = rf"&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{1,{MAX_ENTITY}}};
 _QUOTE: Final = ">"
 _TAG_BEGUN: Final = re.compile(r"<[A-Za-z/!?]")
 _TAG: Final = re.compile(r"<[A-Za-z/!?](?:\"[^\"]*+\"|'[^']*+'|[^<>\"'])*+>|<[A-Za-z/!?][^<>]*+>")
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*\r?\n")
 _SHORT_TAG: Final = re.compile(rf"<[A-Za-z/!?][^<>.\n]{{0,{MAX_TAG}}}+>")
 _SPECIAL: Final = (("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"))
@@ -59,23 +60,27 @@ class Look:
         self._added: list[str] = []
         self._length = 0
         self._last = APART  # character
+        self._odd = _odd("")  # what is read otherwise than it is written
         self._behind = 0  # offset behind what was added
         self._left_out = False  # whether anything was, behind the last character
         self._tags: list[Span] = []  # that follow behind their paragraph
         self._until = 0
 
-    def add(self, text: str, moved: int, parts: Iterable[tuple[int, int, Way]]) -> None:
+    def add(self, text: str, first: int, moved: int, parts: Iterable[tuple[int, int, Way]]) -> None:
         """Add parts of a text that are next to one another on the page.
 
         Args:
             text: as written.
+            first: index in it before which none of them begins.
             moved: offset of its first character.
             parts: first index, the one behind the last, and how to read it, in order.
         """
+        self._odd = _odd_in(text[first:])
+        may_have_tags = text.find("<", first) >= 0
         for start, end, way in parts:
             self._left_out |= self._behind < start + moved
             at, self._behind = start, end + moved
-            for tag in _tags(text, start, end, way):
+            for tag in _tags(text, start, end, way) if may_have_tags else ():
                 self._read(text, at, tag[0], moved, way)
                 self._left_out = True
                 at = tag[1]
@@ -117,13 +122,19 @@ class Look:
             self._read_tags(text, moved)
             start = max(start, self._until)
         at = start
-        for odd in _odd_in(text[start:end]).finditer(text, start, end):
+        for odd in self._odd.finditer(text, start, end):
             if way is Way.CODE and odd[0][0] == "&":
                 continue
-            self._put(text[at : odd.start()], at + moved, odd.start() + moved, is_literal=True)
-            self._put(_said(odd[0]), odd.start() + moved, odd.end() + moved)
-            at = odd.end()
-        self._put(text[at:end], at + moved, end + moved, is_literal=True)
+            first, last = odd.span()
+            if at < first:
+                self._put(text[at:first], at + moved, first + moved, is_literal=True)
+            if said := _said(odd[0]):
+                self._put(said, first + moved, last + moved)
+            else:
+                self._left_out = True
+            at = last
+        if at < end:
+            self._put(text[at:end], at + moved, end + moved, is_literal=True)
 
     def _read_tags(self, text: str, moved: int) -> None:
         tags, self._tags = self._tags, []
@@ -133,9 +144,6 @@ class Look:
             self._put(APART, end + moved, end + moved)
 
     def _put(self, said: str, start: int, end: int, *, is_literal: bool = False) -> None:
-        if not said:
-            self._left_out |= not is_literal
-            return
         if self._left_out and self._last.isdigit() and said[0].isalpha():
             self._last = APART
             self._put(APART, start, start)  # the number ends here
@@ -152,7 +160,7 @@ class Look:
 def look_of(page: str) -> str:
     """Return the look of what a page shows."""
     look = Look()
-    look.add(page, 0, [(0, len(page), Way.CODE)])
+    look.add(page, 0, 0, [(0, len(page), Way.CODE)])
     return look.text
 
 
@@ -191,13 +199,11 @@ def _odd(letters: str) -> re.Pattern[str]:
 
 def _odd_in(text: str) -> re.Pattern[str]:
     """Return the pattern of what a page shows otherwise than it is written in a text."""
-    if text.isascii():
-        return _odd("")
-    return _odd(
-        "".join(sorted(one for one in set(text) if one > "\x7f" and looks_like(one) != one))
-    )
+    letters = set() if text.isascii() else set("".join(_NOT_ASCII.findall(text)))
+    return _odd("".join(sorted(one for one in letters if looks_like(one) != one)))
 
 
+@lru_cache(maxsize=1024)
 def _said(odd: str) -> str:
     if odd == _QUOTE:
         return " "

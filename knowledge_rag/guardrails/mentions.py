@@ -127,7 +127,7 @@ class AnswerScanner:
             settled -= len(new) - len(new.rstrip("~"))
         if settled > self._seen:
             parts = self._shown_parts(self._seen, settled)
-            self._look.add(self._text, self._base, parts)
+            self._look.add(self._text, self._seen - self._base, self._base, parts)
             self._seen = settled
         decisions: list[_Decision] = []
         pending = self._decide_all(decisions, final=final)
@@ -149,6 +149,8 @@ class AnswerScanner:
     def _shown_parts(self, start: int, end: int) -> Iterator[tuple[int, int, Way]]:
         """Yield the parts of what was settled, without what reads like a reference in brackets."""
         found, at = self._scanner.found, start
+        new = self._text[start - self._base : end - self._base]
+        is_plain = "<" not in new and "&" not in new  # and read in one way
         left_out: list[Span] = []
         while self._near < len(found.kept) and found.kept[self._near].start < end:
             left_out.append((found.kept[self._near].start, found.kept[self._near].end))
@@ -156,15 +158,15 @@ class AnswerScanner:
         while self._odd < len(found.unchecked) and found.unchecked[self._odd][0] < end:
             left_out.append(found.unchecked[self._odd])
             self._odd += 1
-        for first, last in sorted(left_out):
-            yield from self._ways(at, first)
+        for first, last in [*sorted(left_out), (end, end)]:
+            if is_plain and at < first:
+                yield at - self._base, first - self._base, Way.MARKDOWN
+            elif at < first:
+                yield from self._ways(at, first)
             at = max(at, last)
-        yield from self._ways(at, end)
 
     def _ways(self, start: int, end: int) -> Iterator[tuple[int, int, Way]]:
         found, base = self._scanner.found, self._base
-        if start >= end:
-            return
         apart: list[tuple[int, int, Way]] = []
         for spans, way in ((found.code, Way.CODE), (found.too_long, Way.TOO_LONG)):
             at = max(bisect_right(spans, (start, sys.maxsize)) - 1, 0)
