@@ -9,7 +9,7 @@ import typer
 
 from benchmarks.commands.answers import dates, guardrails
 from benchmarks.commands.everything import everything
-from benchmarks.commands.retrieval import alerts, peers, retrieval
+from benchmarks.commands.retrieval import peers, retrieval
 from benchmarks.commands.speed import (
     chunking,
     coldstart,
@@ -42,7 +42,6 @@ for command in (
     load,
     console,
     retrieval,
-    alerts,
     peers,
     guardrails,
     dates,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from knowledge_rag.evaluation.datasets import Row
-    from knowledge_rag.evaluation.evaluation_corpus import CitationCheck
+    from knowledge_rag.evaluation.evaluation_corpus import Documents
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.ingest import Progress
     from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -59,27 +59,6 @@ def retrieval(
     print_report(done.to_dict() if json else as_tables(done))
 
 
-def alerts(
-    datasets: DatasetsArgument,
-    docs: DocsOption = None,
-    limit: Annotated[int | None, typer.Option(min=1, help=_LIMIT_HELP)] = None,
-    seed: SeedOption = 0,
-    json: JsonOption = False,
-) -> None:
-    """Compare answers to labelled alerts with what the alerts' authors wrote.
-
-    Asks each with its name, without it, and with a link to the right file; then without its own project.
-    Exits 1 if a citation is not exact.
-    """
-    from benchmarks.answers.alerts import as_tables, run_alerts
-
-    with _labelled(datasets, docs, limit, seed, alerts_only=True) as given:
-        report = run_alerts(
-            given.knowledge_base, given.embedder, given.rows, given.reader, given.progress
-        )
-    print_report(report.to_dict() if json else as_tables(report), passed=not report.missed)
-
-
 def peers(
     datasets: DatasetsArgument,
     docs: DocsOption = None,
@@ -98,9 +77,7 @@ def peers(
         _labelled(datasets, docs, limit, seed) as given,
         local_retrieval(given.knowledge_base) as ours,
     ):
-        report = run_peers_bench(
-            ours, given.rows, given.reader.documents, given.embedder, given.progress
-        )
+        report = run_peers_bench(ours, given.rows, given.documents, given.embedder, given.progress)
     print_report(report.to_dict() if json else as_table(report))
 
 
@@ -109,7 +86,7 @@ class _Labelled:
     """Questions, and the knowledge base of the documents that answer them."""
 
     rows: tuple[Row, ...]
-    reader: CitationCheck
+    documents: Documents
     knowledge_base: KnowledgeBase
     embedder: MiniLm
     progress: Progress
@@ -117,30 +94,20 @@ class _Labelled:
 
 @contextmanager
 def _labelled(
-    datasets: list[Path],
-    docs: Path | None,
-    limit: int | None,
-    seed: int,
-    *,
-    alerts_only: bool = False,
+    datasets: list[Path], docs: Path | None, limit: int | None, seed: int
 ) -> Iterator[_Labelled]:
-    from knowledge_rag.cli.eval import read_labelled
+    from knowledge_rag.cli import eval as evaluating
     from knowledge_rag.cli.terminal import progress_bar
-    from knowledge_rag.core.errors import InvalidRequest
-    from knowledge_rag.evaluation.datasets import load_datasets, sample
     from knowledge_rag.evaluation.evaluation_corpus import ingested
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.settings import LocalSettings
 
     settings = LocalSettings.from_environment()
-    questions = [row for row in load_datasets(datasets) if row.alert or not alerts_only]
-    if not questions:
-        raise InvalidRequest("no question here names an alert")
-    rows = sample(questions, limit, seed)
-    reader = read_labelled(rows, docs, datasets)
+    rows = evaluating.read_rows(datasets, limit, seed, with_alert=False)
+    documents = evaluating.read_labelled(rows, docs, datasets).documents
     embedder = MiniLm(settings)
     with (
         progress_bar() as progress,
-        ingested(reader.documents, settings.cache_dir, embedder, progress) as opened,
+        ingested(documents, settings.cache_dir, embedder, progress) as opened,
     ):
-        yield _Labelled(rows, reader, opened, embedder, progress)
+        yield _Labelled(rows, documents, opened, embedder, progress)

@@ -33,7 +33,7 @@ def as_tables(report: GuardrailsReport) -> Group:
         f" {timing.chunks_ms:.1f} ms against chunks of {timing.evidence_words:,} words",
         f"verify, 1,000 words with {verifying.references} references: {verifying.short_ms:.2f} ms,"
         f" in an answer of 10,000 words {verifying.long_ms:.2f} ms"
-        f" (aim: {MAX_VERIFY_MS:g} ms, {'reached' if verifying.reached else 'missed'})",
+        f" (aim: at most {MAX_VERIFY_MS:g} ms)",
     )
 
 

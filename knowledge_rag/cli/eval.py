@@ -25,8 +25,10 @@ from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from knowledge_rag.evaluation.answers_alerts import AlertsReport
     from knowledge_rag.evaluation.answers_cases import Case
     from knowledge_rag.evaluation.answers_eval import Question
+    from knowledge_rag.evaluation.answers_report import AnswersReport
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.evaluation.evaluation_corpus import CitationCheck, Documents
     from knowledge_rag.evaluation.evaluation_report import Evaluation
@@ -83,9 +85,7 @@ CompareOption = Annotated[
 
 
 _OF_COMPARING: Final = frozenset({"compare", "json"})
-_OF_RANKINGS: Final = frozenset(
-    {"max_results", "with_alert", "limit", "seed", "results", "plot", "compare"}
-)
+_OF_RANKINGS: Final = frozenset({"max_results", "with_alert", "results", "plot", "compare"})
 
 
 def evaluate(
@@ -131,7 +131,7 @@ def evaluate(
             raise InvalidRequest(f"--answers scores answers, not rankings: leave {option} out")
         backend.check_region()
         files = [*answers, *(datasets or [])]
-        _answers(files, docs, kb, backend, json=json)
+        _answers(files, docs, kb, backend, limit=limit, seed=seed, json=json)
         return
     if not datasets:
         raise InvalidRequest("name a dataset, or compare two runs with --compare A B")
@@ -160,26 +160,28 @@ def _given(context: typer.Context, wanted: Callable[[str], bool]) -> Iterator[st
 
 
 def _answers(
-    files: list[Path], docs: Path | None, kb: Path | None, backend: BackendOptions, *, json: bool
+    files: list[Path],
+    docs: Path | None,
+    kb: Path | None,
+    backend: BackendOptions,
+    *,
+    limit: int | None,
+    seed: int,
+    json: bool,
 ) -> None:
-    """Ask every case of some files as ``knowledge-rag ask`` does, and score the answers."""
-    from knowledge_rag.evaluation.answers_cases import LabelledLines, doubts_about_cases, read_cases
-    from knowledge_rag.evaluation.answers_report import as_tables, run_cases
-    from knowledge_rag.evaluation.datasets import docs_beside
-    from knowledge_rag.evaluation.evaluation_corpus import Documents
+    from knowledge_rag.evaluation import answers_alerts, answers_report
+    from knowledge_rag.evaluation.answers_cases import has_cases
 
-    cases = read_cases(files)
-    reader = Documents.of(docs or docs_beside(files)).reader()
-    lines = LabelledLines(reader)
-    for doubt in doubts_about_cases(cases, lines):
-        print_note("warning", doubt)
-    with (
-        progress_bar() as progress,
-        _retrieval(backend, reader.documents, progress, kb) as (retrieval, opened),
-    ):
-        asked = [(case, _question(case, opened)) for case in cases]
-        report = run_cases(retrieval, asked, reader, lines, progress)
-    print_report(report.to_dict() if json else as_tables(report), passed=not report.missed)
+    if not has_cases(files[0]):
+        alerts = _rated_alerts(files, docs, kb, backend, limit=limit, seed=seed)
+        shown = alerts.to_dict() if json else answers_alerts.as_tables(alerts)
+        print_report(shown, passed=not alerts.missed)
+        return
+    if limit is not None:
+        raise InvalidRequest("--limit samples labelled questions: ask all cases")
+    cases = _scored_cases(files, docs, kb, backend)
+    shown = cases.to_dict() if json else answers_report.as_tables(cases)
+    print_report(shown, passed=not cases.missed)
 
 
 def _compare(a: Path, b: Path, *, json: bool) -> None:
@@ -263,6 +265,58 @@ def _evaluated(
     return summarise(setup, judge(asked, reader))
 
 
+def _scored_cases(
+    files: Sequence[Path], docs: Path | None, kb: Path | None, backend: BackendOptions
+) -> AnswersReport:
+    """Ask every case of some files as ``knowledge-rag ask`` does, and score the answers."""
+    from knowledge_rag.evaluation.answers_cases import LabelledLines, doubts_about_cases, read_cases
+    from knowledge_rag.evaluation.answers_report import run_cases
+    from knowledge_rag.evaluation.datasets import docs_beside
+    from knowledge_rag.evaluation.evaluation_corpus import Documents
+
+    cases = read_cases(files)
+    reader = Documents.of(docs or docs_beside(files)).reader()
+    lines = LabelledLines(reader)
+    for doubt in doubts_about_cases(cases, lines):
+        print_note("warning", doubt)
+    with (
+        progress_bar() as progress,
+        _retrieval(backend, reader.documents, progress, kb) as (retrieval, opened),
+    ):
+        asked = [(case, _question(case, opened)) for case in cases]
+        return run_cases(retrieval, asked, reader, lines, progress)
+
+
+def _rated_alerts(
+    files: Sequence[Path],
+    docs: Path | None,
+    kb: Path | None,
+    backend: BackendOptions,
+    *,
+    limit: int | None,
+    seed: int,
+) -> AlertsReport:
+    """Ask every labelled alert of some datasets, and rate the answers."""
+    from knowledge_rag.evaluation.answers_alerts import Local, run_alerts
+    from knowledge_rag.evaluation.datasets import load_datasets, sample
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.settings import LocalSettings
+
+    if not backend.is_local:
+        raise InvalidRequest(
+            "--answers with labelled alerts needs a knowledge base on this machine"
+        )
+    alerts = [row for row in load_datasets(files) if row.alert]
+    if not alerts:
+        raise InvalidRequest("--answers: no question here names an alert")
+    rows = sample(alerts, limit, seed)
+    reader = read_labelled(rows, docs, files)
+    embedder = MiniLm(LocalSettings.from_environment())
+    with progress_bar() as progress, _knowledge_base(reader.documents, progress, kb) as opened:
+        local = Local(opened, embedder, backend.search_type, backend.budget)
+        return run_alerts(local, rows, reader, progress)
+
+
 def _question(case: Case, knowledge_base: KnowledgeBase | None) -> Question | str:
     """Return the question that ``ask`` would ask, or why it would refuse."""
     from knowledge_rag.cli.advice import incident_of, queries_of
@@ -297,21 +351,30 @@ def _retrieval(
         with deployed(backend) as found:
             yield found.retrieval, None
         return
+    from knowledge_rag.local.local_retrieval import local_retrieval
+
+    with (
+        _knowledge_base(documents, progress, kb) as opened,
+        local_retrieval(opened, search_type=backend.search_type, budget=backend.budget) as local,
+    ):
+        yield local, opened
+
+
+@contextmanager
+def _knowledge_base(
+    documents: Documents, progress: Progress, kb: Path | None
+) -> Iterator[KnowledgeBase]:
     from knowledge_rag.evaluation.evaluation_corpus import ingested
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.knowledge_base import KnowledgeBase
-    from knowledge_rag.local.local_retrieval import local_retrieval
     from knowledge_rag.local.models import embedder_of
     from knowledge_rag.local.settings import LocalSettings
 
     settings = LocalSettings.from_environment()
     embedder, besides = MiniLm(settings), (settings.default_knowledge_base,)
     with (
-        (
-            KnowledgeBase(kb, embedder_of(kb, settings))
-            if kb is not None
-            else ingested(documents, settings.cache_dir, embedder, progress, besides=besides)
-        ) as opened,
-        local_retrieval(opened, search_type=backend.search_type, budget=backend.budget) as local,
-    ):
-        yield local, opened
+        KnowledgeBase(kb, embedder_of(kb, settings))
+        if kb is not None
+        else ingested(documents, settings.cache_dir, embedder, progress, besides=besides)
+    ) as opened:
+        yield opened

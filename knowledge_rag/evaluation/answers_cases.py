@@ -17,9 +17,9 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.citations import MAX_LINE, Citation, check_source_file
-from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
-from knowledge_rag.evaluation.datasets import read_labelled
+from knowledge_rag.evaluation.datasets import read_labelled, read_objects
 from knowledge_rag.extract.documents import WEB_SUFFIXES
 from knowledge_rag.local.corpus import read_bytes
 
@@ -165,6 +165,18 @@ class Case:
     def ranges(self) -> tuple[Range, ...]:
         """Every range that it names."""
         return self.must + self.whole + self.bad + self.first
+
+
+def has_cases(path: Path) -> bool:
+    """Whether the first row of a file is a case; a row of a dataset names ``relevant``.
+
+    Raises:
+        InvalidRequest: there is no row in it, or the first is no JSON object.
+        UnreadableDocument: it can't be read.
+    """
+    for _, fields in read_objects(path):
+        return "relevant" not in fields
+    raise InvalidRequest(f"{path}: no rows in it")
 
 
 def read_cases(paths: Sequence[Path]) -> tuple[Case, ...]:

@@ -169,7 +169,7 @@ def read_labelled(
     seen: dict[str, str] = {}
     for path in paths:
         before = len(found)
-        for where, fields in _objects(path):
+        for where, fields in read_objects(path):
             try:
                 one = parse(path, fields)
             except (InvalidCitation, ValueError) as error:
@@ -182,7 +182,13 @@ def read_labelled(
     return tuple(found.values())
 
 
-def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def read_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the place and the JSON object of each line.
+
+    Raises:
+        InvalidRequest: a line is no JSON object.
+        UnreadableDocument: the file can't be read.
+    """
     for number, line in read_lines(path, MAX_DATASET_BYTES):
         where = f"{path}, line {number}"
         try:

@@ -107,6 +107,18 @@ def test_runs_are_compared_and_those_of_different_questions_are_refused(settled,
     assert_one_line(ran["other"].err, "different questions")
 
 
+def test_answers_to_labelled_alerts_are_compared_with_what_their_authors_wrote(
+    settled, good, place
+):
+    assert good.code == 0
+    ran = settled("eval", "--answers", place / "good.jsonl", "--limit", "5", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    named = ran.json["runs"]["named"]["all"]  # two rows name no alert
+    assert (named["alerts"], named["first"]) == (1, 1.0)
+    assert [near["project"] for near in ran.json["near_miss_answers"]] == ["runbooks"] * 2
+    assert ran.json["citations_exact"] == ran.json["citations"] > 0
+
+
 def test_answers_are_scored_and_a_dangerous_one_exits_1(settled, good, place):
     assert good.code == 0  # it has made the knowledge base
     rds = {"title": "The RDS writer is gone"}
@@ -144,8 +156,9 @@ def test_answers_are_scored_and_a_dangerous_one_exits_1(settled, good, place):
         (("{}/cut.jsonl",), ["cut.jsonl, line 1: no JSON"]),
         (("--answers", "{}/cut.jsonl"), ["cut.jsonl, line 1: no JSON"]),
         (("--answers", "{}/a.jsonl", "--results", "b"), ["leave --results out"]),
-        (("--answers", "{}/safe.jsonl", "--limit", "3"), ["leave --limit out"]),
-        (("--answers", "{}/good.jsonl"), ["line 1: a case says what"]),
+        (("--answers", "{}/safe.jsonl", "--limit", "3"), ["--limit samples labelled questions"]),
+        (("--answers", "{}/good.jsonl", "--stack", "dev"), ["on this machine"]),
+        (("--answers", "{}/bad.jsonl"), ["no question here names an alert"]),
         (("--answers", "{}/a.jsonl", "--kb", "a", "--stack", "dev"), ["--kb is for"]),
         (("{}/bad.jsonl", "--with-alert"), ["no question here names an alert"]),
         (("{}/good.jsonl", "--function", "f", "--search", "hybrid"), ["setting of its own"]),

@@ -3,7 +3,7 @@
 Every alert is asked with its name, without it, and with its name and a link to the document that
 answers it. What its label names is its *place*: the lines, or the whole file; a file under
 ``also_acceptable`` is one more. An answer is compared with the place of which it shows the most action
-lines (:mod:`benchmarks.answers.actions`).
+lines (:mod:`knowledge_rag.evaluation.answers_actions`).
 
 A *near miss* is an alert that is asked of a knowledge base without its project, that is, without the
 documents in the same folder of the first level. Nothing there is about it, so every step is wrong.
@@ -22,8 +22,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.answers.actions import ParsedDocument
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.evaluation.answers_actions import ParsedDocument
 from knowledge_rag.evaluation.answers_cases import LabelledLines
 from knowledge_rag.evaluation.answers_eval import (
     CITED_SHARE,
@@ -41,11 +41,13 @@ from knowledge_rag.orchestrator.incident import Incident
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from rich.console import Group
     from rich.table import Table
 
-    from benchmarks.answers.actions import Actions
+    from knowledge_rag.core.retrieval import SearchType
+    from knowledge_rag.evaluation.answers_actions import Actions
     from knowledge_rag.evaluation.answers_cases import Line
     from knowledge_rag.evaluation.answers_eval import Answer
     from knowledge_rag.evaluation.datasets import Row
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.embeddings import Embedder
     from knowledge_rag.local.ingest import Progress
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+    from knowledge_rag.orchestrator.retrieval import Budget
 
 NAMED: Final = "named"
 UNNAMED: Final = "unnamed"
@@ -357,24 +360,48 @@ _HEADING: Final = re.compile(r" {0,3}#{1,6}[ \t]+(.+)")
 _NOT_IN_NAMES: Final = re.compile(r"\W|_")
 
 
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A knowledge base on this machine, and what it takes to make one like it.
+
+    Args:
+        knowledge_base: of all documents.
+        embedder: of it.
+        search_type: how to search.
+        budget: of each query; ``None`` for the default.
+    """
+
+    knowledge_base: KnowledgeBase
+    embedder: Embedder
+    search_type: SearchType
+    budget: Budget | None = None
+
+    def retrieval(self, knowledge_base: KnowledgeBase) -> AbstractContextManager[BoundedRetrieval]:
+        """Return the retrieval of a knowledge base, this one or one like it."""
+        return local_retrieval(knowledge_base, search_type=self.search_type, budget=self.budget)
+
+
 def run_alerts(
-    knowledge_base: KnowledgeBase,
-    embedder: Embedder,
-    rows: Sequence[Row],
-    check: CitationCheck,
-    progress: Progress,
+    local: Local, rows: Sequence[Row], check: CitationCheck, progress: Progress
 ) -> AlertsReport:
-    """Ask every alert, at least one, in every run, then as a near miss, and rate the answers."""
+    """Ask every alert in every run, then as a near miss, and rate the answers.
+
+    Args:
+        local: what to ask.
+        rows: the alerts, at least one; each has a name.
+        check: compares citations with the documents on disk.
+        progress: called before each question.
+    """
     lines = LabelledLines(check)
-    with local_retrieval(knowledge_base) as retrieval:
+    with local.retrieval(local.knowledge_base) as retrieval:
         answers = _asked(retrieval, rows, RUNS, progress)
     places = Places(lines)
     rated = tuple(places.rate(row, run, answer.recommendation) for row, run, answer in answers)
     near = []
     for project, its_rows in near_misses(rows, lines, check.documents).items():
         with (
-            without(project, knowledge_base, embedder) as others,
-            local_retrieval(others) as retrieval,
+            without(project, local) as others,
+            local.retrieval(others) as retrieval,
         ):
             for row, run, answer in _asked(retrieval, its_rows, NEAR_MISS_RUNS, progress):
                 near.append(_near_miss(row, run, project, answer.recommendation))
@@ -409,19 +436,22 @@ def near_misses(
 
 
 @contextmanager
-def without(
-    project: str, knowledge_base: KnowledgeBase, embedder: Embedder
-) -> Iterator[KnowledgeBase]:
-    """Open a copy of a knowledge base without the documents of one folder of the first level."""
+def without(project: str, local: Local) -> Iterator[KnowledgeBase]:
+    """Open a copy of a knowledge base without the documents of one folder, while the block runs.
+
+    Args:
+        project: the folder's name, at the first level.
+        local: the knowledge base of all documents.
+    """
     with tempfile.TemporaryDirectory(prefix="knowledge-rag-eval-") as folder:
         path = Path(folder, "others.kb")
-        shutil.copyfile(knowledge_base.path, path)
+        shutil.copyfile(local.knowledge_base.path, path)
         with ingest_transaction(path) as connection:
             tables = Tables(connection)
             known = tables.documents().items()
             gone = [document for name, document in known if _project(name) == project]
-            tables.replace(gone, [], embedder.fingerprint)
-        with KnowledgeBase(path, embedder) as others:
+            tables.replace(gone, [], local.embedder.fingerprint)
+        with KnowledgeBase(path, local.embedder) as others:
             yield others
 
 

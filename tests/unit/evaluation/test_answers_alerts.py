@@ -7,11 +7,14 @@ from contextlib import closing
 import pytest
 from rich.console import Console
 
-from benchmarks.answers.alerts import (
+from knowledge_rag.cli.terminal import progress_bar
+from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.evaluation.answers_alerts import (
     LINKED,
     NAMED,
     UNNAMED,
     AlertsReport,
+    Local,
     NearMiss,
     Places,
     Rated,
@@ -21,7 +24,6 @@ from benchmarks.answers.alerts import (
     run_alerts,
     without,
 )
-from knowledge_rag.cli.terminal import progress_bar
 from knowledge_rag.evaluation.answers_cases import LabelledLines
 from knowledge_rag.evaluation.answers_eval import Tally
 from knowledge_rag.evaluation.datasets import Row, Target
@@ -120,7 +122,8 @@ def report(documents, tmp_path):
         progress_bar() as progress,
         ingested(documents, tmp_path / "cache", WordHashes()) as opened,
     ):
-        return run_alerts(opened, WordHashes(), [FULL, STUCK], documents.reader(), progress)
+        local = Local(opened, WordHashes(), SearchType.HYBRID)
+        return run_alerts(local, [FULL, STUCK], documents.reader(), progress)
 
 
 def test_every_alert_is_asked_in_every_run_and_then_without_its_project(report):
@@ -139,7 +142,7 @@ def test_every_alert_is_asked_in_every_run_and_then_without_its_project(report):
 def test_a_knowledge_base_without_a_project_holds_everything_else(documents, tmp_path):
     with ingested(documents, tmp_path / "cache", WordHashes()) as opened:
         before = opened.chunks
-        with without("queues", opened, WordHashes()) as others:
+        with without("queues", Local(opened, WordHashes(), SearchType.HYBRID)) as others:
             path = others.path
             with closing(open_for_reading(path)) as connection:
                 assert set(Tables(connection).documents()) == {DISK, COPY}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.answers.actions import ParsedDocument
+from knowledge_rag.evaluation.answers_actions import ParsedDocument
 
 
 def action_lines(text, place=None):
