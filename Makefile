@@ -36,7 +36,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export NPM_CONFIG_UPDATE_NOTIFIER := false
 # the CDK's own command line reports its use unless told otherwise
 export CDK_DISABLE_CLI_TELEMETRY := true
-# jsii tells at each start that Node 20 is past its end of life; it works, and the README names 24
+# jsii tells at each start that Node 20 is past its end of life; it works until then
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .PHONY: help setup demo test covered test-fast check lint types behaviour goldens goldens-record format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth deploy deploy-local bundle lock clean
@@ -84,10 +84,17 @@ test-fast: $(DEV_READY) ## run the unit tests only
 
 check: lint types behaviour ## lint, formatting, types, import rules, recorded behaviour (the fast part); -j2 is faster
 
-lint: $(DEV_READY)
+lint: $(DEV_READY) $(JAVASCRIPT_READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
+	@$(JAVASCRIPT_BIN)/tsc --project $(JAVASCRIPT)
+	@$(JAVASCRIPT_BIN)/eslint --config $(JAVASCRIPT)/eslint.config.js --max-warnings 0 knowledge_rag/console/static/js
+
+$(JAVASCRIPT_READY): $(JAVASCRIPT)/package-lock.json
+	@echo "installing the checks of the console's JavaScript ..." >&2
+	@cd $(JAVASCRIPT) && npm ci --loglevel=error --no-audit --no-fund
+	@touch $@
 
 types: $(DEV_READY)
 	@$(BIN)/mypy

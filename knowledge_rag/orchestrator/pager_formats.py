@@ -160,7 +160,7 @@ _TEXT_KEYS: Final = ("description", "summary", "message", "details", "text", "bo
 """Folded names of custom fields that hold the alert's name, its service, and what it says."""
 
 _OVER: Final = frozenset({
-    "resolved", "resolve", "ok", "closed", "close", "recovered", "success", "inactive", "normal",
+    "resolved", "resolve", "ok", "closed", "close", "recovered", "recovery", "success", "inactive", "normal",
     "delete", "deleted", "declined", "merged", "canceled", "learning",
 })  # fmt: skip
 """Folded states and actions of an alert that is over, of any maker."""

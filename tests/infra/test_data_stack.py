@@ -19,6 +19,7 @@ from infra.vector_store import PLAIN_TEXT_FIELDS, OpenSearchStore
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.metadata import FRONT_MATTER_FIELDS, to_metadata
+from knowledge_rag.extract.markup import READERS
 from lambdas.chunk_documents.settings import load_settings as chunker_settings
 from lambdas.chunk_documents.transform import EXTRACTED
 from lambdas.start_ingestion.event import read_request
@@ -141,6 +142,10 @@ def test_what_may_read_like_a_date_is_declared_as_text_and_really_carried_by_chu
     assert set(PLAIN_TEXT_FIELDS) <= {*to_metadata(chunk), *FRONT_MATTER_FIELDS}
     fields = only(data(**DEV), f"{OSS}Index")["Mappings"]["Properties"]
     assert all(fields[name] == {"Type": "text", "Index": True} for name in PLAIN_TEXT_FIELDS)
+
+
+def test_what_is_cited_by_its_own_markup_stays_out_of_the_bucket():
+    assert {f".{ending}" for ending in ingestion.UNSUPPORTED} == {*READERS, ".ipynb"}
 
 
 def test_names_stay_within_the_services_limits():
