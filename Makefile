@@ -22,8 +22,8 @@ SUPPLY := .venv-supply
 FUZZ_SECONDS ?= 60
 # which benchmark runs, with its options: make bench NAME="search --size 10000"
 NAME = all
-# beside the process of the infrastructure's tests; four hold enough memory
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
+# one more than processors, since tests of what is late or silent wait; four hold enough memory
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 CDK := npx --yes aws-cdk@2.1148.1
 CONTEXT = $(foreach pair,$(SETTINGS),-c $(pair))
 

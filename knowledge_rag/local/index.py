@@ -11,6 +11,7 @@ object's length and sha256, and the magic bytes that the file also begins with.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import mmap
@@ -297,6 +298,8 @@ def open_index(path: Path) -> Index:
         OSError: it is missing, or can't be read.
         Damage: it is not as it was written.
     """
+    if not path.is_file():  # opening a named pipe would wait for its other end
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < _ALIGNED + TAIL.size:

@@ -75,8 +75,9 @@ def other_languages(folder: Path) -> tuple[str, ...]:
 
 
 def _language(path: Path) -> str:
+    from knowledge_rag.local.corpus import read_regular  # noqa: PLC0415 - as above
+
     try:
-        with path.open("rb") as file:
-            return language_of(file.read(_BYTES).decode(errors="ignore"))
+        return language_of(read_regular(path, _BYTES).decode(errors="ignore"))
     except OSError:  # the ingest reports it
         return ENGLISH
