@@ -66,7 +66,9 @@ _BEFORE: Final = re.compile(
 )
 _BETWEEN: Final = re.compile(rf"(?:{_AND})?(?:sources?\s*:\s*)?", re.IGNORECASE)
 
-_DOCUMENT: Final = r"\.(?:md|mdx|mkd|markdown|txt|text|rst|adoc|asciidoc|erb|ipynb|x?html?|pdf|docx?|odt|rtf)"
+_DOCUMENT: Final = (
+    r"\.(?:md|mdx|mkd|markdown|txt|text|rst|adoc|asciidoc|erb|ipynb|x?html?|pdf|docx?|odt|rtf)"
+)
 """Endings of documents; ``.org`` ends more hosts than files."""
 _COLON: Final = r"[:=#\u2116]"
 _LOOKS_SOURCE: Final = r"s[o\d]urces?"

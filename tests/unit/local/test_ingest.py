@@ -261,7 +261,8 @@ def test_a_missing_folder_a_file_and_an_empty_folder_are_named(tmp_path, kb_path
     for name, message in {
         "missing": "no such folder: {}",
         "file.md": "not a folder: {}",
-        "empty": "no documents (*.htm, *.html, *.markdown, *.md, *.pdf, *.txt) in {}",
+        "empty": "no documents (*.adoc, *.asciidoc, *.docx, *.htm, *.html, *.ipynb, *.markdown, *.md, "
+        "*.md.erb, *.mdx, *.org, *.pdf, *.rst, *.txt) in {}",
     }.items():
         with pytest.raises(UnusableCorpus) as failure:
             ingest(tmp_path / name, kb_path, embedder=hashes)

@@ -88,7 +88,7 @@ def test_full_width_letters_are_letters():
 def test_any_text_gives_terms_and_none_breaks_anything(text):
     terms = query_terms(text)
     assert all(term and len(term) <= 64 and count > 0 for term, count in terms.items())
-    assert set(stored_terms("", text)) == set(terms)
+    assert set(terms) <= set(stored_terms("", text))  # a question's, without what says nothing
 
 
 @given(st.text(alphabet="\"*^():-+{}[]\\/ ANDORNOTNEAR'", max_size=60))

@@ -7,7 +7,6 @@ import pytest
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.extract.documents import extract
 from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.web import saved as layout
 from knowledge_rag.local.web.pages import PageState, read_addresses
 from tests.support.pdfs import text_pdf
 from tests.support.website import Page, website
@@ -133,19 +132,3 @@ def test_a_list_has_one_address_a_line_and_comments():
 def test_a_list_that_is_none_says_why(data, why):
     with pytest.raises(InvalidRequest, match=f"urls.txt {why}"):
         read_addresses("urls.txt", data)
-
-
-def test_a_page_that_an_earlier_version_saved_is_asked_for_by_its_version_and_then_moves(tmp_path):
-    with website(a=Page(HTML, headers={"ETag": '"1"'})) as site:
-        address = f"{site.url}/a"
-        (first,) = bring(tmp_path, address)
-        old = layout.file_of(address, ".html", 10)
-        (tmp_path / first.file).rename(tmp_path / old)
-        notes = tmp_path / "web/.fetched.json"
-        notes.write_text(notes.read_text().replace(first.file, old))
-        (again,) = bring(tmp_path, address)
-        assert (again.state, again.file) == (PageState.UNCHANGED, old)
-        site.pages["/a"] = Page(HTML + b" Now.")
-        (moved,) = bring(tmp_path, address)
-    assert moved.file == first.file
-    assert not (tmp_path / old).exists()
