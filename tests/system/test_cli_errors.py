@@ -18,7 +18,7 @@ CASES = {
     "ingest {}/missing": (2, "no such folder: {}/missing"),
     "ingest {}/empty": (
         2,
-        "no documents (*.htm, *.html, *.markdown, *.md, *.pdf, *.txt) in {}/empty",
+        "no documents (*.adoc, *.asciidoc, *.docx, *.htm, *.html, *.ipynb, *.markdown, *.md, *.md.erb, *.mdx, *.org, *.pdf, *.rst, *.txt) in {}/empty",
     ),
     "ingest {}/docs/a.md": (2, "not a folder: {}/docs/a.md"),
     "ingest {}/binary": (2, "none of 2 documents can be read: a.md: binary file: NUL byte"),
