@@ -180,8 +180,6 @@ def _of_plan(plan: Plan, findings: Findings, incident: Incident) -> Iterator[War
         if block.alert and not block.procedures:
             why = "nothing is documented for it" if block.looked_up else "it could not be looked up"
             yield Warned(Concern.NOTICE, f"{block.alert}: {why}.")
-    if incident.read_as.startswith("unrecognised"):
-        yield Warned(Concern.READ_AS, f"{incident.read_as}.")
     given = {it.source_file for it in plan.procedures}
     for link in linked_documents(findings.ledger.results, incident.links) if given else ():
         if not given & set(link.files):
@@ -417,6 +415,8 @@ def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:
         yield from _of_links(incident, findings)
     yield from (Warned(Concern.NOTICE, notice) for notice in findings.notices)
     yield from (Warned(Concern.UNREADABLE_STATE, problem) for problem in incident.problems)
+    if incident.read_as.startswith("unrecognised"):
+        yield Warned(Concern.READ_AS, f"{incident.read_as}.")
 
 
 def _of_links(incident: Incident, findings: Findings) -> Iterator[Warned]:

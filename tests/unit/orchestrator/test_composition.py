@@ -176,6 +176,13 @@ def test_nothing_that_an_advisor_says_without_evidence_gets_through(findings):
     assert result == without_advice(INCIDENT, findings)
 
 
+@pytest.mark.parametrize("findings", [FINDINGS, asked(NOTHING)])
+def test_what_was_read_of_an_unknown_payload_is_told_also_where_nothing_is_documented(findings):
+    incident = replace(INCIDENT, read_as="unrecognised payload: read 'alertRule'")
+    result = composed(f"1. Verify replica health {A}", findings, incident)
+    assert kinds(result) == ["read_as"]
+
+
 def test_a_search_that_failed_in_part_and_what_retrieval_notes_are_told():
     noted = RetrievalOutcome(Status.NO_MATCH, notice="All dates found are past.")
     findings = Findings((*FINDINGS.asked, Asked(Query("q"), TIMEOUT), Asked(Query("r"), noted)))
