@@ -19,7 +19,7 @@ from knowledge_rag.local.models import (
     other_languages,
 )
 from knowledge_rag.local.settings import LocalSettings
-from knowledge_rag.local.store import corpus_noted, note_corpus
+from knowledge_rag.local.store import CORPUS, note_corpus, noted
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def chosen(kb_path: Path | None) -> Path:
 def _sample() -> Path:
     path = _sample_path()
     corpus = _shipped_state()
-    if corpus_noted(path) == corpus:
+    if noted(path, CORPUS) == corpus:
         return path
     try:
         path, report = sample_knowledge_base()

@@ -154,7 +154,7 @@ def _escaped(text: str) -> str:
 
 
 def _numbered(html: str) -> str:
-    """Give each item the number that Word shows."""
+    """Number each item as Word shows it."""
     return _SIGN.sub("", _NUMBERED.sub(r'<li value="\2">\1', html))
 
 

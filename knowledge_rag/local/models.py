@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.local.embeddings import MiniLm
 from knowledge_rag.local.errors import ModelUnavailable
-from knowledge_rag.local.store import model_noted
+from knowledge_rag.local.store import MODEL, noted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def embedder_of(kb_path: Path, settings: LocalSettings) -> Embedder:
 def is_multilingual(kb_path: Path) -> bool:
     """Whether a knowledge base was made with the second model, too."""
     # the fingerprint of two models is joined of theirs
-    return "+" in model_noted(kb_path)
+    return "+" in noted(kb_path, MODEL)
 
 
 def embedder(settings: LocalSettings, *, languages: bool) -> Embedder:

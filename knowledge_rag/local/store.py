@@ -397,8 +397,13 @@ def check_whole(connection: sqlite3.Connection) -> Whole:
 
 def unfinished(connection: sqlite3.Connection) -> int:
     """Return how many documents the last ingest left to do; 0 if it came to its end."""
-    found = connection.execute("SELECT value FROM meta WHERE key = ?", (UNFINISHED,)).fetchone()
-    return int(found[0]) if found and str(found[0]).isdigit() else 0
+    found = _meta(connection, UNFINISHED)
+    return int(found) if found and found.isdigit() else 0
+
+
+def _meta(connection: sqlite3.Connection, key: str) -> str | None:
+    found = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return None if found is None else str(found[0])
 
 
 def index_seals(connection: sqlite3.Connection) -> list[str]:
@@ -432,27 +437,19 @@ def checked_arrays(connection: sqlite3.Connection) -> tuple[str, str, dict[str, 
     return seal, whole.model, build(rows, whole.terms, whole.words)
 
 
-def corpus_noted(path: Path) -> str | None:
-    """Return what :func:`note_corpus` noted; ``None`` if nothing, or there is no sound file."""
+def noted(path: Path, key: str) -> str:
+    """Return what ``meta`` says of a knowledge base; ``""`` if nothing, or there is no sound file.
+
+    Args:
+        path: of the knowledge base.
+        key: such as ``MODEL`` or ``CORPUS``.
+    """
     with (
         suppress(KnowledgeRagError),
         closing(open_for_reading(path)) as connection,
         explained(path),
     ):
-        found = connection.execute("SELECT value FROM meta WHERE key = ?", (CORPUS,)).fetchone()
-        return None if found is None else str(found[0])
-    return None
-
-
-def model_noted(path: Path) -> str:
-    """Return the fingerprint of the model that a knowledge base was made with; ``""`` if there is no sound file."""
-    with (
-        suppress(KnowledgeRagError),
-        closing(open_for_reading(path)) as connection,
-        explained(path),
-    ):
-        found = connection.execute("SELECT value FROM meta WHERE key = ?", (MODEL,)).fetchone()
-        return "" if found is None else str(found[0])
+        return _meta(connection, key) or ""
     return ""
 
 
@@ -539,8 +536,7 @@ class Tables:
 
     def has_words(self) -> bool:
         """Return whether the words of all chunks are counted; an earlier version did not."""
-        found = self._connection.execute("SELECT 1 FROM meta WHERE key = ?", (WORDS,))
-        return found.fetchone() is not None
+        return _meta(self._connection, WORDS) is not None
 
     def documents(self) -> dict[str, KnownDocument]:
         """Return every document, by source file, having checked each against its seal."""
@@ -655,12 +651,10 @@ class Tables:
 
     def _stored_words(self) -> Mapping[str, int]:
         """Return the count that is stored and sealed, or make it if it is not there or can't be right any more."""
-        found = self._connection.execute(
-            "SELECT value FROM meta WHERE key = ?", (WORDS,)
-        ).fetchone()
+        found = _meta(self._connection, WORDS)
         if found is None or self.damaged:
             return words_in(self._texts("SELECT text FROM chunks"))
-        return from_json(found[0])
+        return from_json(found)
 
     def _texts(self, statement: str, *values: int) -> Iterator[str]:
         for (text,) in self._connection.execute(statement, values):

@@ -22,14 +22,14 @@ def settings(**values):
 
 
 def app(**options):
-    """Give an app with the flags that users deploy with; CDK reads cdk.json for its own command only."""
+    """Return an app with the flags that users deploy with; CDK reads cdk.json for its own command only."""
     read = json.loads((PROJECT / "cdk.json").read_text(encoding="utf-8"))
     return cdk.App(context=read["context"], analytics_reporting=False, **options)
 
 
 @cache
 def data(**values):
-    """Give the data stack's template, synthesized once for each choice of settings."""
+    """Return the data stack's template, synthesized once for each choice of settings."""
     chosen = settings(**values)
     return template_of(DataStack(app(), f"{chosen.name}-data", settings=chosen))
 
@@ -39,7 +39,7 @@ def bare_stack():
 
 
 def alias_in(stack):
-    """Give an alias as a construct takes it, of a function that needs no bundle."""
+    """Return an alias as a construct takes it, of a function that needs no bundle."""
     function = lambda_.Function(
         stack,
         "Retrieve",
@@ -55,7 +55,7 @@ def template_of(stack):
 
 
 def of_type(template, kind):
-    """Give the resources of a kind, logical id -> properties."""
+    """Return the resources of a kind, logical id -> properties."""
     return {
         name: resource.get("Properties", {})
         for name, resource in template["Resources"].items()
@@ -64,13 +64,13 @@ def of_type(template, kind):
 
 
 def the(template, kind):
-    """Give the logical id of the only resource of a kind."""
+    """Return the logical id of the only resource of a kind."""
     (name,) = of_type(template, kind)
     return name
 
 
 def only(template, kind):
-    """Give the properties of the only resource of a kind."""
+    """Return the properties of the only resource of a kind."""
     (properties,) = of_type(template, kind).values()
     return properties
 
