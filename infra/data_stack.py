@@ -9,6 +9,7 @@ from aws_cdk import aws_ssm as ssm
 
 from infra.buckets import Buckets
 from infra.chunk_documents import ChunkDocuments
+from infra.deploy_steps import DeploySteps
 from infra.encryption import stack_key
 from infra.ingestion import IngestionStarter
 from infra.knowledge_base import KnowledgeBase
@@ -53,6 +54,7 @@ class DataStack(Stack):
         chunk = ChunkDocuments(
             self, "ChunkDocuments", settings=settings, buckets=buckets, encryption_key=key
         )
+        steps = DeploySteps(self, "DeploySteps", settings=settings, encryption_key=key)
         base = KnowledgeBase(
             self,
             "KnowledgeBase",
@@ -60,6 +62,7 @@ class DataStack(Stack):
             store=store,
             buckets=buckets,
             chunker=chunk.packed.alias,
+            steps=steps,
             encryption_key=key,
         )
         starter = IngestionStarter(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
 
     from infra.buckets import Buckets
+    from infra.deploy_steps import DeploySteps
     from infra.settings import Settings, StoreSettings
     from infra.vector_store import Store
 
@@ -30,6 +31,7 @@ class KnowledgeBase(Construct):
     Args:
         store: of the vectors; it is opened to the role that Bedrock ingests and searches with.
         chunker: alias of ``chunk_documents``.
+        steps: wait until the store is ready.
         encryption_key: of the buckets, if they have one of the account's own.
     """
 
@@ -42,12 +44,13 @@ class KnowledgeBase(Construct):
         store: Store,
         buckets: Buckets,
         chunker: lambda_.IAlias,
+        steps: DeploySteps,
         encryption_key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         self._model = model_arn(self, settings.store.embedding_model)
         role = self._role(buckets, chunker, encryption_key)
-        ready = store.open_to(role)
+        ready = store.open_to(role, steps)
         base = bedrock.CfnKnowledgeBase(
             self,
             "Base",

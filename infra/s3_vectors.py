@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
     from constructs import IDependable
 
+    from infra.deploy_steps import DeploySteps
     from infra.settings import Settings
 
 UNFILTERABLE: Final = (TEXT_FIELD, METADATA_FIELD)
@@ -81,7 +82,7 @@ class S3VectorsStore(Construct):
             ),
         )
 
-    def open_to(self, role: iam.IRole) -> IDependable:
+    def open_to(self, role: iam.Role, steps: DeploySteps) -> IDependable:  # noqa: ARG002 - an index here is ready once it is made
         """Let a role read and write the index, by IAM alone."""
         return iam.Policy(
             self,

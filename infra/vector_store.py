@@ -17,11 +17,13 @@ from aws_cdk import aws_opensearchserverless as aoss
 from constructs import Construct, DependencyGroup
 
 from infra.settings import Generation, Network
+from knowledge_rag.core import metadata
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
     from constructs import IDependable
 
+    from infra.deploy_steps import DeploySteps
     from infra.settings import Settings, StoreSettings
 
 
@@ -30,10 +32,23 @@ TEXT_FIELD: Final = "AMAZON_BEDROCK_TEXT"
 METADATA_FIELD: Final = "AMAZON_BEDROCK_METADATA"
 INDEX_PREFIX: Final = "knowledge"
 
-PLAIN_TEXT_FIELDS: Final = ("title", "section_header", "section_path", "last_reviewed")
-"""Metadata that may read like a date. Bedrock writes each key as a field of its own, and an index takes
-the first ``2026-01-15`` for proof that all values are dates: every other heading would then fail to be
-indexed. Declared as text, they never are dates."""
+WORDS: Final = (metadata.TITLE, metadata.SECTION_HEADER, metadata.SECTION_PATH)
+"""Metadata that are sentences of any length."""
+KEYWORDS: Final = (
+    metadata.SOURCE_FILE,
+    metadata.DOCUMENT_TYPE,
+    metadata.DOCUMENT_SHA256,
+    metadata.CONTENT_SHA256,
+    metadata.CHUNK_ID,
+    metadata.SOURCE_URL,
+    *metadata.FRONT_MATTER_FIELDS,
+    *metadata.LIST_FIELDS,
+    metadata.CAUTION,
+    metadata.DATES,
+)
+"""Metadata that are filtered on or looked up as a whole. Bedrock writes each key as a field of its own,
+and an index takes ``2026-01-15`` or ``1406-21`` for a date unless the field is declared: chunks with
+another value, or with a date that does not exist, would be refused."""
 
 
 def index_fields(store: StoreSettings) -> dict[str, Any]:
@@ -55,7 +70,8 @@ def index_fields(store: StoreSettings) -> dict[str, Any]:
         },
         TEXT_FIELD: {"type": "text", "index": True},
         METADATA_FIELD: {"type": "text", "index": False},
-        **{name: {"type": "text", "index": True} for name in PLAIN_TEXT_FIELDS},
+        **{name: {"type": "text", "index": True} for name in WORDS},
+        **{name: {"type": "keyword"} for name in KEYWORDS},
     }
 
 
@@ -77,8 +93,8 @@ class Store(Protocol):
     identity: str
     storage: bedrock.CfnKnowledgeBase.StorageConfigurationProperty
 
-    def open_to(self, role: iam.IRole) -> IDependable:
-        """Let a knowledge base's role in; give what has to exist before the knowledge base."""
+    def open_to(self, role: iam.Role, steps: DeploySteps) -> IDependable:
+        """Let a knowledge base's role in; return what has to exist before the knowledge base."""
 
 
 class OpenSearchStore(Construct):
@@ -114,8 +130,8 @@ class OpenSearchStore(Construct):
             ),
         )
 
-    def open_to(self, role: iam.IRole) -> IDependable:
-        """Let a role read and write the index, and the deployment make it.
+    def open_to(self, role: iam.Role, steps: DeploySteps) -> IDependable:
+        """Let a role read and write the index, let the deployment make it, and wait until both hold.
 
         The rights come before the collection, which takes longer to make than they take to be known:
         a caller whose rights are not known yet is refused.
@@ -125,23 +141,46 @@ class OpenSearchStore(Construct):
             "Access",
             name=self.collection_name,
             type="data",
-            policy=cdk.Stack.of(self).to_json_string(self._access(role)),
+            policy=cdk.Stack.of(self).to_json_string(self._access(role, steps.role)),
         )
         self._collection.add_resource_dependency(access)
-        return DependencyGroup(self._call(role), self._index(access))
+        call = iam.Policy(self, "Call", roles=[role], statements=[self._call()])
+        index = self._index(access)
+        if self._settings.network is Network.PRIVATE:
+            return DependencyGroup(call, index)  # only Bedrock reaches the endpoint
+        return self._readied(role, steps, DependencyGroup(call, index))
 
-    def _call(self, role: iam.IRole) -> iam.Policy:
-        return iam.Policy(
-            self,
-            "Call",
-            roles=[role],
-            statements=[
-                iam.PolicyStatement(
-                    sid="CallCollection",
-                    actions=["aoss:APIAccessAll"],
-                    resources=[self._collection.attr_arn],
-                )
-            ],
+    def _readied(self, role: iam.Role, steps: DeploySteps, made: IDependable) -> IDependable:
+        """Wait until the role can search the index, which the step finds out in that very role."""
+        assume = iam.PolicyStatement(
+            sid="ReadIndexAsTheKnowledgeBase", actions=["sts:AssumeRole"], resources=[role.role_arn]
+        )
+        trust = iam.PolicyStatement(
+            sid="AllowToSeeWhetherTheIndexIsReady",
+            actions=["sts:AssumeRole"],
+            principals=[iam.ArnPrincipal(steps.role.role_arn)],
+        )
+        if role.assume_role_policy is not None:
+            role.assume_role_policy.add_statements(trust)
+        ready, _ = steps.step(
+            "Index",
+            [self._call(), assume],
+            {
+                "Endpoint": self._collection.attr_collection_endpoint,
+                "IndexName": self.index_name,
+                "ReaderRole": role.role_arn,
+                "Keywords": list(KEYWORDS),
+                "Words": list(WORDS),
+            },
+            after=[made],
+        )
+        return ready
+
+    def _call(self) -> iam.PolicyStatement:
+        return iam.PolicyStatement(
+            sid="CallCollection",
+            actions=["aoss:APIAccessAll"],
+            resources=[self._collection.attr_arn],
         )
 
     def _index(self, access: aoss.CfnAccessPolicy) -> aoss.CfnIndex:
@@ -208,7 +247,7 @@ class OpenSearchStore(Construct):
             ),
         )
 
-    def _access(self, role: iam.IRole) -> list[dict[str, Any]]:
+    def _access(self, role: iam.IRole, steps: iam.IRole) -> list[dict[str, Any]]:
         indexes = f"index/{self.collection_name}"
         return [
             _grant(
@@ -223,6 +262,12 @@ class OpenSearchStore(Construct):
                 [f"{indexes}/{INDEX_PREFIX}-*"],
                 ["aoss:CreateIndex", "aoss:DeleteIndex", "aoss:DescribeIndex", "aoss:UpdateIndex"],
                 deploy_role_arn(self),
+            ),
+            _grant(
+                "a deployment completes the mapping of the index",
+                [f"{indexes}/{self.index_name}"],
+                ["aoss:UpdateIndex"],
+                steps.role_arn,
             ),
         ]
 

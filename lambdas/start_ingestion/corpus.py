@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
 
-    from lambdas.start_ingestion.jobs import Clock
+    from lambdas.custom_resource import Clock
 
 _FINGERPRINT: Final = "fingerprint"
 """Object metadata: what the object was written from."""

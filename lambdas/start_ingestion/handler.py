@@ -10,74 +10,82 @@ could be found then. A deletion never waits for an error.
 from __future__ import annotations
 
 import tempfile
-import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 from zipfile import ZipFile
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import HTTPClientError
 
 from knowledge_rag.core import telemetry
-from lambdas.reporting import MetricUnit, begin, logger, metric_record
+from lambdas.custom_resource import Answer, Kind, respond, with_new_rights
+from lambdas.reporting import MetricUnit, logger, metric_record
 from lambdas.start_ingestion.corpus import empty, mirror
-from lambdas.start_ingestion.event import Answer, Kind, read_request, send
-from lambdas.start_ingestion.jobs import Clock, IngestionJobs, Outcome, with_new_rights
+from lambdas.start_ingestion.jobs import IngestionJobs, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mypy_boto3_s3 import S3Client
 
-    from lambdas.start_ingestion.event import Properties, Request
+    from lambdas.custom_resource import Clock, Context, Request
 
-ANSWER_SECONDS: Final = 60
-"""Kept back from the function's time for the answer and for the last poll before it."""
-DEFAULT_SECONDS: Final = 840
-"""Where nobody says how much time there is."""
 DRAIN_SECONDS: Final = 300
 """For a running job to stop, so that there is time left to empty the buckets."""
-_ANSWER_ATTEMPTS: Final = 3
 _CALLS: Final = Config(
     connect_timeout=3, read_timeout=10, retries={"mode": "standard", "max_attempts": 3}
 )
 """A call that gets no answer is over within 45 s, so that there is time left for our own."""
 
 
-class Context(Protocol):
-    """What is used of Lambda's context."""
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """The custom resource's properties in the template.
 
-    def get_remaining_time_in_millis(self) -> int:
-        """Return the milliseconds until the function is killed."""
+    The corpus was uploaded as a zip, the asset. Another version of the chunker makes every document be
+    chunked again.
+    """
+
+    knowledge_base_id: str
+    data_source_id: str
+    corpus_bucket: str
+    intermediate_bucket: str
+    asset_bucket: str
+    asset_key: str
+    chunker: str
+    empty_on_delete: bool
+
+
+def _properties(request: Request) -> Properties:
+    base, source, corpus, intermediate, assets, key, chunker = request.texts(
+        "KnowledgeBaseId",
+        "DataSourceId",
+        "CorpusBucket",
+        "IntermediateBucket",
+        "AssetBucket",
+        "AssetKey",
+        "Chunker",
+    )
+    return Properties(
+        base,
+        source,
+        corpus,
+        intermediate,
+        assets,
+        key,
+        chunker,
+        str(request.given.get("EmptyOnDelete")).lower() == "true",
+    )
 
 
 def lambda_handler(event: object, context: Context | None) -> None:
-    """Serve one request of CloudFormation's.
-
-    Args:
-        event: see :mod:`lambdas.start_ingestion.event`.
-        context: Lambda's; says how much time is left.
-
-    Raises:
-        InvalidRequest: the event is none of CloudFormation's.
-        ConnectionError: CloudFormation could not be answered; it gives up by itself later.
-        botocore.exceptions.HTTPClientError: likewise.
-    """
-    begin()
-    request = read_request(event)
-    seconds = context.get_remaining_time_in_millis() / 1000 if context else DEFAULT_SECONDS
-    clock = Clock(time.monotonic, time.sleep, time.monotonic() + seconds - ANSWER_SECONDS)
-    try:
-        answer = _serve(request, clock)
-    except Exception as error:  # noqa: BLE001 - CloudFormation waits for what is not answered
-        logger.exception("the request could not be served", request=request.kind.value)
-        answer = Answer("" if request.kind is Kind.DELETE else f"{type(error).__name__}: {error}")
-    _answer(request, answer)
+    """Serve one request of CloudFormation's, see :func:`lambdas.custom_resource.respond`."""
+    respond(event, context, _serve)
 
 
 def _serve(request: Request, clock: Clock) -> Answer:
-    properties = request.properties()
+    properties = _properties(request)
     s3 = boto3.client("s3", config=_CALLS)
     if request.kind is Kind.DELETE:
         _tear_down(properties, s3, clock)
@@ -141,16 +149,3 @@ def _emit(outcome: Outcome) -> None:
         metrics.add_metric(name, MetricUnit.Count, count)
     metrics.add_metadata("ingestion_job_id", outcome.job_id)
     metrics.write()
-
-
-def _answer(request: Request, answer: Answer) -> None:
-    for attempt in range(1, _ANSWER_ATTEMPTS + 1):
-        try:
-            send(request, answer)
-        except (ConnectionError, HTTPClientError):
-            logger.exception("CloudFormation could not be answered", attempt=attempt)
-            if attempt == _ANSWER_ATTEMPTS:
-                raise
-            time.sleep(attempt)
-        else:
-            return

@@ -8,76 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from botocore.exceptions import ClientError
 
-from knowledge_rag.core.errors import DeadlineExceeded
+from lambdas.custom_resource import PROPAGATION_SECONDS, RETRY_SECONDS, error_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-
-PROPAGATION_SECONDS: Final = 90
-"""How long new rights may take to be known; what is refused later is refused for good."""
-RETRY_SECONDS: Final = 15
-
-_REFUSED: Final = frozenset({"403", "AccessDenied", "AccessDeniedException"})
-"""Codes of a call without rights; an answer to HEAD has no body and so no code but its status."""
-
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """A monotonic clock, in seconds, with an end at which work has to be over."""
-
-    now: Callable[[], float]
-    sleep: Callable[[float], None]
-    end: float
-
-    def left(self) -> float:
-        """Return the seconds that are left, negative when there are none."""
-        return self.end - self.now()
-
-    def until(self, end: float) -> Clock:
-        """Return the same clock with an end that is no later."""
-        return Clock(self.now, self.sleep, min(end, self.end))
-
-    def check(self, what: str) -> None:
-        """Check that there is time left.
-
-        Raises:
-            DeadlineExceeded: there is none; the message has ``what`` was being done.
-        """
-        if self.left() <= 0:
-            raise DeadlineExceeded(f"the function's time is up while {what}")
-
-
-def with_new_rights(work: Callable[[], _T], clock: Clock) -> _T:
-    """Do work that needs rights given a second ago; it is repeated from its beginning while refused.
-
-    The policy names the one archive of this deployment, so it is new each time, and CloudFormation
-    continues as soon as IAM has accepted it, not when every service knows.
-
-    Raises:
-        botocore.exceptions.ClientError: it is still refused after :data:`PROPAGATION_SECONDS`, or
-            failed for another reason.
-    """
-    patience = min(clock.now() + PROPAGATION_SECONDS, clock.end)
-    while True:
-        try:
-            return work()
-        except ClientError as error:
-            if error_code(error) not in _REFUSED or clock.now() + RETRY_SECONDS > patience:
-                raise
-        clock.sleep(RETRY_SECONDS)
-
-
-def error_code(error: ClientError) -> str:
-    """Return the service's code of an error, ``""`` for none."""
-    return str(error.response.get("Error", {}).get("Code", ""))
-
+    from lambdas.custom_resource import Clock
 
 POLL_SECONDS: Final = 5
 _ACTIVE: Final = frozenset({"STARTING", "IN_PROGRESS", "STOPPING"})

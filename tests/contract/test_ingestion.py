@@ -13,6 +13,7 @@ from moto import mock_aws
 
 from knowledge_rag.core.metadata import prove
 from knowledge_rag.core.outcome import RetrievalResult
+from lambdas import custom_resource
 from lambdas.chunk_documents import handler as chunker
 from lambdas.start_ingestion import handler as starter
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, Ingestion, ended
@@ -90,7 +91,7 @@ def _deploy(s3, ingestion, monkeypatch, files):
     s3.put_object(Bucket="assets", Key="corpus.zip", Body=data.getvalue())
     bedrock = Bedrock(s3)
     ingestion.scripts.append([bedrock.job])
-    monkeypatch.setattr(starter, "time", bedrock.clock())
+    monkeypatch.setattr(custom_resource, "time", bedrock.clock())
     with contextlib.redirect_stdout(io.StringIO()):
         starter.lambda_handler(request(ingestion), None)
     answer = ingestion.answers.pop()

@@ -26,6 +26,7 @@ ROLES = {
     "gateway": "GatewayRole",
     "knowledge base": "KnowledgeBaseRole",
     "`chunk_documents`": "ChunkDocumentsChunkRole",
+    "`deploy_steps`": "DeployStepsDoRole",
     "`start_ingestion`": "StartIngestionStartRole",
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import boto3
 import pytest
 
+from lambdas.deploy_steps import index
 from tools.local_cloud import kinds
 from tools.local_cloud.deployment import cloud, deploy
 
@@ -83,6 +84,21 @@ def test_every_document_was_cut_into_chunks_of_its_own_lines(deployed, loopback)
         assert content["contentBody"].endswith(cited)
     cut = {content["contentMetadata"]["source_file"] for content in loopback.ingestion.contents}
     assert cut == {path.relative_to(CORPUS).as_posix() for path in files}
+
+
+def test_the_knowledge_base_was_made_once_its_own_role_could_search_the_index(
+    deployed,  # noqa: ARG001 - what it made
+    loopback,
+):
+    assert loopback.searching.calls == [
+        ("_mapping", 200),
+        ("_search", 404),
+        *[("_search", 200)] * index.ANSWERS,
+    ]
+    order = [each.kind for each in kinds.MADE]
+    assert order.index("Custom::KnowledgeIndex") < order.index("AWS::Bedrock::KnowledgeBase")
+    (fields,) = loopback.searching.mappings.values()
+    assert fields["service"]["fields"]["keyword"]["type"] == "keyword"
 
 
 def test_the_function_knows_its_knowledge_base(deployed):

@@ -37,6 +37,8 @@ WRITES = {
         "s3vectors:DeleteVectors",
     },
     "ChunkDocumentsChunkRole": TELLS | TRACES | DECRYPTS | {"s3:PutObject", "kms:GenerateDataKey"},
+    # while it deploys: the index's mapping, and a search as the knowledge base
+    "DeployStepsDoRole": TELLS | TRACES | DECRYPTS | {"aoss:APIAccessAll", "sts:AssumeRole"},
     "StartIngestionStartRole": TELLS
     | TRACES
     | DECRYPTS

@@ -26,8 +26,9 @@ from moto.server import ThreadedMotoServer
 from infra.settings import SettingsError, load_settings
 from infra.sources import SourcesError, load_sources
 from tools.local_cloud.ingesting import IngestingCorpus
-from tools.local_cloud.kinds import ACCOUNT, MADE, REGION
+from tools.local_cloud.kinds import ACCOUNT, MADE, REGION, SEARCHING
 from tools.local_cloud.registration import FAILED, register
+from tools.local_cloud.searching import Searching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,10 +51,11 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """A running cloud: where it listens, and what ingests documents in it."""
+    """A running cloud: where it listens, what ingests documents in it, and its collections."""
 
     endpoint: str
     ingestion: IngestingCorpus
+    searching: Searching
 
 
 @contextlib.contextmanager
@@ -67,13 +69,15 @@ def cloud() -> Iterator[Cloud]:
     endpoint = f"http://localhost:{port}"
     _forget(endpoint)
     ingestion = IngestingCorpus()
+    SEARCHING[:] = [Searching()]
     saved = dict(os.environ)
     os.environ.update(_environment(endpoint))
     os.environ["AWS_ENDPOINT_URL_BEDROCK_AGENT"] = ingestion.url  # moto has no ingestion jobs
     try:
-        yield Cloud(endpoint, ingestion)
+        yield Cloud(endpoint, ingestion, SEARCHING[0])
     finally:
         ingestion.close()
+        SEARCHING.pop().close()
         os.environ.clear()
         os.environ.update(saved)
         server.stop()

@@ -19,6 +19,8 @@ from tools.local_cloud.shapes import InvalidPropertiesError, parameters
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tools.local_cloud.searching import Searching
+
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
 
@@ -38,6 +40,8 @@ class Made:
 
 
 MADE: list[Made] = []
+SEARCHING: list[Searching] = []
+"""The one that serves the collections' endpoints, while a cloud runs."""
 _COUNTS: Counter[str] = Counter()
 
 
@@ -114,12 +118,12 @@ def _collection(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str
         if f"collection/{asked['name']}" not in _covered(kind):
             raise InvalidPropertiesError(f"no {kind} policy covers {asked['name']} yet")
     made = f"{identifier('co')}{'x' * 10}".lower()
-    host = f"https://{made}.{REGION}.aoss.amazonaws.com"
+    endpoint = f"{SEARCHING[0].url}/{made}"
     return made, {
         "Id": made,
         "Arn": arn("aoss", f"collection/{made}"),
-        "CollectionEndpoint": host,
-        "DashboardEndpoint": f"{host}/_dashboards",
+        "CollectionEndpoint": endpoint,
+        "DashboardEndpoint": f"{endpoint}/_dashboards",
     }
 
 
@@ -140,9 +144,10 @@ def _listed(value: Any) -> list[Any]:
 
 def _index(properties: dict[str, Any]) -> dict[str, Any]:
     """The service takes one document, which CloudFormation spells out."""
-    host = properties.pop("CollectionEndpoint").removeprefix("https://")
+    collection = properties.pop("CollectionEndpoint").rpartition("/")[2]
     schema = {key: properties.pop(key) for key in ("Mappings", "Settings") if key in properties}
-    return {"Id": host.split(".")[0], "IndexSchema": schema} | properties
+    SEARCHING[0].add(f"/{collection}/{properties['IndexName']}", schema["Mappings"]["Properties"])
+    return {"Id": collection, "IndexSchema": schema} | properties
 
 
 def _knowledge_base(_: dict[str, Any], __: dict[str, Any]) -> tuple[str, dict[str, str]]:

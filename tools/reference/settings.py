@@ -84,7 +84,7 @@ def settings_page() -> str:
         _deployment(),
         _function("retrieve_knowledge", retrieval),
         _function("chunk_documents", chunking),
-        "## `start_ingestion`\n\nNo variables of its own; each event names what to copy and ingest.",
+        "## `deploy_steps` and `start_ingestion`\n\nNo variables of their own; each event says what to do.",
         _command_line(),
     )
 

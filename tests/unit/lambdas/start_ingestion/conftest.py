@@ -4,7 +4,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from lambdas.start_ingestion.jobs import Clock
+from lambdas.custom_resource import Clock
 from tests.support.ingestion import Ingestion
 
 

@@ -11,7 +11,7 @@ import pytest
 from moto import mock_aws
 
 from knowledge_rag.core.errors import InvalidRequest
-from lambdas.start_ingestion import handler
+from lambdas import custom_resource
 from lambdas.start_ingestion.handler import DRAIN_SECONDS, lambda_handler
 from lambdas.start_ingestion.jobs import POLL_SECONDS
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, ended
@@ -172,7 +172,9 @@ NOBODY_READS = {
 
 def test_a_right_that_is_not_known_yet_is_waited_for(s3, ingestion, request_of, monkeypatch):
     s3.put_bucket_policy(Bucket="assets", Policy=json.dumps(NOBODY_READS))
-    monkeypatch.setattr(handler.time, "sleep", lambda _: s3.delete_bucket_policy(Bucket="assets"))
+    monkeypatch.setattr(
+        custom_resource.time, "sleep", lambda _: s3.delete_bucket_policy(Bucket="assets")
+    )
     ingestion.scripts = [[ended("COMPLETE", new=1)]]
 
     run(request_of("Create"))
@@ -183,7 +185,7 @@ def test_a_right_that_is_not_known_yet_is_waited_for(s3, ingestion, request_of, 
 
 def test_a_right_that_never_comes_undoes_the_deployment(s3, ingestion, request_of, monkeypatch):
     s3.put_bucket_policy(Bucket="assets", Policy=json.dumps(NOBODY_READS))
-    monkeypatch.setattr(handler.time, "sleep", lambda _: None)
+    monkeypatch.setattr(custom_resource.time, "sleep", lambda _: None)
 
     run(request_of("Create"), seconds=70)
 
@@ -214,7 +216,7 @@ def test_a_job_that_never_stops_leaves_time_to_empty_the_buckets(
     s3, ingestion, request_of, monkeypatch, time
 ):
     passing = SimpleNamespace(monotonic=lambda: time.now, sleep=time.sleep)
-    monkeypatch.setattr(handler, "time", passing)
+    monkeypatch.setattr(custom_resource, "time", passing)
     s3.put_object(Bucket="corpus", Key="x", Body=b"")
     ingestion.jobs = {"JOBSTUCK01": ["STOPPING"]}
 

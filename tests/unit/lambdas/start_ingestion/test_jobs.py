@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 from botocore.exceptions import ClientError
 
-from lambdas.start_ingestion.jobs import (
-    PROPAGATION_SECONDS,
-    RETRY_SECONDS,
-    IngestionJobs,
-    with_new_rights,
-)
+from lambdas.custom_resource import PROPAGATION_SECONDS, RETRY_SECONDS, with_new_rights
+from lambdas.start_ingestion.jobs import IngestionJobs
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, ended
 
 DENIED = (403, "AccessDeniedException", "User is not authorized to perform the operation")

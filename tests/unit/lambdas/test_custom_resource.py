@@ -3,8 +3,16 @@
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from lambdas.start_ingestion.event import MAX_REASON, Answer, Kind, read_request, send
+from lambdas.custom_resource import MAX_REASON, Answer, Kind, read_request, send
 from lambdas.start_ingestion.jobs import Outcome
+from tests.support.ingestion import Ingestion
+
+
+@pytest.fixture
+def ingestion():
+    server = Ingestion()
+    yield server
+    server.close()
 
 
 def request(url="https://example.invalid/", **more):
