@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "retrieve": "retrieve",
     "ask": "ask",
     "verify": "verify",
+    "locate": "locate",
     "chunk": "chunk",
     "serve": "serve",
     "mcp": "mcp",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,12 +14,13 @@ from knowledge_rag.cli.inputs import input_name, read_input
 from knowledge_rag.cli.prose import barred, cut, laid_out
 from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
 from knowledge_rag.core.lines import decode
+from knowledge_rag.core.locating import RawPassage, locate
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import DropReason
 from knowledge_rag.core.response import read_json
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
 from knowledge_rag.core.version import VERSION
-from knowledge_rag.guardrails.evidence_file import read_evidence
+from knowledge_rag.guardrails.evidence_file import evidence_of, read_items, with_lines
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.positions import Positions
 from knowledge_rag.guardrails.review import review
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from knowledge_rag.guardrails.evidence_file import EvidenceFile
+    from knowledge_rag.guardrails.evidence_file import EvidenceFile, Item
     from knowledge_rag.guardrails.review import Review
     from knowledge_rag.guardrails.staleness import Staleness
 
@@ -67,7 +69,7 @@ def run(
         InvalidRequest: a file is missing or can't be read, or holds no evidence or no answer.
         UnusableCorpus: the folder holds no documents.
     """
-    read = tuple(_evidence(path) for path in evidence)
+    read = _evidence(evidence, corpus)
     name, text = _answer(answer, evidence, read)
     ledger = Ledger.of(*([passage.result for passage in one.passages] for one in read))
     failed = [reason for one in read for reason in one.reasons]
@@ -79,12 +81,29 @@ def run(
     return Verification(name, sources, replace(reviewed, findings=findings), read, staleness)
 
 
-def _evidence(path: str) -> EvidenceFile:
+def evidence_items(path: str) -> list[Item]:
+    """Read what a file of evidence holds.
+
+    Raises:
+        UnreadableDocument: it is no text.
+        InvalidRequest: it is missing or can't be read, or holds no evidence.
+    """
     text = _read(path)
     try:
-        return read_evidence(_documents(text))
+        return read_items(_documents(text))
     except UnreadableResponse as error:
         raise InvalidRequest(f"{input_name(path)}: {error}") from error
+
+
+def _evidence(paths: Sequence[str], corpus: Path | None) -> tuple[EvidenceFile, ...]:
+    files = [evidence_items(path) for path in paths]
+    sources = [item.source for items in files for item in items if isinstance(item, RawPassage)]
+    locate_in_corpus = None
+    if corpus is not None and sources:
+        from knowledge_rag.local.originals import FolderOriginals
+
+        locate_in_corpus = partial(locate, original_of=FolderOriginals(corpus, sources))
+    return tuple(evidence_of(with_lines(items, locate_in_corpus)) for items in files)
 
 
 def _documents(text: str) -> object:
@@ -153,6 +172,9 @@ _LOSSES: Final = {
     DropReason.NOT_TEXT: "no text",
     DropReason.NO_CITATION: "no file and lines",
     DropReason.NOT_PROVEN: "the text is not what its hash or its number of lines says",
+    DropReason.UNLOCATED: "their documents don't have exactly this text",
+    DropReason.AMBIGUOUS: "their documents have this text in several places",
+    DropReason.UNREAD: "--corpus has no such document",
 }
 """Why a passage is no evidence; a second copy of one loses nothing."""
 

@@ -6,6 +6,7 @@ Supported is the JSON of
 - Bedrock's ``Retrieve`` and ``RetrieveAndGenerate``;
 - ``InvokeAgent``: its events, or the traces among them;
 - Bedrock's ``Converse``: ``{"request": ..., "response": ...}``, or either alone;
+- single passages: of ``Retrieve``, or documents of LangChain and LlamaIndex;
 
 and a list of any of these. Only members that a service fills are read: what a model writes (text,
 tool input) is never evidence.
@@ -14,12 +15,14 @@ tool input) is never evidence.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from knowledge_rag.core.errors import InvalidCitation, UnreadableResponse
+from knowledge_rag.core.locating import RawPassage, raw_passage
 from knowledge_rag.core.metadata import CONTEXT_LENGTH
-from knowledge_rag.core.outcome import DropReason, Reason, Status
+from knowledge_rag.core.outcome import DropReason, Reason, RetrievalResult, Status
 from knowledge_rag.core.response import read_json
 from knowledge_rag.guardrails.converse import (
     answer_blocks,
@@ -36,7 +39,7 @@ from knowledge_rag.guardrails.converse import (
 from knowledge_rag.guardrails.ledger import Passage, read_passage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from knowledge_rag.core.citations import Citation
 
@@ -47,13 +50,15 @@ class Said(NamedTuple):
     text: str
 
 
-def retrieved(response: object, name: str = "retrievalResults") -> Iterator[Passage | DropReason]:
+def retrieved(
+    response: object, name: str = "retrievalResults"
+) -> Iterator[Passage | RawPassage | DropReason]:
     """Return the passages of a ``Retrieve`` response, or of any list of such results."""
     for one in objects(member(response, name)):
         yield _stored(one)
 
 
-def generated(response: object) -> Iterator[Passage | DropReason | Said]:
+def generated(response: object) -> Iterator[Item]:
     """Return passages and answer of a ``RetrieveAndGenerate`` response.
 
     Behind each part of the answer stand references to what the service says that it is from.
@@ -72,7 +77,7 @@ def generated(response: object) -> Iterator[Passage | DropReason | Said]:
     yield Said(answer + whole[behind:])
 
 
-def attributed(chunk: object) -> Iterator[Passage | DropReason]:
+def attributed(chunk: object) -> Iterator[Passage | RawPassage | DropReason]:
     """Return the passages that an agent's answer is attributed to; often there are none."""
     for citation in objects(member(chunk, "attribution", "citations")):
         yield from retrieved(citation, "retrievedReferences")
@@ -102,7 +107,9 @@ def converse_response(response: object, request: object) -> Iterator[Passage | D
     yield Said(converse_answer(response, sources))
 
 
-def _stored(one: Mapping[str, Any]) -> Passage | DropReason:
+def _stored(one: Mapping[str, Any]) -> Passage | RawPassage | DropReason:
+    if raw := raw_passage(one):
+        return raw
     return read_passage(member(one, "content", "text"), one.get("metadata"), one.get("score"))
 
 
@@ -143,11 +150,14 @@ def _quoted(cited: Mapping[str, Any], sources: dict[int, Citation]) -> Passage |
 
 UNDERSTOOD: Final = (
     "the JSON of retrieve_knowledge, Retrieve, RetrieveAndGenerate, InvokeAgent (its events) or "
-    "Converse (request, response or both)"
+    "Converse (request, response or both), or a list of results with text and location"
 )
 
-Item = Passage | DropReason | Reason | Said
-"""A passage, why one can't be cited, why a search could not be carried out, or an answer."""
+Item = Passage | RawPassage | DropReason | Reason | Said
+"""A passage, one without lines, why one can't be cited, why a search could not be carried out, or an answer."""
+
+Locate = Callable[[Sequence[RawPassage]], Sequence[RetrievalResult | DropReason]]
+"""Returns the lines of each passage of one answer, or why it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +178,27 @@ class EvidenceFile:
 
 
 def read_evidence(document: object) -> EvidenceFile:
-    """Read evidence from decoded JSON.
+    """Read evidence from decoded JSON; passages that name no lines can't be cited.
+
+    Raises:
+        UnreadableResponse: it is none of what is understood; the message says what is.
+    """
+    return evidence_of(with_lines(read_items(document), None))
+
+
+def evidence_of(items: Sequence[Item]) -> EvidenceFile:
+    """Sort what a file of evidence holds."""
+    said = [one.text for one in items if isinstance(one, Said)]
+    return EvidenceFile(
+        tuple(one for one in items if isinstance(one, Passage)),
+        dict(Counter(one for one in items if isinstance(one, DropReason))),
+        tuple(one for one in items if isinstance(one, Reason)),
+        said[-1] if said else "",
+    )
+
+
+def read_items(document: object) -> list[Item]:
+    """Read everything that evidence holds, in order.
 
     Raises:
         UnreadableResponse: it is none of what is understood; the message says what is.
@@ -177,14 +207,26 @@ def read_evidence(document: object) -> EvidenceFile:
     read = [reader(one) for one in documents if (reader := _reader_of(one))]
     if not read:
         raise UnreadableResponse(f"there is no evidence in it; understood is {UNDERSTOOD}")
-    items = [item for some in read for item in some]
-    said = [one.text for one in items if isinstance(one, Said)]
-    return EvidenceFile(
-        tuple(one for one in items if isinstance(one, Passage)),
-        dict(Counter(one for one in items if isinstance(one, DropReason))),
-        tuple(one for one in items if isinstance(one, Reason)),
-        said[-1] if said else "",
+    return [item for some in read for item in some]
+
+
+def with_lines(items: Sequence[Item], locate: Locate | None) -> list[Item]:
+    """Return items with each passage that names no lines located, or with why it isn't.
+
+    Args:
+        items: of one file of evidence.
+        locate: finds the lines; without it such passages can't be cited.
+    """
+    raw = [item for item in items if isinstance(item, RawPassage)]
+    located: Iterable[RetrievalResult | DropReason] = (
+        locate(raw)
+        if locate is not None
+        else [DropReason.NO_CITATION if one.text else DropReason.NOT_TEXT for one in raw]
     )
+    found = iter(
+        Passage(one, proven=True) if isinstance(one, RetrievalResult) else one for one in located
+    )
+    return [next(found) if isinstance(item, RawPassage) else item for item in items]
 
 
 def _reader_of(document: object) -> Callable[[object], Iterator[Item]] | None:
@@ -196,6 +238,9 @@ def _reader_of(document: object) -> Callable[[object], Iterator[Item]] | None:
 def _body(body: object) -> Iterator[Item]:
     """Read what the function answers with."""
     for one in objects(member(body, "results")):
+        if "citation" not in one and (raw := raw_passage(one)):
+            yield raw
+            continue
         metadata = {**_object(one.get("metadata")), **_object(one.get("citation"))}
         metadata.pop(CONTEXT_LENGTH, None)  # the function has taken the prefix off
         yield read_passage(one.get("content"), metadata, one.get("relevance_score"))
@@ -257,8 +302,12 @@ def _observed(output: str) -> Iterator[Item]:
     except UnreadableResponse:
         return
     for one in _body(body):
-        is_given = isinstance(one, Passage) and not one.proven
+        is_given = isinstance(one, RawPassage) or (isinstance(one, Passage) and not one.proven)
         yield DropReason.NOT_PROVEN if is_given else one
+
+
+def _alone(result: object) -> Iterator[Item]:
+    return retrieved({"results": [result]}, "results")
 
 
 def _chunk(event: object) -> Iterator[Item]:
@@ -293,5 +342,9 @@ _READERS: Final[dict[str, Callable[[object], Iterator[Item]]]] = {
     "request": _exchange,
     "output": _output,
     "messages": converse_request,
+    "node": _alone,
+    "page_content": _alone,
+    "location": _alone,
+    "metadata": _alone,
 }
 """By the member that identifies a document; the first match decides."""

@@ -1,0 +1,247 @@
+r"""Finds the lines that a passage of another ingestion is from.
+
+A passage is located where the document has the same text, each run of white space counting as one space
+(white space is what ``str.split`` splits at). What is cited is the document's own lines, whole; nothing is
+matched approximately, and a passage that may be from several places is dropped.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_right
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.chunks import Chunk
+from knowledge_rag.core.metadata import (
+    END_LINE,
+    SOURCE_FILE,
+    START_LINE,
+    finite_score,
+    shown_fields,
+    to_metadata,
+)
+from knowledge_rag.core.outcome import DropReason, RetrievalResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from knowledge_rag.core.chunks import Document
+
+MAX_PLACES: Final = 64
+"""Places that a passage is looked for in; in more, it is ambiguous."""
+
+_BOM: Final = "\ufeff"
+
+_CHUNK_ID: Final = "x-amz-bedrock-kb-chunk-id"
+_LOCATION_URIS: Final = ("uri", "url", "id")
+_SOURCE_KEYS: Final = ("x-amz-bedrock-kb-source-uri", "source", "file_path", SOURCE_FILE)
+"""Metadata that name the document, of Bedrock, LangChain, LlamaIndex and this project."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawPassage:
+    """A passage as retrieval returned it, without lines.
+
+    Args:
+        text: as it came; empty where there is none.
+        source: URI or path of its document, ``""`` where none is named.
+        chunk_id: by which the other system knows it, ``""`` where it has none.
+        score: as it came.
+    """
+
+    text: str
+    source: str
+    chunk_id: str = ""
+    score: object = None
+
+
+def raw_passage(item: object) -> RawPassage | None:
+    """Read a result that names no lines; ``None`` for one that does, or is no result.
+
+    Args:
+        item: of Retrieve, or a document as LangChain or LlamaIndex write it in JSON.
+    """
+    if not isinstance(item, dict):
+        return None
+    node = item.get("node", item)  # LlamaIndex puts the score beside the node
+    metadata = node.get("metadata") if isinstance(node, dict) else None
+    metadata = metadata if isinstance(metadata, dict) else {}
+    if not isinstance(node, dict) or START_LINE in metadata or END_LINE in metadata:
+        return None
+    texts = (node.get(name) for name in ("content", "page_content", "text"))
+    text = next((text for text in map(_text, texts) if text), "")
+    named = (metadata.get(_CHUNK_ID), *(node.get(name) for name in ("id", "id_", "node_id")))
+    chunk_id = next((name for name in named if isinstance(name, str)), "")
+    return RawPassage(text, _source(node.get("location"), metadata), chunk_id, item.get("score"))
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        value = value.get("text") if value.get("type", "TEXT") == "TEXT" else None
+    return value if isinstance(value, str) else ""
+
+
+def _source(location: object, metadata: Mapping[str, object]) -> str:
+    kinds = location.values() if isinstance(location, dict) else ()
+    named = [kind.get(key) for kind in kinds if isinstance(kind, dict) for key in _LOCATION_URIS]
+    named += [metadata.get(key) for key in _SOURCE_KEYS]
+    return next((name for name in named if isinstance(name, str) and name), "")
+
+
+_Place = tuple[int, int]
+"""The first and the last line of a place, as indexes of the lines that aren't blank."""
+
+
+def fold(text: str) -> str:
+    """Return a text with each run of white space as one space, and none around it."""
+    return " ".join(text.removeprefix(_BOM).split())
+
+
+class Original:
+    """A version of a document, indexed to find passages in it.
+
+    Args:
+        document: that the lines are of.
+        text: that they are counted in.
+        chunks: of the same text, in order; they name sections and pages.
+    """
+
+    def __init__(self, document: Document, text: str, chunks: Sequence[Chunk]) -> None:
+        self.document = document
+        self._text = text
+        self._numbers = array("L")  # of the lines that aren't blank
+        self._offsets = array("L")  # of these lines in the text
+        self._folded_offsets = array("L")  # of these lines in the folded text
+        parts, offset, folded_offset = [], 0, 0
+        for number, line in enumerate(text.split("\n"), start=1):
+            if folded := " ".join(line.split()):
+                self._numbers.append(number)
+                self._offsets.append(offset)
+                self._folded_offsets.append(folded_offset)
+                parts.append(folded)
+                folded_offset += len(folded) + 1
+            offset += len(line) + 1
+        self._folded = " ".join(parts)
+        self._chunk_starts = array("L", (chunk.start_line for chunk in chunks))
+        self._sections = [(chunk.section_path, chunk.page) for chunk in chunks]
+
+    @property
+    def bytes(self) -> int:
+        """Memory that it takes, about."""
+        arrays = (self._numbers, self._offsets, self._folded_offsets, self._chunk_starts)
+        sections = sum(64 + sys.getsizeof(path) for path, _ in self._sections)
+        return sections + sum(map(sys.getsizeof, (self._text, self._folded, *arrays)))
+
+    def places(self, folded: str) -> list[_Place]:
+        """Return the places of a folded text, one for the same lines, in order.
+
+        Of more than MAX_PLACES the first MAX_PLACES + 1.
+        """
+        places: dict[_Place, None] = {}
+        start = self._folded.find(folded) if folded else -1
+        while start >= 0 and len(places) <= MAX_PLACES:
+            first, last = self._line_at(start), self._line_at(start + len(folded) - 1)
+            places[first, last] = None
+            # the next one on other lines begins on a later line, or ends on one
+            behind = min(self._start(first + 1), self._start(last + 1) - len(folded) + 1)
+            start = self._folded.find(folded, max(start + 1, behind))
+        return list(places)
+
+    def result(self, place: _Place, score: object) -> RetrievalResult:
+        """Return the lines of a place as evidence, with everything that proves them."""
+        first, last = place
+        end = self._text.find("\n", self._offsets[last])
+        content = self._text[self._offsets[first] : end if end >= 0 else len(self._text)]
+        start_line, end_line = self._numbers[first], self._numbers[last]
+        index = bisect_right(self._chunk_starts, start_line) - 1
+        path, page = self._sections[index] if index >= 0 else ((), None)
+        chunk = Chunk(self.document, start_line, end_line, path, content, page=page)
+        metadata = shown_fields(to_metadata(chunk))
+        return RetrievalResult(content, chunk.citation, finite_score(score), metadata)
+
+    def _start(self, index: int) -> int:
+        offsets = self._folded_offsets
+        return offsets[index] if index < len(offsets) else 2 * len(self._folded)
+
+    def _line_at(self, offset: int) -> int:
+        return bisect_right(self._folded_offsets, offset) - 1
+
+
+def locate(
+    passages: Sequence[RawPassage], original_of: Callable[[str], Original | None]
+) -> list[RetrievalResult | DropReason]:
+    """Return the lines of each passage of one answer, or why it has none, in their order.
+
+    Args:
+        passages: all of one answer, since equal ones are told apart by being all there.
+        original_of: returns the document of a source, ``None`` if it can't be had.
+    """
+    found: list[RetrievalResult | DropReason] = [DropReason.NOT_TEXT] * len(passages)
+    by_source: dict[str, list[int]] = {}
+    for index, passage in enumerate(passages):
+        if passage.text and passage.source:
+            by_source.setdefault(passage.source, []).append(index)
+        elif passage.text:
+            found[index] = DropReason.NO_CITATION
+    for source, indexes in by_source.items():
+        original = original_of(source)
+        here = [passages[index] for index in indexes]
+        for index, one in zip(indexes, _located(here, original), strict=True):
+            found[index] = one
+    return found
+
+
+def _located(
+    passages: Sequence[RawPassage], original: Original | None
+) -> list[RetrievalResult | DropReason]:
+    if original is None:
+        return [DropReason.UNREAD] * len(passages)
+    texts = [fold(passage.text) for passage in passages]
+    places = {text: original.places(text) for text in texts}
+    chunks: dict[str, dict[str, None]] = {}  # of the same text, each once
+    for text, passage in zip(texts, passages, strict=True):
+        chunks.setdefault(text, {})[passage.chunk_id] = None
+    located: list[RetrievalResult | DropReason] = []
+    for text, passage in zip(texts, passages, strict=True):
+        if len(places[text]) == len(chunks[text]) <= MAX_PLACES:
+            place = places[text][list(chunks[text]).index(passage.chunk_id)]
+            located.append(original.result(place, passage.score))
+        else:
+            located.append(DropReason.AMBIGUOUS if places[text] else DropReason.UNLOCATED)
+    return located
+
+
+MAX_CACHE_BYTES: Final = 256 * 2**20
+
+
+class Originals:
+    """Documents by source and version, the least recently used ones dropped beyond a size.
+
+    Args:
+        max_bytes: that all of them take at most, as :attr:`Original.bytes` counts.
+    """
+
+    def __init__(self, max_bytes: int = MAX_CACHE_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._kept: OrderedDict[str, tuple[str, Original]] = OrderedDict()
+
+    def get(self, source: str) -> tuple[str, Original] | None:
+        """Return the version and the document that are kept for a source."""
+        if source in self._kept:
+            self._kept.move_to_end(source)
+        return self._kept.get(source)
+
+    def put(self, source: str, version: str, original: Original) -> None:
+        """Keep a version of a document in place of any other; one that is too large isn't kept."""
+        if source in self._kept:
+            self._bytes -= self._kept.pop(source)[1].bytes
+        if original.bytes > self._max_bytes:
+            return
+        self._kept[source] = (version, original)
+        self._bytes += original.bytes
+        while self._bytes > self._max_bytes:
+            self._bytes -= self._kept.popitem(last=False)[1][1].bytes

@@ -1,0 +1,78 @@
+"""The documents of a folder as the originals of passages that another system retrieved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.locating import Original, Originals
+from knowledge_rag.extract.documents import cut
+from knowledge_rag.local.corpus import find_documents, read_extracted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+class FolderOriginals:
+    """Returns the document of a folder that a location names.
+
+    The folder stands for the one prefix under which most locations are documents of it.
+
+    Args:
+        root: the folder.
+        sources: URIs and paths of all passages that are to be located.
+        prefix: that the folder stands for, ``""`` to find it from the sources.
+
+    Attributes:
+        prefix: that the folder stands for; ``""`` also where no source is a document of it.
+        unread: why a source's document can't be had.
+
+    Raises:
+        UnusableCorpus: the folder is missing, is no folder, can't be listed, or holds no document.
+    """
+
+    def __init__(self, root: Path, sources: Iterable[str], prefix: str = "") -> None:
+        self._root = root
+        self._files = {file.source_file: file for file in find_documents(root)}
+        self._kept = Originals()
+        self.prefix = prefix or self._common_prefix(set(sources))
+        self.unread: dict[str, str] = {}
+
+    def __call__(self, source: str) -> Original | None:
+        """Return a source's document as it is now; ``None`` if it can't be had."""
+        if source in self.unread:
+            return None
+        if kept := self._kept.get(source):
+            return kept[1]
+        try:
+            read = read_extracted(self._files[self._path(source)])
+        except KeyError:
+            below = f" below {self.prefix}" if self.prefix else ""
+            self.unread[source] = f"no such document in {self._root}{below}"
+            return None
+        except UnreadableDocument as error:
+            self.unread[source] = error.reason
+            return None
+        original = Original(read.document, read.text, cut(read))
+        self._kept.put(source, "", original)
+        return original
+
+    def _path(self, source: str) -> str:
+        if not source.startswith(self.prefix):
+            raise KeyError(source)
+        path = source.removeprefix(self.prefix).lstrip("/")
+        return path if path in self._files else unquote(path)
+
+    def _common_prefix(self, sources: set[str]) -> str:
+        """Return the prefix under which most sources are documents; of several the shortest."""
+        found: Counter[str] = Counter()
+        for source in sources:
+            parts = source.split("/")
+            for index in range(len(parts)):
+                path = "/".join(parts[index:])
+                if path in self._files or unquote(path) in self._files:
+                    found[source[: len(source) - len(path)]] += 1
+        return max(found, key=lambda prefix: (found[prefix], -len(prefix)), default="")
