@@ -9,7 +9,7 @@ import typer
 
 from benchmarks.commands.answers import dates, guardrails
 from benchmarks.commands.everything import everything
-from benchmarks.commands.retrieval import peers, retrieval
+from benchmarks.commands.retrieval import located, peers, retrieval
 from benchmarks.commands.speed import (
     chunking,
     coldstart,
@@ -43,6 +43,7 @@ for command in (
     console,
     retrieval,
     peers,
+    located,
     guardrails,
     dates,
 ):

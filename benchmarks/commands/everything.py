@@ -116,6 +116,7 @@ def _of_the_function() -> dict[str, Bench]:
 def _of_answers() -> dict[str, Bench]:
     from benchmarks.dates import finder
     from benchmarks.guardrails import support, tables
+    from benchmarks.retrieval import located
     from benchmarks.speed import console
     from benchmarks.summary import Bench
     from knowledge_rag.core.resources import shipped
@@ -127,6 +128,12 @@ def _of_answers() -> dict[str, Bench]:
             tables.as_tables,
             lambda it: f"{it.recall:.1%} found, {it.false_alarms:.2%} false alarms",
             "at least 95 %, at most 1 %",
+        ),
+        "located": Bench(
+            lambda: located.run_located_bench(docs),
+            located.as_table,
+            located.figure,
+            f"at least {located.AIM:.1%}, none, at most {located.AIM_MS:g} ms",
         ),
         "dates": Bench(
             lambda: finder.run_dates_bench(

@@ -1,0 +1,236 @@
+"""Passages that other chunkers cut: located to exactly their lines, and nothing else located.
+
+Each passage is located among all passages of its document, as an answer about it would have them. Then it is
+changed in ways that must never be located: one character, two lines swapped, a passage of the next document behind it.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.table import Table
+
+from benchmarks.retrieval.cutters import OWN, PEERS
+from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.locating import Original, Originals, RawPassage, locate
+from knowledge_rag.core.outcome import DropReason, RetrievalResult
+from knowledge_rag.local.corpus import find_documents, read_bytes
+from knowledge_rag.local.errors import UnusableCorpus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from benchmarks.retrieval.cutters import Cut, Cutter
+
+AIM: Final = 0.995
+AIM_MS: Final = 10.0
+CACHED: Final = 2_000
+"""Documents in the cache while locating is timed."""
+PASSAGES: Final = 10
+"""Of one answer that is timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One chunker's figures: passages by what became of them, and changed ones that were located.
+
+    ``alone`` counts those that are located without the other passages of their document, too.
+    """
+
+    name: str
+    passages: int
+    located: int
+    alone: int
+    wrong: int
+    ambiguous: int
+    unlocated: int
+    changed: int
+    changed_located: int
+
+    @property
+    def share(self) -> float:
+        """Share of the passages that were located to exactly their lines, 0..1."""
+        return self.located / max(self.passages, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedReport:
+    """A run: the chunkers' rows, who is missing, and milliseconds to locate an answer from the cache."""
+
+    files: int
+    rows: tuple[Row, ...]
+    missing: tuple[str, ...]
+    cached: int
+    p50_ms: float
+    p95_ms: float
+    cache_megabytes: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether every aim was reached."""
+        exact = all(
+            row.share >= AIM and not row.wrong and not row.changed_located for row in self.rows
+        )
+        return exact and self.p95_ms <= AIM_MS
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return asdict(self) | {"reached": self.reached}
+
+
+def run_located_bench(
+    docs: Path, cutters: Mapping[str, Callable[[], Cutter]] | None = None, *, answers: int = 2_000
+) -> LocatedReport:
+    """Locate the passages of all text documents of a folder as each chunker cuts them.
+
+    Args:
+        docs: the folder.
+        cutters: name -> a function that makes one, by default all.
+        answers: to time.
+
+    Raises:
+        UnusableCorpus: the folder holds no documents with text.
+    """
+    originals = _originals(docs)
+    rows, missing = [], []
+    cuts: dict[str, list[Cut]] = {}
+    for name, make in ({**OWN, **PEERS} if cutters is None else cutters).items():
+        try:
+            cutter = make()
+        except ImportError:
+            missing.append(name)
+            continue
+        cuts = {source: cutter(text) for source, (text, _) in originals.items()}
+        rows.append(_row(name, originals, cuts))
+    cached, times, size = _times(originals, cuts, answers)
+    p50, p95 = times[len(times) // 2], times[len(times) * 95 // 100]
+    return LocatedReport(
+        len(originals), tuple(rows), tuple(missing), cached, round(p50, 3), round(p95, 3), size
+    )
+
+
+def as_table(report: LocatedReport) -> Table:
+    """Lay a report out for a terminal."""
+    table = Table(title=f"passages of {report.files} documents, as others cut them")
+    for heading in ("chunker", "passages", "exact", "alone", "wrong", "ambiguous", "unlocated", "changed", "located"):  # fmt: skip
+        table.add_column(heading, justify="left" if heading == "chunker" else "right")
+    for row in report.rows:
+        counts = (row.wrong, row.ambiguous, row.unlocated, row.changed, row.changed_located)
+        table.add_row(
+            row.name,
+            str(row.passages),
+            f"{row.share:.2%}",
+            f"{row.alone / max(row.passages, 1):.2%}",
+            *map(str, counts),
+        )
+    missing = f" Not installed: {', '.join(report.missing)}." if report.missing else ""
+    table.caption = (
+        f"{PASSAGES} passages from the cache of {report.cached:,} documents ({report.cache_megabytes:.0f} MB): "
+        f"p50 {report.p50_ms:.2f} ms, p95 {report.p95_ms:.2f} ms. Aim: {AIM:.1%} exact, none wrong, no "
+        f"changed passage located, p95 {AIM_MS:g} ms: {'reached' if report.reached else 'missed'}.{missing}"
+    )
+    return table
+
+
+def figure(report: LocatedReport) -> str:
+    """Return in a few words what it came to."""
+    least = min((row.share for row in report.rows), default=0.0)
+    wrong = sum(row.wrong + row.changed_located for row in report.rows)
+    return f"{least:.2%} exact at least, {wrong} wrong, p95 {report.p95_ms:.2f} ms"
+
+
+def _originals(docs: Path) -> dict[str, tuple[str, Original]]:
+    originals = {}
+    for file in find_documents(docs):
+        try:
+            document, text = read_document(file.source_file, read_bytes(file))
+        except UnreadableDocument:
+            continue
+        if text.strip():
+            chunks = chunk_text(document, text)
+            originals[file.source_file] = text, Original(document, text, chunks)
+    if not originals:
+        raise UnusableCorpus(f"no document with text in {docs}")
+    return originals
+
+
+def _row(
+    name: str, originals: Mapping[str, tuple[str, Original]], cuts: Mapping[str, Sequence[Cut]]
+) -> Row:
+    counts: Counter[str] = Counter()
+    for (source, here), others in zip(cuts.items(), islice(cycle(cuts.values()), 1, None), strict=False):  # fmt: skip
+        text, original = originals[source]
+
+        def found(passages: Sequence[str], of: Original = original) -> list[RetrievalResult | DropReason]:  # fmt: skip
+            raw = [RawPassage(one, "it", str(number)) for number, one in enumerate(passages)]
+            return locate(raw, lambda _: of)
+
+        for cut, one in zip(here, found([cut.text for cut in here]), strict=True):
+            if isinstance(one, DropReason):
+                counts[one.value] += 1
+            else:
+                lines = one.citation.start_line, one.citation.end_line
+                counts["located" if lines == cut.lines else "wrong"] += 1
+        counts["alone"] += sum(isinstance(found([cut.text])[0], RetrievalResult) for cut in here)
+        changed = [each for cut in here for each in _changes(cut.text, others)]
+        counts["changed"] += len(changed)
+        # what one change makes of a short passage may stand in the document itself
+        counts["changed_located"] += sum(
+            isinstance(found([each])[0], RetrievalResult) and not _stands_in(text, each)
+            for each in changed
+        )
+    return Row(
+        name,
+        sum(map(len, cuts.values())),
+        *(counts[key] for key in ("located", "alone", "wrong", "ambiguous", "unlocated", "changed", "changed_located")),
+    )  # fmt: skip
+
+
+def _changes(passage: str, others: Sequence[Cut]) -> Iterator[str]:
+    drawn = random.Random(passage)  # noqa: S311 - the same in each run
+    solid = [index for index, character in enumerate(passage) if not character.isspace()]
+    at = drawn.choice(solid)
+    other = drawn.choice([c for c in "aeiou0123456789-" if c != passage[at]])
+    yield passage[:at] + other + passage[at + 1 :]
+    lines = [line for line in passage.split("\n") if line.strip()]
+    pairs = [n for n in range(len(lines) - 1) if lines[n].split() != lines[n + 1].split()]
+    if pairs:
+        n = drawn.choice(pairs)
+        yield "\n".join([*lines[:n], lines[n + 1], lines[n], *lines[n + 2 :]])
+    if others:
+        yield f"{passage}\n\n{drawn.choice(others).text}"
+
+
+def _stands_in(text: str, passage: str) -> bool:
+    pattern = r"\s+".join(map(re.escape, passage.split()))
+    return re.search(pattern, text) is not None
+
+
+def _times(
+    originals: Mapping[str, tuple[str, Original]], cuts: Mapping[str, Sequence[Cut]], answers: int
+) -> tuple[int, list[float], float]:
+    """Locate answers from the cache; return its documents, sorted milliseconds, and its megabytes."""
+    cache = Originals()
+    indexed = list(originals.items())
+    for number, (source, (_, original)) in enumerate(islice(cycle(indexed), CACHED)):
+        cache.put(f"{number // len(indexed)}/{source}", "1", original)
+    size = sum(original.bytes for _, (_, original) in islice(cycle(indexed), CACHED)) / 1e6
+    drawn = random.Random(0)  # noqa: S311 - the same in each run
+    passages = [(source, cut.text) for source, some in cuts.items() for cut in some]
+    times = []
+    for _ in range(answers):
+        picked = drawn.choices(passages, k=PASSAGES)
+        raw = [RawPassage(text, f"0/{source}", str(n)) for n, (source, text) in enumerate(picked)]
+        started = time.perf_counter()
+        locate(raw, lambda source: (cache.get(source) or ("", None))[1])
+        times.append((time.perf_counter() - started) * 1000)
+    return CACHED, sorted(times), size
