@@ -11,9 +11,11 @@ from constructs import Construct
 
 from infra.cloudformation import resource_of
 from infra.python_function import PythonFunction
-from infra.settings import SourcePolicy
+from infra.settings import FloorMode, SourcePolicy, VectorStore
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from aws_cdk import aws_kms as kms
 
     from infra.guardrail import Guardrail
@@ -30,6 +32,11 @@ MEMORY_MB: Final = 1024
 """0.6 of a processor. A warm call takes a few milliseconds of one, but the first call after a restore
 opens a TLS connection, and 100 large results take tens of milliseconds to read: with a quarter of a
 processor that comes off the search's 2 s. It costs no more than the time it saves."""
+
+DEFAULT_FLOORS: Final = {VectorStore.OPENSEARCH: 0.385, VectorStore.S3_VECTORS: 0.2}
+"""Of ``evidence_floor=auto`` until one was measured: the score that the store gives to a cosine of 0.2,
+1 / (1 + squared distance) in OpenSearch and the cosine itself in S3 Vectors. It rejects little, and
+nothing that is documented."""
 
 DENIED: Final = (
     "bedrock:CreateDataSource",
@@ -51,6 +58,9 @@ class Retrieval(Construct):
         knowledge_base_id: of the one knowledge base, known at the latest on deployment.
         guardrail: that Retrieve applies, if any.
         encryption_key: of its environment and its log, if they have one of the account's own.
+
+    Attributes:
+        floor_parameter: name of the parameter that the measured floor is read from, ``""`` for none.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -65,13 +75,19 @@ class Retrieval(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.name = f"{settings.name}-retrieve-knowledge"
+        measured = self.floor_parameter = _floor_parameter(settings, knowledge_base_id)
         packed = PythonFunction(
             self,
             "Retrieve",
             name=self.name,
             module=MODULE,
             description="Answers a question with cited lines of runbooks and postmortems.",
-            environment=_environment(settings.retrieval, knowledge_base_id, guardrail),
+            environment=_environment(
+                settings.retrieval,
+                knowledge_base_id,
+                guardrail,
+                _floor_variables(settings, measured),
+            ),
             timeout=TIMEOUT,
             memory_mb=MEMORY_MB,
             settings=settings,
@@ -83,21 +99,24 @@ class Retrieval(Construct):
             service="bedrock", resource="knowledge-base", resource_name=knowledge_base_id
         )
         _grant_search(packed.role, knowledge_base, guardrail)
+        if measured:
+            _grant_floor(packed.role, measured)
         _follow(packed.function, knowledge_base_id, guardrail)
         self.alias = packed.alias
         self.log_group_name = packed.log_group.log_group_name
 
 
 def _environment(
-    retrieval: RetrievalSettings, knowledge_base_id: str, guardrail: Guardrail | None
+    retrieval: RetrievalSettings,
+    knowledge_base_id: str,
+    guardrail: Guardrail | None,
+    floor: Mapping[str, str],
 ) -> dict[str, str]:
     environment = {
         "KNOWLEDGE_BASE_ID": knowledge_base_id,
         "SEARCH_TYPE": retrieval.search_type.value,
+        **floor,
     }
-    if retrieval.evidence_floor is not None:
-        floor = f"EVIDENCE_FLOOR_{retrieval.search_type.value}"
-        environment[floor] = str(retrieval.evidence_floor)
     if guardrail is not None:
         environment["GUARDRAIL_ID"] = guardrail.guardrail_id
         environment["GUARDRAIL_VERSION"] = guardrail.version
@@ -106,6 +125,36 @@ def _environment(
         if retrieval.secondary_scope:
             environment["SECONDARY_SCOPE"] = retrieval.secondary_scope
     return environment
+
+
+def _floor_parameter(settings: Settings, knowledge_base_id: str) -> str:
+    """Return the name of the parameter with the measured floor, ``""`` where none is measured.
+
+    It names the knowledge base and the search type: scores of others can't be compared.
+    """
+    if settings.retrieval.evidence_floor is not FloorMode.AUTO:
+        return ""
+    search = settings.retrieval.search_type.value.lower()
+    return f"/{settings.name}/evidence-floor/{knowledge_base_id}/{search}"
+
+
+def _floor_variables(settings: Settings, parameter: str) -> dict[str, str]:
+    floor = settings.retrieval.evidence_floor
+    if floor is FloorMode.OFF:
+        return {}
+    variable = f"EVIDENCE_FLOOR_{settings.retrieval.search_type.value}"
+    if floor is FloorMode.AUTO:
+        return {variable: str(DEFAULT_FLOORS[settings.store.kind]), "FLOOR_PARAMETER": parameter}
+    return {variable: str(floor)}
+
+
+def _grant_floor(role: iam.Role, parameter: str) -> None:
+    arn = Stack.of(role).format_arn(
+        service="ssm", resource="parameter", resource_name=parameter.removeprefix("/")
+    )
+    role.add_to_policy(
+        iam.PolicyStatement(sid="ReadFloor", actions=["ssm:GetParameter"], resources=[arn])
+    )
 
 
 def _grant_search(role: iam.Role, knowledge_base: str, guardrail: Guardrail | None) -> None:

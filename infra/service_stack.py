@@ -83,6 +83,8 @@ class ServiceStack(Stack):
         function = self._retrieval.alias.function_arn
         self._output("RetrieveFunctionArn", function, "invoke this alias")
         self._output("TryIt", _command(function, self.region), "asks the function a question")
+        if parameter := self._retrieval.floor_parameter:
+            self._output("EvidenceFloorParameter", parameter, "written by `smoke --apply`")
         if self._guardrail is not None:
             self._output("GuardrailId", self._guardrail.guardrail_id, "applied to every query")
         if settings.entrypoint.agent:

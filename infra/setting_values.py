@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -90,16 +91,29 @@ def whole(least: int, most: int, allowed: Sequence[int] = ()) -> Callable[[objec
     return parse
 
 
-def number(least: float, most: float, *, optional: bool = False) -> Callable[[object], Any]:
-    """A number in a range, bounds included; where optional, ``null`` or nothing is ``None``."""
+def number(least: float, most: float) -> Callable[[object], float]:
+    """A number in a range, bounds included."""
 
-    def parse(value: object) -> float | None:
-        if optional and (value is None or value == ""):
-            return None
+    def parse(value: object) -> float:
         parsed = _number(value)
         if not least <= parsed <= most:
-            raise ValueError(f"a number, {least:g} to {most:g}{' or null' if optional else ''}")
+            raise ValueError(f"a number, {least:g} to {most:g}")
         return parsed
+
+    return parse
+
+
+def number_or(kind: type[_E], least: float, most: float, *, unset: _E) -> Callable[[object], Any]:
+    """One of an enumeration's values, or a number in a range; ``null`` or nothing is ``unset``."""
+    word, in_range = choice(kind), number(least, most)
+
+    def parse(value: object) -> float | _E:
+        if value is None or value == "":
+            return unset
+        for read in (word, in_range):
+            with suppress(ValueError):
+                return read(value)
+        raise ValueError(f"{', '.join(kind)} or a number, {least:g} to {most:g}")
 
     return parse
 

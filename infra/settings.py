@@ -22,6 +22,7 @@ from infra.setting_values import (
     name,
     names,
     number,
+    number_or,
     switch,
     text,
     whole,
@@ -88,6 +89,13 @@ class SearchType(StrEnum):
     SEMANTIC = "SEMANTIC"
 
 
+class FloorMode(StrEnum):
+    """A floor that is no fixed score: measured after the deployment, or none at all."""
+
+    AUTO = "auto"
+    OFF = "off"
+
+
 class SourcePolicy(StrEnum):
     """Which sources come first."""
 
@@ -149,7 +157,9 @@ class RetrievalSettings:
     """The retrieval function, and the sources it searches."""
 
     search_type: SearchType = _setting(choice(SearchType), SearchType.HYBRID)
-    evidence_floor: float | None = _setting(number(-1e6, 1e6, optional=True), None)
+    evidence_floor: float | FloorMode = _setting(
+        number_or(FloorMode, -1e6, 1e6, unset=FloorMode.AUTO), FloorMode.AUTO
+    )
     source_policy: SourcePolicy = _setting(choice(SourcePolicy), SourcePolicy.OFF)
     secondary_scope: str = _setting(metadata_filter, "")
     date_order: DateOrder = _setting(choice(DateOrder, "mdy or dmy, or nothing"), DateOrder.UNSET)

@@ -37,10 +37,11 @@ def floor(
     floor in use rejects under 90 % of off-topic or loses over 5 % of on-topic questions.
     """
     from knowledge_rag.cli.knowledge_bases import opened, sample_knowledge_base
+    from knowledge_rag.core.resources import shipped
     from knowledge_rag.evaluation.floor import as_table, load_questions, measure_floor
 
-    on_topic = load_questions(on or _own_questions("on_topic.jsonl"))
-    off_topic = load_questions(off or _own_questions("off_topic.jsonl"))
+    on_topic = load_questions(on or shipped("tests/data/questions/on_topic.jsonl"))
+    off_topic = load_questions(off or shipped("tests/data/questions/off_topic.jsonl"))
     with opened(kb or sample_knowledge_base()[0]) as knowledge_base:
         report = measure_floor(knowledge_base, on_topic, off_topic, search.search_type)
     print_report(
@@ -68,15 +69,3 @@ def ingest(
     model = MiniLm(LocalSettings.from_environment())
     report = run_ingest_bench(docs or shipped("knowledge-corpus"), model)
     print_report(report.to_dict() if json else as_table(report), passed=report.reached)
-
-
-def _own_questions(name: str) -> Path:
-    from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
-    from knowledge_rag.core.resources import shipped
-
-    try:
-        return shipped(f"tests/data/questions/{name}")
-    except KnowledgeRagError as error:
-        raise InvalidRequest(
-            "this project's own data come with a checkout only: name yours by --on and --off"
-        ) from error

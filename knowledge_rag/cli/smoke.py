@@ -34,26 +34,39 @@ def smoke(
             help=f"Token for a gateway with gateway_authorizer=jwt.  [default: {TOKEN_VARIABLE}]",
         ),
     ] = None,
+    apply: Annotated[
+        bool,
+        typer.Option(
+            "--apply",
+            help="Measure the evidence floor with 383 questions, or yours, and write it to the "
+            "parameter that the function reads.",
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Test a deployment in AWS: every citation, byte for byte.
 
     Checks its documents and answers against the promises. Asks about forty questions, which
-    costs cents. Exits 1 if a promise is broken, 3 if something was unavailable or could not be
+    costs cents, and changes nothing without --apply. Exits 1 if a promise is broken, 3 if something was unavailable or could not be
     checked.
     """
     from knowledge_rag.deployment.aws import Aws
-    from knowledge_rag.deployment.smoke.questions import load_questions, shipped_questions
+    from knowledge_rag.deployment.smoke.questions import (
+        floor_questions,
+        load_questions,
+        shipped_questions,
+    )
     from knowledge_rag.deployment.smoke.report import as_text
     from knowledge_rag.deployment.smoke.trial import try_deployment
     from knowledge_rag.deployment.stacks import check_name
 
-    asked = load_questions(questions) if questions else shipped_questions()
+    usual = floor_questions() if apply else shipped_questions()
+    asked = load_questions(questions, usual) if questions else usual
     aws = Aws(region, profile)
     aws.required_region()
     with progress_bar() as progress:
         trial = try_deployment(
-            aws, check_name(name), asked, progress, token=gateway_token(token_file)
+            aws, check_name(name), asked, progress, token=gateway_token(token_file), apply=apply
         )
     print_report(trial.to_dict() if json else as_text(trial), passed=not trial.broken)
     if trial.doubtful:

@@ -29,7 +29,7 @@ from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import as_failure
 from knowledge_rag.core.metadata import DATES, DOCUMENT_TYPE, SOURCE_URL
 from knowledge_rag.core.policy_settings import PRIMARY_RESULTS, SECONDARY_RESULTS, SourcePolicy
-from knowledge_rag.core.retrieval import Retrieval, Selection, retrieve_request
+from knowledge_rag.core.retrieval import Retrieval, Selection, best_score, retrieve_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -331,8 +331,16 @@ _SHARE_KEPT: Final = 0.2
 """Of a shorter deadline, this share."""
 
 
-def prioritised(ask: Ask, query: Query, settings: SearchSettings, deadline: Deadline) -> Retrieval:
+def prioritised(
+    ask: Ask,
+    query: Query,
+    settings: SearchSettings,
+    deadline: Deadline,
+    floor: Callable[[], float | None],
+) -> Retrieval:
     """Search, prove, and put the results in the policy's order; ``ask`` makes one Retrieve request.
+
+    ``floor`` returns the evidence floor when the results are there.
 
     Raises:
         RetrievalFailed: the knowledge base could not be searched, or a guardrail intervened.
@@ -340,15 +348,18 @@ def prioritised(ask: Ask, query: Query, settings: SearchSettings, deadline: Dead
     priority = settings.priority
     if priority is None:
         raise ValueError("no priority of sources is set")
-    selection = Selection(settings.evidence_floor, deadline)
     try:
         secondary = _Secondary.begun(ask, query, settings, deadline)
         first = ask(retrieve_request(query, settings, results=PRIMARY_RESULTS), deadline)
+        selection = Selection(floor(), deadline)
         selection.take(first.items, most=PRIMARY_RESULTS, first=PRIMARY_RESULTS)
     except DeadlineExceeded as error:
         raise as_failure(error) from error
     failure = secondary.added_to(selection) if secondary is not None else None
-    return _arranged(selection, query, priority, first.request_id, failure)
+    arranged = _arranged(selection, query, priority, first.request_id, failure)
+    return replace(
+        arranged, evidence_floor=selection.evidence_floor, best_score=best_score(first.items)
+    )
 
 
 def _arranged(

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from knowledge_rag.core.citations import check_source_file
@@ -135,20 +135,38 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """The outcome of one query, the service's id of its request, and what the source policy did."""
+    """The outcome of one query, the service's id of its request, and what the source policy did.
+
+    ``evidence_floor`` is the floor that applied, ``best_score`` the best of all items, also below it.
+    """
 
     outcome: RetrievalOutcome
     request_id: str = ""
     arrangement: Arrangement | None = None
     secondary_failure: RetrievalFailed | None = None
+    evidence_floor: float | None = None
+    best_score: float | None = None
 
 
 class Retriever:
-    """Asks one knowledge base, by a client as :func:`bedrock.create_client` makes it."""
+    """Asks one knowledge base, by a client as :func:`bedrock.create_client` makes it.
 
-    def __init__(self, client: Any, settings: SearchSettings) -> None:  # noqa: ANN401 - botocore makes its classes at run time
+    Args:
+        client: botocore's.
+        settings: of every query.
+        floor: returns the evidence floor, asked when a query's results are there; by default that
+            of the settings.
+    """
+
+    def __init__(
+        self,
+        client: Any,  # noqa: ANN401 - botocore makes its classes at run time
+        settings: SearchSettings,
+        floor: Callable[[], float | None] | None = None,
+    ) -> None:
         self._client = client
         self._settings = settings
+        self._floor = floor or (lambda: settings.evidence_floor)
 
     def retrieve(self, query: Query, deadline: Deadline) -> Retrieval:
         """Search, and prove each result, before the deadline.
@@ -160,16 +178,21 @@ class Retriever:
             # off by default, and then nothing of it is loaded
             from knowledge_rag.core.policy import prioritised  # noqa: PLC0415
 
-            return prioritised(self.found, query, self._settings, deadline)
+            return prioritised(self.found, query, self._settings, deadline, self._floor)
         answer = self.found(retrieve_request(query, self._settings), deadline)
-        floor = self._settings.evidence_floor if query.source_file is None else None
+        floor = self._floor() if query.source_file is None else None
         try:
             outcome = select(answer.items, query.max_results, floor, deadline)
         except DeadlineExceeded as error:
             raise as_failure(error) from error
         if query.source_file is not None:
             outcome = _in_line_order(outcome, more=len(answer.items) >= _wanted(query))
-        return Retrieval(outcome, answer.request_id)
+        return Retrieval(
+            outcome,
+            answer.request_id,
+            evidence_floor=floor,
+            best_score=best_score(answer.items),
+        )
 
     def found(self, request: Mapping[str, Any], deadline: Deadline) -> Found:
         """Carry out one request and return its results as they came.
@@ -394,7 +417,7 @@ class Selection:
     """
 
     def __init__(self, evidence_floor: float | None, deadline: Deadline | None) -> None:
-        self._floor = evidence_floor
+        self.evidence_floor = evidence_floor
         self._deadline = deadline
         self._dropped: Counter[DropReason] = Counter()
         self._looked_at = 0
@@ -418,7 +441,7 @@ class Selection:
         self._looked_at += len(items)
 
     def _look_at(self, item: object) -> None:
-        below = _is_below(item, self._floor)
+        below = _is_below(item, self.evidence_floor)
         proven = _prove(item)
         if isinstance(proven, RetrievalResult):
             reason = DropReason.BELOW_FLOOR if below else _keep(proven, self.kept)
@@ -468,8 +491,19 @@ def _prove(item: object) -> RetrievalResult | DropReason:
     return prove(content.get("text"), item.get("metadata"), item.get("score"))
 
 
-def _is_below(item: object, floor: float | None) -> bool:
+def best_score(items: Sequence[object]) -> float | None:
+    """Return the highest score of a response's items; ``None`` where none has one."""
+    scores = (_score_of(item) for item in items[:MAX_SERVICE_RESULTS])
+    return max((each for each in scores if each is not None and isfinite(each)), default=None)
+
+
+def _score_of(item: object) -> float | None:
     score = item.get("score") if isinstance(item, dict) else None
-    if floor is None or isinstance(score, bool) or not isinstance(score, int | float):
-        return False
-    return score < floor
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        return None
+    return score
+
+
+def _is_below(item: object, floor: float | None) -> bool:
+    score = _score_of(item)
+    return floor is not None and score is not None and score < floor

@@ -51,7 +51,12 @@ class Question:
     @property
     def chooses(self) -> bool:
         """Whether its id puts it in the half that floors are chosen on."""
-        return hashlib.sha256(self.id.encode()).digest()[-1] % 2 == 0
+        return in_choosing_half(self.id)
+
+
+def in_choosing_half(question_id: str) -> bool:
+    """Return whether a question's id puts it in the half that floors are chosen on."""
+    return hashlib.sha256(question_id.encode()).digest()[-1] % 2 == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from knowledge_rag.core.retrieval import degraded
 from lambdas.reporting import begin
 from lambdas.retrieve_knowledge import report
 from lambdas.retrieve_knowledge.events import recognise, unread
+from lambdas.retrieve_knowledge.floor import READ_SECONDS
 from lambdas.retrieve_knowledge.service import service
 
 if TYPE_CHECKING:
@@ -54,8 +55,13 @@ class _Run:
     started: float
     call: Call
     query: Query | None = None
-    settings: Settings | None = None
+    service: Service | None = None
     answer: dict[str, Any] | None = None
+
+    @property
+    def settings(self) -> Settings | None:
+        """The settings that apply, once they are read."""
+        return self.service.settings if self.service else None
 
 
 def lambda_handler(event: object, context: object) -> dict[str, Any]:
@@ -98,7 +104,7 @@ def _serve(run: _Run, event: object, context: object) -> dict[str, Any]:
 def _search(run: _Run, query: Query) -> report.End:
     try:
         current = _service(run)
-        run.settings = current.settings
+        run.service = current
         retrieval = _ask(current, run, query)
     except RetrievalFailed as error:
         return _failed(run, error)
@@ -106,9 +112,12 @@ def _search(run: _Run, query: Query) -> report.End:
         report.misconfigured(error)
         permanent = RetrievalFailed(Reason.CONFIGURATION, code="InvalidSettings", permanent=True)
         return _failed(run, permanent)
+    if problem := current.floor.new_problem():
+        report.floor_not_read(problem, current.floor.current.value)
     outcome, run.answer = run.call.fitted(retrieval.outcome)
     if run.call.explain:
-        run.answer |= {"explanation": _explanation(retrieval, outcome)}
+        explained = _explanation(retrieval, outcome) | {"evidence": _evidence(retrieval, run)}
+        run.answer |= {"explanation": explained}
     if retrieval.secondary_failure is not None:
         report.secondary_failed(run.call, retrieval.secondary_failure)
     code = UNPROVEN_CODE if outcome.reason is Reason.UNVERIFIABLE_RESULTS else ""
@@ -120,6 +129,16 @@ def _explanation(retrieval: Retrieval, outcome: RetrievalOutcome) -> dict[str, A
     if retrieval.arrangement is None:
         return {"policy": SourcePolicy.OFF.value}
     return retrieval.arrangement.to_dict(outcome.results)
+
+
+def _evidence(retrieval: Retrieval, run: _Run) -> dict[str, Any]:
+    """Explain what counted as evidence: the floor, who set it, and the best score, below it or not."""
+    source = run.service.floor.current.source.value if run.service else None
+    return {
+        "floor": retrieval.evidence_floor,
+        "floor_source": source,
+        "best_score": retrieval.best_score,
+    }
 
 
 def _failed(run: _Run, failure: RetrievalFailed) -> report.End:
@@ -140,6 +159,7 @@ def _ask(current: Service, run: _Run, query: Query) -> Retrieval:
     if 0 < settings.max_queries_per_turn <= run.call.queries_before:
         raise RetrievalFailed(Reason.QUERY_LIMIT, code="QueryLimit")
     deadline = Deadline(run.started + settings.deadline_seconds)
+    current.floor.refresh()
     with report.subsegment("Retrieve", settings.region) as span:
         retrieval = current.retriever.retrieve(query, deadline)
         span.request_id = retrieval.request_id
@@ -157,7 +177,10 @@ def warm_up(seconds: float = WARM_UP_SECONDS) -> None:
         seconds: how long to wait for the client.
     """
     with suppress(InvalidSettings, DeadlineExceeded):
-        service(Deadline.after(seconds)).client.prepare()
+        made = service(Deadline.after(seconds))
+        made.client.prepare()
+        if (reading := made.floor.refresh()) is not None:
+            reading.over.wait(READ_SECONDS)
 
 
 if "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ:

@@ -80,6 +80,11 @@ def misconfigured(error: InvalidSettings) -> None:
     logger.error("settings are wrong", problems=str(error))
 
 
+def floor_not_read(problem: str, floor: float | None) -> None:
+    """Log why the evidence floor's parameter could not be read, and the floor that goes on."""
+    logger.warning("evidence floor not read", problem=problem, floor=floor)
+
+
 def secondary_failed(call: Call, failure: RetrievalFailed) -> None:
     """Log that the secondary scope could not be searched; the query itself was answered."""
     logger.warning(

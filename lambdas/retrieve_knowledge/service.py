@@ -11,6 +11,7 @@ from knowledge_rag.core.background import Background
 from knowledge_rag.core.bedrock import create_client
 from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.retrieval import Retriever
+from lambdas.retrieve_knowledge.floor import EvidenceFloor
 from lambdas.retrieve_knowledge.settings import load_settings
 
 if TYPE_CHECKING:
@@ -26,13 +27,16 @@ class Service:
     settings: Settings
     client: BedrockClient
     retriever: Retriever
+    floor: EvidenceFloor
 
 
 def _make(settings: Settings) -> Service:
     if settings.search.priority is not None:  # loaded where it is used, and before the first query
         import knowledge_rag.core.policy  # noqa: F401, PLC0415
     client = create_client(settings.region)
-    return Service(settings, client, Retriever(client.api, settings.search))
+    floor = EvidenceFloor(settings.search.evidence_floor, settings.floor_parameter, settings.region)
+    retriever = Retriever(client.api, settings.search, lambda: floor.current.value)
+    return Service(settings, client, retriever, floor)
 
 
 _lock = threading.Lock()

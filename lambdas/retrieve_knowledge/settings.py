@@ -8,6 +8,7 @@ AWS_REGION               its region; Lambda sets it (AWS_DEFAULT_REGION counts t
 SEARCH_TYPE              HYBRID or SEMANTIC                                          HYBRID
 EVIDENCE_FLOOR_HYBRID    lowest score that is evidence under HYBRID, a number        no floor
 EVIDENCE_FLOOR_SEMANTIC  the same under SEMANTIC                                     no floor
+FLOOR_PARAMETER          name of a parameter whose value replaces the floor          none
 GUARDRAIL_ID             Bedrock guardrail that Retrieve applies                     none
 GUARDRAIL_VERSION        its version, a number or DRAFT; goes with GUARDRAIL_ID      none
 SOURCE_POLICY            off or website-first, which goes with HYBRID                off
@@ -57,6 +58,7 @@ MAX_QUERIES_PER_TURN: Final = 100
 # The patterns of botocore's service model; it refuses a shorter id before the network.
 _KNOWLEDGE_BASE_ID: Final = re.compile(r"[0-9a-zA-Z]{10}")
 _REGION: Final = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]+")
+_PARAMETER: Final = re.compile(r"/[a-zA-Z0-9_.\-/]{1,1010}")
 _GUARDRAIL_ID: Final = re.compile(r"[a-z0-9]{1,64}")
 _GUARDRAIL_VERSION: Final = re.compile(r"[1-9][0-9]{0,4}|DRAFT")
 
@@ -69,6 +71,7 @@ class Settings:
 
     search: SearchSettings
     region: str
+    floor_parameter: str = ""
     deadline_seconds: float = DEFAULT_DEADLINE_SECONDS
     max_queries_per_turn: int = DEFAULT_QUERIES_PER_TURN
     log_query_text: bool = False
@@ -94,6 +97,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
             read.priority(search_type),
         ),
         read.required(region_variable, _matching(_REGION)),
+        read.get("FLOOR_PARAMETER", _matching(_PARAMETER), ""),
         read.get("DEADLINE_SECONDS", _deadline, DEFAULT_DEADLINE_SECONDS),
         read.get("MAX_QUERIES_PER_TURN", _queries, DEFAULT_QUERIES_PER_TURN),
         read.get("LOG_QUERY_TEXT", _switch, default=False),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.infra import iam
-from tests.infra.synthesis import DEPLOYMENTS, EVERYTHING, synthesized
+from tests.infra.synthesis import DEPLOYMENTS, DISPOSABLE, EVERYTHING, synthesized
 
 GRANTS = Path(__file__).parent / "grants.txt"
 
@@ -111,7 +111,7 @@ def test_every_role_is_known():
 
 def test_the_query_path_reaches_data_by_retrieve_alone():
     found = iam.statements(synthesized(**EVERYTHING).service)
-    services = ("bedrock:", "aoss:", "s3:", "s3vectors:", "dynamodb:")
+    services = ("bedrock:", "aoss:", "s3:", "s3vectors:", "dynamodb:", "ssm:", "secretsmanager:")
     held = {
         action
         for statement in found
@@ -119,7 +119,13 @@ def test_the_query_path_reaches_data_by_retrieve_alone():
         for action in statement.actions
         if action.startswith(services)
     }
-    assert held == {"bedrock:Retrieve", "bedrock:ApplyGuardrail"}
+    assert held == {"bedrock:Retrieve", "bedrock:ApplyGuardrail", "ssm:GetParameter"}
+
+
+@pytest.mark.parametrize("floor", ["off", 0.4])
+def test_a_floor_that_is_set_needs_no_parameter_store(floor):
+    found = iam.statements(synthesized(**DISPOSABLE, evidence_floor=floor).service)
+    assert not any(each.startswith("ssm:") for statement in found for each in statement.actions)
 
 
 def test_what_changes_a_knowledge_base_is_denied_by_name():
@@ -165,6 +171,8 @@ def inject(**changes):
     [
         ({"Action": "bedrock:StartIngestionJob"}, "writes: bedrock:StartIngestionJob"),
         ({"Action": ["s3:PutObject"]}, "writes: s3:PutObject"),
+        ({"Action": "ssm:PutParameter"}, "writes: ssm:PutParameter"),
+        ({"Action": "ssm:GetParameter"}, "not listed: RetrievalRetrieveRole: Allow ssm:GetParam"),
         ({"Action": "s3:GetObject"}, "not listed: RetrievalRetrieveRole: Allow s3:GetObject"),
         ({"Action": "bedrock:Retrive"}, "bedrock:Retrive is no known action"),
         ({"Action": None, "NotAction": "iam:*"}, "NotAction grants what nobody listed"),

@@ -133,7 +133,7 @@ def search(**values):
 def test_its_environment_is_one_that_it_accepts():
     read = search()
     assert read.knowledge_base_id == "ABCDEFGHIJ"
-    assert (read.search_type, read.evidence_floor) == ("HYBRID", None)
+    assert (read.search_type, read.evidence_floor) == ("HYBRID", 0.385)
     assert read.guardrail is read.priority is None
 
 
@@ -147,6 +147,20 @@ def test_a_floor_belongs_to_its_search_type():
     read = search(search_type="SEMANTIC", evidence_floor=0.3)
     assert (read.search_type, read.evidence_floor) == ("SEMANTIC", 0.3)
     assert "EVIDENCE_FLOOR_HYBRID" not in environment(search_type="SEMANTIC", evidence_floor=0.3)
+
+
+def test_the_measured_floor_is_of_one_knowledge_base_and_search_type():
+    assert environment()["FLOOR_PARAMETER"] == "/knowledge-rag-dev/evidence-floor/ABCDEFGHIJ/hybrid"
+    semantic = environment(vector_store="s3-vectors", search_type="SEMANTIC")
+    assert semantic["FLOOR_PARAMETER"].endswith("/ABCDEFGHIJ/semantic")
+    assert semantic["EVIDENCE_FLOOR_SEMANTIC"] == "0.2"
+
+
+@pytest.mark.parametrize("floor", ["off", 0.4])
+def test_nothing_is_measured_where_the_floor_is_set(floor):
+    chosen = environment(evidence_floor=floor)
+    assert "FLOOR_PARAMETER" not in chosen
+    assert chosen.get("EVIDENCE_FLOOR_HYBRID") == (None if floor == "off" else "0.4")
 
 
 def test_a_source_policy_and_its_scope_reach_it():

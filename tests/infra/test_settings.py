@@ -80,7 +80,7 @@ def test_texts_of_the_command_line_are_read_as_what_they_are():
     assert read.store.min_search_ocu == 2
     assert read.thresholds.error_rate_percent == 7.5
     assert read.entrypoint.agent_model_regions == ("us-east-1", "us-west-2")
-    assert read.retrieval.evidence_floor is None
+    assert read.retrieval.evidence_floor == "auto"
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_texts_of_the_command_line_are_read_as_what_they_are():
         ("embedding_dimension", 384, "256 or 512 or 1024"),
         ("embedding_dimension", 0, "1 to 4096"),
         ("search_type", "VECTOR", "HYBRID or SEMANTIC"),
-        ("evidence_floor", "high", "a number"),
-        ("evidence_floor", "nan", "a number"),
-        ("evidence_floor", [], "a number"),
+        ("evidence_floor", "high", "auto, off or a number"),
+        ("evidence_floor", "nan", "auto, off or a number"),
+        ("evidence_floor", [], "auto, off or a number"),
         ("min_search_ocu", 1.5, "a whole number"),
         ("min_search_ocu", True, "a whole number"),
         ("min_search_ocu", 8, "at most max_ocu"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 NAME = "knowledge-rag-dev"
 BUCKET = "corpus-of-the-deployment"
+PARAMETER = "/knowledge-rag-dev/evidence-floor/LOCALKB000/hybrid"
 ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:knowledge-rag-dev-retrieve-knowledge:live"
 
 
@@ -72,19 +73,10 @@ class Deployment:
         account.environment |= account.played.endpoint("bedrock-agent-runtime")
         account.played.play("lambda", "Invoke", self._invoke)
         account.played.play("bedrock-agent-runtime", "InvokeAgent", self._invoke_agent)
-        self.has_floor(0.285)
 
     def close(self) -> None:
         self.gateway.close()
         self.ingestion.close()
-
-    def has_floor(self, value: float | None) -> None:
-        """Tell this floor among the function's variables."""
-        variables = {"SEARCH_TYPE": "HYBRID"}
-        if value is not None:
-            variables["EVIDENCE_FLOOR_HYBRID"] = str(value)
-        configuration = {"Environment": {"Variables": variables}}
-        self.account.played.play("lambda", "GetFunctionConfiguration", configuration)
 
     def make(self, *parts: str, corpus: Path = CORPUS, **outputs: str) -> None:
         """Make the stacks, and the bucket with the corpus.
@@ -105,6 +97,7 @@ class Deployment:
                 "AgentId": "AGENT00001",
                 "AgentAliasId": "ALIAS00001",
                 "GatewayUrl": self.gateway.url,
+                "EvidenceFloorParameter": PARAMETER,
             },
         }
         for part in parts or usual:

@@ -75,15 +75,15 @@ def test_without_a_floor_one_is_proposed_that_parts_the_questions(smoke, deploym
     for kind in ("HYBRID", "SEMANTIC"):
         monkeypatch.delenv(f"EVIDENCE_FLOOR_{kind}")
     reset()
-    deployment.has_floor(None)
     deployment.make()
     ran = smoke("--json")
     monkeypatch.undo()
     reset()
     assert ran.code == 0, ran.out
     floor = ran.json["floor"]
-    assert floor["off_topic"]["found"] == floor["off_topic"]["asked"] == 10
-    assert floor["off_topic"]["highest"] < floor["proposed"] < floor["on_topic"]["highest"]
+    assert floor["in_use"] == {"lost": 0.0, "rejected": 0.0, "on_topic": 20, "off_topic": 10}
+    assert floor["would"]["rejected"] >= 0.9
+    assert floor["would"]["lost"] <= 0.05
     assert verdicts(ran)["evidence floor"] == "note"
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typer.main import get_command
 
+from infra.retrieval import DEFAULT_FLOORS
 from infra.settings import SETTINGS, Preset
 from knowledge_rag.cli.app import command_line
 from knowledge_rag.cli.inputs import TOKEN_VARIABLE
@@ -50,8 +51,10 @@ _ABOUT: Final = {
     "embedding_model": "embeds chunks and queries; a change makes a new index and knowledge base",
     "embedding_dimension": "what the model offers; 256, 512 or 1024 for Titan v2",
     "search_type": "keywords and vectors, or vectors only",
-    "evidence_floor": "score threshold; unset means none. It depends on store and search type: "
-    "[measure it](../operations/doctor-and-smoke.md#the-evidence-floor)",
+    "evidence_floor": "score threshold. `auto`: "
+    "[measured after the deployment](../operations/doctor-and-smoke.md#the-evidence-floor), until then "
+    + " and ".join(f"{floor:g} with `{store}`" for store, floor in DEFAULT_FLOORS.items())
+    + "; `off`: none",
     "source_policy": "`website-first` [ranks websites before PDFs](../source-policy.md); with `HYBRID` only",
     "secondary_scope": "what `website-first` searches in addition",
     "date_order": "how to read `03/04/2026` at ingest; unset, it is no date",

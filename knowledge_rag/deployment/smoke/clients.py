@@ -48,13 +48,36 @@ class BadAnswer(KnowledgeRagError):  # noqa: N818 - named for what it is
     """A client to the knowledge base answers, but not as it was promised."""
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the function counted as evidence for a question.
+
+    Args:
+        floor: that applied, ``None`` for none.
+        source: who set it: ``setting``, ``default`` or ``parameter``.
+        best_score: of everything that the store returned, also below the floor.
+    """
+
+    floor: float | None
+    source: str
+    best_score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the function answered; ``evidence`` where it was asked directly."""
+
+    outcome: RetrievalOutcome
+    evidence: Evidence | None = None
+
+
 class Client(Protocol):
     """Asks the function, the agent or the gateway."""
 
     name: str
     seconds: float
 
-    def ask(self, query: str) -> RetrievalOutcome:
+    def ask(self, query: str) -> Reply:
         """Ask a question and return what the function answered.
 
         Raises:
@@ -75,6 +98,7 @@ class Answer:
         results: with an ``ok`` one.
         failure: why there was no answer.
         passing: whether the failure may be gone in a minute.
+        evidence: likewise, as far as the client learns of it.
     """
 
     question: Question
@@ -84,6 +108,12 @@ class Answer:
     results: tuple[RetrievalResult, ...] = ()
     failure: str = ""
     passing: bool = False
+    evidence: Evidence | None = None
+
+    @property
+    def searched(self) -> bool:
+        """Whether the knowledge base was searched."""
+        return self.status in (Status.OK, Status.NO_MATCH)
 
 
 def ask_all(
@@ -107,29 +137,32 @@ def _ask(client: Client, question: Question) -> Answer:
     ((_, ended),) = all_within(client.seconds, {client.name: partial(client.ask, question.query)})
     seconds = time.monotonic() - started
     try:
-        outcome = _outcome(client.name, ended)
+        reply = _reply(client.name, ended)
     except (CallFailed, BadAnswer) as error:
         passing = isinstance(error, CallFailed) and error.trouble in _PASSING
         return Answer(question, seconds, None, failure=str(error), passing=passing)
     except Exception as error:  # noqa: BLE001 - whatever came back, the other clients still have their turn
         failure = f"an answer makes no sense ({type(error).__name__}: {error})"
         return Answer(question, seconds, None, failure=failure)
+    outcome = reply.outcome
     reason = outcome.reason.value if outcome.reason else ""
-    return Answer(question, seconds, outcome.status, reason, outcome.results)
+    return Answer(
+        question, seconds, outcome.status, reason, outcome.results, evidence=reply.evidence
+    )
 
 
-def _outcome(name: str, ended: Future[RetrievalOutcome] | None) -> RetrievalOutcome:
+def _reply(name: str, ended: Future[Reply] | None) -> Reply:
     if ended is None:
         raise CallFailed(Trouble.TIMEOUT, name, "Timeout", "")
     try:
-        outcome = ended.result()
+        reply = ended.result()
     except RequestRefused as error:
         raise BadAnswer(f"a question was refused: {error}") from error
     except UnreadableResponse as error:
         raise BadAnswer(f"an answer is not what the schema says: {error}") from error
-    if unproven := unproven_count(outcome):
+    if unproven := unproven_count(reply.outcome):
         raise BadAnswer(f"{unproven} results of an answer can't be proven")
-    return outcome
+    return reply
 
 
 FUNCTION_READ_SECONDS: Final = 10
@@ -146,14 +179,14 @@ class FunctionClient:
         self._aws = aws
         self._alias = alias
 
-    def ask(self, query: str) -> RetrievalOutcome:
-        """Invoke it with the flat arguments of a direct caller."""
+    def ask(self, query: str) -> Reply:
+        """Invoke it with the flat arguments of a direct caller, who wants it explained."""
         answer = self._aws.call(
             "lambda",
             "invoke",
             read_seconds=FUNCTION_READ_SECONDS,
             FunctionName=self._alias,
-            Payload=json.dumps({"query": query}).encode(),
+            Payload=json.dumps({"query": query, "explain": True}).encode(),
         )
         try:
             payload = answer["Payload"].read()
@@ -161,7 +194,17 @@ class FunctionClient:
             raise call_failed(error, "lambda:InvokeFunction") from error
         if "FunctionError" in answer:
             raise BadAnswer(f"the function failed: {payload[:300].decode(errors='replace')}")
-        return read_outcome(read_json(payload))
+        body = read_json(payload)
+        return Reply(read_outcome(body), _evidence(body))
+
+
+def _evidence(body: object) -> Evidence | None:
+    """Return what the function explains; ``None`` where it is an older one that doesn't."""
+    explained = body.get("explanation") if isinstance(body, dict) else None
+    found = explained.get("evidence") if isinstance(explained, dict) else None
+    if not isinstance(found, dict):
+        return None
+    return Evidence(found.get("floor"), str(found.get("floor_source")), found.get("best_score"))
 
 
 AGENT_READ_SECONDS: Final = 60
@@ -181,7 +224,7 @@ class AgentClient:
         self._agent_id = agent_id
         self._alias_id = alias_id
 
-    def ask(self, query: str) -> RetrievalOutcome:
+    def ask(self, query: str) -> Reply:
         """Ask, read the stream to its end, and return what the tool answered in this turn."""
         answer = self._aws.call(
             "bedrock-agent-runtime",
@@ -213,7 +256,7 @@ class AgentClient:
             raise BadAnswer("the agent said nothing")
         if not outcomes:
             raise BadAnswer("the agent answered without asking the knowledge base")
-        return _joined(outcomes)
+        return Reply(_joined(outcomes))
 
 
 def _tool_output(event: Mapping[str, Any]) -> str | None:
@@ -253,10 +296,10 @@ class GatewayClient:
         except InvalidSettings as error:
             raise BadAnswer(str(error)) from error
 
-    def ask(self, query: str) -> RetrievalOutcome:
+    def ask(self, query: str) -> Reply:
         """Call the tool, in a session that begins with the first question."""
         try:
-            return self._gateway.ask(Query(query), Deadline.after(self.seconds))
+            return Reply(self._gateway.ask(Query(query), Deadline.after(self.seconds)))
         except Refused as error:
             raise BadAnswer(f"the gateway refuses a call: {error.message}") from error
         except RetrievalFailed as error:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.resources import shipped
 from knowledge_rag.evaluation.datasets import numbered, read_rows, read_text
+from knowledge_rag.evaluation.floor import in_choosing_half
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 MAX_FILE_BYTES: Final = 4_000_000
@@ -40,6 +43,11 @@ class Question:
     topic: Topic = Topic.ON
     source_file: str = ""
 
+    @property
+    def chooses(self) -> bool:
+        """Whether its id puts it in the half that a floor is chosen on."""
+        return in_choosing_half(self.id)
+
 
 def shipped_questions() -> list[Question]:
     """Return the questions about the sample corpus, and some that no runbook answers."""
@@ -47,8 +55,19 @@ def shipped_questions() -> list[Question]:
     return _parse(text, _SHIPPED)
 
 
-def load_questions(path: Path) -> list[Question]:
-    """Read questions from JSON Lines, and add the shipped off-topic ones if the file has none.
+def floor_questions() -> list[Question]:
+    """Return this project's labelled questions: 223 about the sample corpus, and 160 off-topic ones."""
+    return [question for topic in Topic for question in _labelled(topic)]
+
+
+def _labelled(topic: Topic) -> list[Question]:
+    path = shipped(f"tests/data/questions/{topic.value}_topic.jsonl")
+    found = _parse(path.read_text(encoding="utf-8"), path.name)
+    return [replace(question, topic=topic) for question in found]
+
+
+def load_questions(path: Path, usual: Sequence[Question]) -> list[Question]:
+    """Read questions from JSON Lines, and add the usual off-topic ones if the file has none.
 
     A line has ``query`` and may have ``id``, ``topic`` (``on``, unless set, or ``off``) and
     ``source_file``.
@@ -60,7 +79,7 @@ def load_questions(path: Path) -> list[Question]:
     if not any(question.topic is Topic.ON for question in questions):
         raise UnreadableDocument(str(path), "no question of topic on")
     if not any(question.topic is Topic.OFF for question in questions):
-        questions += [each for each in shipped_questions() if each.topic is Topic.OFF]
+        questions += [each for each in usual if each.topic is Topic.OFF]
     return questions
 
 
@@ -74,7 +93,8 @@ def _parse(text: str, name: str) -> list[Question]:
 
 
 def _question(number: int, row: dict[str, Any]) -> Question:
-    query, source = row["query"], row.get("source_file", "")
+    relevant = row.get("relevant") or [{}]
+    query, source = row["query"], row.get("source_file", relevant[0].get("source_file", ""))
     if not (isinstance(query, str) and query.strip() and isinstance(source, str)):
         raise ValueError("query and source_file are text")
     identity = str(row.get("id", f"line {number}"))

@@ -15,17 +15,21 @@ from knowledge_rag.deployment.smoke.clients import (
     GatewayClient,
     ask_all,
 )
+from knowledge_rag.deployment.smoke.floor import (
+    Applying,
+    apply_floor,
+    check_enough,
+    judge_floor,
+    measure_floor,
+)
 from knowledge_rag.deployment.smoke.promises import (
     CorpusBucket,
     check_ingestion,
-    configured_floor,
     judge_citations,
     judge_client,
-    judge_floor,
     judge_latency,
     judge_relevance,
     latency_figures,
-    measure_floor,
 )
 from knowledge_rag.deployment.smoke.questions import Topic
 from knowledge_rag.deployment.smoke.report import Promise, Trial, Verdict
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int, str], None]
 
 STACKS: Final = "stacks"
+PARAMETER: Final = "EvidenceFloorParameter"
+"""Output that names the parameter of ``evidence_floor=auto``."""
 QUESTIONS: Final = "questions"
 AGENT_QUESTIONS: Final = 2
 """A model is paid for each, and takes its time."""
@@ -53,13 +59,20 @@ _WANTED: Final = {
 }
 
 
-def try_deployment(
-    aws: Aws, name: str, questions: Sequence[Question], progress: Progress, *, token: str = ""
+def try_deployment(  # noqa: PLR0913 - its options are keywords
+    aws: Aws,
+    name: str,
+    questions: Sequence[Question],
+    progress: Progress,
+    *,
+    token: str = "",
+    apply: bool = False,
 ) -> Trial:
-    """Try a deployment.
+    """Try a deployment; with ``apply``, measure its evidence floor and write it.
 
     Raises:
-        InvalidRequest: there is no such deployment here, or no question about its corpus.
+        InvalidRequest: there is no such deployment here, no question about its corpus, or nothing to
+            apply: its floor is set, or there are too few questions.
         CallFailed: CloudFormation can't be asked.
     """
     stacks = {part: find_stack(aws, f"{name}-{part}") for part in (DATA, SERVICE)}
@@ -77,11 +90,47 @@ def try_deployment(
     asked = _about(corpus, questions) if "CorpusBucketName" in outputs else list(questions)
     if left_out := [each for each in questions if each not in asked]:
         promises.append(_note_left_out(left_out))
+    if apply:
+        _check_applicable(outputs, asked)
     clients, closed = _clients(aws, outputs, token)
     answers = _ask(clients, asked, progress)
     promises += [*(judge_client(each, found) for each, found in answers.items()), *closed]
-    judged, figures = _judge(aws, outputs, answers, corpus)
+    judged, figures = _judge(outputs, answers, corpus)
+    direct = answers.get(FunctionClient.name, [])
+    if any(answer.status for answer in direct):  # else the client's own promise reports it
+        floor, figures["floor"] = (
+            _applied(aws, outputs, direct, progress) if apply else _measured(direct)
+        )
+        judged.append(floor)
     return Trial(name, aws.region, (*promises, *judged), figures)
+
+
+def _check_applicable(outputs: Mapping[str, str], questions: Sequence[Question]) -> None:
+    if PARAMETER not in outputs:
+        raise InvalidRequest(
+            "this deployment reads no floor from a parameter: deploy it with evidence_floor=auto"
+        )
+    check_enough(questions)
+
+
+def _measured(answers: Sequence[Answer]) -> tuple[Promise, dict[str, Any]]:
+    measured = measure_floor(answers)
+    return judge_floor(measured), asdict(measured) if measured else {}
+
+
+def _applied(
+    aws: Aws, outputs: Mapping[str, str], answers: Sequence[Answer], progress: Progress
+) -> tuple[Promise, dict[str, Any]]:
+    total = sum(not answer.question.chooses for answer in answers)
+    done = 0
+
+    def on_answer() -> None:
+        nonlocal done
+        done += 1
+        progress(done, total, "function, with the new floor")
+
+    client = FunctionClient(aws, outputs["RetrieveFunctionArn"])
+    return apply_floor(Applying(aws, outputs[PARAMETER], client, on_answer), answers)
 
 
 def _judge_stack(name: str, part: str, stack: StackState | None) -> Promise:
@@ -168,7 +217,6 @@ def _share(client: str, questions: Sequence[Question]) -> list[Question]:
 
 
 def _judge(
-    aws: Aws,
     outputs: Mapping[str, str],
     answers: Mapping[str, Sequence[Answer]],
     corpus: CorpusBucket,
@@ -183,22 +231,16 @@ def _judge(
         "ways": {name: _figures(each) for name, each in answers.items()},
     }
     if direct := answers.get(FunctionClient.name):
-        promises += _judge_function(aws, outputs["RetrieveFunctionArn"], direct, figures)
+        promises += _judge_function(direct)
     return promises, figures
 
 
-def _judge_function(
-    aws: Aws, alias: str, answers: Sequence[Answer], figures: dict[str, Any]
-) -> list[Promise]:
+def _judge_function(answers: Sequence[Answer]) -> list[Promise]:
     if all(answer.status is None for answer in answers):
         return []  # the client's own promise reports it
     promises = []
     if (relevance := judge_relevance(answers)) is not None:
         promises.append(relevance)
-    configured, known = configured_floor(aws, alias)
-    measured = measure_floor(answers, configured, known=known)
-    promises.append(judge_floor(measured, answers))
-    figures["floor"] = asdict(measured)
     promises.append(judge_latency(answers))
     return promises
 

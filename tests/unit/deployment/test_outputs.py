@@ -11,7 +11,13 @@ INFRA = Path(__file__).parents[3] / "infra"
 TRIAL = Path(__file__).parents[3] / "knowledge_rag/deployment/smoke/trial.py"
 READ = {
     "data": ("KnowledgeBaseId", "DataSourceId", "CorpusBucketName"),
-    "service": ("RetrieveFunctionArn", "AgentId", "AgentAliasId", "GatewayUrl"),
+    "service": (
+        "RetrieveFunctionArn",
+        "AgentId",
+        "AgentAliasId",
+        "GatewayUrl",
+        "EvidenceFloorParameter",
+    ),
 }
 
 

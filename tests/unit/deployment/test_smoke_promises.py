@@ -12,18 +12,15 @@ from knowledge_rag.deployment.smoke.clients import Answer
 from knowledge_rag.deployment.smoke.promises import (
     CorpusBucket,
     Fit,
-    configured_floor,
     judge_citations,
     judge_client,
-    judge_floor,
     judge_latency,
     judge_relevance,
     latency_figures,
-    measure_floor,
 )
 from knowledge_rag.deployment.smoke.questions import Question, Topic
 from knowledge_rag.deployment.smoke.report import Promise, Trial, Verdict
-from tests.support.played_aws import DENIED, Fault
+from tests.support.played_aws import Fault
 
 
 def found(score=0.5, *, topic=Topic.ON, file="a.md", wanted="", seconds=0.1):
@@ -81,65 +78,6 @@ def test_four_of_five_named_documents_have_to_be_found(hits, verdict):
 
 def test_questions_that_name_no_document_promise_no_relevance():
     assert judge_relevance([found()]) is None
-
-
-# the floor
-
-
-def judged(answers, configured, *, known=True):
-    return judge_floor(measure_floor(answers, configured, known=known), answers)
-
-
-def test_without_a_floor_one_between_the_topics_is_proposed():
-    answers = [found(0.6), found(0.7), found(0.2, topic=Topic.OFF), found(0.3, topic=Topic.OFF)]
-    measured = measure_floor(answers, None, known=True)
-    assert 0.3 < measured.proposed < 0.6
-    promise = judge_floor(measured, answers)
-    assert promise.verdict is Verdict.NOTE
-    assert "best scores 0.600 to 0.700" in promise.detail
-    assert f"evidence_floor={measured.proposed:g}" in promise.action
-
-
-def test_a_store_without_scores_gets_no_proposal():
-    answers = [found(None), found(None, topic=Topic.OFF)]
-    assert measure_floor(answers, None, known=True).proposed is None
-    assert judged(answers, None).verdict is Verdict.NOTE
-
-
-@pytest.mark.parametrize(
-    ("lost", "kept_off", "verdict"),
-    [(1, 1, Verdict.KEPT), (2, 1, Verdict.BROKEN), (0, 2, Verdict.BROKEN)],
-)
-def test_a_floor_may_lose_one_in_twenty_and_let_one_in_ten_through(lost, kept_off, verdict):
-    on = [nothing()] * lost + [found()] * (20 - lost)
-    off = [found(topic=Topic.OFF)] * kept_off + [nothing(Topic.OFF)] * (10 - kept_off)
-    assert judged(on + off, 0.4).verdict is verdict
-
-
-def test_degraded_answers_say_nothing_about_the_floor():
-    assert judged([degraded(), degraded()], 0.4).verdict is Verdict.UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("configuration", "found_floor"),
-    [
-        ({"Environment": {"Variables": {"EVIDENCE_FLOOR_HYBRID": "0.4"}}}, (0.4, True)),
-        (
-            {
-                "Environment": {
-                    "Variables": {"SEARCH_TYPE": "SEMANTIC", "EVIDENCE_FLOOR_HYBRID": "1"}
-                }
-            },
-            (None, True),
-        ),
-        ({"Environment": {"Variables": {}}}, (None, True)),
-        ({"Environment": {"Error": {"ErrorCode": "AccessDenied"}}}, (None, False)),
-        (DENIED, (None, False)),
-    ],
-)
-def test_the_configured_floor_is_that_of_the_search_type(account, aws, configuration, found_floor):
-    account.played.play("lambda", "GetFunctionConfiguration", configuration)
-    assert configured_floor(aws(), "f") == found_floor
 
 
 # the verdict on all

@@ -1,0 +1,151 @@
+"""The evidence floor in use: measured after the deployment, read from a parameter beside the search.
+
+``knowledge-rag smoke --apply`` writes the parameter. It is read on a thread of its own, at most once a
+minute, and no query waits for it: :meth:`EvidenceFloor.current` returns what is known when the results
+are there.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from botocore.exceptions import ClientError
+
+from knowledge_rag.core.background import Background
+from knowledge_rag.core.bedrock import check_error
+from knowledge_rag.core.net import clients
+from knowledge_rag.core.net.deadline import Deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from knowledge_rag.core.net.clients import AwsClient
+
+MAX_AGE_SECONDS: Final = 60.0
+"""How long a read counts, however it ended."""
+
+READ_SECONDS: Final = 1.5
+"""How long one read may take."""
+
+ABSENT: Final = "ParameterNotFound"
+
+
+class FloorSource(StrEnum):
+    """Who set the floor in use."""
+
+    SETTING = "setting"
+    DEFAULT = "default"
+    """Until the parameter exists, or could be read for the first time."""
+    PARAMETER = "parameter"
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A floor, ``None`` for none, and who set it."""
+
+    value: float | None
+    source: FloorSource
+
+
+def read_floor(text: object) -> float:
+    """Read a parameter's value.
+
+    Raises:
+        ValueError: it is no number from 0 to 1.
+    """
+    try:
+        value = float(str(text))
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:  # NaN is in no range
+        raise ValueError(f"{str(text)[:40]!r} is no number from 0 to 1")
+    return value
+
+
+class EvidenceFloor:
+    """The floor of one knowledge base and search type.
+
+    Args:
+        default: while nothing else is known, and the floor for good without a parameter.
+        parameter: the parameter's name, ``""`` for none.
+        region: where it is.
+        now: seconds of a clock that goes on while Lambda freezes the process.
+    """
+
+    def __init__(
+        self,
+        default: float | None,
+        parameter: str = "",
+        region: str = "",
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        source = FloorSource.DEFAULT if parameter else FloorSource.SETTING
+        self._default = Floor(default, source)
+        self._parameter = parameter
+        self._region = region
+        self._now = now
+        self._floor = self._default
+        self._client: AwsClient | None = None
+        self._lock = threading.Lock()
+        self._reading: Background[None] | None = None
+        self._begun = -math.inf
+        self._problem = self._reported = ""
+
+    @property
+    def current(self) -> Floor:
+        """The floor as far as it is known now; nothing is waited for."""
+        return self._floor
+
+    def refresh(self) -> Background[None] | None:
+        """Start to read the parameter if the last read is old; return the read under way, if any.
+
+        A clock that was set back counts as old: a restored snapshot may be older than it looks.
+        """
+        with self._lock:
+            under_way = self._reading is not None and not self._reading.over.is_set()
+            if self._parameter and not under_way:
+                age = self._now() - self._begun
+                if not 0 <= age < MAX_AGE_SECONDS:
+                    self._begun = self._now()
+                    self._reading = Background("evidence-floor", self._read)
+            return self._reading
+
+    def new_problem(self) -> str:
+        """Return why the last read failed, once for each cause; ``""`` where there is nothing new."""
+        problem = self._problem
+        if problem == self._reported:
+            return ""
+        self._reported = problem
+        return problem
+
+    def _read(self) -> None:
+        try:
+            self._floor = self._fetched()
+            self._problem = ""
+        except ClientError as error:
+            self._problem = str(error.response.get("Error", {}).get("Code", "Unknown"))
+        except Exception as error:  # noqa: BLE001 - botocore's parser raises whatever a body makes it raise
+            self._problem = f"{type(error).__name__}: {error}"
+
+    def _fetched(self) -> Floor:
+        if self._client is None:
+            made = clients.create_client("ssm", "GetParameter", self._region, check_error)
+            made.prepare()
+            self._client = made
+        try:
+            with Deadline.after(READ_SECONDS).applied():
+                answer = self._client.api.get_parameter(Name=self._parameter)
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") == ABSENT:
+                return self._default
+            raise
+        finally:
+            self._client.transport.close()  # a kept connection would not survive a frozen process
+        parameter = answer.get("Parameter") if isinstance(answer, dict) else None
+        found = parameter.get("Value") if isinstance(parameter, dict) else None
+        return Floor(read_floor(found), FloorSource.PARAMETER)
