@@ -24,6 +24,9 @@ _KINDS = (
     (re.compile(r"post-?_?mortem|incident-?_?report", re.IGNORECASE), DocumentType.POSTMORTEM),
     (re.compile(r"run-?_?book|play-?_?book", re.IGNORECASE), DocumentType.RUNBOOK),
 )
+EXTRACTED_SUFFIXES: Final = (".html", ".htm", ".pdf", ".docx", ".ipynb")
+"""Of files whose lines are those of extracted text, in lower case."""
+
 _SUFFIXES = {".html": DocumentType.WEB, ".htm": DocumentType.WEB, ".pdf": DocumentType.PDF}
 
 

@@ -37,7 +37,9 @@ _BOM: Final = "\ufeff"
 
 _CHUNK_ID: Final = "x-amz-bedrock-kb-chunk-id"
 _LOCATION_URIS: Final = ("uri", "url", "id")
-_SOURCE_KEYS: Final = ("x-amz-bedrock-kb-source-uri", "source", "file_path", SOURCE_FILE)
+SOURCE_URI: Final = "x-amz-bedrock-kb-source-uri"
+"""Metadata by which a knowledge base names the document, and may be filtered."""
+_SOURCE_KEYS: Final = (SOURCE_URI, "source", "file_path", SOURCE_FILE)
 """Metadata that name the document, of Bedrock, LangChain, LlamaIndex and this project."""
 
 
@@ -212,6 +214,10 @@ def _located(
         else:
             located.append(DropReason.AMBIGUOUS if places[text] else DropReason.UNLOCATED)
     return located
+
+
+NOT_LOCATED: Final = frozenset({DropReason.UNLOCATED, DropReason.AMBIGUOUS, DropReason.UNREAD})
+"""Drops of passages that name no lines."""
 
 
 MAX_CACHE_BYTES: Final = 256 * 2**20

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import FORESEEN, MAX_CODE_CHARACTERS, as_failure
+from knowledge_rag.core.locating import NOT_LOCATED, SOURCE_URI, locate, raw_passage
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE, prove
 from knowledge_rag.core.outcome import (
     DropReason,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from knowledge_rag.core.net.deadline import Deadline
+    from knowledge_rag.core.originals import BucketOriginals
     from knowledge_rag.core.policy import Arrangement
     from knowledge_rag.core.policy_settings import SourcePriority
 
@@ -54,6 +56,10 @@ NO_INTERVENTION: Final = (None, "NONE")
 
 TOO_LARGE_NOTICE: Final = "Passages were found, but each is too large for this caller."
 
+UNLOCATED_NOTICE: Final = (
+    "Passages were left out: their lines could not be found in their documents, or not in time."
+)
+
 MORE_NOTICE: Final = "This document may have more passages than these."
 
 
@@ -62,6 +68,13 @@ class SearchType(StrEnum):
 
     HYBRID = "HYBRID"
     SEMANTIC = "SEMANTIC"
+
+
+class KnowledgeBaseType(StrEnum):
+    """The type that Bedrock gives a knowledge base; each takes its own form of request."""
+
+    VECTOR = "VECTOR"
+    MANAGED = "MANAGED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +96,12 @@ class SearchSettings:
             different search types or stores can't be compared, so it belongs to both.
         guardrail: applied by Retrieve, if any.
         priority: of sources; ``None`` leaves Retrieve's order as it is. Goes with hybrid search.
+        knowledge_base_type: a managed one chooses how it searches.
+        source_root: ``s3://<bucket>/<prefix>`` of the documents of a knowledge base that this project
+            didn't ingest, whose results have no lines; ``""`` for one that it did.
 
     Raises:
-        ValueError: a priority of sources with another search type.
+        ValueError: a priority of sources with another search type or documents without dates.
     """
 
     knowledge_base_id: str
@@ -93,8 +109,12 @@ class SearchSettings:
     evidence_floor: float | None = None
     guardrail: Guardrail | None = None
     priority: SourcePriority | None = None
+    knowledge_base_type: KnowledgeBaseType = KnowledgeBaseType.VECTOR
+    source_root: str = ""
 
     def __post_init__(self) -> None:
+        if self.priority is not None and self.source_root:
+            raise ValueError("a priority of sources without their dates")
         if self.priority is not None and self.search_type is not SearchType.HYBRID:
             raise ValueError(f"a priority of sources with {self.search_type}")
 
@@ -138,6 +158,7 @@ class Retrieval:
     """The outcome of one query, the service's id of its request, and what the source policy did.
 
     ``evidence_floor`` is the floor that applied, ``best_score`` the best of all items, also below it.
+    ``unread`` counts documents that could not be had, by code.
     """
 
     outcome: RetrievalOutcome
@@ -146,16 +167,18 @@ class Retrieval:
     secondary_failure: RetrievalFailed | None = None
     evidence_floor: float | None = None
     best_score: float | None = None
+    unread: Mapping[str, int] = field(default_factory=dict)
 
 
 class Retriever:
-    """Asks one knowledge base, by a client as :func:`bedrock.create_client` makes it.
+    """Asks one knowledge base.
 
     Args:
-        client: botocore's.
+        client: as :func:`bedrock.create_client` makes it.
         settings: of every query.
         floor: returns the evidence floor, asked when a query's results are there; by default that
             of the settings.
+        originals: documents of ``settings.source_root``, where results have no lines.
     """
 
     def __init__(
@@ -163,10 +186,12 @@ class Retriever:
         client: Any,  # noqa: ANN401 - botocore makes its classes at run time
         settings: SearchSettings,
         floor: Callable[[], float | None] | None = None,
+        originals: BucketOriginals | None = None,
     ) -> None:
         self._client = client
         self._settings = settings
         self._floor = floor or (lambda: settings.evidence_floor)
+        self._originals = originals
 
     def retrieve(self, query: Query, deadline: Deadline) -> Retrieval:
         """Search, and prove each result, before the deadline.
@@ -181,18 +206,40 @@ class Retriever:
             return prioritised(self.found, query, self._settings, deadline, self._floor)
         answer = self.found(retrieve_request(query, self._settings), deadline)
         floor = self._floor() if query.source_file is None else None
+        items, unread = self._with_lines(answer.items, floor, deadline)
         try:
-            outcome = select(answer.items, query.max_results, floor, deadline)
+            outcome = select(items, query.max_results, floor, deadline)
         except DeadlineExceeded as error:
             raise as_failure(error) from error
         if query.source_file is not None:
             outcome = _in_line_order(outcome, more=len(answer.items) >= _wanted(query))
+        elif not NOT_LOCATED.isdisjoint(outcome.dropped):
+            outcome = replace(outcome, notice=UNLOCATED_NOTICE)
         return Retrieval(
             outcome,
             answer.request_id,
             evidence_floor=floor,
             best_score=best_score(answer.items),
+            unread=unread,
         )
+
+    def _with_lines(
+        self, items: list[Any], floor: float | None, deadline: Deadline
+    ) -> tuple[list[Any], Mapping[str, int]]:
+        """Locate the items that name no lines; those below the floor are no evidence anyway."""
+        if self._originals is None:
+            return items, {}
+        items, first = list(items), items[:MAX_SERVICE_RESULTS]
+        raw = {n: one for n, item in enumerate(first) if (one := raw_passage(item))}
+        for index in [index for index in raw if _is_below(items[index], floor)]:
+            items[index] = DropReason.BELOW_FLOOR
+            del raw[index]
+        sources = {one.source for one in raw.values() if one.text and one.source}
+        read = self._originals.read(sources, deadline)
+        located = locate(list(raw.values()), read.originals.get)
+        for index, found in zip(raw, located, strict=True):
+            items[index] = found
+        return items, read.failures
 
     def found(self, request: Mapping[str, Any], deadline: Deadline) -> Found:
         """Carry out one request and return its results as they came.
@@ -243,12 +290,13 @@ def retrieve_request(
         results: to ask for; by default a few more than the caller wants.
         scope: a metadata filter that results have to pass beside the query's own.
     """
-    search: dict[str, Any] = {
-        "numberOfResults": results or _wanted(query),
-        "overrideSearchType": settings.search_type.value,
-    }
+    search: dict[str, Any] = {"numberOfResults": results or _wanted(query)}
+    form = "managedSearchConfiguration"
+    if settings.knowledge_base_type is KnowledgeBaseType.VECTOR:
+        form = "vectorSearchConfiguration"
+        search["overrideSearchType"] = settings.search_type.value
     conditions: list[Mapping[str, object]] = [
-        {"equals": {"key": key, "value": query.filters[key]}}
+        _condition(key, query.filters[key], settings.source_root)
         for key in FILTER_KEYS
         if key in query.filters
     ]
@@ -259,7 +307,7 @@ def retrieve_request(
     request: dict[str, Any] = {
         "knowledgeBaseId": settings.knowledge_base_id,
         "retrievalQuery": {"text": query.text},
-        "retrievalConfiguration": {"vectorSearchConfiguration": search},
+        "retrievalConfiguration": {form: search},
     }
     if settings.guardrail is not None:
         request["guardrailConfiguration"] = {
@@ -267,6 +315,12 @@ def retrieve_request(
             "guardrailVersion": settings.guardrail.version,
         }
     return request
+
+
+def _condition(key: str, value: str, source_root: str) -> dict[str, object]:
+    if key == SOURCE_FILE and source_root:
+        key, value = SOURCE_URI, source_root + value
+    return {"equals": {"key": key, "value": value}}
 
 
 def _wanted(query: Query) -> int:
@@ -442,12 +496,12 @@ class Selection:
 
     def _look_at(self, item: object) -> None:
         below = _is_below(item, self.evidence_floor)
-        proven = _prove(item)
+        proven = item if isinstance(item, RetrievalResult | DropReason) else _prove(item)
         if isinstance(proven, RetrievalResult):
             reason = DropReason.BELOW_FLOOR if below else _keep(proven, self.kept)
         else:
             reason = proven
-            self._doubtful = self._doubtful or not below
+            self._doubtful |= not below and proven is not DropReason.BELOW_FLOOR
         if reason is None:
             self.items.append(item)
         else:

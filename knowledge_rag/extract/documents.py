@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.citations import check_source_file
-from knowledge_rag.core.documents import describe, front_matter_end, read_document
+from knowledge_rag.core.documents import (
+    EXTRACTED_SUFFIXES,
+    describe,
+    front_matter_end,
+    read_document,
+)
 from knowledge_rag.core.markdown import first_heading
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_URL
 from knowledge_rag.extract.confined import HTML_SECONDS, read_confined
@@ -29,7 +34,7 @@ TEXT_SUFFIXES: Final = frozenset({".md", ".markdown", ".txt", *READERS})
 WEB_SUFFIXES: Final = frozenset({".html", ".htm"})
 PDF_SUFFIXES: Final = frozenset({".pdf"})
 OFFICE_SUFFIXES: Final = frozenset({".docx", ".ipynb"})
-SUFFIXES: Final = TEXT_SUFFIXES | WEB_SUFFIXES | PDF_SUFFIXES | OFFICE_SUFFIXES
+SUFFIXES: Final = TEXT_SUFFIXES.union(EXTRACTED_SUFFIXES)
 """Of the files that are documents, in any case."""
 
 _NOT_ITS_OWN: Final = (SOURCE_URL, DOCUMENT_TYPE)
@@ -74,7 +79,7 @@ def is_document(name: str) -> bool:
 
 def is_extracted(source_file: str) -> bool:
     """Whether a file's lines are those of extracted text, by its name."""
-    return _suffix(source_file) in WEB_SUFFIXES | PDF_SUFFIXES | OFFICE_SUFFIXES
+    return source_file.lower().endswith(EXTRACTED_SUFFIXES)
 
 
 def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extracted:

@@ -121,7 +121,7 @@ def _search(run: _Run, query: Query) -> report.End:
     if retrieval.secondary_failure is not None:
         report.secondary_failed(run.call, retrieval.secondary_failure)
     code = UNPROVEN_CODE if outcome.reason is Reason.UNVERIFIABLE_RESULTS else ""
-    return report.End(outcome, run.settings, retrieval.request_id, code)
+    return report.End(outcome, run.settings, retrieval.request_id, code, unread=retrieval.unread)
 
 
 def _explanation(retrieval: Retrieval, outcome: RetrievalOutcome) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def warm_up(seconds: float = WARM_UP_SECONDS) -> None:
     """
     with suppress(InvalidSettings, DeadlineExceeded):
         made = service(Deadline.after(seconds))
-        made.client.prepare()
+        made.prepare()
         if (reading := made.floor.refresh()) is not None:
             reading.over.wait(READ_SECONDS)
 

@@ -14,11 +14,12 @@ import socket
 import time
 import traceback
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import RetrievalFailed
+from knowledge_rag.core.locating import NOT_LOCATED
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import unproven_count
 from lambdas.reporting import MetricUnit, logger, metric_record
@@ -43,6 +44,7 @@ class End:
         request_id: the service's id of the request, ``""`` for none.
         code: the failure's own name, where it is degraded.
         permanent: whether trying again can't help.
+        unread: how many documents could not be had, by code.
     """
 
     outcome: RetrievalOutcome
@@ -50,6 +52,7 @@ class End:
     request_id: str = ""
     code: str = ""
     permanent: bool = False
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -129,6 +132,8 @@ def _fields(call: Call, query: Query | None, end: End, latency_ms: float) -> dic
     }
     if end.failed:
         fields |= {"reason": outcome.reason, "code": end.code, "permanent": end.permanent}
+    if end.unread:
+        fields["documents_unread"] = dict(end.unread)
     if query and end.settings is not None and end.settings.log_query_text:
         fields["query"] = query.text
     return fields | _ids(call)
@@ -162,6 +167,10 @@ def _counts(end: End) -> dict[str, int]:
         telemetry.RETRIEVAL_GUARDRAIL_INTERVENED: int(outcome.reason is Reason.GUARDRAIL),
         telemetry.RETRIEVAL_DROPPED_RESULTS: unproven_count(outcome),
     }
+    if end.settings is not None and end.settings.search.source_root:
+        counts[telemetry.RETRIEVAL_UNLOCATED_RESULTS] = sum(
+            outcome.dropped.get(reason, 0) for reason in NOT_LOCATED
+        )
     if not end.failed:
         counts[telemetry.RETRIEVAL_RESULT_COUNT] = len(outcome.results)
         counts[telemetry.RETRIEVAL_ZERO_RESULTS] = int(outcome.status is Status.NO_MATCH)

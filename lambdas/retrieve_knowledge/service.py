@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knowledge_rag.core.background import Background
@@ -15,7 +17,10 @@ from lambdas.retrieve_knowledge.floor import EvidenceFloor
 from lambdas.retrieve_knowledge.settings import load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from knowledge_rag.core.bedrock import BedrockClient
+    from knowledge_rag.core.net.clients import AwsClient
     from knowledge_rag.core.net.deadline import Deadline
     from lambdas.retrieve_knowledge.settings import Settings
 
@@ -28,6 +33,26 @@ class Service:
     client: BedrockClient
     retriever: Retriever
     floor: EvidenceFloor
+    documents: AwsClient | None = None
+
+    def prepare(self) -> None:
+        """Do what takes time and no network.
+
+        Raises:
+            InvalidSettings: the certificate bundle or the proxy setting is wrong.
+        """
+        for client in self._clients():
+            client.prepare()
+
+    def close(self) -> None:
+        """Close every connection."""
+        for client in self._clients():
+            client.close()
+
+    def _clients(self) -> Iterator[AwsClient]:
+        yield self.client
+        if self.documents is not None:
+            yield self.documents
 
 
 def _make(settings: Settings) -> Service:
@@ -35,8 +60,16 @@ def _make(settings: Settings) -> Service:
         import knowledge_rag.core.policy  # noqa: F401, PLC0415
     client = create_client(settings.region)
     floor = EvidenceFloor(settings.search.evidence_floor, settings.floor_parameter, settings.region)
-    retriever = Retriever(client.api, settings.search, lambda: floor.current.value)
-    return Service(settings, client, retriever, floor)
+    documents = read = None
+    if settings.search.source_root:
+        # loaded where it is used
+        from knowledge_rag.core import originals  # noqa: PLC0415
+
+        documents = originals.create_client(settings.region)
+        folder = Path(tempfile.gettempdir(), "knowledge-rag-documents")
+        read = originals.BucketOriginals(documents, settings.search.source_root, folder)
+    retriever = Retriever(client.api, settings.search, lambda: floor.current.value, read)
+    return Service(settings, client, retriever, floor, documents)
 
 
 _lock = threading.Lock()
@@ -85,7 +118,7 @@ def reset() -> None:
     with _lock:
         making, _making = _making, None
     if making is not None and making.result is not None:
-        making.result.client.close()
+        making.result.close()
 
 
 def _under_way() -> Background[Service]:

@@ -5,6 +5,10 @@ variable                 value                                                  
 ======================== =========================================================== ==========
 KNOWLEDGE_BASE_ID        id of the one knowledge base, 10 letters and digits         (required)
 AWS_REGION               its region; Lambda sets it (AWS_DEFAULT_REGION counts too)  (required)
+KNOWLEDGE_BASE_TYPE      VECTOR, or MANAGED, which goes with SOURCE_BUCKET           VECTOR
+SOURCE_BUCKET            bucket of the documents of a knowledge base that this       none
+                         project didn't ingest: lines are located in them
+SOURCE_PREFIX            folder in it that citations are relative to                 the bucket
 SEARCH_TYPE              HYBRID or SEMANTIC                                          HYBRID
 EVIDENCE_FLOOR_HYBRID    lowest score that is evidence under HYBRID, a number        no floor
 EVIDENCE_FLOOR_SEMANTIC  the same under SEMANTIC                                     no floor
@@ -37,7 +41,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.citations import check_source_file
+from knowledge_rag.core.errors import InvalidCitation, InvalidSettings
 from knowledge_rag.core.net.deadline import DEFAULT_DEADLINE_SECONDS
 from knowledge_rag.core.policy_settings import (
     SourcePolicy,
@@ -45,7 +50,12 @@ from knowledge_rag.core.policy_settings import (
     present_day,
     read_scope,
 )
-from knowledge_rag.core.retrieval import Guardrail, SearchSettings, SearchType
+from knowledge_rag.core.retrieval import (
+    Guardrail,
+    KnowledgeBaseType,
+    SearchSettings,
+    SearchType,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,10 +69,12 @@ MAX_QUERIES_PER_TURN: Final = 100
 _KNOWLEDGE_BASE_ID: Final = re.compile(r"[0-9a-zA-Z]{10}")
 _REGION: Final = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]+")
 _PARAMETER: Final = re.compile(r"/[a-zA-Z0-9_.\-/]{1,1010}")
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _GUARDRAIL_ID: Final = re.compile(r"[a-z0-9]{1,64}")
 _GUARDRAIL_VERSION: Final = re.compile(r"[1-9][0-9]{0,4}|DRAFT")
 
 _T = TypeVar("_T")
+_Kind = TypeVar("_Kind", SearchType, KnowledgeBaseType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +98,11 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     """
     read = _Reader(environ)
     region_variable = "AWS_REGION" if environ.get("AWS_REGION") else "AWS_DEFAULT_REGION"
-    search_type = read.get("SEARCH_TYPE", _search_type, SearchType.HYBRID)
+    search_type = read.get("SEARCH_TYPE", _one_of(SearchType), SearchType.HYBRID)
+    source_root = read.source_root()
+    kind = read.get("KNOWLEDGE_BASE_TYPE", _one_of(KnowledgeBaseType), KnowledgeBaseType.VECTOR)
+    if kind is KnowledgeBaseType.MANAGED and not source_root:
+        read.problems.append(f"KNOWLEDGE_BASE_TYPE={kind} goes with SOURCE_BUCKET")
     floors = {kind: read.optional(f"EVIDENCE_FLOOR_{kind}", _finite) for kind in SearchType}
     settings = Settings(
         SearchSettings(
@@ -94,7 +110,9 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
             search_type,
             floors[search_type],
             read.guardrail(),
-            read.priority(search_type),
+            read.priority(search_type, source_root),
+            kind,
+            source_root,
         ),
         read.required(region_variable, _matching(_REGION)),
         read.get("FLOOR_PARAMETER", _matching(_PARAMETER), ""),
@@ -141,7 +159,14 @@ class _Reader:
             self.problems.append("GUARDRAIL_ID and GUARDRAIL_VERSION go together")
         return Guardrail(guardrail_id, version) if guardrail_id and version else None
 
-    def priority(self, search_type: SearchType) -> SourcePriority | None:
+    def source_root(self) -> str:
+        bucket = self.get("SOURCE_BUCKET", _matching(_BUCKET), "")
+        prefix = self.get("SOURCE_PREFIX", _prefix, "")
+        if prefix and not self._environ.get("SOURCE_BUCKET"):
+            self.problems.append("SOURCE_PREFIX goes with SOURCE_BUCKET")
+        return f"s3://{bucket}/{prefix}" if bucket else ""
+
+    def priority(self, search_type: SearchType, source_root: str) -> SourcePriority | None:
         policy = self.get("SOURCE_POLICY", _policy, SourcePolicy.OFF)
         scope = self.optional("SECONDARY_SCOPE", read_scope)
         today = self.optional("POLICY_TODAY", _day)
@@ -151,6 +176,11 @@ class _Reader:
             return None
         if search_type is not SearchType.HYBRID:
             self.problems.append(f"SOURCE_POLICY={policy} goes with SEARCH_TYPE=HYBRID")
+            return None
+        if source_root:
+            self.problems.append(
+                f"SOURCE_POLICY={policy} needs dates, which documents of SOURCE_BUCKET have not"
+            )
             return None
         return SourcePriority(scope, (lambda: today) if today else present_day)
 
@@ -164,10 +194,21 @@ def _matching(pattern: re.Pattern[str]) -> Callable[[str], str]:
     return parse
 
 
-def _search_type(text: str) -> SearchType:
-    if text.upper() not in SearchType.__members__:
-        raise ValueError(f"must be {' or '.join(SearchType)}")
-    return SearchType[text.upper()]
+def _one_of(kind: type[_Kind]) -> Callable[[str], _Kind]:
+    def parse(text: str) -> _Kind:
+        if text.upper() not in kind.__members__:
+            raise ValueError(f"must be {' or '.join(kind)}")
+        return kind[text.upper()]
+
+    return parse
+
+
+def _prefix(text: str) -> str:
+    prefix = text.rstrip("/")
+    try:
+        return f"{check_source_file(prefix)}/"
+    except InvalidCitation:
+        raise ValueError("must be a folder in the bucket, such as docs/runbooks/") from None
 
 
 def _policy(text: str) -> SourcePolicy:

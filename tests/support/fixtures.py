@@ -86,10 +86,12 @@ def aws_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPa
     """:data:`ENVIRONMENT`, and nothing of the machine's own settings."""
     for name in os.environ:
         upper = name.upper()
-        ours = upper in ("SOURCE_POLICY", "SECONDARY_SCOPE", "POLICY_TODAY", "DATE_ORDER")
+        ours = upper in ("SECONDARY_SCOPE", "POLICY_TODAY", "DATE_ORDER")
         if (
             ours
-            or upper.startswith(("AWS_", "POWERTOOLS_", "GUARDRAIL_", "EVIDENCE_"))
+            or upper.startswith(
+                ("AWS_", "POWERTOOLS_", "GUARDRAIL_", "EVIDENCE_", "SOURCE_", "KNOWLEDGE_BASE_")
+            )
             or upper.endswith(("_PROXY", "CA_BUNDLE"))
         ):
             monkeypatch.delenv(name)

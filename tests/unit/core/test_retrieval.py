@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.net.deadline import Deadline, current_deadline
 from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, Status
+from knowledge_rag.core.policy_settings import SourcePriority
 from knowledge_rag.core.retrieval import (
     MAX_SERVICE_RESULTS,
     MORE_NOTICE,
@@ -51,6 +52,10 @@ class TestRequest:
                 }
             },
         }
+
+    def test_a_source_policy_needs_dates_which_located_lines_have_not(self):
+        with pytest.raises(ValueError, match="without their dates"):
+            SearchSettings("TESTKB0001", priority=SourcePriority(), source_root="s3://docs/")
 
     def test_it_never_asks_for_more_than_the_service_gives(self):
         assert search_of(Query("x", 100))["numberOfResults"] == MAX_SERVICE_RESULTS

@@ -7,7 +7,7 @@ import pytest
 
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.policy_settings import present_day
-from knowledge_rag.core.retrieval import Guardrail, SearchType
+from knowledge_rag.core.retrieval import Guardrail, KnowledgeBaseType, SearchType
 from lambdas.retrieve_knowledge import settings
 from lambdas.retrieve_knowledge.settings import Settings, load_settings
 
@@ -67,6 +67,32 @@ def test_the_policy_s_scope_and_day_are_read():
     loaded = load(SOURCE_POLICY="website-first", SECONDARY_SCOPE=scope, POLICY_TODAY="2026-11-21")
     assert loaded.search.priority.secondary_scope == json.loads(scope)
     assert loaded.search.priority.today() == date(2026, 11, 21)
+
+
+def test_the_documents_of_an_existing_knowledge_base_are_below_one_prefix():
+    assert load().search.source_root == ""
+    assert load(SOURCE_BUCKET="docs").search.source_root == "s3://docs/"
+    for prefix in ("team/runbooks", "team/runbooks/"):
+        loaded = load(SOURCE_BUCKET="docs", SOURCE_PREFIX=prefix, KNOWLEDGE_BASE_TYPE="Managed")
+        assert loaded.search.source_root == "s3://docs/team/runbooks/"
+        assert loaded.search.knowledge_base_type is KnowledgeBaseType.MANAGED
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"SOURCE_BUCKET": "No_Bucket"}, "SOURCE_BUCKET='No_Bucket': must match"),
+        ({"SOURCE_BUCKET": "docs", "SOURCE_PREFIX": "/runbooks"}, "SOURCE_PREFIX='/runbooks': must be a folder in the bucket"),
+        ({"SOURCE_BUCKET": "docs", "SOURCE_PREFIX": "a/../b"}, "must be a folder in the bucket"),
+        ({"SOURCE_PREFIX": "runbooks/"}, "SOURCE_PREFIX goes with SOURCE_BUCKET"),
+        ({"KNOWLEDGE_BASE_TYPE": "MANAGED"}, "KNOWLEDGE_BASE_TYPE=MANAGED goes with SOURCE_BUCKET"),
+        ({"KNOWLEDGE_BASE_TYPE": "KENDRA"}, "must be VECTOR or MANAGED"),
+        ({"SOURCE_BUCKET": "docs", "SOURCE_POLICY": "website-first"}, "SOURCE_POLICY=website-first needs dates"),
+    ],
+)  # fmt: skip
+def test_settings_of_an_existing_knowledge_base_are_checked_together(values, says):
+    with pytest.raises(InvalidSettings, match=re.escape(says)):
+        load(**values)
 
 
 def test_an_empty_value_counts_as_absent():

@@ -1,0 +1,221 @@
+"""The documents of an existing knowledge base, read from S3 within a query's deadline.
+
+A document is read once a version: each later query asks S3 whether its ETag still holds, and takes the
+index in memory, or the bytes in a folder, if it does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import unquote
+
+from botocore.exceptions import ClientError
+
+from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.documents import EXTRACTED_SUFFIXES, read_document
+from knowledge_rag.core.errors import (
+    DeadlineExceeded,
+    InvalidCitation,
+    RetrievalFailed,
+    UnreadableDocument,
+)
+from knowledge_rag.core.failures import FORESEEN, as_failure
+from knowledge_rag.core.locating import Original, Originals
+from knowledge_rag.core.net import clients
+from knowledge_rag.core.net.deadline import Deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from knowledge_rag.core.net.clients import AwsClient
+
+RESERVED_SECONDS: Final = 0.15
+"""Of a query's time, set aside for locating and answering: documents that come later are left out."""
+
+INDEX_SECONDS_PER_BYTE: Final = 0.2e-6
+"""Time set aside for indexing a document: twice what half a processor takes."""
+
+MAX_FOLDER_BYTES: Final = 256 * 2**20
+"""Of the documents in the folder; a function's ``/tmp`` has 512 MB."""
+
+_CONNECTIONS: Final = 4
+_NOT_MODIFIED: Final = "304"
+_MISSING: Final = ("404", "NoSuchKey")
+_URI: Final = "s3://"
+
+
+def create_client(region: str) -> AwsClient:
+    """Make a client whose GetObject keeps deadlines; nothing is sent.
+
+    Raises:
+        InvalidSettings: the AWS settings around us (endpoint URL, profile, config file) are wrong.
+    """
+    return clients.create_client("s3", "GetObject", region, _check_response)
+
+
+def _check_response(response_dict: dict[str, Any], **_: object) -> None:
+    if response_dict["status_code"] >= 300:
+        response_dict["body"] = b""  # the status becomes the code
+
+
+class Read(NamedTuple):
+    """Documents by their URI, and how often others could not be had, by code."""
+
+    originals: dict[str, Original]
+    failures: Counter[str]
+
+
+class BucketOriginals:
+    """Reads the documents below one prefix of one bucket.
+
+    Args:
+        client: as :func:`create_client` makes it.
+        root: ``s3://<bucket>/`` and the prefix, which ends in ``/`` if there is one.
+        folder: where bytes are kept, also for a later process; made if need be, and not used if
+            another user can write to it.
+    """
+
+    def __init__(self, client: AwsClient, root: str, folder: Path) -> None:
+        self._api = client.api
+        self._root = root
+        self._bucket = root.removeprefix(_URI).partition("/")[0]
+        self._kept = Originals()
+        self._folder = _Folder(folder)
+
+    def read(self, sources: Iterable[str], deadline: Deadline) -> Read:
+        """Return the documents of these URIs as S3 has them now; others are left out. Raises nothing foreseen.
+
+        Args:
+            sources: URIs, of any kind.
+            deadline: of the query.
+        """
+        read = Read({}, Counter())
+        early = Deadline(deadline.at - RESERVED_SECONDS, deadline.clock, deadline.is_given_up)
+        with ThreadPoolExecutor(_CONNECTIONS) as pool:
+            getting = {pool.submit(self._get, source, early): source for source in set(sources)}
+            for done in as_completed(getting):
+                source = getting[done]
+                try:
+                    read.originals[source] = self._indexed(source, done.result(), deadline)
+                except _Unread as error:
+                    read.failures[str(error)] += 1
+        return read
+
+    def _get(self, source: str, deadline: Deadline) -> _Object:
+        """Get a document if it isn't the version that is kept."""
+        if not source.startswith(self._root):
+            raise _Unread("NotBelowPrefix")
+        if source.lower().endswith(EXTRACTED_SUFFIXES):
+            raise _Unread("NotText")
+        kept = self._kept.get(source)
+        version = kept[0] if kept else ""
+        data = b""
+        if not version:
+            version, data = self._folder.get(source)
+        condition = {"IfNoneMatch": version} if version else {}
+        key = source.removeprefix(f"{_URI}{self._bucket}/")
+        codes = []
+        for name in dict.fromkeys((key, unquote(key))):
+            try:
+                with deadline.applied():
+                    answer = self._api.get_object(Bucket=self._bucket, Key=name, **condition)
+                    return _Object(answer.get("ETag", ""), answer["Body"].read(), is_new=True)
+            except ClientError as error:
+                codes.append(error.response.get("Error", {}).get("Code", ""))
+                if codes[-1] == _NOT_MODIFIED:
+                    return _Object(version, data, is_new=False)
+                if codes[-1] not in _MISSING:
+                    break
+            except RetrievalFailed as error:  # credentials that could not be renewed
+                raise _Unread(error.code) from error
+            except FORESEEN as error:
+                raise _Unread(as_failure(error).code) from error
+        raise _Unread(codes[-1])
+
+    def _indexed(self, source: str, got: _Object, deadline: Deadline) -> Original:
+        if got.is_new:
+            self._folder.put(source, got.version, got.data)
+        kept = self._kept.get(source)
+        if kept is not None and kept[0] == got.version and not got.is_new:
+            return kept[1]
+        try:
+            if deadline.remaining() < len(got.data) * INDEX_SECONDS_PER_BYTE:
+                raise _Unread("NoTimeToIndex")
+            document, text = read_document(source.removeprefix(self._root), got.data)
+        except DeadlineExceeded as error:
+            raise _Unread("DeadlineExceeded") from error
+        except (UnreadableDocument, InvalidCitation) as error:
+            raise _Unread(type(error).__name__) from error
+        original = Original(document, text, chunk_text(document, text))
+        self._kept.put(source, got.version, original)
+        return original
+
+
+class _Object(NamedTuple):
+    version: str
+    data: bytes
+    is_new: bool
+
+
+class _Unread(Exception):  # noqa: N818 - why a document can't be had, as a code
+    pass
+
+
+class _Folder:
+    """Objects as files, the oldest ones deleted beyond a size; what can't be written isn't kept."""
+
+    def __init__(self, folder: Path, max_bytes: int = MAX_FOLDER_BYTES) -> None:
+        self._folder = folder
+        self._max_bytes = max_bytes
+
+    def _is_own(self) -> bool:
+        """Make the folder; return whether it is this user's alone, so that nobody else wrote the documents."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        found = self._folder.lstat()
+        return stat.S_ISDIR(found.st_mode) and (found.st_uid, found.st_mode & 0o077) == (
+            os.getuid(),
+            0,
+        )
+
+    def get(self, source: str) -> tuple[str, bytes]:
+        """Return the version and the bytes that are kept, both empty if none are."""
+        with suppress(OSError, ValueError):
+            if not self._is_own():
+                return "", b""
+            head, _, data = self._path(source).read_bytes().partition(b"\n")
+            digest, version = head.decode().split(" ", 1)
+            if digest == hashlib.sha256(data).hexdigest():
+                return version, data
+        return "", b""
+
+    def put(self, source: str, version: str, data: bytes) -> None:
+        path = self._path(source)
+        head = f"{hashlib.sha256(data).hexdigest()} {version}\n".encode()
+        with suppress(OSError):
+            if not self._is_own():
+                return
+            self._make_room(len(data))
+            new = path.with_suffix(f".{os.getpid()}")
+            new.write_bytes(head + data)
+            new.replace(path)
+
+    def _make_room(self, size: int) -> None:
+        files = sorted(
+            (it.stat().st_mtime_ns, it.stat().st_size, it) for it in self._folder.iterdir()
+        )
+        total = sum(taken for _, taken, _ in files) + size
+        for _, taken, path in files:
+            if total <= self._max_bytes:
+                break
+            path.unlink()
+            total -= taken
+
+    def _path(self, source: str) -> Path:
+        return self._folder / hashlib.sha256(source.encode(errors="replace")).hexdigest()
