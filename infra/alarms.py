@@ -20,6 +20,7 @@ from knowledge_rag.core.alarms import (
     FIVE_MINUTES,
     Severity,
     Source,
+    canary_alarms,
     ingestion_alarms,
     retrieval_alarms,
 )
@@ -102,8 +103,9 @@ def alarm_topic(
             _for_own_alarms(settings, uses, "*"),  # in a key's policy, that key
             allow_no_op=False,
         )
-    if settings.alarm_email:
-        topic.add_subscription(subscriptions.EmailSubscription(settings.alarm_email))
+    if settings.monitoring.alarm_email:
+        mail = subscriptions.EmailSubscription(settings.monitoring.alarm_email)
+        topic.add_subscription(mail)
     return topic
 
 
@@ -136,6 +138,7 @@ class Alarms(Construct):
         topic: notified when an alarm begins and ends; ``-health`` notifies nobody, so that one fault
             is not reported twice.
         retrieve_log_group_name: where failed starts of the retrieval function are logged.
+        canary: whether a canary asks, so that its alarm has data.
 
     Attributes:
         loud: alarms worth waking someone for.
@@ -151,13 +154,15 @@ class Alarms(Construct):
         emitters: Emitters,
         topic: sns.ITopic,
         retrieve_log_group_name: str,
+        canary: bool,
     ) -> None:
         super().__init__(scope, construct_id)
         self._count_failed_starts(emitters, retrieve_log_group_name)
         self.loud: list[cloudwatch.Alarm] = []
         self.quiet: list[cloudwatch.Alarm] = []
         notify = actions.SnsAction(topic)
-        for alarm in (*retrieval_alarms(settings.thresholds), *ingestion_alarms()):
+        asked = (*retrieval_alarms(settings.thresholds), *(canary_alarms() if canary else ()))
+        for alarm in (*asked, *ingestion_alarms()):
             made = self._alarm(alarm, settings, emitters)
             made.add_alarm_action(notify)
             made.add_ok_action(notify)
@@ -187,7 +192,11 @@ class Alarms(Construct):
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
             evaluation_periods=alarm.periods,
             datapoints_to_alarm=alarm.datapoints,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            treat_missing_data=(
+                cloudwatch.TreatMissingData.BREACHING
+                if alarm.missing_breaches
+                else cloudwatch.TreatMissingData.NOT_BREACHING
+            ),
         )
 
     def _count_failed_starts(self, emitters: Emitters, log_group_name: str) -> None:

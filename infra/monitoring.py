@@ -25,6 +25,7 @@ class Monitoring(Construct):
             it orders what is deployed.
         collection_name: of the OpenSearch Serverless collection, ``""`` where the vectors live
             elsewhere.
+        canary: whether a canary asks.
         encryption_key: that messages are kept under; a key of ours, whose policy is added to.
     """
 
@@ -37,6 +38,7 @@ class Monitoring(Construct):
         emitters: Emitters,
         retrieve_log_group_name: str,
         collection_name: str,
+        canary: bool,
         encryption_key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -48,6 +50,7 @@ class Monitoring(Construct):
             emitters=emitters,
             topic=self.topic,
             retrieve_log_group_name=retrieve_log_group_name,
+            canary=canary,
         )
         self.dashboard = Dashboard(
             self,

@@ -10,12 +10,12 @@ from aws_cdk import aws_ssm as ssm
 
 from infra.agent import Agent
 from infra.alarms import Emitters
+from infra.canary import Canary, canary_question
 from infra.encryption import stack_key
 from infra.gateway import Gateway
 from infra.guardrail import Guardrail
 from infra.monitoring import Monitoring
 from infra.retrieval import Retrieval
-from infra.settings import Generation, VectorStore
 from infra.sources import load_sources
 
 if TYPE_CHECKING:
@@ -120,6 +120,15 @@ class ServiceStack(Stack):
         self._output("GatewayArn", gateway.arn, "callers need InvokeGateway on it")
 
     def _add_monitoring(self, data: DataStack) -> None:
+        question = canary_question(self._settings)
+        if question:
+            Canary(
+                self,
+                "Canary",
+                settings=self._settings,
+                question=question,
+                retrieve=self._retrieval.alias,
+            )
         monitoring = Monitoring(
             self,
             "Monitoring",
@@ -132,6 +141,7 @@ class ServiceStack(Stack):
             ),
             retrieve_log_group_name=self._retrieval.log_group_name,
             collection_name=data.collection_name,
+            canary=bool(question),
             encryption_key=self._key,
         )
         self._output("AlarmTopicArn", monitoring.topic.topic_arn, "alarms are sent to it")
@@ -139,9 +149,7 @@ class ServiceStack(Stack):
         self._output("DashboardUrl", monitoring.dashboard.url, "look here first")
 
     def _warn(self) -> None:
-        store = self._settings.store
-        sleeps = store.kind is VectorStore.OPENSEARCH and store.generation is Generation.NEXTGEN
-        if sleeps and not store.min_search_ocu:
+        if self._settings.store.sleeps:
             Annotations.of(self).add_warning_v2("knowledge-rag:coldStart", COLD_START_WARNING)
 
     def _output(self, name: str, value: str, description: str) -> None:

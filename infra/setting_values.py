@@ -167,6 +167,19 @@ def email(value: object) -> str:
     return value.strip()
 
 
+OFF: Final = "off"
+MAX_QUESTION_CHARACTERS: Final = 1_000
+
+
+def question(value: object) -> str:
+    """One line of text, ``off``, or nothing."""
+    if not isinstance(value, str) or len(value) > MAX_QUESTION_CHARACTERS or "\n" in value.strip():
+        raise ValueError(
+            f"one line of at most {MAX_QUESTION_CHARACTERS} characters, off, or nothing"
+        )
+    return OFF if value.strip().lower() == OFF else value.strip()
+
+
 def locator(value: object) -> str:
     """An OpenID discovery address, or nothing."""
     end = "/.well-known/openid-configuration"

@@ -23,6 +23,7 @@ from infra.setting_values import (
     names,
     number,
     number_or,
+    question,
     switch,
     text,
     whole,
@@ -151,6 +152,12 @@ class StoreSettings:
     embedding_model: str = _setting(text, "amazon.titan-embed-text-v2:0")
     embedding_dimension: int = _setting(whole(1, 4096), 1024)
 
+    @property
+    def sleeps(self) -> bool:
+        """Whether search has no capacity when idle, so that the first query waits for it."""
+        opensearch = self.kind is VectorStore.OPENSEARCH
+        return opensearch and self.generation is Generation.NEXTGEN and not self.min_search_ocu
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalSettings:
@@ -192,6 +199,14 @@ class EntrypointSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MonitoringSettings:
+    """Who is told of alarms, and what the canary asks."""
+
+    alarm_email: str = _setting(email, "")
+    canary_question: str = _setting(question, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of one deployment; ``docs/reference/settings.md`` says what each one does."""
 
@@ -202,11 +217,11 @@ class Settings:
     )
     customer_managed_key: bool = _setting(switch, False, True)
     log_retention_days: int = _setting(whole(1, 1827, allowed=_LOG_RETENTION_DAYS), 14, 90)
-    alarm_email: str = _setting(email, "")
     preset: Preset
     store: StoreSettings
     retrieval: RetrievalSettings
     entrypoint: EntrypointSettings
+    monitoring: MonitoringSettings
     thresholds: Thresholds
 
 
@@ -221,7 +236,13 @@ _THRESHOLDS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _declared() -> Iterator[tuple[str, Setting]]:
-    for kind in (Settings, StoreSettings, RetrievalSettings, EntrypointSettings):
+    for kind in (
+        Settings,
+        StoreSettings,
+        RetrievalSettings,
+        EntrypointSettings,
+        MonitoringSettings,
+    ):
         for each in fields(kind):
             if "setting" in each.metadata:
                 yield each.metadata["key"] or each.name, each.metadata["setting"]
@@ -260,6 +281,7 @@ def load_settings(context: Mapping[str, Any], region: str | None = None) -> Sett
         store=StoreSettings(**_fields(StoreSettings, values)),
         retrieval=RetrievalSettings(**_fields(RetrievalSettings, values)),
         entrypoint=EntrypointSettings(**_fields(EntrypointSettings, values)),
+        monitoring=MonitoringSettings(**_fields(MonitoringSettings, values)),
         thresholds=Thresholds(**{key: values[key] for key in _THRESHOLDS}),
     )
 

@@ -1,9 +1,10 @@
 """What is worth waking someone for: the alarms as data, for the stack and for ``gameday`` alike.
 
 An alarm is a CloudWatch metric-math expression over named metrics and a bound on its value. Rates
-count only from a number of samples on, so that one failed query at night is no 100 %. Where there is
-no data, nothing was asked, which is no fault: missing data never fires. ``docs/operations/alarms.md``
-has a section for each key.
+count only from a number of samples on, so that one failed query at night is no 100 %. At one query an
+hour no short period has so many, so each rate has an alarm over a day as well. Where there is no data,
+nothing was asked, which is no fault: missing data fires the canary's alarm only, since the canary asks
+every five minutes. ``docs/operations/alarms.md`` has a section for each key.
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ class Alarm:
         datapoints: how many of them must be over the threshold.
         summary: what it means, one sentence.
         action: what to do first, one sentence.
+        missing_breaches: whether a period without data counts as over the threshold.
     """
 
     key: str
@@ -110,6 +112,7 @@ class Alarm:
     datapoints: int
     summary: str
     action: str
+    missing_breaches: bool = False
 
     @classmethod
     def on_first(  # noqa: PLR0913 - an alarm's own parts
@@ -144,7 +147,8 @@ class Alarm:
 MINUTE: Final = 60
 FIVE_MINUTES: Final = 5 * MINUTE
 QUARTER_HOUR: Final = 15 * MINUTE
-HOUR: Final = 60 * MINUTE
+SIX_HOURS: Final = 6 * 60 * MINUTE
+DAY: Final = 4 * SIX_HOURS
 
 QUERIES_OF_AN_INCIDENT: Final = 3
 """What one incident may ask: if all of that fails, somebody was left without an answer."""
@@ -188,6 +192,19 @@ def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
             "reasons of degradation on the dashboard.",
         ),
         Alarm(
+            key="outage-slow",
+            severity=Severity.ALARM,
+            metrics={"n": _COUNT, "e": _ERRORS},
+            expression="IF(n >= 2, e >= n, 0)",
+            threshold=0,
+            period_seconds=SIX_HOURS,
+            periods=1,
+            datapoints=1,
+            summary="Every query of six hours went unanswered, two or more.",
+            action="As for outage: open the runbooks by hand, then look at the reasons of "
+            "degradation on the dashboard.",
+        ),
+        Alarm(
             key="error-rate",
             severity=Severity.ALARM,
             metrics={"n": _COUNT, "e": _ERRORS},
@@ -199,6 +216,19 @@ def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
             summary=f"More than {thresholds.error_rate_percent:g} % of queries go unanswered.",
             action="Look at the reasons of degradation on the dashboard; the most frequent one "
             "names the cause.",
+        ),
+        Alarm(
+            key="error-rate-day",
+            severity=Severity.WARNING,
+            metrics={"n": _COUNT, "e": _ERRORS},
+            expression=f"IF(n >= {thresholds.min_samples}, 100 * e / n, 0)",
+            threshold=thresholds.error_rate_percent,
+            period_seconds=DAY,
+            periods=1,
+            datapoints=1,
+            summary=f"More than {thresholds.error_rate_percent:g} % of a day's queries went unanswered.",
+            action="Compare the day's reasons of degradation on the dashboard: a few at the same "
+            "hour point to a store that sleeps or a quota.",
         ),
         Alarm(
             key="timeouts",
@@ -259,6 +289,19 @@ def _function(thresholds: Thresholds) -> tuple[Alarm, ...]:
             action="Compare the function's duration with the latency of answered queries: what "
             "lies between them is the function's own time.",
         ),
+        Alarm(
+            key="latency-p95-day",
+            severity=Severity.WARNING,
+            metrics={"n": invocations, "d": duration},
+            expression=f"IF(n >= {thresholds.min_samples}, d, 0)",
+            threshold=thresholds.latency_p95_ms,
+            period_seconds=DAY,
+            periods=1,
+            datapoints=1,
+            summary=f"Of a day's calls, one in twenty ran longer than {thresholds.latency_p95_ms} ms.",
+            action="Look whether the slow calls of the day are first calls after a pause: those "
+            "start the function or wake the store.",
+        ),
     )
 
 
@@ -279,7 +322,7 @@ def _quality(thresholds: Thresholds) -> tuple[Alarm, ...]:
             Severity.WARNING,
             thresholds.zero_result_warning_percent,
             thresholds.min_samples,
-            HOUR,
+            DAY,
             action="Look which incidents found nothing and write the runbook that they lacked.",
         ),
         Alarm.on_first(
@@ -317,6 +360,26 @@ def _zero_results(  # noqa: PLR0913 - an alarm's own parts
         datapoints=1,
         summary=f"More than {percent:g} % of answered queries found nothing.",
         action=action,
+    )
+
+
+def canary_alarms() -> tuple[Alarm, ...]:
+    """Return the alarms on the canary's question; a deployment without a canary has none."""
+    return (
+        Alarm(
+            key="canary",
+            severity=Severity.ALARM,
+            metrics={"m": Metric(telemetry.CANARY_FAILURES)},
+            expression="m",
+            threshold=0,
+            period_seconds=FIVE_MINUTES,
+            periods=3,
+            datapoints=3,
+            summary="For a quarter of an hour, the canary's question found nothing, failed or was not asked.",
+            action="Ask the question yourself by the stack's output TryIt, and read the function's log "
+            "lines that have canary set.",
+            missing_breaches=True,
+        ),
     )
 
 

@@ -30,6 +30,10 @@ RETRIEVAL_GUARDRAIL_INTERVENED: Final = "KnowledgeRetrievalGuardrailIntervened"
 RETRIEVAL_INIT_FAILURES: Final = "KnowledgeRetrievalInitFailures"
 """Starts and restores that failed, counted from Lambda's own log: the function can't say so."""
 
+CANARY_FAILURES: Final = "KnowledgeCanaryFailures"
+"""Canary questions that found nothing or went unanswered; 0 for one that was answered. They count in no
+other metric."""
+
 CHUNKED_FILES: Final = "KnowledgeChunkedFiles"
 """Documents that were cut into chunks."""
 CHUNKED_CHUNKS: Final = "KnowledgeChunkedChunks"

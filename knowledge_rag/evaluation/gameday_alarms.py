@@ -198,7 +198,7 @@ def wanted_for(fault: Fault) -> Fired:
         at_once.add("dropped-results")
     lasting = set(at_once)
     if expected.status is Status.DEGRADED:
-        lasting |= {"outage", "error-rate"}
+        lasting |= {"outage", "outage-slow", "error-rate", "error-rate-day"}
     if expected.reason is Reason.TIMEOUT:
         lasting.add("timeouts")
     return Fired(frozenset(at_once), frozenset(lasting))

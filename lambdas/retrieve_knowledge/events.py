@@ -5,7 +5,7 @@
 - A **gateway** (AgentCore): the arguments themselves; the tool's name is in the client context. The
   answer is the plain body, ``{"error": ...}`` for a request that can't be served.
 - A **direct** invoke: as the gateway, and ``explain``, which adds how the results came into their
-  order. Both may bring ``session_id`` and ``incident_id`` beside the arguments, for the metrics.
+  order, and ``canary``, which counts the question apart. Both may bring ``session_id`` and ``incident_id`` beside the arguments, for the metrics.
 
 An agent's turn is capped through ``promptSessionAttributes``: they live as long as the turn, so the
 count of its queries travels in them.
@@ -62,6 +62,9 @@ QUERY_COUNT_ATTRIBUTE: Final = "knowledgeRagQueries"
 
 EXPLAIN: Final = "explain"
 """A direct caller sets it to true for an explanation of the results' order."""
+
+CANARY: Final = "canary"
+"""A schedule sets it to true: the question is asked to see whether it is answered, and counted apart."""
 
 MAX_ID_CHARACTERS: Final = 200
 
@@ -135,6 +138,7 @@ class Call:
         incident_id: of the incident that it is about, ``""`` where unknown.
         queries_before: queries that this agent turn has already made.
         explain: whether the answer says how the results came into their order.
+        canary: whether nobody waits for the answer, and it is counted apart.
     """
 
     caller: Caller
@@ -145,6 +149,7 @@ class Call:
     incident_id: str = ""
     queries_before: int = 0
     explain: bool = False
+    canary: bool = False
 
     def query(self) -> Query:
         """Return the validated query.
@@ -261,12 +266,13 @@ def _flat_call(event: dict[str, Any], tool: str | None) -> Call:
         problem = InvalidRequest(f"no tool {tool[:40]!r}; there is {TOOL_NAMES[0]}", status=404)
     arguments = {name: value for name, value in event.items() if name not in _IDS}
     session_id, incident_id = (_identifier(event.get(name)) for name in _IDS)
-    explain = arguments.pop(EXPLAIN, False) if caller is Caller.DIRECT else False
-    if not isinstance(explain, bool):
-        problem = InvalidRequest("explain must be true or false")
-    return Call(
-        caller, Echo(), arguments, problem, session_id, incident_id, explain=explain is True
-    )
+    switches = {EXPLAIN: False, CANARY: False}
+    for name in switches if caller is Caller.DIRECT else ():
+        value = arguments.pop(name, False)
+        if not isinstance(value, bool):
+            problem = InvalidRequest(f"{name} must be true or false")
+        switches[name] = value is True
+    return Call(caller, Echo(), arguments, problem, session_id, incident_id, **switches)
 
 
 def _check_operation(event: Mapping[str, Any]) -> None:

@@ -134,6 +134,8 @@ def _fields(call: Call, query: Query | None, end: End, latency_ms: float) -> dic
         fields |= {"reason": outcome.reason, "code": end.code, "permanent": end.permanent}
     if end.unread:
         fields["documents_unread"] = dict(end.unread)
+    if call.canary:
+        fields["canary"] = True
     if query and end.settings is not None and end.settings.log_query_text:
         fields["query"] = query.text
     return fields | _ids(call)
@@ -141,6 +143,11 @@ def _fields(call: Call, query: Query | None, end: End, latency_ms: float) -> dic
 
 def _write_metrics(call: Call, end: End, latency_ms: float) -> None:
     metrics = metric_record()
+    if call.canary:
+        failed = end.outcome.status is not Status.OK
+        metrics.add_metric(telemetry.CANARY_FAILURES, MetricUnit.Count, int(failed))
+        metrics.write()
+        return
     for name, value in _counts(end).items():
         metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
     properties: dict[str, object] = {"status": end.outcome.status, "latency_ms": latency_ms}

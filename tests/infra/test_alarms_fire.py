@@ -30,7 +30,9 @@ SILENCE = b""
 FIRING = [
     ("permanent-errors", [[*[FOUND] * 30, DENIED]]),
     ("outage", [[UNAVAILABLE] * 3]),
+    ("outage-slow", [[UNAVAILABLE, THROTTLED]]),
     ("error-rate", [[*[FOUND] * 9, THROTTLED], [FOUND] * 10, [*[FOUND] * 9, UNAVAILABLE]]),
+    ("error-rate-day", [[*[FOUND] * 22, THROTTLED, UNAVAILABLE]]),
     ("timeouts", [[SILENCE] * 4]),
     ("zero-results", [[*[FOUND] * 4, *[NOTHING] * 6]]),
     ("zero-results", [[*[FOUND] * 4, *[NOTHING] * 6, *[UNAVAILABLE] * 10]]),
@@ -42,6 +44,10 @@ QUIET = [
     ("permanent-errors", [[UNAVAILABLE, THROTTLED, NOTHING]]),
     ("outage", [[UNAVAILABLE] * 2]),
     ("outage", [[*[UNAVAILABLE] * 5, NOTHING]]),
+    ("outage-slow", [[UNAVAILABLE]]),
+    ("outage-slow", [[*[UNAVAILABLE] * 5, NOTHING]]),
+    ("error-rate-day", [[UNAVAILABLE] * 9]),
+    ("error-rate-day", [[*[FOUND] * 23, UNAVAILABLE]]),
     ("error-rate", [[UNAVAILABLE] * 9] * 3),
     ("error-rate", [[*[FOUND] * 9, UNAVAILABLE], [FOUND] * 10, [FOUND] * 10]),
     ("error-rate", [[*[FOUND] * 19, UNAVAILABLE]] * 3),
@@ -128,20 +134,91 @@ def test_each_alarm_on_what_the_function_emits_is_seen_both_ways():
         key
         for key, alarm in ALARMS.items()
         if any(query.series[0] == telemetry.NAMESPACE for query in alarm.queries.values())
-        and not key.startswith(("ingestion-", "chunking-"))
+        and not key.startswith(("ingestion-", "chunking-", "canary"))
     }
     assert {key for key, _ in FIRING} == ours == {key for key, _ in QUIET}
 
 
 def test_healthy_queries_fire_nothing(asked):
     samples = asked([FOUND] * 12)
-    assert not [key for key, alarm in ALARMS.items() if alarm.fires(samples, samples, samples)]
+    fired = [key for key, alarm in ALARMS.items() if alarm.fires(samples, samples, samples)]
+    assert fired == ["canary"]  # which wasn't asked
+
+
+ONE_AN_HOUR = {
+    "access is denied": (DENIED, {"permanent-errors", "outage-slow", "error-rate-day"}),
+    "the service is down": (UNAVAILABLE, {"outage-slow", "error-rate-day"}),
+    "calls are throttled": (THROTTLED, {"outage-slow", "error-rate-day"}),
+    "nothing is found": (NOTHING, {"zero-results-warning"}),
+    "results are unproven": (UNPROVEN, {"dropped-results"}),
+    "the guardrail stops": (STOPPED, {"guardrail-interventions", "outage-slow", "error-rate-day"}),
+    "all is well": (FOUND, set()),
+}
+
+
+@pytest.mark.parametrize(("response", "keys"), ONE_AN_HOUR.values(), ids=ONE_AN_HOUR)
+def test_a_fault_is_seen_at_one_query_an_hour(asked, response, keys):
+    """For a day, in the periods of each alarm; the canary's alarm apart, whose question is another."""
+    fired = set()
+    for key, alarm in ALARMS.items():
+        queries = max(1, alarm.period // 3600)
+        periods = [asked([response] * queries)] + [{}] * (alarm.properties["EvaluationPeriods"] - 1)
+        if key != "canary" and alarm.fires(*periods):
+            fired.add(key)
+    assert fired == keys
+
+
+class TestTheCanary:
+    """Its question is the function's to answer, and its alarm the only one that it can fire."""
+
+    @pytest.fixture
+    def canary(self, knowledge_base, aws_environment):
+        aws_environment.setenv("POWERTOOLS_SERVICE_NAME", DEPLOYMENT)
+
+        def ask(response):
+            knowledge_base(in_turn([response]))
+            service.reset()
+            service.service().client.prepare()
+            ran = invoke({"query": "x", "max_results": 1, "canary": True})
+            assert ran.logs[-1]["canary"] is True
+            return emitted(ran.metrics)
+
+        return ask
+
+    @pytest.mark.parametrize("response", [NOTHING, UNAVAILABLE, DENIED, STOPPED])
+    def test_a_question_without_an_answer_fires_after_three_times(self, canary, response):
+        failed, fine = canary(response), canary(FOUND)
+        assert ALARMS["canary"].fires(failed, failed, failed)
+        assert not ALARMS["canary"].fires(failed, fine, failed)
+        assert not ALARMS["canary"].fires(fine, fine, fine)
+        assert not [key for key, alarm in ALARMS.items() if key != "canary" and alarm.fires(failed)]
+
+    def test_a_question_that_is_not_asked_fires(self, canary):
+        assert ALARMS["canary"].fires({}, {}, {})
+        assert not ALARMS["canary"].fires({}, {}, canary(FOUND))
+
+    def test_people_s_questions_say_nothing_of_it(self, asked):
+        samples = asked([FOUND] * 12)
+        assert ALARMS["canary"].fires(samples, samples, samples)
+
+    def test_it_is_not_counted_among_people_s_queries(self, canary):
+        ((_, name, _),) = canary(FOUND)
+        assert name == telemetry.CANARY_FAILURES
+
+    @pytest.mark.parametrize("value", ["true", 1, None])
+    @pytest.mark.usefixtures("aws_environment")
+    def test_another_value_is_refused(self, value):
+        assert (
+            "canary must be true or false"
+            in invoke({"query": "x", "canary": value}).answer["error"]
+        )
 
 
 def test_another_deployment_s_failures_are_not_this_one_s(asked, aws_environment):
     aws_environment.setenv("POWERTOOLS_SERVICE_NAME", "another")
     samples = asked([DENIED] * 12)
-    assert not any(alarm.fires(samples, samples, samples) for alarm in ALARMS.values())
+    fired = [key for key, alarm in ALARMS.items() if alarm.fires(samples, samples, samples)]
+    assert fired == ["canary"]
     other = alarms_of(monitored(name="another"), "another")
     assert other["permanent-errors"].fires(samples)
 
@@ -189,6 +266,12 @@ class TestWhatLambdaTells:
         assert not alarm.fires(slow, fast, fast)
         assert not alarm.fires(*[self.durations(9, 9)] * 3)
         assert not alarm.fires(*[self.durations(100, 4)] * 3)
+
+    def test_slow_runs_of_a_day_fire_where_no_short_period_has_enough(self):
+        alarm = ALARMS["latency-p95-day"]
+        assert alarm.fires(self.durations(24, 2))
+        assert not alarm.fires(self.durations(24, 1))
+        assert not alarm.fires(self.durations(9, 9))
 
     @pytest.mark.parametrize(
         ("event", "counts"),

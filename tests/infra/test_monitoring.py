@@ -10,13 +10,19 @@ from moto import mock_aws
 
 from infra.alarms import alarm_topic
 from infra.settings import load_settings
-from knowledge_rag.core.alarms import Severity, Thresholds, ingestion_alarms, retrieval_alarms
+from knowledge_rag.core.alarms import (
+    Severity,
+    Thresholds,
+    canary_alarms,
+    ingestion_alarms,
+    retrieval_alarms,
+)
 from tests.infra.iam import render
 from tests.infra.synthesis import DISPOSABLE, EVERYTHING, synthesized
 from tests.support.cloudwatch import alarms_of
 from tests.support.monitoring import monitored, resources
 
-DATA = {alarm.key: alarm for alarm in (*retrieval_alarms(), *ingestion_alarms())}
+DATA = {alarm.key: alarm for alarm in (*retrieval_alarms(), *canary_alarms(), *ingestion_alarms())}
 DEPLOYED = pytest.mark.parametrize("chosen", [DISPOSABLE, EVERYTHING], ids=["dev", "prod"])
 
 

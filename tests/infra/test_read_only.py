@@ -26,6 +26,7 @@ WRITES = {
     "RetrievalRetrieveRole": TELLS | TRACES | DECRYPTS,
     "AgentRole": DECRYPTS | {"kms:GenerateDataKey"},
     "GatewayRole": INVOKES,
+    "CanaryRole": INVOKES,
     # on the way of a document: the vectors and the intermediate bucket
     "KnowledgeBaseRole": INVOKES
     | DECRYPTS

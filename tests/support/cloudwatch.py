@@ -99,12 +99,17 @@ class TemplateAlarm:
         return self.decides([self.value(samples) for samples in periods])
 
     def decides(self, points: Sequence[float]) -> bool:
-        """Decide on data points; those that are missing do not breach, as the template says."""
-        assert self.properties["TreatMissingData"] == "notBreaching"
+        """Decide on data points; what those that are missing mean, the template says."""
+        missing = self.properties["TreatMissingData"]
+        assert missing in ("breaching", "notBreaching")
         assert self.properties["ComparisonOperator"] == "GreaterThanThreshold"
         last = points[-self.properties["EvaluationPeriods"] :]
         threshold = self.properties["Threshold"]
-        breaching = [point for point in last if not math.isnan(point) and point > threshold]
+        breaching = [
+            point
+            for point in last
+            if (missing == "breaching" if math.isnan(point) else point > threshold)
+        ]
         return len(breaching) >= self.properties["DatapointsToAlarm"]
 
 

@@ -18,7 +18,9 @@ COLLECTION = "knowledge-rag"
 
 
 @lru_cache
-def monitored(preset: str = "dev", collection: str = COLLECTION, **changed: Any) -> dict[str, Any]:
+def monitored(
+    preset: str = "dev", collection: str = COLLECTION, *, canary: bool = True, **changed: Any
+) -> dict[str, Any]:
     """Give the template of a stack that holds the monitoring of a deployment and no more."""
     settings = load_settings({"knowledge-rag": {"preset": preset, **changed}}, "us-east-1")
     stack = Stack(App(), "Monitored")
@@ -34,6 +36,7 @@ def monitored(preset: str = "dev", collection: str = COLLECTION, **changed: Any)
         ),
         retrieve_log_group_name=logs.LogGroup(stack, "RetrieveLog").log_group_name,
         collection_name=collection,
+        canary=canary,
         encryption_key=stack_key(stack, settings, part="service", protects="alarms"),
     )
     return Template.from_stack(stack).to_json()

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from infra.alarms import HANDBOOK, Emitters
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import Metric, Source, ingestion_alarms, retrieval_alarms
+from knowledge_rag.core.alarms import (
+    Metric,
+    Source,
+    canary_alarms,
+    ingestion_alarms,
+    retrieval_alarms,
+)
 from tests.support.local import PROJECT
 from tools.reference.code_docs import attribute_docs
 from tools.reference.markdown import cell, code, codes, page, table
@@ -14,7 +20,7 @@ from tools.reference.markdown import cell, code, codes, page, table
 if TYPE_CHECKING:
     from knowledge_rag.core.alarms import Alarm
 
-ALARMS: Final = (*retrieval_alarms(), *ingestion_alarms())
+ALARMS: Final = (*retrieval_alarms(), *canary_alarms(), *ingestion_alarms())
 _FUNCTIONS: Final = ("retrieve_knowledge", "chunk_documents", "start_ingestion")
 _NAMES: Final = Emitters(
     deployment="<name>",
@@ -86,7 +92,7 @@ def _place(source: Source) -> list[str]:
 def _alarms() -> str:
     heading = (
         "## Alarms\n\nAn alarm is called `<name>-<alarm>` and fires above its threshold. "
-        f"`<name>-health` is red while an alarm of severity `ALARM` is. Missing data never fires. "
+        f"`<name>-health` is red while an alarm of severity `ALARM` is. Missing data fires `canary` only, which a deployment has unless its store sleeps. "
         f"Thresholds are the defaults. [Settings](settings.md#of-a-deployment) change "
         f"some. Each alarm links its section in `{HANDBOOK}`."
     )

@@ -69,6 +69,9 @@ _ABOUT: Final = {
     "jwt_discovery_url": "the issuer's OpenID configuration; with `jwt`",
     "jwt_audiences": "audiences that a token may name; with `jwt`. With Amazon Cognito, use ID tokens: "
     "its access tokens have none",
+    "canary_question": "a documented question that a schedule asks every five minutes; unset: the title of "
+    "the first document in `corpus`, `off`: none. There is none where the store sleeps (`nextgen` with "
+    "`min_search_ocu` 0)",
     "latency_p95_ms": "alarm above this run time of the function, p95, milliseconds",
     "error_rate_percent": "alarm above this share of degraded queries",
     "zero_result_warning_percent": "warning above this share of answered queries that found nothing",

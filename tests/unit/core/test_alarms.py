@@ -9,13 +9,14 @@ from knowledge_rag.core.alarms import (
     Severity,
     Source,
     Thresholds,
+    canary_alarms,
     ingestion_alarms,
     retrieval_alarms,
 )
 from knowledge_rag.evaluation.gameday_alarms import NO_DATA, evaluate
 
 ROOT = Path(__file__).parents[3]
-EVERY = (*retrieval_alarms(), *ingestion_alarms())
+EVERY = (*retrieval_alarms(), *canary_alarms(), *ingestion_alarms())
 ALARMS = {alarm.key: alarm for alarm in EVERY}
 SECTIONS = dict(
     re.findall(
@@ -62,6 +63,10 @@ def test_a_period_is_one_that_an_alarm_may_have(alarm):
     assert alarm.period_seconds % 60 == 0
     assert 1 <= alarm.datapoints <= alarm.periods
     assert alarm.periods * alarm.period_seconds <= 24 * 3600
+
+
+def test_only_a_canary_that_doesn_t_ask_is_a_fault():
+    assert [alarm.key for alarm in EVERY if alarm.missing_breaches] == ["canary"]
 
 
 @EACH

@@ -1,0 +1,93 @@
+"""The canary: a documented question that a schedule asks every five minutes, whoever else asks or not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_scheduler as scheduler
+from constructs import Construct
+
+from infra.cloudformation import on_behalf_of
+from infra.setting_values import OFF
+from infra.sources import PROJECT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aws_cdk import aws_lambda as lambda_
+
+    from infra.settings import Settings
+
+EVERY: Final = "rate(5 minutes)"
+"""A period of its alarm, so that each has data."""
+
+
+def canary_question(settings: Settings, project: Path = PROJECT) -> str:
+    """Return the question to ask, ``""`` for no canary.
+
+    By default the title of the first document that has one. There is no canary where the store sleeps
+    when idle: it would be kept awake, and billed, for ever.
+    """
+    asked = settings.monitoring.canary_question
+    if settings.store.sleeps or asked == OFF:
+        return ""
+    return asked or _first_title(project / settings.corpus)
+
+
+def _first_title(corpus: Path) -> str:
+    for path in sorted(corpus.rglob("*.md")):
+        for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+            if line.startswith("# "):
+                return line.removeprefix("# ").strip()
+    return ""
+
+
+class Canary(Construct):
+    """A schedule that invokes the retrieval function.
+
+    It may invoke that one alias. A call that fails isn't repeated: the next comes in five minutes, and
+    the alarm looks at three.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        question: str,
+        retrieve: lambda_.IAlias,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        group = scheduler.CfnScheduleGroup(self, "Group", name=settings.name)
+        invoke = iam.PolicyStatement(
+            sid="InvokeRetrieval",
+            actions=["lambda:InvokeFunction"],
+            resources=[retrieve.function_arn],
+        )
+        role = iam.Role(
+            self,
+            "Role",
+            description=f"{settings.name}: what the canary's schedule may do",
+            assumed_by=iam.ServicePrincipal(
+                "scheduler.amazonaws.com", conditions=on_behalf_of(group.attr_arn)
+            ),
+            inline_policies={"canary": iam.PolicyDocument(statements=[invoke])},
+        )
+        scheduler.CfnSchedule(
+            self,
+            "Schedule",
+            name=f"{settings.name}-canary",
+            group_name=group.ref,
+            description="Asks a documented question, so that an outage is seen without traffic.",
+            schedule_expression=EVERY,
+            flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
+            target=scheduler.CfnSchedule.TargetProperty(
+                arn=retrieve.function_arn,
+                role_arn=role.role_arn,
+                input=json.dumps({"query": question, "max_results": 1, "canary": True}),
+                retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(maximum_retry_attempts=0),
+            ),
+        )
