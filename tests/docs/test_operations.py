@@ -24,6 +24,7 @@ ROLES = {
     "`retrieve_knowledge`": "RetrievalRetrieveRole",
     "agent": "AgentRole",
     "gateway": "GatewayRole",
+    "canary's schedule": "CanaryRole",
     "knowledge base": "KnowledgeBaseRole",
     "`chunk_documents`": "ChunkDocumentsChunkRole",
     "`deploy_steps`": "DeployStepsDoRole",

@@ -126,3 +126,11 @@ def test_only_the_agent_and_the_gateway_may_call_it(deployed):
     (target,) = made("AWS::BedrockAgentCore::GatewayTarget")
     alias = deployed["service"].outputs["RetrieveFunctionArn"]
     assert target.parameters["targetConfiguration"]["mcp"]["lambda"]["lambdaArn"] == alias
+
+
+def test_the_canary_s_schedule_invokes_the_alias(deployed):
+    (schedule,) = made("AWS::Scheduler::Schedule")
+    target = client("scheduler").get_schedule(Name=f"{NAME}-canary", GroupName=NAME)["Target"]
+    assert target["Arn"] == deployed["service"].outputs["RetrieveFunctionArn"]
+    assert json.loads(target["Input"])["canary"] is True
+    assert schedule.parameters["ScheduleExpression"] == "rate(5 minutes)"

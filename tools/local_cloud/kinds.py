@@ -367,6 +367,15 @@ KINDS: dict[str, Kind] = {
         played=True,
         prepare=_vector_bucket_properties,
     ),
+    "AWS::Scheduler::Schedule": Kind(
+        "scheduler", "CreateSchedule", _named("Name", Arn="{Name}"), played=True
+    ),
+    "AWS::Scheduler::ScheduleGroup": Kind(
+        "scheduler",
+        "CreateScheduleGroup",
+        _named("Name", Arn=arn("scheduler", "schedule-group/{Name}")),
+        played=True,
+    ),
     "AWS::SNS::Subscription": Kind(
         "sns", "Subscribe", _subscription, played=True, apart=frozenset({"Region"})
     ),

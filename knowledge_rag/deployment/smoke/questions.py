@@ -66,7 +66,7 @@ def _labelled(topic: Topic) -> list[Question]:
     return [replace(question, topic=topic) for question in found]
 
 
-def load_questions(path: Path, usual: Sequence[Question]) -> list[Question]:
+def load_questions(path: Path, usual: Sequence[Question] = ()) -> list[Question]:
     """Read questions from JSON Lines, and add the usual off-topic ones if the file has none.
 
     A line has ``query`` and may have ``id``, ``topic`` (``on``, unless set, or ``off``) and
