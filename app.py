@@ -45,12 +45,17 @@ def main() -> int:
 
 
 def add_stacks(app: cdk.App, settings: Settings) -> None:
-    """Add both stacks, the data first."""
-    data = DataStack(
-        app,
-        f"{settings.name}-data",
-        settings=settings,
-        description="Knowledge RAG: corpus, vector store, knowledge base and its ingestion.",
+    """Add both stacks, the data first; in front of an existing knowledge base, the service alone."""
+    existing = bool(settings.existing.knowledge_base_id)
+    data = (
+        None
+        if existing
+        else DataStack(
+            app,
+            f"{settings.name}-data",
+            settings=settings,
+            description="Knowledge RAG: corpus, vector store, knowledge base and its ingestion.",
+        )
     )
     service = ServiceStack(
         app,
@@ -59,7 +64,8 @@ def add_stacks(app: cdk.App, settings: Settings) -> None:
         data=data,
         description="Knowledge RAG: retrieval function, its entry points and its alarms.",
     )
-    service.add_stack_dependency(data)
+    if data is not None:
+        service.add_stack_dependency(data)
     cdk.Tags.of(app).add("knowledge-rag:deployment", settings.name)
 
 

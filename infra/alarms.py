@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emitters:
-    """The deployment's name, ``service`` dimension of its functions' metrics, and those functions' names."""
+    """The deployment's name, ``service`` dimension of its functions' metrics, and those functions' names.
+
+    Those of ingestion are ``""`` in front of an existing knowledge base.
+    """
 
     deployment: str
     retrieve_function: str
@@ -162,7 +165,8 @@ class Alarms(Construct):
         self.quiet: list[cloudwatch.Alarm] = []
         notify = actions.SnsAction(topic)
         asked = (*retrieval_alarms(settings.thresholds), *(canary_alarms() if canary else ()))
-        for alarm in (*asked, *ingestion_alarms()):
+        ingestion = ingestion_alarms() if emitters.ingestion_function else ()
+        for alarm in (*asked, *ingestion):
             made = self._alarm(alarm, settings, emitters)
             made.add_alarm_action(notify)
             made.add_ok_action(notify)

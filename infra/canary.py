@@ -28,9 +28,12 @@ def canary_question(settings: Settings, project: Path = PROJECT) -> str:
     """Return the question to ask, ``""`` for no canary.
 
     By default the title of the first document that has one. There is no canary where the store sleeps
-    when idle: it would be kept awake, and billed, for ever.
+    when idle: it would be kept awake, and billed, for ever. Of an existing knowledge base neither is
+    known, so only a question that is set is asked.
     """
     asked = settings.monitoring.canary_question
+    if settings.existing.knowledge_base_id:
+        return "" if asked == OFF else asked
     if settings.store.sleeps or asked == OFF:
         return ""
     return asked or _first_title(project / settings.corpus)

@@ -102,13 +102,16 @@ class Dashboard(Construct):
                 metric_chart(emitters, charts.WITHHELD),
                 _table("Queries by incident", INCIDENTS, log, THIRD),
             ],
-            [
-                metric_chart(emitters, charts.JOBS),
-                metric_chart(emitters, charts.CHUNKING),
-                _table("Ingestion problems", INGESTION_PROBLEMS, ingestion_logs, THIRD),
-            ],
-            [metric_chart(emitters, charts.FUNCTION)],
         ]
+        if emitters.ingestion_function:
+            rows.append(
+                [
+                    metric_chart(emitters, charts.JOBS),
+                    metric_chart(emitters, charts.CHUNKING),
+                    _table("Ingestion problems", INGESTION_PROBLEMS, ingestion_logs, THIRD),
+                ]
+            )
+        rows.append([metric_chart(emitters, charts.FUNCTION)])
         if collection_name:
             rows[-1] += [charts.capacity(settings.store), charts.cost()]
             rows.append(charts.store_searches(collection_name))

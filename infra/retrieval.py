@@ -9,9 +9,9 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.cloudformation import resource_of
+from infra.cloudformation import acknowledge, resource_of
 from infra.python_function import PythonFunction
-from infra.settings import FloorMode, SourcePolicy, VectorStore
+from infra.settings import FloorMode, KnowledgeBaseType, SourcePolicy, VectorStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
 
     from infra.guardrail import Guardrail
-    from infra.settings import RetrievalSettings, Settings
+    from infra.settings import ExistingSettings, RetrievalSettings, Settings
 
 MODULE: Final = "lambdas.retrieve_knowledge.handler"
 
@@ -52,7 +52,7 @@ DENIED: Final = (
 
 
 class Retrieval(Construct):
-    """``retrieve_knowledge``, read-only on one knowledge base.
+    """``retrieve_knowledge``, read-only on one knowledge base and the documents of an existing one.
 
     Args:
         knowledge_base_id: of the one knowledge base, known at the latest on deployment.
@@ -87,7 +87,8 @@ class Retrieval(Construct):
                 knowledge_base_id,
                 guardrail,
                 _floor_variables(settings, measured),
-            ),
+            )
+            | _existing_variables(settings.existing),
             timeout=TIMEOUT,
             memory_mb=MEMORY_MB,
             settings=settings,
@@ -99,6 +100,7 @@ class Retrieval(Construct):
             service="bedrock", resource="knowledge-base", resource_name=knowledge_base_id
         )
         _grant_search(packed.role, knowledge_base, guardrail)
+        _grant_documents(packed.role, settings.existing)
         if measured:
             _grant_floor(packed.role, measured)
         _follow(packed.function, knowledge_base_id, guardrail)
@@ -143,6 +145,8 @@ def _floor_variables(settings: Settings, parameter: str) -> dict[str, str]:
     if floor is FloorMode.OFF:
         return {}
     variable = f"EVIDENCE_FLOOR_{settings.retrieval.search_type.value}"
+    if floor is FloorMode.AUTO and settings.existing.knowledge_base_id:
+        return {"FLOOR_PARAMETER": parameter}  # nothing is known of its store until it is measured
     if floor is FloorMode.AUTO:
         return {variable: str(DEFAULT_FLOORS[settings.store.kind]), "FLOOR_PARAMETER": parameter}
     return {variable: str(floor)}
@@ -154,6 +158,47 @@ def _grant_floor(role: iam.Role, parameter: str) -> None:
     )
     role.add_to_policy(
         iam.PolicyStatement(sid="ReadFloor", actions=["ssm:GetParameter"], resources=[arn])
+    )
+
+
+def _existing_variables(existing: ExistingSettings) -> dict[str, str]:
+    managed = existing.kind is KnowledgeBaseType.MANAGED
+    variables = {
+        "KNOWLEDGE_BASE_TYPE": existing.kind.value if managed else "",
+        "SOURCE_BUCKET": existing.bucket,
+        "SOURCE_PREFIX": existing.prefix,
+    }
+    return {name: value for name, value in variables.items() if value}
+
+
+def _grant_documents(role: iam.Role, existing: ExistingSettings) -> None:
+    """Let the function read the documents of an existing knowledge base, and decrypt them."""
+    if not existing.bucket:
+        return
+    stack = Stack.of(role)
+    objects = stack.format_arn(
+        service="s3",
+        region="",
+        account="",
+        resource=existing.bucket,
+        resource_name=f"{existing.prefix}*",
+    )
+    role.add_to_policy(
+        iam.PolicyStatement(sid="ReadDocuments", actions=["s3:GetObject"], resources=[objects])
+    )
+    if existing.key:
+        role.add_to_policy(
+            iam.PolicyStatement(
+                sid="DecryptDocuments",
+                actions=["kms:Decrypt"],
+                resources=[existing.key],
+                conditions={"StringEquals": {"kms:ViaService": f"s3.{stack.region}.amazonaws.com"}},
+            )
+        )
+    acknowledge(
+        role,
+        f"AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:s3:::{existing.bucket}/{existing.prefix}*]",
+        "It reads whichever document a result is from, below this prefix alone.",
     )
 
 

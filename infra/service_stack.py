@@ -39,6 +39,10 @@ AGENTS_CLASSIC_NOTE: Final = (
 class ServiceStack(Stack):
     """Everything but the data; it can be deleted and made again without a new ingestion.
 
+    Args:
+        settings: of the deployment.
+        data: the other stack; ``None`` in front of an existing knowledge base.
+
     The knowledge base's id comes from a parameter of the data stack and not from an export, so that a
     knowledge base can be replaced while this stack still names the old one. The names of what is
     watched in the data stack are plain texts: the stacks share no reference.
@@ -53,7 +57,7 @@ class ServiceStack(Stack):
         construct_id: str,
         *,
         settings: Settings,
-        data: DataStack,
+        data: DataStack | None,
         **kwargs: Any,  # noqa: ANN401 - whatever a stack takes
     ) -> None:
         super().__init__(scope, construct_id, **kwargs)
@@ -74,7 +78,8 @@ class ServiceStack(Stack):
             self,
             "Retrieval",
             settings=settings,
-            knowledge_base_id=ssm.StringParameter.value_for_string_parameter(
+            knowledge_base_id=settings.existing.knowledge_base_id
+            or ssm.StringParameter.value_for_string_parameter(
                 self, f"/{settings.name}/knowledge-base-id"
             ),
             guardrail=self._guardrail,
@@ -119,7 +124,7 @@ class ServiceStack(Stack):
         self._output("GatewayUrl", gateway.url, "of the Model Context Protocol")
         self._output("GatewayArn", gateway.arn, "callers need InvokeGateway on it")
 
-    def _add_monitoring(self, data: DataStack) -> None:
+    def _add_monitoring(self, data: DataStack | None) -> None:
         question = canary_question(self._settings)
         if question:
             Canary(
@@ -136,11 +141,11 @@ class ServiceStack(Stack):
             emitters=Emitters(
                 deployment=self._settings.name,
                 retrieve_function=self._retrieval.name,
-                chunk_function=data.chunk_function_name,
-                ingestion_function=data.starter_function_name,
+                chunk_function=data.chunk_function_name if data else "",
+                ingestion_function=data.starter_function_name if data else "",
             ),
             retrieve_log_group_name=self._retrieval.log_group_name,
-            collection_name=data.collection_name,
+            collection_name=data.collection_name if data else "",
             canary=bool(question),
             encryption_key=self._key,
         )
@@ -149,7 +154,7 @@ class ServiceStack(Stack):
         self._output("DashboardUrl", monitoring.dashboard.url, "look here first")
 
     def _warn(self) -> None:
-        if self._settings.store.sleeps:
+        if self._settings.store.sleeps and not self._settings.existing.knowledge_base_id:
             Annotations.of(self).add_warning_v2("knowledge-rag:coldStart", COLD_START_WARNING)
 
     def _output(self, name: str, value: str, description: str) -> None:

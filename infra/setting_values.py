@@ -23,6 +23,11 @@ _T = TypeVar("_T")
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _EMAIL: Final = re.compile(r"[^@\s,;<>]{1,64}@[^@\s,;<>]+\.[^@\s,;<>.]{2,}")
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_KEY_ARN: Final = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
+_MAX_PREFIX: Final = 300
+"""Characters of an inclusion prefix of a data source."""
+_KNOWLEDGE_BASE_ID: Final = re.compile(r"[0-9a-zA-Z]{10}")
 _MAX_SHOWN: Final = 60
 
 
@@ -178,6 +183,36 @@ def question(value: object) -> str:
             f"one line of at most {MAX_QUESTION_CHARACTERS} characters, off, or nothing"
         )
     return OFF if value.strip().lower() == OFF else value.strip()
+
+
+def bucket_name(value: object) -> str:
+    """Name of an S3 bucket, or nothing."""
+    if not isinstance(value, str) or (value.strip() and not _BUCKET.fullmatch(value.strip())):
+        raise ValueError("the name of a bucket, or nothing")
+    return value.strip()
+
+
+def key_prefix(value: object) -> str:
+    """A folder in a bucket, or nothing."""
+    given = value.strip() if isinstance(value, str) else "/"
+    if given and (given.startswith("/") or not given.endswith("/") or len(given) > _MAX_PREFIX):
+        raise ValueError("a key prefix that ends in / and does not begin with it, or nothing")
+    return given
+
+
+def key_arn(value: object) -> str:
+    """ARN of a KMS key, or nothing."""
+    if not isinstance(value, str) or (value.strip() and not _KEY_ARN.fullmatch(value.strip())):
+        raise ValueError("the ARN of a KMS key (arn:aws:kms:REGION:ACCOUNT:key/ID), or nothing")
+    return value.strip()
+
+
+def knowledge_base_id(value: object) -> str:
+    """Id of a knowledge base, or nothing."""
+    given = value.strip() if isinstance(value, str) else "-"
+    if given and not _KNOWLEDGE_BASE_ID.fullmatch(given):
+        raise ValueError("the id of a knowledge base, ten letters and digits, or nothing")
+    return given
 
 
 def locator(value: object) -> str:

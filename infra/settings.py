@@ -15,8 +15,12 @@ from infra.models import check_embedding, destination_regions
 from infra.setting_values import (
     MISSING,
     Problems,
+    bucket_name,
     choice,
     email,
+    key_arn,
+    key_prefix,
+    knowledge_base_id,
     locator,
     metadata_filter,
     name,
@@ -119,6 +123,13 @@ class GatewayAuthorizer(StrEnum):
     JWT = "jwt"
 
 
+class KnowledgeBaseType(StrEnum):
+    """The type that Bedrock gives a knowledge base."""
+
+    VECTOR = "VECTOR"
+    MANAGED = "MANAGED"
+
+
 class Removal(StrEnum):
     """What happens to data when its stack is deleted."""
 
@@ -157,6 +168,19 @@ class StoreSettings:
         """Whether search has no capacity when idle, so that the first query waits for it."""
         opensearch = self.kind is VectorStore.OPENSEARCH
         return opensearch and self.generation is Generation.NEXTGEN and not self.min_search_ocu
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExistingSettings:
+    """A knowledge base that others made, and the documents that its results are located in."""
+
+    knowledge_base_id: str = _setting(knowledge_base_id, "")
+    kind: KnowledgeBaseType = _setting(
+        choice(KnowledgeBaseType), KnowledgeBaseType.VECTOR, key="knowledge_base_type"
+    )
+    bucket: str = _setting(bucket_name, "", key="source_bucket")
+    prefix: str = _setting(key_prefix, "", key="source_prefix")
+    key: str = _setting(key_arn, "", key="source_key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +243,7 @@ class Settings:
     log_retention_days: int = _setting(whole(1, 1827, allowed=_LOG_RETENTION_DAYS), 14, 90)
     preset: Preset
     store: StoreSettings
+    existing: ExistingSettings
     retrieval: RetrievalSettings
     entrypoint: EntrypointSettings
     monitoring: MonitoringSettings
@@ -239,6 +264,7 @@ def _declared() -> Iterator[tuple[str, Setting]]:
     for kind in (
         Settings,
         StoreSettings,
+        ExistingSettings,
         RetrievalSettings,
         EntrypointSettings,
         MonitoringSettings,
@@ -273,12 +299,14 @@ def load_settings(context: Mapping[str, Any], region: str | None = None) -> Sett
         default = prod if preset is Preset.PROD else dev
         values[key] = problems.read(key, given[key], parse, default) if key in given else default
     _check_together(values, region, problems)
+    _check_existing(values, given, region, problems)
     if problems.found:
         raise SettingsError("\n".join(["settings are wrong:", *problems.found]))
     return Settings(
         **_fields(Settings, values),
         preset=preset,
         store=StoreSettings(**_fields(StoreSettings, values)),
+        existing=ExistingSettings(**_fields(ExistingSettings, values)),
         retrieval=RetrievalSettings(**_fields(RetrievalSettings, values)),
         entrypoint=EntrypointSettings(**_fields(EntrypointSettings, values)),
         monitoring=MonitoringSettings(**_fields(MonitoringSettings, values)),
@@ -339,6 +367,38 @@ def _check_together(values: dict[str, Any], region: str | None, problems: Proble
     if policy is SourcePolicy.WEBSITE_FIRST and values["search_type"] is not SearchType.HYBRID:
         problems.add("source_policy", policy, "off unless search_type=HYBRID")
     _check_gateway(values, problems)
+
+
+_OF_DATA: Final = (
+    "corpus",
+    "date_order",
+    *(each.metadata["key"] or each.name for each in fields(StoreSettings)),
+)
+"""Settings of the stack that an existing knowledge base stands in for."""
+
+
+def _check_existing(
+    values: Mapping[str, Any], given: Mapping[str, Any], region: str | None, problems: Problems
+) -> None:
+    managed = values["knowledge_base_type"] is KnowledgeBaseType.MANAGED
+    only = {"source_bucket": "knowledge_base_id"}
+    only |= dict.fromkeys(("source_prefix", "source_key"), "source_bucket")
+    if managed:
+        only["knowledge_base_type"] = "knowledge_base_id"
+    for key, other in only.items():
+        if values[key] and not values[other]:
+            problems.add(key, values[key], f"unset unless {other} is set")
+    if values["knowledge_base_id"]:
+        for key in (*_OF_DATA, *(["search_type"] if managed else [])):
+            if key in given:
+                problems.add(key, given[key], "unset with this existing knowledge base")
+        if managed and not values["source_bucket"]:
+            problems.add("source_bucket", MISSING, "a bucket, with knowledge_base_type=MANAGED")
+    if values["source_bucket"] and values["source_policy"] is not SourcePolicy.OFF:
+        problems.add("source_policy", values["source_policy"], "off with source_bucket")
+    key = values["source_key"]
+    if key and region and key.split(":")[3] != region:
+        problems.add("source_key", key, f"a key of {region}, where this is deployed")
 
 
 def _check_store(values: Mapping[str, Any], problems: Problems) -> None:

@@ -60,7 +60,8 @@ def load_sources(settings: Settings, project: Path = PROJECT) -> Sources:
     Raises:
         SourcesError: a file is missing or wrong; every one is named.
     """
-    problems = [*_corpus_problems(settings.corpus, project)]
+    existing = settings.existing.knowledge_base_id
+    problems = [] if existing else _corpus_problems(settings.corpus, project)
     schema = _read(project, SCHEMA, problems)
     instruction = _read(project, INSTRUCTION, problems).strip()
     compact = ""

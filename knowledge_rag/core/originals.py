@@ -47,7 +47,8 @@ MAX_FOLDER_BYTES: Final = 256 * 2**20
 
 _CONNECTIONS: Final = 4
 _NOT_MODIFIED: Final = "304"
-_MISSING: Final = ("404", "NoSuchKey")
+_MISSING: Final = ("403", "404")
+"""What S3 says of a key that isn't there, with and without the right to list the bucket."""
 _URI: Final = "s3://"
 
 

@@ -23,9 +23,19 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parents[2]
 EVERYTHING = {"preset": "prod", "entrypoint": "both"}
 DISPOSABLE = {"preset": "dev"}
+EXISTING = {
+    "preset": "dev",
+    "name": "knowledge-rag-prod",
+    "knowledge_base_id": "EXISTING01",
+    "source_bucket": "team-docs",
+    "source_prefix": "handbook/",
+    "source_key": "arn:aws:kms:us-east-1:111122223333:key/team-docs",
+}
+"""In front of a knowledge base that others made: there is no data stack."""
 DEPLOYMENTS = [
     EVERYTHING,
     DISPOSABLE,
+    EXISTING,
     {"preset": "dev", "vector_store": "s3-vectors", "search_type": "SEMANTIC"},
 ]
 """Each preset, every entry point and both stores; `make nightly` has all combinations."""
@@ -37,7 +47,7 @@ class Synthesized:
 
     Attributes:
         folder: the cloud assembly.
-        data: template of the data stack.
+        data: template of the data stack, without resources if there is none.
         service: template of the service stack.
     """
 
@@ -65,9 +75,10 @@ def _synthesized(settings: str) -> Synthesized:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another process of this run may be at it
         if not folder.exists():
             _synthesize(context, read, folder)
+    paths = [folder / f"{read.name}-{stack}.template.json" for stack in ("data", "service")]
     templates = [
-        json.loads((folder / f"{read.name}-{stack}.template.json").read_text(encoding="utf-8"))
-        for stack in ("data", "service")
+        json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"Resources": {}}
+        for path in paths
     ]
     return Synthesized(folder, *templates)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.infra import iam
-from tests.infra.synthesis import DEPLOYMENTS, DISPOSABLE, EVERYTHING, synthesized
+from tests.infra.synthesis import DEPLOYMENTS, DISPOSABLE, EVERYTHING, EXISTING, synthesized
 
 GRANTS = Path(__file__).parent / "grants.txt"
 
@@ -129,6 +129,24 @@ def test_a_floor_that_is_set_needs_no_parameter_store(floor):
     assert not any(each.startswith("ssm:") for statement in found for each in statement.actions)
 
 
+def test_in_front_of_an_existing_knowledge_base_it_also_reads_documents_below_one_prefix():
+    found = iam.statements(synthesized(**EXISTING).service)
+    held = {
+        line.partition("Allow ")[2]
+        for statement in found
+        if statement.holder == "RetrievalRetrieveRole" and statement.effect == "Allow"
+        for line in statement.lines()
+        if "s3" in line or "bedrock" in line
+    }
+    account = "<AWS::Region>:<AWS::AccountId>"
+    through_s3 = "kms:ViaService = s3.<AWS::Region>.amazonaws.com"
+    assert held == {
+        f"bedrock:Retrieve on arn:<AWS::Partition>:bedrock:{account}:knowledge-base/EXISTING01",
+        "s3:GetObject on arn:<AWS::Partition>:s3:::team-docs/handbook/*",
+        f"kms:Decrypt on {EXISTING['source_key']} when StringEquals {through_s3}",
+    }
+
+
 def test_what_changes_a_knowledge_base_is_denied_by_name():
     found = iam.statements(synthesized(**EVERYTHING).service)
     denied = {
@@ -174,6 +192,11 @@ def inject(**changes):
         ({"Action": ["s3:PutObject"]}, "writes: s3:PutObject"),
         ({"Action": "ssm:PutParameter"}, "writes: ssm:PutParameter"),
         ({"Action": "ssm:GetParameter"}, "not listed: RetrievalRetrieveRole: Allow ssm:GetParam"),
+        (
+            {"Action": "s3:GetObject", "Resource": "arn:aws:s3:::team-docs/*"},
+            "not listed: RetrievalRetrieveRole: Allow s3:GetObject on arn:aws:s3:::team-docs/*",
+        ),
+        ({"Action": "s3:ListBucket"}, "not listed: RetrievalRetrieveRole: Allow s3:ListBucket"),
         ({"Action": "s3:GetObject"}, "not listed: RetrievalRetrieveRole: Allow s3:GetObject"),
         ({"Action": "bedrock:Retrive"}, "bedrock:Retrive is no known action"),
         ({"Action": None, "NotAction": "iam:*"}, "NotAction grants what nobody listed"),

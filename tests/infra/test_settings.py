@@ -217,3 +217,45 @@ def test_a_profile_of_another_part_of_the_world_is_refused_where_the_region_is_k
 def test_an_agent_needs_a_model_that_can_be(values, key):
     lines = problems(entrypoint="agent", **values)
     assert [line.split()[0] for line in lines] == [key]
+
+
+EXISTING = {"knowledge_base_id": "EXISTING01", "source_bucket": "team-docs"}
+KEY = "arn:aws:kms:eu-west-1:111122223333:key/team-docs"
+
+
+def test_an_existing_knowledge_base_and_its_documents_are_named():
+    read = settings(**EXISTING, source_prefix="a/b/", source_key=KEY, knowledge_base_type="managed")
+    assert read.existing.knowledge_base_id == "EXISTING01"
+    assert (read.existing.bucket, read.existing.prefix) == ("team-docs", "a/b/")
+    assert (read.existing.key, read.existing.kind) == (KEY, "MANAGED")
+    assert settings(knowledge_base_id="EXISTING01").existing.bucket == ""
+    assert settings().existing.knowledge_base_id == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "allowed"),
+    [
+        ({"knowledge_base_id": "kb-1"}, "knowledge_base_id", "the id of a knowledge base"),
+        (EXISTING | {"source_bucket": "Team_Docs"}, "source_bucket", "the name of a bucket"),
+        (EXISTING | {"source_prefix": "a/b"}, "source_prefix", "a key prefix that ends in /"),
+        (EXISTING | {"source_prefix": "/a/"}, "source_prefix", "a key prefix"),
+        (EXISTING | {"source_key": "alias/aws/s3"}, "source_key", "the ARN of a KMS key"),
+        ({"source_bucket": "team-docs"}, "source_bucket", "unset unless knowledge_base_id is set"),
+        ({"knowledge_base_type": "MANAGED"}, "knowledge_base_type", "unset unless knowledge_base_id is set"),
+        ({"knowledge_base_id": "EXISTING01", "source_prefix": "a/"}, "source_prefix", "unset unless source_bucket is set"),
+        ({"knowledge_base_id": "EXISTING01", "knowledge_base_type": "MANAGED"}, "source_bucket", "a bucket, with knowledge_base_type=MANAGED"),
+        (EXISTING | {"vector_store": "opensearch"}, "vector_store", "unset with this existing knowledge base"),
+        (EXISTING | {"corpus": "docs"}, "corpus", "unset with this existing knowledge base"),
+        (EXISTING | {"knowledge_base_type": "MANAGED", "search_type": "HYBRID"}, "search_type", "unset with this existing knowledge base"),
+        (EXISTING | {"source_policy": "website-first"}, "source_policy", "off with source_bucket"),
+    ],
+)  # fmt: skip
+def test_settings_of_an_existing_knowledge_base_are_checked(values, key, allowed):
+    (problem,) = problems(**values)
+    assert problem.startswith(f"  {key}")
+    assert allowed in problem
+
+
+def test_the_key_of_the_documents_is_of_the_region():
+    (problem,) = problems("us-east-1", **EXISTING, source_key=KEY)
+    assert "a key of us-east-1, where this is deployed" in problem

@@ -50,6 +50,12 @@ _ABOUT: Final = {
     "endpoint ([how](../deploy.md))",
     "embedding_model": "embeds chunks and queries; a change makes a new index and knowledge base",
     "embedding_dimension": "what the model offers; 256, 512 or 1024 for Titan v2",
+    "knowledge_base_id": "an existing knowledge base: no data stack is deployed "
+    "([how](../deploy.md#an-existing-knowledge-base))",
+    "knowledge_base_type": "its type, as Bedrock names it",
+    "source_bucket": "bucket of its documents, in the same region; unset if this project ingested it",
+    "source_prefix": "folder of them in it; the function reads nothing else",
+    "source_key": "KMS key that they are encrypted with, if any",
     "search_type": "keywords and vectors, or vectors only",
     "evidence_floor": "score threshold. `auto`: "
     "[measured after the deployment](../operations/doctor-and-smoke.md#the-evidence-floor), until then "
