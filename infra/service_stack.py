@@ -90,6 +90,8 @@ class ServiceStack(Stack):
         self._output("TryIt", _command(function, self.region), "asks the function a question")
         if parameter := self._retrieval.floor_parameter:
             self._output("EvidenceFloorParameter", parameter, "written by `smoke --apply`")
+        if existing := settings.existing.knowledge_base_id:
+            self._output("KnowledgeBaseId", existing, "of Retrieve, made by others")
         if self._guardrail is not None:
             self._output("GuardrailId", self._guardrail.guardrail_id, "applied to every query")
         if settings.entrypoint.agent:

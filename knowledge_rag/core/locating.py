@@ -8,6 +8,7 @@ matched approximately, and a passage that may be from several places is dropped.
 from __future__ import annotations
 
 import sys
+import threading
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
@@ -224,7 +225,7 @@ MAX_CACHE_BYTES: Final = 256 * 2**20
 
 
 class Originals:
-    """Documents by source and version, the least recently used ones dropped beyond a size.
+    """Documents by source and version, the least recently used ones dropped beyond a size; for any thread.
 
     Args:
         max_bytes: that all of them take at most, as :attr:`Original.bytes` counts.
@@ -233,21 +234,24 @@ class Originals:
     def __init__(self, max_bytes: int = MAX_CACHE_BYTES) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
+        self._lock = threading.Lock()
         self._kept: OrderedDict[str, tuple[str, Original]] = OrderedDict()
 
     def get(self, source: str) -> tuple[str, Original] | None:
         """Return the version and the document that are kept for a source."""
-        if source in self._kept:
-            self._kept.move_to_end(source)
-        return self._kept.get(source)
+        with self._lock:
+            if source in self._kept:
+                self._kept.move_to_end(source)
+            return self._kept.get(source)
 
     def put(self, source: str, version: str, original: Original) -> None:
         """Keep a version of a document in place of any other; one that is too large isn't kept."""
-        if source in self._kept:
-            self._bytes -= self._kept.pop(source)[1].bytes
-        if original.bytes > self._max_bytes:
-            return
-        self._kept[source] = (version, original)
-        self._bytes += original.bytes
-        while self._bytes > self._max_bytes:
-            self._bytes -= self._kept.popitem(last=False)[1][1].bytes
+        with self._lock:
+            if source in self._kept:
+                self._bytes -= self._kept.pop(source)[1].bytes
+            if original.bytes > self._max_bytes:
+                return
+            self._kept[source] = (version, original)
+            self._bytes += original.bytes
+            while self._bytes > self._max_bytes:
+                self._bytes -= self._kept.popitem(last=False)[1][1].bytes

@@ -109,29 +109,26 @@ class BucketOriginals:
                     read.failures[str(error)] += 1
         return read
 
-    def _get(self, source: str, deadline: Deadline) -> _Object:
-        """Get a document if it isn't the version that is kept."""
+    def _get(self, source: str, deadline: Deadline) -> _Got:
+        """Get a document, or what is kept of it if S3 has the same version."""
         if not source.startswith(self._root):
             raise _Unread("NotBelowPrefix")
         if source.lower().endswith(EXTRACTED_SUFFIXES):
             raise _Unread("NotText")
         kept = self._kept.get(source)
-        version = kept[0] if kept else ""
-        data = b""
-        if not version:
-            version, data = self._folder.get(source)
-        condition = {"IfNoneMatch": version} if version else {}
+        had = _Got(*kept) if kept else _Got(*self._folder.get(source))
+        condition = {"IfNoneMatch": had.version} if had.version else {}
         key = source.removeprefix(f"{_URI}{self._bucket}/")
         codes = []
         for name in dict.fromkeys((key, unquote(key))):
             try:
                 with deadline.applied():
                     answer = self._api.get_object(Bucket=self._bucket, Key=name, **condition)
-                    return _Object(answer.get("ETag", ""), answer["Body"].read(), is_new=True)
+                    return _Got(answer.get("ETag", ""), answer["Body"].read(), is_new=True)
             except ClientError as error:
                 codes.append(error.response.get("Error", {}).get("Code", ""))
                 if codes[-1] == _NOT_MODIFIED:
-                    return _Object(version, data, is_new=False)
+                    return had
                 if codes[-1] not in _MISSING:
                     break
             except RetrievalFailed as error:  # credentials that could not be renewed
@@ -140,29 +137,29 @@ class BucketOriginals:
                 raise _Unread(as_failure(error).code) from error
         raise _Unread(codes[-1])
 
-    def _indexed(self, source: str, got: _Object, deadline: Deadline) -> Original:
-        if got.is_new:
-            self._folder.put(source, got.version, got.data)
-        kept = self._kept.get(source)
-        if kept is not None and kept[0] == got.version and not got.is_new:
-            return kept[1]
+    def _indexed(self, source: str, got: _Got, deadline: Deadline) -> Original:
+        version, found, is_new = got
+        if isinstance(found, Original):
+            return found
+        if is_new:
+            self._folder.put(source, version, found)
         try:
-            if deadline.remaining() < len(got.data) * INDEX_SECONDS_PER_BYTE:
+            if deadline.remaining() < len(found) * INDEX_SECONDS_PER_BYTE:
                 raise _Unread("NoTimeToIndex")
-            document, text = read_document(source.removeprefix(self._root), got.data)
+            document, text = read_document(source.removeprefix(self._root), found)
         except DeadlineExceeded as error:
             raise _Unread("DeadlineExceeded") from error
         except (UnreadableDocument, InvalidCitation) as error:
             raise _Unread(type(error).__name__) from error
         original = Original(document, text, chunk_text(document, text))
-        self._kept.put(source, got.version, original)
+        self._kept.put(source, version, original)
         return original
 
 
-class _Object(NamedTuple):
+class _Got(NamedTuple):
     version: str
-    data: bytes
-    is_new: bool
+    found: Original | bytes
+    is_new: bool = False
 
 
 class _Unread(Exception):  # noqa: N818 - why a document can't be had, as a code

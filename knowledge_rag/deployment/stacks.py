@@ -84,6 +84,18 @@ def find_stack(aws: Aws, name: str) -> StackState | None:
     )
 
 
+def find_stacks(aws: Aws, name: str) -> dict[str, StackState | None]:
+    """Return a deployment's stacks by their part; in front of an existing knowledge base the service alone.
+
+    Raises:
+        CallFailed: CloudFormation can't be asked.
+    """
+    service = find_stack(aws, f"{name}-{SERVICE}")
+    if service is not None and "KnowledgeBaseId" in service.outputs:  # else the data stack has it
+        return {SERVICE: service}
+    return {DATA: find_stack(aws, f"{name}-{DATA}"), SERVICE: service}
+
+
 def outputs_of(stacks: Iterable[StackState | None]) -> dict[str, str]:
     """Return the outputs of all stacks that exist."""
     return {key: value for stack in stacks if stack for key, value in stack.outputs.items()}
@@ -114,7 +126,7 @@ def find_deployed(aws: Aws, name: str) -> Deployed:
         CallFailed: CloudFormation can't be asked.
     """
     check_name(name)
-    outputs = outputs_of(find_stack(aws, f"{name}-{part}") for part in (DATA, SERVICE))
+    outputs = outputs_of(find_stacks(aws, name).values())
     if "RetrieveFunctionArn" not in outputs:
         raise InvalidRequest(
             f"there is no stack {name}-{SERVICE} with a retrieval function in {aws.region}: check"

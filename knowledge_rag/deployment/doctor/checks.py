@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import boto3
 
 from knowledge_rag.deployment.errors import CallFailed, Trouble
-from knowledge_rag.deployment.stacks import DATA, SERVICE, find_stack
+from knowledge_rag.deployment.stacks import DATA, find_stack, find_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -437,9 +437,9 @@ _NEVER_MADE: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
 
 
 def check_stacks(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Check the states of both stacks."""
-    names = [f"{planned.name}-{part}" for part in (DATA, SERVICE)]
-    stacks = {name: find_stack(planned.aws, name) for name in names}
+    """Check the states of all stacks."""
+    found = find_stacks(planned.aws, planned.name)
+    stacks = {f"{planned.name}-{part}": stack for part, stack in found.items()}
     if not any(stacks.values()):
         return (ok(f"{planned.name} is not deployed yet"),)
     missing = [name for name, stack in stacks.items() if stack is None]

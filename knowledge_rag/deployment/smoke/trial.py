@@ -33,7 +33,7 @@ from knowledge_rag.deployment.smoke.promises import (
 )
 from knowledge_rag.deployment.smoke.questions import Topic
 from knowledge_rag.deployment.smoke.report import Promise, Trial, Verdict
-from knowledge_rag.deployment.stacks import DATA, SERVICE, find_stack, outputs_of
+from knowledge_rag.deployment.stacks import DATA, SERVICE, find_stacks, outputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -75,7 +75,7 @@ def try_deployment(  # noqa: PLR0913 - its options are keywords
             apply: its floor is set, or there are too few questions.
         CallFailed: CloudFormation can't be asked.
     """
-    stacks = {part: find_stack(aws, f"{name}-{part}") for part in (DATA, SERVICE)}
+    stacks = find_stacks(aws, name)
     if not any(stacks.values()):
         raise InvalidRequest(
             f"there is no stack {name}-{DATA} or {name}-{SERVICE} in {aws.region}: check --name and"

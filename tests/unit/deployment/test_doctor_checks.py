@@ -290,6 +290,14 @@ def test_half_a_deployment_is_a_warning(account, planned):
     assert f"{NAME}-service" in missing.detail
 
 
+def test_in_front_of_an_existing_knowledge_base_the_service_is_the_whole_deployment(
+    account, planned
+):
+    account.deploy(f"{NAME}-service", KnowledgeBaseId="EXISTING01")
+    found = only(checks.check_stacks(planned()))
+    assert (found.status, found.detail) == (Status.OK, f"{NAME}-service is CREATE_COMPLETE")
+
+
 @pytest.mark.parametrize(
     ("state", "status", "said"),
     [

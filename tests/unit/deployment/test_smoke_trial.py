@@ -69,6 +69,14 @@ def test_a_stack_without_the_outputs_that_callers_need_is_broken(account, trial)
     assert service.detail == f"{NAME}-service is missing"
 
 
+def test_in_front_of_an_existing_knowledge_base_there_is_no_data_stack_to_miss(account, trial):
+    account.deploy(f"{NAME}-service", KnowledgeBaseId=KNOWLEDGE_BASE_ID)
+    made, _ = trial()
+    service = promised(made, "stacks")[0]
+    assert service.detail == f"{NAME}-service is CREATE_COMPLETE, without RetrieveFunctionArn"
+    assert len(promised(made, "stacks")) == 1
+
+
 def test_every_way_that_there_is_gets_its_questions(deployment, trial):
     deployment.make()
     made, steps = trial()
