@@ -4,6 +4,7 @@ Supported is the JSON of
 
 - this product's function: its body, the action group's envelope, or an MCP tool's result;
 - Bedrock's ``Retrieve`` and ``RetrieveAndGenerate``;
+- ``AgenticRetrieveStream``: its events;
 - ``InvokeAgent``: its events, or the traces among them;
 - Bedrock's ``Converse``: ``{"request": ..., "response": ...}``, or either alone;
 - single passages: of ``Retrieve``, or documents of LangChain and LlamaIndex;
@@ -45,9 +46,16 @@ if TYPE_CHECKING:
 
 
 class Said(NamedTuple):
-    """An answer that stands beside evidence."""
+    """An answer that stands beside evidence.
+
+    Attributes:
+        text: as the service wrote it.
+        cited: where references belong, in order: the offset behind a part of the text, and the items
+            that the service says it is from.
+    """
 
     text: str
+    cited: tuple[tuple[int, tuple[Item, ...]], ...] = ()
 
 
 def retrieved(
@@ -61,20 +69,40 @@ def retrieved(
 def generated(response: object) -> Iterator[Item]:
     """Return passages and answer of a ``RetrieveAndGenerate`` response.
 
-    Behind each part of the answer stand references to what the service says that it is from.
+    Behind each part of the answer belong references to what the service says that it is from.
     """
     whole = text(member(response, "output", "text"))
-    answer, behind = "", 0
+    cited: list[tuple[int, tuple[Item, ...]]] = []
+    behind = 0
     for citation in objects(member(response, "citations")):
         passages = list(retrieved(citation, "retrievedReferences"))
         yield from passages
         part = text(member(citation, "generatedResponsePart", "textResponsePart", "text")).rstrip()
         found = whole.find(part, behind) if part else -1
-        cited = [str(one.result.citation) for one in passages if isinstance(one, Passage)]
-        if found >= 0 and cited:
-            stop = found + len(part)
-            answer, behind = answer + with_references(whole[behind:stop], cited), stop
-    yield Said(answer + whole[behind:])
+        if found >= 0 and not all(isinstance(one, DropReason) for one in passages):
+            behind = found + len(part)
+            cited.append((behind, tuple(passages)))
+    yield Said(whole, tuple(cited))
+
+
+def agentic(event: object) -> Iterator[Item]:
+    """Return passages and answer of the event of ``AgenticRetrieveStream`` that has the result.
+
+    Its citations are offsets in the answer, and which of the results a part of it is from.
+    """
+    passages = list(retrieved(member(event, "result"), "results"))
+    yield from passages
+    generation = member(event, "result", "generatedResponse")
+    answer = text(member(generation, "answer"))
+    cited = []
+    for citation in objects(member(generation, "citations")):
+        stop = citation.get("endIndex")
+        indexes = [one.get("resultIndex") for one in objects(citation.get("references"))]
+        known = [passages[n] for n in indexes if type(n) is int and 0 <= n < len(passages)]
+        if type(stop) is int and 0 < stop <= len(answer) and known:
+            cited.append((stop, tuple(known)))
+    if answer:
+        yield Said(answer, tuple(sorted(cited, key=lambda mark: mark[0])))
 
 
 def attributed(chunk: object) -> Iterator[Passage | RawPassage | DropReason]:
@@ -149,8 +177,8 @@ def _quoted(cited: Mapping[str, Any], sources: dict[int, Citation]) -> Passage |
 
 
 UNDERSTOOD: Final = (
-    "the JSON of retrieve_knowledge, Retrieve, RetrieveAndGenerate, InvokeAgent (its events) or "
-    "Converse (request, response or both), or a list of results with text and location"
+    "the JSON of retrieve_knowledge, Retrieve, RetrieveAndGenerate, InvokeAgent or "
+    "AgenticRetrieveStream (their events), Converse (request, response or both), or a list of results with text and location"
 )
 
 Item = Passage | RawPassage | DropReason | Reason | Said
@@ -223,10 +251,24 @@ def with_lines(items: Sequence[Item], locate: Locate | None) -> list[Item]:
         if locate is not None
         else [DropReason.NO_CITATION if one.text else DropReason.NOT_TEXT for one in raw]
     )
-    found = iter(
+    passages = (
         Passage(one, proven=True) if isinstance(one, RetrievalResult) else one for one in located
     )
-    return [next(found) if isinstance(item, RawPassage) else item for item in items]
+    found: dict[int, Item] = dict(zip(map(id, raw), passages, strict=True))
+    items = [found.get(id(item), item) for item in items]
+    return [_with_references(item, found) if isinstance(item, Said) else item for item in items]
+
+
+def _with_references(said: Said, found: Mapping[int, Item]) -> Said:
+    """Put references into an answer; ``found`` holds what passages became, by their identity."""
+    answer, behind = "", 0
+    for stop, items in said.cited:
+        passages = (found.get(id(item), item) for item in items)
+        cited = [str(one.result.citation) for one in passages if isinstance(one, Passage)]
+        if cited:
+            answer += with_references(said.text[behind:stop], cited)
+            behind = stop
+    return Said(answer + said.text[behind:])
 
 
 def _reader_of(document: object) -> Callable[[object], Iterator[Item]] | None:
@@ -268,7 +310,8 @@ def _rpc(message: object) -> Iterator[Item]:
 
 
 def _events(response: object) -> Iterator[Item]:
-    for event in objects(member(response, "completion")):
+    events = member(response, "completion") or member(response, "stream")
+    for event in objects(events):
         if reader := _reader_of(event):
             yield from reader(event)
 
@@ -336,6 +379,8 @@ _READERS: Final[dict[str, Callable[[object], Iterator[Item]]]] = {
     "jsonrpc": _rpc,
     "citations": generated,
     "completion": _events,
+    "stream": _events,
+    "result": agentic,
     "trace": _trace,
     "orchestrationTrace": _orchestration,
     "chunk": _chunk,

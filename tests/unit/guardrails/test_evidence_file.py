@@ -7,10 +7,16 @@ import pytest
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import UnreadableResponse
+from knowledge_rag.core.locating import Original, locate
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import DropReason, Reason
 from knowledge_rag.guardrails.converse import source_of, to_search_result
-from knowledge_rag.guardrails.evidence_file import read_evidence
+from knowledge_rag.guardrails.evidence_file import (
+    evidence_of,
+    read_evidence,
+    read_items,
+    with_lines,
+)
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.verify import verify
 
@@ -229,3 +235,58 @@ def test_what_knowledge_bases_attribute_becomes_references_in_the_answer():
 def test_the_last_answer_of_an_agent_is_the_answer():
     events = [ACTION, observation(finalResponse={"text": "Promote it [1]."})]
     assert read_evidence(events).answer == "Promote it [1]."
+
+
+RAW = [
+    {"content": {"text": one.content}, "metadata": {"x-amz-bedrock-kb-source-uri": "s3://b/rds.md", "x-amz-bedrock-kb-chunk-id": str(number)}}
+    for number, one in enumerate(CHUNKS)
+]  # fmt: skip
+
+
+def with_located_lines(document):
+    original = Original(DOCUMENT, TEXT, CHUNKS)
+    return evidence_of(
+        with_lines(read_items(document), lambda raw: locate(raw, lambda _: original))
+    )
+
+
+def test_references_of_a_generated_answer_name_lines_that_were_located():
+    part = {"textResponsePart": {"text": "Promote the reader."}}
+    document = {
+        "output": {"text": "Promote the reader. Then wait."},
+        "citations": [{"generatedResponsePart": part, "retrievedReferences": RAW[:1]}],
+    }
+    read = with_located_lines(document)
+    assert read.answer == f"Promote the reader. {RESULTS[0].citation} Then wait."
+    assert all(passage.proven for passage in read.passages)
+    assert read_evidence(document).answer == "Promote the reader. Then wait."
+
+
+AGENTIC = {
+    "result": {
+        "results": [{**RAW[1], "sourceRetriever": {"identifier": "kb"}}, {"content": {"text": "x"}, "metadata": {}}, RAW[0]],
+        "generatedResponse": {
+            "answer": "Promote the reader. Lag is 0 s.",
+            "citations": [
+                {"startIndex": 20, "endIndex": 31, "references": [{"resultIndex": 0}, {"resultIndex": 1}]},
+                {"startIndex": 0, "endIndex": 19, "references": [{"resultIndex": 2}, {"resultIndex": 9}]},
+                {"startIndex": 0, "endIndex": 99, "references": [{"resultIndex": 0}]},
+                {"endIndex": "19", "references": [{"resultIndex": True}]},
+            ],
+        },
+    }
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("document", [AGENTIC, [{"traceEvent": {}}, AGENTIC], {"stream": [{"responseEvent": {"text": "Pro"}}, AGENTIC]}])  # fmt: skip
+def test_an_agentic_answer_cites_the_lines_of_its_results(document):
+    read = with_located_lines(document)
+    first, second = (result.citation for result in RESULTS)
+    assert [passage.result.citation for passage in read.passages] == [second, first]
+    assert read.answer == f"Promote the reader. {first} Lag is 0 s. {second}"
+    assert read.dropped == {DropReason.NO_CITATION: 1}
+
+
+def test_what_a_tool_returned_without_lines_is_never_located():
+    read = with_located_lines(observation(actionGroupInvocationOutput={"text": json.dumps({"results": RAW})}))  # fmt: skip
+    assert (read.passages, read.dropped) == ((), {DropReason.NOT_PROVEN: 2})
