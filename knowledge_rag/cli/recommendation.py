@@ -23,6 +23,7 @@ from knowledge_rag.cli.prose import barred, cut, laid_out
 from knowledge_rag.cli.terminal import print_pieces
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.recommendation import Concern, Strength
 from knowledge_rag.orchestrator.showing import is_markdown
 from knowledge_rag.orchestrator.wording import counted, listed, summed_up
@@ -109,8 +110,9 @@ class _Page:
         if given.status is Status.OK:
             yield from self._found()
         elif given.status is Status.NO_MATCH:
-            yield from self._said(NOTHING, CAREFUL)
-            yield from self._said(given.reasoning)
+            if not given.meant:
+                yield from self._said(NOTHING, CAREFUL)
+            yield from self._said(given.reasoning, CAREFUL if given.meant else "")
             if missed := [it for it in given.unknown if it not in given.reasoning]:
                 yield from self._said(f"Nothing found mentions {listed(missed)}.")
         else:
@@ -193,6 +195,12 @@ class _Page:
 
     def reading(self) -> Iterator[Line]:
         given = self._given
+        if given.meant:
+            yield from ([], [("It could be", HEADING)])
+            for name, lines in zip(given.meant, given.reading, strict=True):
+                yield from self._said(heading_words(name), "bold", INDENT)
+                yield from source_lines([lines], INDENT * 2)
+            return
         if given.reading:
             missed = [name for name, status in given.alerts if status is not Status.OK]
             about = f" to {listed(missed)}" if missed else ""

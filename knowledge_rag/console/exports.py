@@ -16,6 +16,7 @@ from knowledge_rag.console.markup import Reference, parser, place_of, places_in,
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.procedures import NotShown, Why
 from knowledge_rag.orchestrator.showing import missing_line
 from knowledge_rag.orchestrator.wording import listed
@@ -55,7 +56,8 @@ def _markdown(answer: Answer) -> Iterator[str]:
     advice = whole["recommendation"]
     written = rewritten(answer.parts or ({"text": answer.text},))
     yield from ("# Answer", "", *fenced(answer.question), "")
-    yield f"{_FOUND[Status(whole['status'])]} Asked {answer.asked_at}."
+    meant = advice.get("meant", ())
+    yield f"{whole['reasoning'] if meant else _FOUND[Status(whole['status'])]} Asked {answer.asked_at}."
     yield from ("", words(_evidence(whole)), "")
     yield from _section("Warnings", map(_warning, whole["warnings"]))
     yield from _section("References that were removed", _removed(answer.removed))
@@ -67,8 +69,12 @@ def _markdown(answer: Answer) -> Iterator[str]:
         yield from ("## Procedures", "", *written, "")
         missing = (it for procedure in procedures for it in procedure["not_shown"])
         yield from _section("Not shown", map(_not_shown, missing))
-    reading = map(_reading, advice.get("reading", ()))
-    yield from _section("Closest sections, to read, not to follow", reading)
+    reading = [_reading(it) for it in advice.get("reading", ())]
+    if meant:
+        named = zip(meant, reading, strict=True)
+        yield from _section("It could be", (f"- {words(heading_words(name))}: {it[2:]}" for name, it in named))
+    else:
+        yield from _section("Closest sections, to read, not to follow", reading)
     unknown = [it for it in advice.get("unknown_words", ()) if it not in whole["reasoning"]]
     if unknown:
         yield from (words(f"Nothing found mentions {listed(unknown)}."), "")

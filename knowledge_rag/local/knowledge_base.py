@@ -10,8 +10,10 @@ import json
 import sqlite3
 import threading
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+
+import numpy as np
 
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.core.languages import ENGLISH, language_of
@@ -22,6 +24,7 @@ from knowledge_rag.local.embeddings import DIMENSIONS
 from knowledge_rag.local.errors import Damage, UnusableKnowledgeBase
 from knowledge_rag.local.index import Index, index_path, open_index, write_index
 from knowledge_rag.local.keywords import query_terms, words_of
+from knowledge_rag.local.field_words import field_words
 from knowledge_rag.local.search import Question, rank
 from knowledge_rag.local.spelling import corrected
 from knowledge_rag.local.store import (
@@ -172,13 +175,19 @@ class KnowledgeBase:
         language = language_of(query)
         in_english = ENGLISH == language == index.language
         by_meaning = self._embedder.dimensions > DIMENSIONS and not in_english
-        question = Question(
-            self._embedder.embed_question(query, in_english=in_english),
-            query_terms(query),
-            language if by_meaning else "",
-        )
+        vector = self._embedder.embed_question(query, in_english=in_english)
+        question = Question(vector, query_terms(query), language if by_meaning else "")
+        if language == ENGLISH and not by_meaning and (words := " ".join(field_words(query))):
+            question = self._with(words, query, question)
         found = rank(index, question, limit=limit, search_type=search_type, mask=mask)
         return [Hit(index.texts[row], index.metadata(row), score) for row, score in found]
+
+    def _with(self, words: str, query: str, question: Question) -> Question:
+        """Return an English question with the field's words for what it says."""
+        meant = self._embedder.embed_question(f"{query} {words}", in_english=True)
+        both = question.vector + meant
+        terms = {it: 1 for it in words_of(query_terms(words)) if it not in question.terms}
+        return replace(question, vector=both / np.linalg.norm(both), meant=terms)
 
     def _current(self) -> Index:
         """Return the file's present state; the last known one while an ingest commits."""

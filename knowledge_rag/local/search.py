@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -27,6 +27,8 @@ VECTOR_WEIGHT: Final = 0.5
 KEYWORD_WEIGHT: Final = 1.0 - VECTOR_WEIGHT
 PAIR_WEIGHT: Final = 0.25
 """A pair of words that stands in a chunk as it does in the question counts as so much of a word."""
+MEANT_WEIGHT: Final = 0.25
+"""A word that was meant and not typed counts as so much of one."""
 SUPPORTING_SHARE: Final = 0.8
 """A question is supported once one chunk scores this share of its weight ..."""
 SUPPORTING_WORDS: Final = 3.5
@@ -55,19 +57,22 @@ class Question:
         terms: its keyword terms with their counts.
         language: of a question that the multilingual model embedded; its words need not stand in the
             documents. ``""`` for any other.
+        meant: keyword terms that nobody typed: the field's for what was.
     """
 
     vector: Vector
     terms: Mapping[str, int]
     language: str = ""
+    meant: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class WordScores:
-    """A question's words and their counts, and BM25 of the known ones, each once, shape (chunks,)."""
+    """A question's words and their counts; BM25 of the known ones, each once, and of those meant; shape (chunks,)."""
 
     words: Mapping[str, int]
     once: Scores
+    meant: Scores | float = 0.0
 
 
 def rank(
@@ -122,7 +127,10 @@ def word_scores(index: Index, question: Question) -> WordScores:
     keywords = index.keywords
     words = words_of(question.terms)
     # by what is known alone: a pasted log has more strange words than are looked at
-    return WordScores(words, keywords.score(dict.fromkeys(keywords.known(words), 1)))
+    once = keywords.score(dict.fromkeys(keywords.known(words), 1))
+    if not (meant := keywords.known(question.meant)):
+        return WordScores(words, once)
+    return WordScores(words, once, np.float32(MEANT_WEIGHT) * keywords.score(meant))
 
 
 def counted_scores(index: Index, scored: WordScores) -> Scores:
@@ -147,7 +155,9 @@ def keyword_support(index: Index, scored: WordScores, mask: Mask | None = None) 
     weight = keywords.weight(telling)
     enough = min(SUPPORTING_SHARE * weight, SUPPORTING_WORDS * keywords.unheard)
     once = scored.once if len(telling) == len(said) else keywords.score(keywords.known(telling))
-    scores = once if mask is None else once[mask]
+    scores = once + scored.meant
+    if mask is not None:
+        scores = scores[mask]
     return min(1.0, float(scores.max(initial=0.0)) / enough) if enough > 0 else 0.0
 
 
@@ -171,7 +181,7 @@ def keyword_coverage(index: Index, question: Question, scored: WordScores) -> Sc
     Its pairs come on top: few texts repeat them, so to demand them would make every share small.
     """
     most = index.keywords.most(scored.words)
-    counted = counted_scores(index, scored)
+    counted = counted_scores(index, scored) + scored.meant
     if not most:
         return counted
     scores = index.keywords.score(pairs_of(question.terms))

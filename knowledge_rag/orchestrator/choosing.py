@@ -562,6 +562,17 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
     return place.section
 
 
+def matter_at(outline: Outline, line: int, wanted: Wanted) -> Section:
+    """Return the section that the procedure around a line is made of; the one that it is in, if that is for none."""
+    *_, section = (it for it in outline.sections() if not it.level or it.start <= line <= it.end)
+    return _main_of(Place(outline, section), wanted) or section
+
+
+def asks_for_part(wanted: Wanted) -> bool:
+    """Whether a question says which part of a page it wants: how to undo, how to verify, whom to call."""
+    return any(wanted.asks(it) for it in (_UNDO, _VERIFY, WHO))
+
+
 def _of_others(wanted: Wanted, main: Section) -> list[Section]:
     """Return the sections below one that are for others than the one of several that the alert's labels name.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.caution import sentence
@@ -104,19 +105,20 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
         return without_advice(incident, findings)
     citer = Citer(findings)
     steps, sections = steps_of(plan, citer)
-    is_vague = any(block.is_vague for block in plan.blocks)
-    similar = [] if is_vague else similar_of(incident, findings, citer)
+    is_unclear = any(block.meant for block in plan.blocks)
+    similar = [] if is_unclear else similar_of(incident, findings, citer)
     warnings = [
         *_of_search(incident, findings),
         *_of_plan(plan, findings, incident),
         *_of_sections(sections),
     ]
-    reading = [
-        one
+    offered = {
+        one: name
         for block in plan.blocks
-        for it in block.reading
+        for name, it in zip_longest(block.meant, block.reading, fillvalue="")
         for one in citer.cite(it.source_file, it.start_line, it.end_line)
-    ]
+    }
+    reading = tuple(offered)
     if not steps and not similar:
         if findings.failures:
             return _degraded(findings, _bounded(warnings), advisor)
@@ -124,8 +126,8 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
         return Recommendation(
             Status.NO_MATCH,
             wording.NO_MATCH,
-            wording.ask_back([*dict.fromkeys(it.citation.source_file for it in reading)])
-            if is_vague
+            wording.UNCLEAR
+            if is_unclear
             else wording.near_miss(
                 reading[0].citation.source_file if reading else "",
                 unknown,
@@ -133,7 +135,8 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
             ),
             warnings=_bounded(warnings),
             advisor=advisor,
-            reading=tuple(dict.fromkeys(reading)),
+            reading=reading,
+            meant=tuple(filter(None, offered.values())),
             unknown=unknown,
         )
     evidence, confidence = evidence_of(incident, plan, sections, findings)
@@ -149,7 +152,7 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
         advisor=advisor,
         procedures=tuple(sections),
         alerts=status_of(plan),
-        reading=tuple(reading),
+        reading=reading,
         unknown=tuple(
             dict.fromkeys(
                 word for block in plan.blocks if not block.procedures for word in block.unknown

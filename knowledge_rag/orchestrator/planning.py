@@ -22,11 +22,13 @@ from knowledge_rag.orchestrator.choosing import (
     PAST,
     Evidence,
     Wanted,
+    asks_for_part,
     is_camel_case,
     is_excluded,
     is_of_another,
     is_torn_between,
     links_out,
+    matter_at,
     place_for,
     procedures_at,
     same_name,
@@ -34,6 +36,7 @@ from knowledge_rag.orchestrator.choosing import (
     with_rules,
 )
 from knowledge_rag.orchestrator.governing import forbids
+from knowledge_rag.orchestrator.headings import tells_only_kind
 from knowledge_rag.orchestrator.links import anchored, fold, linked_documents, stem
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
@@ -41,13 +44,13 @@ from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.words import asked_words, share_of, spaced_words, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.orchestrator.choosing import Elsewhere, Place
     from knowledge_rag.orchestrator.incident import Incident
-    from knowledge_rag.orchestrator.outline import Outline
+    from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
     from knowledge_rag.orchestrator.retrieval import Asked, Findings
 
@@ -80,6 +83,10 @@ QUESTION_SHARE: Final = 0.5
 """Share of a question's words that a place must hold unless it is close: a question has words of its own."""
 
 
+RIVAL_SHARE: Final = 0.85
+"""Share of a section's score from which on another procedure may be meant as well."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """What one alert, or one question, gets.
@@ -89,7 +96,8 @@ class Block:
         procedures: the one that was chosen, then what belongs to it; none if nothing is documented.
         why: ``linked``, ``named``, ``page`` or ``found``, as of a place; ``""`` without procedures.
         unknown: words of the incident that nothing found holds.
-        is_vague: whether the question could be about any of what is offered as reading.
+        meant: what the question could mean: of each passage that is offered as reading, the procedure's name;
+            empty where nothing is documented.
         elsewhere: sections of other documents that the procedures say to go to.
         doubt: what speaks against the procedures: another service, names that the page never mentions.
         is_unread: whether the closest page is about it, and no steps could be read from it.
@@ -102,7 +110,7 @@ class Block:
     reading: tuple[Citation, ...] = ()
     unknown: tuple[str, ...] = ()
     looked_up: bool = True
-    is_vague: bool = False
+    meant: tuple[str, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
     score: float | None = None
     doubt: str = ""
@@ -167,6 +175,11 @@ class _Search:
         named = {it.citation.source_file for it in self.results if _is_named(it, self.wanted.names)}
         sure = dict.fromkeys([*self.wanted.anchors, *(it for it in usable if it in named)])
         return list(dict.fromkeys([*sure, *usable])), len(sure) if self.wanted.is_alert else 0
+
+    def usable(self) -> list[RetrievalResult]:
+        """Return what the first query found in documents that may give steps; all of it if they have nothing."""
+        found = self.asked[0].outcome.results
+        return [it for it in found if it.citation.source_file in self.order] or [*found]
 
     def score(self, source_file: str) -> float:
         """Return the best score of a passage of a document; 0 where there is none."""
@@ -306,16 +319,21 @@ def _block(search: _Search, outlines: dict[str, Outline], floors: Floors | None)
     alert, wanted, asked = search.alert, search.wanted, search.asked
     if not search.results:
         return Block(alert, looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked))
-    if candidates := _candidates(wanted, asked[0].outcome.results):
-        return Block(alert, reading=candidates, is_vague=True)
+    nearest = _nearest(search, outlines)
+    offered = Block(
+        alert, reading=tuple(it for _, it in nearest), meant=tuple(name for name, _ in nearest)
+    )
+    if _is_vague(wanted, asked[0].outcome.results):
+        return offered
     documents = [outlines[it] for it in search.order[:MAX_COMPLETED]]
     place = place_for(wanted, documents, search.evidence)
-    unread = False
+    unread = unclear = False
     if place is not None and not is_torn_between(place, wanted):
         procedures = procedures_at(place, wanted, alert=alert)
         is_about = _is_about(place, procedures, search, floors)
         unread = is_about and not procedures
-        if procedures and is_about:
+        unclear = is_about and not unread and not _is_clear(place, procedures, search, outlines, floors)
+        if procedures and is_about and not unclear:
             elsewhere = links_out(place.outline, procedures[0])
             given = _with_elsewhere(procedures, elsewhere, outlines, alert)
             is_found = place.why == "found"
@@ -328,49 +346,57 @@ def _block(search: _Search, outlines: dict[str, Outline], floors: Floors | None)
                 score=search.score(place.outline.source_file) if floors else None,
                 doubt=_doubt(place, given, wanted),
             )
-    if not unread and (candidates := _likely(search)):
-        return Block(alert, reading=candidates, is_vague=True)
-    reading = [result.citation for result in asked[0].outcome.results[:MAX_READING]]
-    return Block(alert, reading=tuple(reading), unknown=_unknown(search), is_unread=unread)
+    if unclear or (not unread and _may_mean_any(search)):
+        return offered
+    return replace(offered, meant=(), unknown=_unknown(search), is_unread=unread)
 
 
-def _likely(search: _Search) -> tuple[Citation, ...]:
-    """Return one passage of each page that a question in another language than English may mean; none of any other.
+def _may_mean_any(search: _Search) -> bool:
+    """Whether a question in another language than English may mean any page that was found.
 
     Its words need not stand in the page that answers it, so search alone speaks for a page; it has to name
     nothing that no page holds.
     """
     wanted = search.wanted
-    first = _first_of_each_page(search.asked[0].outcome.results)
     is_other = not wanted.is_alert and language_of(wanted.text) != ENGLISH
-    if not is_other or len(first) == 1 or _unheard_of(wanted.text, search.results):
-        return ()
-    return first[:MAX_READING]
+    pages = {it.citation.source_file for it in search.asked[0].outcome.results}
+    return is_other and len(pages) > 1 and not _unheard_of(wanted.text, search.results)
 
 
-def _first_of_each_page(results: Iterable[RetrievalResult]) -> tuple[Citation, ...]:
-    pages: dict[str, Citation] = {}
-    for it in results:
-        pages.setdefault(it.citation.source_file, it.citation)
-    return tuple(pages.values())
+def _nearest(search: _Search, outlines: Mapping[str, Outline]) -> list[tuple[str, Citation]]:
+    """Return what each of the nearest procedures is called, with its best passage; at most MAX_READING."""
+    found: dict[tuple[str, int], tuple[str, Citation]] = {}
+    for it in search.usable():
+        outline, matter = outlines[it.citation.source_file], _matter_of(it, search.wanted, outlines)
+        heading = "" if tells_only_kind(matter.heading) else matter.heading
+        called = heading or outline.title or stem(outline.source_file)
+        found.setdefault((outline.source_file, matter.start), (called, it.citation))
+    return list(found.values())[:MAX_READING]
+
+
+def _matter_of(
+    result: RetrievalResult, wanted: Wanted, outlines: Mapping[str, Outline]
+) -> Section:
+    citation = result.citation
+    return matter_at(outlines[citation.source_file], citation.start_line, wanted)
 
 
 _CODE: Final = re.compile(r"\b[A-Za-z]{1,8}[-_]?\d[\w-]*\b")
 """A code of an error or the like: CU-30, ORA-00060."""
 
 
-def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Citation, ...]:
-    """Return one passage of each page that a vague question may mean; none if it isn't vague.
+def _is_vague(wanted: Wanted, results: Sequence[RetrievalResult]) -> bool:
+    """Whether a question has at most one word that tells something, and several pages were found.
 
-    Vague is a question with at most one word that tells something, unless just one page has it in its
-    title or name, or holds a code that the question names, or just one section's heading is in the question.
+    Unless just one of them has that word in its title or name, or holds a code that the question names, or just one
+    section's heading is in the question.
     """
     told = asked_words([wanted.text])
     pages: dict[str, RetrievalResult] = {}
     for it in results:
         pages.setdefault(it.citation.source_file, it)
-    if wanted.is_alert or wanted.names or len(told) > 1 or len(pages) == 1:
-        return ()
+    if wanted.is_alert or wanted.names or len(told) > 1 or len(pages) < 2:
+        return False
     named = [
         name
         for name, it in pages.items()
@@ -387,8 +413,7 @@ def _candidates(wanted: Wanted, results: Sequence[RetrievalResult]) -> tuple[Cit
         for it in results
         if (heading := spaced_words(it.citation.section_header)).strip() and heading in asked
     }
-    first = _first_of_each_page(results)
-    return () if 1 in (len(named), len(coded), len(headed)) else first[:MAX_READING]
+    return 1 not in (len(named), len(coded), len(headed))
 
 
 def _with_elsewhere(
@@ -449,6 +474,37 @@ def _is_about(
     told = asked_words([*wanted.names, WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
     is_told = share_of(told, held) >= QUESTION_SHARE
     return score >= (floors.question if is_told else floors.alert) if floors else bool(told & held)
+
+
+def _is_clear(
+    place: Place,
+    procedures: Sequence[Procedure],
+    search: _Search,
+    outlines: Mapping[str, Outline],
+    floors: Floors | None,
+) -> bool:
+    """Whether a question means a procedure and nothing else that was found.
+
+    It does if its section is linked or named, or as close as ``Floors.sure``, or holds all of the question's words,
+    or if no other procedure scores more than RIVAL_SHARE of what it does: where the question says which part of a
+    page it wants, none on another page.
+    """
+    wanted = search.wanted
+    if wanted.is_alert or place.why != "found" or floors is None:
+        return True
+    told = asked_words([WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
+    source_file = place.outline.source_file
+    score = search.score(source_file)
+    if score >= floors.sure or told <= _words_held(place, procedures):
+        return True
+    own = matter_at(place.outline, place.section.start, wanted)
+    rivals = (
+        it.relevance_score or 0.0
+        for it in search.usable()
+        if it.citation.source_file != source_file
+        or not (asks_for_part(wanted) or _matter_of(it, wanted, outlines) is own)
+    )
+    return max(rivals, default=0.0) <= RIVAL_SHARE * score
 
 
 def _names(outline: Outline, service: str) -> bool:

@@ -292,7 +292,8 @@ class Recommendation:
         analysis: the advisor's own words without a source; ``""`` for none.
         confidence: 0..1, computed from the evidence, see docs/recommendation.md; 0 unless ok.
         reason: why it is degraded; else ``None``.
-        reading: the closest sections where nothing is documented; never advice.
+        reading: the closest sections where nothing is documented, or it is unclear what is meant; never advice.
+        meant: the names of the procedures that the question may mean, one for each of ``reading``.
         alerts: for each alert of a group, whether anything is documented for it.
         unknown: words of the incident that no cited line, heading or title holds.
 
@@ -314,6 +315,7 @@ class Recommendation:
     reading: tuple[CitedLines, ...] = ()
     alerts: tuple[tuple[str, Status], ...] = ()
     unknown: tuple[str, ...] = ()
+    meant: tuple[str, ...] = ()
     evidence: Evidence | None = None
 
     def __post_init__(self) -> None:
@@ -361,6 +363,7 @@ class Recommendation:
         more: dict[str, Any] = {
             "procedures": [it.to_dict() for it in self.procedures],
             "reading": [it.to_dict() for it in self.reading],
+            "meant": list(self.meant),
             "alerts": [{"alert": name, "status": status.value} for name, status in self.alerts],
             "unknown_words": list(self.unknown),
         }

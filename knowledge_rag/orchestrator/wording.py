@@ -28,6 +28,10 @@ NO_ADVICE: Final = "The knowledge base returned passages, but no advice could be
 _UNFINISHED: Final = "the advisor did not finish: read them yourself"
 
 
+UNCLEAR: Final = "It is unclear which procedure is meant: ask for one by its name, or say more."
+"""Why nothing is advised where a question may mean several procedures."""
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural where needed.
 
@@ -79,15 +83,6 @@ def reasoned(
     source = f"{counted(steps, 'step')} from {counted(len(documents), 'document')}"
     more = [f"{said - backed} of {said} statements are not backed"] if backed < said else []
     return f"{source}: {'; '.join([*reasons, *more])}." if reasons or more else f"{source}."
-
-
-def ask_back(pages: list[str]) -> str:
-    """Return the question that answers a vague one.
-
-    >>> ask_back(["runbooks/api.md", "runbooks/rds.md"])
-    'It could be about runbooks/api.md and runbooks/rds.md: say what is affected.'
-    """
-    return f"It could be about {listed(pages)}: say what is affected."
 
 
 def near_miss(closest: str, unknown: tuple[str, ...], *, unread: bool = False) -> str:

@@ -55,7 +55,8 @@ COMMON: Final = frozenset({
     "past", "last", "once", "twice", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
     "fine", "ok", "okay", "think", "sure", "isn", "isnt", "aren", "don", "dont", "doesn", "doesnt", "didn", "didnt", "won", "cannot",
-    "haven", "hasn", "people",
+    "haven", "hasn", "people", "almost", "bit", "bits", "else", "idea", "know", "knows", "loads", "nearly", "quite", "rather",
+    "somehow", "stuff", "whatever", "wouldn", "couldn", "shouldn", "wasn", "weren",
 })  # fmt: skip
 """Words that any incident may be told in."""
 

@@ -10,7 +10,7 @@
  * @typedef {{action: string, citation: Citation, support: string}} Step
  * @typedef {{incident_id: string | null, citation: Citation, support: string}} SimilarIncident
  * @typedef {{summary: string, guidance: Step[], similar_incidents: SimilarIncident[], procedures?: object[],
- *   reading?: Citation[], alerts?: {alert: string, status: string}[], unknown_words?: string[]}} Advice
+ *   reading?: Citation[], meant?: string[], alerts?: {alert: string, status: string}[], unknown_words?: string[]}} Advice
  * @typedef {{status: string, reason?: string, reasoning: string, confidence: number, warnings: Warning[],
  *   evidence?: {strength: string, reasons: string[]}, recommendation: Advice}} Recommendation as in the JSON schema of that name
  * @typedef {"searching" | "found" | "writing" | "done" | "stopped" | "failed"} Phase

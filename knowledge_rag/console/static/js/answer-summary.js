@@ -11,13 +11,13 @@ import { icon } from "./icons.js";
 
 /** The closest sections if nothing is documented. @param {Recommendation | null} recommendation */
 export function closestSections(recommendation) {
-  const { reading = [], alerts = [] } = recommendation?.recommendation ?? {};
+  const { reading = [], meant = [], alerts = [] } = recommendation?.recommendation ?? {};
   if (!reading.length) return null;
   const names = alerts.filter(({ status }) => status !== "ok").map(({ alert }) => alert);
   return h("section", { class: "closest", "aria-labelledby": "closest-title" },
-    h("h2", { id: "closest-title" }, `Closest sections${names.length ? `, for ${names.join(", ")}` : ""}: to read, not steps to follow`),
-    h("ul", {}, reading.map(({ source_file: path, start_line: start, end_line: end, section_header: section }) => h("li", {},
-      h("a", { href: documentUrl(path, start, end) }, headingWords(section) || path), " ",
+    h("h2", { id: "closest-title" }, meant.length ? "It could be" : `Closest sections${names.length ? `, for ${names.join(", ")}` : ""}: to read, not steps to follow`),
+    h("ul", {}, reading.map(({ source_file: path, start_line: start, end_line: end, section_header: section }, at) => h("li", {},
+      h("a", { href: documentUrl(path, start, end) }, headingWords(meant[at] ?? section) || path), " ",
       h("span", { class: "where" }, h("span", { class: "path" }, path), " ", h("span", { class: "at" }, placeText(path, start, end)))))));
 }
 

@@ -78,6 +78,9 @@ const OTHER_WORDS = "Other words may help: the service, the alert, what is faili
  * @returns {Outcome}
  */
 function nothing(passages, recommendation) {
+  if (recommendation.recommendation.meant?.length) return {
+    kind: "nothing", icon: "search", title: "Which one is meant?", text: sentence(recommendation.reasoning),
+  };
   if (recommendation.recommendation.reading?.length) return {
     kind: "nothing", icon: "search", title: "Nothing documented", text: `${sentence(recommendation.reasoning)} ${OTHER_WORDS}`,
   };

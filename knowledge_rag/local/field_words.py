@@ -1,0 +1,122 @@
+"""The field's words for what people say in plain ones: who types "machine" finds what is written of nodes.
+
+A question is also searched for by these words, each for a quarter of a word that was typed (``search.rank``), and
+its embedding is the mean of its own and of the one that it has with them. ``docs/evaluation.md`` has the gain.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.stemming import stem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_TABLE: Final = """
+machine | box | host | server = node instance
+worker machine = node kubelet
+one per machine | every machine | each machine = daemonset
+keep restarting | keep dying | keep crashing | start and die | start dies | restart loop = crash looping restarts
+never start | won't start | doesn't start | stuck starting | sit there = pending not ready
+out of rotation | no new work = cordon drain unschedulable
+front door | way in | web entry = ingress gateway load balancer
+control plane | cluster api = apiserver
+rollout | roll out | new version = deployment
+scheduled job | scheduled task | nightly job | regular job = cronjob job
+allowance | allowed to use = quota limit
+settings | setup = configuration config
+thrown out | kicked out = evicted
+copy = replica replication
+main one | leader | in charge = primary leader
+two primaries | two leaders | both think | both say = split brain multiple primary
+self check | self test | health check = probe canary healthcheck
+disk | drive | storage attached = disk volume filesystem
+full | fill up | no room | no space | out of space = full space usage capacity
+out of memory | eat memory | killed for memory = oom oomkilled memory
+ram = memory
+processor = cpu
+hog | eat = usage high
+held back | slowed down = throttling
+wrong time | time is wrong | clock = clock skew synchronisation ntp
+network card = network interface
+bad packets | lost packets = packets errors dropped
+look up | lookup | name resolution | hostname = dns resolution
+cert = certificate
+run out | runs out | ran out = expire expiration
+password | secret = credentials secret
+journal | write log | write ahead log = wal
+save point | snapshot of the log = checkpoint
+squash | squeeze | merge old | merge stored | merge block = compaction compactor compress
+get rid | clean up | throw away = delete cleanup retention
+trim = truncate truncation
+behind | lagging | catch up | overdue = lag delay
+used up | all taken = saturation exhausted
+pile up | back up | wait in line | waiting in line | backlog | queueing = queue backlog pending
+nobody picks = stuck consumers workers
+alarm | page | pager = alert notifications alertmanager
+alert calculations | alert rule | alert expression | rule run = rule evaluation ruler
+collect metrics | collect numbers = scrape target
+no machines = targets discovery
+out of order = out-of-order
+member list | membership | don't agree | peers = members memberlist ring gossip
+write node = ingester
+read node = querier
+search = query
+customer = tenant user
+bucket = object storage
+bounce | turn away | refuse = rejected
+hang up | cut off = terminated dropped
+call = requests
+web call = http requests
+go wrong | broken | blow up | come back with an error = errors failures failed
+slow | take forever | take ages | crawl | laggy = latency slow duration
+can't reach | can't be reached | not reachable | unreachable | nobody can open = down unreachable
+dead | disappear | vanish | gone | missing = down absent missing
+keep growing = growth increasing
+half way | half upgraded | same release | different releases | old release = version mismatch rollout
+without a reboot = livepatch
+picture of the disk | disk backup = snapshot
+healthy unhealthy | up and down | on and off = flapping readiness
+broken data | damaged = corruption corrupted
+not found = 404
+logged out = session token
+stop by itself | switch off | switched off = disabled
+"""
+"""A line for each thing: the phrases that it is told in, in any inflection, and the words for it in runbooks."""
+
+_WORD: Final = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?")
+_LONGEST: Final = 4
+"""Words of a phrase at most."""
+
+
+def field_words(question: str) -> tuple[str, ...]:
+    """Return the field's words for what a question says in plain ones, without those that it has; each once."""
+    stems = _stems(question)
+    table = _table()
+    runs = (
+        stems[start : start + length]
+        for start in range(len(stems))
+        for length in range(1, _LONGEST + 1)
+    )
+    found = dict.fromkeys(chain.from_iterable(table.get(run, ()) for run in runs))
+    return tuple(it for it in found if stem(it) not in stems)
+
+
+@cache
+def _table() -> Mapping[tuple[str, ...], tuple[str, ...]]:
+    return dict(_rows())
+
+
+def _rows() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    for line in _TABLE.strip().splitlines():
+        phrases, _, words = line.partition(" = ")
+        for phrase in phrases.split(" | "):
+            yield _stems(phrase), tuple(words.split())
+
+
+def _stems(text: str) -> tuple[str, ...]:
+    return tuple(stem(word.replace("’", "'")) for word in _WORD.findall(text.casefold()))
