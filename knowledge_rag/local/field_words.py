@@ -46,7 +46,7 @@ network card = network interface
 bad packets | lost packets = packets errors dropped
 look up | lookup | name resolution | hostname = dns resolution
 cert = certificate
-run out | runs out | ran out = expire expiration
+run out | ran out = expire expiration
 password | secret = credentials secret
 journal | write log | write ahead log = wal
 save point | snapshot of the log = checkpoint
@@ -55,7 +55,7 @@ get rid | clean up | throw away = delete cleanup retention
 trim = truncate truncation
 behind | lagging | catch up | overdue = lag delay
 used up | all taken = saturation exhausted
-pile up | back up | wait in line | waiting in line | backlog | queueing = queue backlog pending
+pile up | back up | wait in line | backlog | queueing = queue backlog pending
 nobody picks = stuck consumers workers
 alarm | page | pager = alert notifications alertmanager
 alert calculations | alert rule | alert expression | rule run = rule evaluation ruler
@@ -72,7 +72,7 @@ bounce | turn away | refuse = rejected
 hang up | cut off = terminated dropped
 call = requests
 web call = http requests
-go wrong | broken | blow up | come back with an error = errors failures failed
+go wrong | broken | blow up | come back with error = errors failures failed
 slow | take forever | take ages | crawl | laggy = latency slow duration
 can't reach | can't be reached | not reachable | unreachable | nobody can open = down unreachable
 dead | disappear | vanish | gone | missing = down absent missing
@@ -84,7 +84,7 @@ healthy unhealthy | up and down | on and off = flapping readiness
 broken data | damaged = corruption corrupted
 not found = 404
 logged out = session token
-stop by itself | switch off | switched off = disabled
+stop by itself | switch off = disabled
 """
 """A line for each thing: the phrases that it is told in, in any inflection, and the words for it in runbooks."""
 

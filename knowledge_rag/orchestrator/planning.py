@@ -377,8 +377,9 @@ def _nearest(search: _Search, outlines: Mapping[str, Outline]) -> list[tuple[str
 def _matter_of(
     result: RetrievalResult, wanted: Wanted, outlines: Mapping[str, Outline]
 ) -> Section:
+    # a passage may begin with the headings of the sections around its own
     citation = result.citation
-    return matter_at(outlines[citation.source_file], citation.start_line, wanted)
+    return matter_at(outlines[citation.source_file], citation.end_line, wanted)
 
 
 _CODE: Final = re.compile(r"\b[A-Za-z]{1,8}[-_]?\d[\w-]*\b")

@@ -33,7 +33,7 @@ from knowledge_rag.orchestrator.recommendation import (
     Strength,
     Warned,
 )
-from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
+from knowledge_rag.orchestrator.wording import NO_MATCH, UNCLEAR, UNREACHABLE
 from tests.support.runbooks import alert, consulted, question
 from tests.unit.cli.test_procedures import FILE, PATH, cited, step
 
@@ -160,6 +160,19 @@ def test_nothing_documented_is_said_first_with_what_is_close_to_read():
         "",
         "Closest sections, to read, not to follow",
         "  runbooks/queue.md:12-20  (Drain it)",
+    ]
+
+
+def test_where_several_may_be_meant_they_are_named_and_nothing_is_called_undocumented():
+    given = nothing(reasoning=UNCLEAR, reading=(cited(12, 20), cited(30)), meant=("Drain it", "Full"))
+    assert page(given) == [
+        UNCLEAR,
+        "",
+        "It could be",
+        "  Drain it",
+        "    runbooks/queue.md:12-20",
+        "  Full",
+        "    runbooks/queue.md:30",
     ]
 
 

@@ -154,6 +154,23 @@ def test_words_score_once_and_as_often_as_they_are_said(chunks, words, strange):
     assert counted_scores(made, scored).tolist() == pytest.approx(counted.tolist(), rel=1e-5)
 
 
+def test_what_is_meant_and_was_not_typed_counts_a_quarter():
+    chunks = index_of([0.0, 0.0, 0.0], [("node",), ("quark",), *FILLER])
+    asked = question(quark=1)
+    typed = rank(chunks, asked, limit=3)
+    both = rank(chunks, replace(asked, meant={"node": 1, "unheard-of": 1}), limit=3)
+    assert [row for row, score in typed if score] == [1]
+    assert [row for row, score in both if score] == [1, 0]
+    assert both[1][1] == pytest.approx(both[0][1] / 4)
+
+
+def test_what_is_meant_supports_a_question_whose_own_words_no_chunk_has():
+    chunks = index_of([0.6] * 20, [("node", "drain"), *FILLER * 19])
+    strange = question(box=1)
+    assert support(chunks, strange) == 0.0
+    assert 0.0 < support(chunks, replace(strange, meant={"node": 1})) < 1.0
+
+
 def test_a_few_rare_words_support_a_question_however_long_it_is():
     known = {"disk": 1, "evicted": 1, "kubelet": 1, "node": 1, "taint": 1}
     chunks = index_of([0.6] * 200, [tuple(known), *[tuple("abcde")] * 199])

@@ -20,6 +20,7 @@ from knowledge_rag.orchestrator.planning import (
 from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, Concern, Strength
 from knowledge_rag.orchestrator.retrieval import Asked, Findings
+from knowledge_rag.orchestrator.wording import UNCLEAR
 from tests.support.runbooks import (
     Search,
     actions,
@@ -405,6 +406,48 @@ class TestVagueQuestions:
     def test_that_name_one_page_are_not_vague(self):
         texts = {f"runbooks/{name}.md": self.TITLED.format(name) for name in ("mail", "jobs")}
         assert actions(advised(question("jobs?"), texts)) == ["Drain the jobs queue."]
+
+
+class TestUnclearQuestions:
+    """A question that several procedures answer about as well gets their names, and no steps."""
+
+    FLOORS = Floors(alert=0.9, question=0.2, sure=0.95)
+    QUEUE = "# Queue\n\n## Meaning\n\nMails wait.\n\n## Fix\n\n- Drain the mails.\n"
+    CACHE = "# Cache\n\n## Fix\n\n- Drain the mails of the cache.\n"
+    ALERTS = "# Alerts\n\n## MailsWait\n\n- Drain the mails.\n\n## MailsLost\n\n- Restore the mails.\n"
+
+    def asked(self, text, texts):
+        search = Search(texts)
+        search.floors = self.FLOORS
+        return asyncio.run(consult(question(text), search)).recommendation
+
+    def test_of_two_pages(self):
+        given = self.asked("drain mails please since yesterday lagging", {"q.md": self.QUEUE, "c.md": self.CACHE})
+        assert (given.status, given.guidance) == (Status.NO_MATCH, ())
+        assert sorted(given.meant) == ["Cache", "Queue"]
+        assert sorted(it.citation.source_file for it in given.reading) == ["c.md", "q.md"]
+        assert given.reasoning == UNCLEAR
+
+    def test_of_two_matters_on_a_page(self):
+        given = self.asked("drain restore mails lagging", {"a.md": self.ALERTS})
+        assert sorted(given.meant) == ["MailsLost", "MailsWait"]
+
+    def test_but_not_of_two_parts_of_one_procedure(self):
+        given = self.asked("mails lagging wait", {"q.md": self.QUEUE})
+        assert actions(given) == ["Drain the mails."]
+        assert given.meant == ()
+
+    def test_but_not_if_one_holds_all_of_its_words(self):
+        given = self.asked("drain mails of the cache", {"q.md": self.QUEUE, "c.md": self.CACHE})
+        assert actions(given) == ["Drain the mails of the cache."]
+
+    def test_but_not_if_one_is_clearly_ahead(self):
+        texts = {"q.md": self.QUEUE, "c.md": "# Cache\n\n- Warm it up after mails.\n"}
+        assert actions(self.asked("drain mails lagging", texts)) == ["Drain the mails."]
+
+    def test_and_can_ask_for_one_by_the_name_that_is_given(self):
+        texts = {"q.md": self.QUEUE, "c.md": self.CACHE}
+        assert actions(self.asked("Queue", texts)) == ["Drain the mails."]
 
 
 class TestDoubts:
