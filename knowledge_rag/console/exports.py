@@ -72,7 +72,9 @@ def _markdown(answer: Answer) -> Iterator[str]:
     reading = [_reading(it) for it in advice.get("reading", ())]
     if meant:
         named = zip(meant, reading, strict=True)
-        yield from _section("It could be", (f"- {words(heading_words(name))}: {it[2:]}" for name, it in named))
+        yield from _section(
+            "It could be", (f"- {words(heading_words(name))}: {it[2:]}" for name, it in named)
+        )
     else:
         yield from _section("Closest sections, to read, not to follow", reading)
     unknown = [it for it in advice.get("unknown_words", ()) if it not in whole["reasoning"]]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.caution import sentence
@@ -23,7 +22,7 @@ from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.answer import read_answer
 from knowledge_rag.orchestrator.links import called_alike, linked_documents, words_of_link
 from knowledge_rag.orchestrator.outline import SERVICE
-from knowledge_rag.orchestrator.planning import plan_of
+from knowledge_rag.orchestrator.planning import MAX_READING, plan_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why
 from knowledge_rag.orchestrator.recommendation import (
     MAX_SIMILAR,
@@ -115,7 +114,7 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
     offered = {
         one: name
         for block in plan.blocks
-        for name, it in zip_longest(block.meant, block.reading, fillvalue="")
+        for name, it in zip(block.meant or ("",) * MAX_READING, block.reading, strict=False)
         for one in citer.cite(it.source_file, it.start_line, it.end_line)
     }
     reading = tuple(offered)

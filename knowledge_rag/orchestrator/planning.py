@@ -332,7 +332,9 @@ def _block(search: _Search, outlines: dict[str, Outline], floors: Floors | None)
         procedures = procedures_at(place, wanted, alert=alert)
         is_about = _is_about(place, procedures, search, floors)
         unread = is_about and not procedures
-        unclear = is_about and not unread and not _is_clear(place, procedures, search, outlines, floors)
+        unclear = (
+            is_about and not unread and not _is_clear(place, procedures, search, outlines, floors)
+        )
         if procedures and is_about and not unclear:
             elsewhere = links_out(place.outline, procedures[0])
             given = _with_elsewhere(procedures, elsewhere, outlines, alert)
@@ -374,9 +376,7 @@ def _nearest(search: _Search, outlines: Mapping[str, Outline]) -> list[tuple[str
     return list(found.values())[:MAX_READING]
 
 
-def _matter_of(
-    result: RetrievalResult, wanted: Wanted, outlines: Mapping[str, Outline]
-) -> Section:
+def _matter_of(result: RetrievalResult, wanted: Wanted, outlines: Mapping[str, Outline]) -> Section:
     # a passage may begin with the headings of the sections around its own
     citation = result.citation
     return matter_at(outlines[citation.source_file], citation.end_line, wanted)

@@ -164,7 +164,9 @@ def test_nothing_documented_is_said_first_with_what_is_close_to_read():
 
 
 def test_where_several_may_be_meant_they_are_named_and_nothing_is_called_undocumented():
-    given = nothing(reasoning=UNCLEAR, reading=(cited(12, 20), cited(30)), meant=("Drain it", "Full"))
+    given = nothing(
+        reasoning=UNCLEAR, reading=(cited(12, 20), cited(30)), meant=("Drain it", "Full")
+    )
     assert page(given) == [
         UNCLEAR,
         "",

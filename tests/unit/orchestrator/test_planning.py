@@ -414,7 +414,9 @@ class TestUnclearQuestions:
     FLOORS = Floors(alert=0.9, question=0.2, sure=0.95)
     QUEUE = "# Queue\n\n## Meaning\n\nMails wait.\n\n## Fix\n\n- Drain the mails.\n"
     CACHE = "# Cache\n\n## Fix\n\n- Drain the mails of the cache.\n"
-    ALERTS = "# Alerts\n\n## MailsWait\n\n- Drain the mails.\n\n## MailsLost\n\n- Restore the mails.\n"
+    ALERTS = (
+        "# Alerts\n\n## MailsWait\n\n- Drain the mails.\n\n## MailsLost\n\n- Restore the mails.\n"
+    )
 
     def asked(self, text, texts):
         search = Search(texts)
@@ -422,7 +424,9 @@ class TestUnclearQuestions:
         return asyncio.run(consult(question(text), search)).recommendation
 
     def test_of_two_pages(self):
-        given = self.asked("drain mails please since yesterday lagging", {"q.md": self.QUEUE, "c.md": self.CACHE})
+        given = self.asked(
+            "drain mails please since yesterday lagging", {"q.md": self.QUEUE, "c.md": self.CACHE}
+        )
         assert (given.status, given.guidance) == (Status.NO_MATCH, ())
         assert sorted(given.meant) == ["Cache", "Queue"]
         assert sorted(it.citation.source_file for it in given.reading) == ["c.md", "q.md"]
