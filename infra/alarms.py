@@ -1,20 +1,16 @@
-"""The alarms of a deployment, from the data that the runtime shares, and the topic they are sent to."""
+"""The alarms of a deployment, from the data that the runtime shares."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import Aws, Duration
+from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
-from aws_cdk import aws_sns as sns
-from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from infra.cloudformation import on_behalf_of
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import (
     FIVE_MINUTES,
@@ -26,7 +22,7 @@ from knowledge_rag.core.alarms import (
 )
 
 if TYPE_CHECKING:
-    from aws_cdk import aws_kms as kms
+    from aws_cdk import aws_sns as sns
 
     from infra.settings import Settings
     from knowledge_rag.core.alarms import Alarm, Metric
@@ -83,48 +79,8 @@ class Emitters:
                 return "AWS/Lambda", {"FunctionName": self.ingestion_function}
 
 
-def alarm_topic(
-    scope: Construct, construct_id: str, *, settings: Settings, encryption_key: kms.IKey | None
-) -> sns.Topic:
-    """Make a topic that this deployment's alarms alone may write to, and the subscription if any.
-
-    Under a key, alarms need the key's permission too: with SNS's own key (``alias/aws/sns``), whose
-    policy can't be changed, every alarm would be lost without a trace.
-    """
-    topic = sns.Topic(
-        scope,
-        construct_id,
-        topic_name=f"{settings.name}-alarms",
-        display_name=f"{settings.name} alarms",
-        master_key=encryption_key,
-        enforce_ssl=True,
-    )
-    topic.add_to_resource_policy(_for_own_alarms(settings, ["sns:Publish"], topic.topic_arn))
-    if encryption_key is not None:
-        uses = ["kms:Decrypt", "kms:GenerateDataKey"]
-        encryption_key.add_to_resource_policy(
-            _for_own_alarms(settings, uses, "*"),  # in a key's policy, that key
-            allow_no_op=False,
-        )
-    if settings.monitoring.alarm_email:
-        mail = subscriptions.EmailSubscription(settings.monitoring.alarm_email)
-        topic.add_subscription(mail)
-    return topic
-
-
-def _for_own_alarms(settings: Settings, allowed: list[str], resource: str) -> iam.PolicyStatement:
-    alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name}-*"
-    return iam.PolicyStatement(
-        sid="AllowOwnAlarms",
-        principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
-        actions=allowed,
-        resources=[resource],
-        conditions=on_behalf_of(alarms),
-    )
-
-
 HANDBOOK: Final = "docs/operations/alarms.md"
-"""Has a section for each alarm, under its key."""
+"""Has a section for each alarm, under its key; where people on call find it, the settings may say."""
 
 FAILED_START: Final = (
     '{ ($.type = "platform.initReport" || $.type = "platform.restoreReport")'
@@ -176,7 +132,7 @@ class Alarms(Construct):
             "health",
             composite_alarm_name=f"{settings.name}-health",
             alarm_description="ALARM: at least one of the loud alarms is red; this one tells nobody, they do. "
-            f"{HANDBOOK}#health",
+            f"{handbook(settings)}#health",
             alarm_rule=cloudwatch.AlarmRule.any_of(
                 *(
                     cloudwatch.AlarmRule.from_alarm(alarm, cloudwatch.AlarmState.ALARM)
@@ -190,7 +146,7 @@ class Alarms(Construct):
             self,
             alarm.key,
             alarm_name=f"{settings.name}-{alarm.key}",
-            alarm_description=describe(alarm),
+            alarm_description=describe(alarm, settings),
             metric=_metric(alarm, emitters),
             threshold=alarm.threshold,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
@@ -215,10 +171,15 @@ class Alarms(Construct):
         )
 
 
-def describe(alarm: Alarm) -> str:
+def handbook(settings: Settings) -> str:
+    """Return where the alarms' sections are: an address, or the page's path in the project."""
+    return settings.monitoring.handbook_url or HANDBOOK
+
+
+def describe(alarm: Alarm, settings: Settings) -> str:
     """Describe an alarm for the mail and the console, its severity first."""
     severity = alarm.severity.value.upper()
-    return f"{severity}: {alarm.summary} {alarm.action} {HANDBOOK}#{alarm.key}"
+    return f"{severity}: {alarm.summary} {alarm.action} {handbook(settings)}#{alarm.key}"
 
 
 def _metric(alarm: Alarm, emitters: Emitters) -> cloudwatch.IMetric:

@@ -9,7 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from infra import dashboard_charts as charts
-from infra.alarms import HANDBOOK
+from infra.alarms import HANDBOOK, handbook
 from infra.dashboard_charts import HEIGHT, THIRD, bound, computed, metric_chart
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Metric, Severity, retrieval_alarms
@@ -183,13 +183,18 @@ def _what_to_do(settings: Settings) -> cloudwatch.TextWidget:
         f"## {settings.name}: what to do",
         HONEST,
         "",
-        f"More on each alarm: `{HANDBOOK}` in the project.",
+        f"More on each alarm: {_where(settings)}.",
         "",
         "| red | first |",
         "|---|---|",
         *rows,
     ]
     return cloudwatch.TextWidget(markdown="\n".join(text), width=12, height=STATUS_HEIGHT)
+
+
+def _where(settings: Settings) -> str:
+    found = handbook(settings)
+    return f"`{HANDBOOK}` in the project" if found == HANDBOOK else f"[the handbook]({found})"
 
 
 def _table(

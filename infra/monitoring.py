@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from constructs import Construct
 
-from infra.alarms import Alarms, alarm_topic
+from infra.alarms import Alarms
 from infra.dashboard import Dashboard
+from infra.notifications import Notifications
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
@@ -42,7 +43,9 @@ class Monitoring(Construct):
         encryption_key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.topic = alarm_topic(self, "Topic", settings=settings, encryption_key=encryption_key)
+        self.topic = Notifications(
+            self, "Notifications", settings=settings, encryption_key=encryption_key
+        ).topic
         alarms = Alarms(
             self,
             "Alarms",

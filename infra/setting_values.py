@@ -172,6 +172,39 @@ def email(value: object) -> str:
     return value.strip()
 
 
+def matching(pattern: str, expected: str) -> Callable[[object], str]:
+    """A text of a form, or nothing."""
+    form = re.compile(pattern)
+
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or (value.strip() and not form.fullmatch(value.strip())):
+            raise ValueError(f"{expected}, or nothing")
+        return value.strip()
+
+    return parse
+
+
+_UUID: Final = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+
+slack_channel: Final = matching(
+    "[0-9A-Z]{1,255}/[A-Za-z0-9]{1,255}", "workspace/channel, e.g. T0123ABCD/C0456EFGH"
+)
+teams_channel: Final = matching(
+    rf"{_UUID}/{_UUID}/19%3[aA][A-Za-z0-9_=+.,-]{{1,150}}%40thread\.tacv2",
+    "tenant/team/channel, as the channel's link has them: two UUIDs and 19%3a...%40thread.tacv2",
+)
+topic_arn: Final = matching(
+    r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}",
+    "the ARN of a standard topic of SNS",
+)
+pagerduty_url: Final = matching(
+    r"https://events\.(?:eu\.)?pagerduty\.com/(?:integration|x-ere)/[A-Za-z0-9_-]{10,100}(?:/enqueue)?",
+    "the address of a service's CloudWatch integration, https://events.pagerduty.com/...",
+)
+handbook_url: Final = matching(
+    r"https://[^\s#<>\"]{4,200}", "an https address without #, at most 200 characters after //"
+)
+
 OFF: Final = "off"
 MAX_QUESTION_CHARACTERS: Final = 1_000
 

@@ -18,6 +18,7 @@ from infra.setting_values import (
     bucket_name,
     choice,
     email,
+    handbook_url,
     key_arn,
     key_prefix,
     knowledge_base_id,
@@ -27,9 +28,13 @@ from infra.setting_values import (
     names,
     number,
     number_or,
+    pagerduty_url,
     question,
+    slack_channel,
     switch,
+    teams_channel,
     text,
+    topic_arn,
     whole,
 )
 from knowledge_rag.core.alarms import Thresholds
@@ -227,6 +232,11 @@ class MonitoringSettings:
     """Who is told of alarms, and what the canary asks."""
 
     alarm_email: str = _setting(email, "")
+    alarm_topic_arn: str = _setting(topic_arn, "")
+    slack_channel: str = _setting(slack_channel, "")
+    teams_channel: str = _setting(teams_channel, "")
+    pagerduty_url: str = _setting(pagerduty_url, "")
+    handbook_url: str = _setting(handbook_url, "")
     canary_question: str = _setting(question, "")
 
 
@@ -367,6 +377,18 @@ def _check_together(values: dict[str, Any], region: str | None, problems: Proble
     if policy is SourcePolicy.WEBSITE_FIRST and values["search_type"] is not SearchType.HYBRID:
         problems.add("source_policy", policy, "off unless search_type=HYBRID")
     _check_gateway(values, problems)
+    _check_topic(values, region, problems)
+
+
+def _check_topic(values: Mapping[str, Any], region: str | None, problems: Problems) -> None:
+    arn = values["alarm_topic_arn"]
+    if not arn:
+        return
+    if region and arn.split(":")[3] != region:
+        problems.add("alarm_topic_arn", arn, f"a topic in {region}, where the alarms are")
+    for key in ("alarm_email", "pagerduty_url"):
+        if values[key]:
+            problems.add(key, values[key], "unset with alarm_topic_arn: subscribe to that topic")
 
 
 _OF_DATA: Final = (

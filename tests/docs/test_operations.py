@@ -25,6 +25,7 @@ ROLES = {
     "agent": "AgentRole",
     "gateway": "GatewayRole",
     "canary's schedule": "CanaryRole",
+    "alarms in chat": "MonitoringNotificationsChatRole",
     "knowledge base": "KnowledgeBaseRole",
     "`chunk_documents`": "ChunkDocumentsChunkRole",
     "`deploy_steps`": "DeployStepsDoRole",

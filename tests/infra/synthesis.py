@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 PROJECT = Path(__file__).parents[2]
-EVERYTHING = {"preset": "prod", "entrypoint": "both"}
+EVERYTHING = {
+    "preset": "prod",
+    "entrypoint": "both",
+    "slack_channel": "T0123ABCD/C0456EFGH",
+    "pagerduty_url": "https://events.pagerduty.com/integration/0123456789abcdef/enqueue",
+}
 DISPOSABLE = {"preset": "dev"}
 EXISTING = {
     "preset": "dev",

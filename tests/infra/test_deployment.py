@@ -21,7 +21,13 @@ pytestmark = pytest.mark.skipif(
 
 CORPUS = Path(__file__).parents[2] / "knowledge-corpus"
 NAME = "knowledge-rag-prod"
-CONTEXT = ("knowledge-rag:preset=prod", "knowledge-rag:entrypoint=both")
+CONTEXT = (
+    "knowledge-rag:preset=prod",
+    "knowledge-rag:entrypoint=both",
+    "knowledge-rag:slack_channel=T0123ABCD/C0456EFGH",
+    "knowledge-rag:pagerduty_url=https://events.pagerduty.com/integration/0123456789abcdef/enqueue",
+    "knowledge-rag:handbook_url=https://wiki.example.com/alarms",
+)
 
 
 @pytest.fixture(scope="module")

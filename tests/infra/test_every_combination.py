@@ -16,7 +16,13 @@ TURNED = [
     {"standby_replicas": True},
     {"customer_managed_key": True, "guardrail": True},
     {"removal_policy": "retain"},
-    {"alarm_email": "on-call@example.com"},
+    {"alarm_email": "on-call@example.com", "handbook_url": "https://wiki.example.com/alarms"},
+    {
+        "alarm_topic_arn": "arn:aws:sns:us-east-1:123456789012:on-call",
+        "teams_channel": f"{'0' * 8}-0000-4000-8000-{'0' * 12}/{'0' * 8}-0000-4000-8000-{'0' * 12}/"
+        "19%3aabc%40thread.tacv2",
+    },
+    {"min_search_ocu": 1, "canary_question": "What now?"},
     {"search_type": "SEMANTIC", "evidence_floor": 0.4},
     {"source_policy": "website-first", "evidence_floor": 0.4, "date_order": "dmy"},
     {"embedding_model": "cohere.embed-english-v3", "embedding_dimension": 1024},

@@ -8,8 +8,8 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_kms as kms
 from moto import mock_aws
 
-from infra.alarms import alarm_topic
-from infra.settings import load_settings
+from infra.notifications import alarm_topic
+from infra.settings import SettingsError, load_settings
 from knowledge_rag.core.alarms import (
     Severity,
     Thresholds,
@@ -80,6 +80,87 @@ def test_mail_is_sent_where_there_is_an_address():
     (mail,) = resources(monitored(alarm_email="on-call@example.com"), "AWS::SNS::Subscription")
     assert (mail["Protocol"], mail["Endpoint"]) == ("email", "on-call@example.com")
     assert not resources(monitored(), "AWS::SNS::Subscription")
+
+
+PAGERDUTY = "https://events.pagerduty.com/integration/0123456789abcdef/enqueue"
+TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
+TEAM = "0a1b2c3d-0000-4000-8000-000000000001"
+TEAMS = f"{TEAM}/{TEAM}/19%3aabc123%40thread.tacv2"
+
+
+def test_pagerduty_gets_the_loud_alarms_only():
+    (subscription,) = resources(monitored(pagerduty_url=PAGERDUTY), "AWS::SNS::Subscription")
+    assert (subscription["Protocol"], subscription["Endpoint"]) == ("https", PAGERDUTY)
+    assert subscription["FilterPolicyScope"] == "MessageBody"
+    (prefix,) = subscription["FilterPolicy"]["AlarmDescription"]
+    made = alarms_of(monitored(), "knowledge-rag-dev")
+    for key, alarm in DATA.items():
+        paged = made[key].properties["AlarmDescription"].startswith(prefix["prefix"])
+        assert paged is (alarm.severity is Severity.ALARM)
+
+
+def test_alarms_go_to_a_topic_that_there_is():
+    template = monitored(alarm_topic_arn=TOPIC, slack_channel="T0123/C0456")
+    assert not resources(template, "AWS::SNS::Topic")
+    for alarm in resources(template, "AWS::CloudWatch::Alarm"):
+        assert alarm["AlarmActions"] == alarm["OKActions"] == [TOPIC]
+    (slack,) = resources(template, "AWS::Chatbot::SlackChannelConfiguration")
+    assert slack["SnsTopicArns"] == [TOPIC]
+
+
+def test_a_chat_channel_shows_alarms_and_runs_nothing():
+    template = monitored(slack_channel="T0123/C0456", teams_channel=TEAMS)
+    (slack,) = resources(template, "AWS::Chatbot::SlackChannelConfiguration")
+    (teams,) = resources(template, "AWS::Chatbot::MicrosoftTeamsChannelConfiguration")
+    assert (slack["SlackWorkspaceId"], slack["SlackChannelId"]) == ("T0123", "C0456")
+    assert (teams["TeamsTenantId"], teams["TeamId"]) == (TEAM, TEAM)
+    for channel in (slack, teams):
+        (bound,) = channel["GuardrailPolicies"]
+        assert render(bound).endswith(":iam::aws:policy/AWSDenyAll")
+    (role,) = resources(template, "AWS::IAM::Role")
+    assert not {"Policies", "ManagedPolicyArns"} & set(role)
+    assert not resources(template, "AWS::IAM::Policy")
+
+
+def test_alarms_link_the_handbook_where_people_find_it():
+    url = "https://wiki.example.com/ops/alarms"
+    template = monitored(handbook_url=url)
+    for key, alarm in alarms_of(template, "knowledge-rag-dev").items():
+        assert alarm.properties["AlarmDescription"].endswith(f" {url}#{key}")
+        assert len(alarm.properties["AlarmDescription"]) <= 1024
+    (health,) = resources(template, "AWS::CloudWatch::CompositeAlarm")
+    assert health["AlarmDescription"].endswith(f" {url}#health")
+    (dashboard,) = resources(template, "AWS::CloudWatch::Dashboard")
+    assert url in render(dashboard["DashboardBody"])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("alarm_topic_arn", "on-call", "the ARN of a standard topic"),
+        ("alarm_topic_arn", TOPIC + ".fifo", "the ARN of a standard topic"),
+        ("alarm_topic_arn", TOPIC.replace("us-east-1", "eu-west-1"), "a topic in us-east-1"),
+        ("slack_channel", "#on-call", "workspace/channel"),
+        ("slack_channel", "T0123", "workspace/channel"),
+        ("teams_channel", TEAMS.replace("%3a", ":"), "tenant/team/channel"),
+        ("pagerduty_url", "https://pagerduty.example.com/x", "https://events.pagerduty.com/"),
+        ("pagerduty_url", PAGERDUTY.replace("https", "http"), "https://events.pagerduty.com/"),
+        ("handbook_url", "http://wiki.example.com", "an https address"),
+        ("handbook_url", "https://wiki.example.com/a#b", "an https address"),
+        ("handbook_url", "https://wiki.example.com/a b", "an https address"),
+        ("handbook_url", 7, "an https address"),
+    ],
+)
+def test_a_destination_that_is_none_is_refused(key, value, allowed):
+    with pytest.raises(SettingsError, match=allowed):
+        load_settings({"knowledge-rag": {key: value}}, "us-east-1")
+
+
+@pytest.mark.parametrize("key", ["alarm_email", "pagerduty_url"])
+def test_an_existing_topic_has_subscriptions_of_its_own(key):
+    value = {"alarm_email": "a@example.com", "pagerduty_url": PAGERDUTY}[key]
+    with pytest.raises(SettingsError, match=f"{key} .*unset with alarm_topic_arn"):
+        load_settings({"knowledge-rag": {"alarm_topic_arn": TOPIC, key: value}}, "us-east-1")
 
 
 def test_thresholds_of_the_settings_reach_the_stack():

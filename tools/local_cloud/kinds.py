@@ -261,6 +261,14 @@ def _topic_policy(properties: dict[str, Any]) -> dict[str, Any]:
     return {"TopicArn": topic, "AttributeName": "Policy", "AttributeValue": document}
 
 
+_BOUNDS = "GuardrailPolicyArns"
+
+
+def _renamed(**names: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Give properties the names that the service has for them."""
+    return lambda properties: {names.get(key, key): value for key, value in properties.items()}
+
+
 def _subscription(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
     return answer["SubscriptionArn"], {}
 
@@ -296,6 +304,20 @@ KINDS: dict[str, Kind] = {
     "AWS::BedrockAgentCore::Gateway": Kind("bedrock-agentcore-control", "CreateGateway", _gateway),
     "AWS::BedrockAgentCore::GatewayTarget": Kind(
         "bedrock-agentcore-control", "CreateGatewayTarget", _gateway_target
+    ),
+    "AWS::Chatbot::MicrosoftTeamsChannelConfiguration": Kind(
+        "chatbot",
+        "CreateMicrosoftTeamsChannelConfiguration",
+        _named("ConfigurationName"),
+        prepare=_renamed(
+            TeamsChannelId="ChannelId", TeamsTenantId="TenantId", GuardrailPolicies=_BOUNDS
+        ),
+    ),
+    "AWS::Chatbot::SlackChannelConfiguration": Kind(
+        "chatbot",
+        "CreateSlackChannelConfiguration",
+        _named("ConfigurationName"),
+        prepare=_renamed(SlackWorkspaceId="SlackTeamId", GuardrailPolicies=_BOUNDS),
     ),
     "AWS::CloudWatch::Alarm": Kind(
         "cloudwatch",

@@ -75,6 +75,15 @@ _ABOUT: Final = {
     "jwt_discovery_url": "the issuer's OpenID configuration; with `jwt`",
     "jwt_audiences": "audiences that a token may name; with `jwt`. With Amazon Cognito, use ID tokens: "
     "its access tokens have none",
+    "alarm_topic_arn": "existing SNS topic for alarms instead of one of the deployment's own; its policy has "
+    "to let `cloudwatch.amazonaws.com` publish, and so has its key",
+    "slack_channel": "shows alarms in a Slack channel, `workspace/channel` by their ids. Authorise the "
+    "workspace once in the console of Amazon Q Developer in chat applications",
+    "teams_channel": "shows alarms in a Microsoft Teams channel, `tenant/team/channel` by their ids; likewise",
+    "pagerduty_url": "address of a PagerDuty service's Amazon CloudWatch integration; it gets alarms, not "
+    "warnings. It stands in the template in plain text",
+    "handbook_url": "where your people find [the alarms' page](../operations/alarms.md), without `#`; alarms "
+    "link their section there",
     "canary_question": "a documented question that a schedule asks every five minutes; unset: the title of "
     "the first document in `corpus`, `off`: none. There is none where the store sleeps (`nextgen` with "
     "`min_search_ocu` 0)",

@@ -1,0 +1,141 @@
+"""Where alarms go: a topic of the deployment or an existing one, and from there to people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from aws_cdk import Aws
+from aws_cdk import aws_chatbot as chatbot
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+from infra.cloudformation import on_behalf_of
+from knowledge_rag.core.alarms import Severity
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_kms as kms
+
+    from infra.settings import Settings
+
+NOTHING: Final = "AWSDenyAll"
+"""Managed policy that bounds what can be run from a channel; without one it is AdministratorAccess."""
+
+
+class Notifications(Construct):
+    """The topic that alarms notify, its subscriptions, and the chat channels that show its messages.
+
+    Args:
+        encryption_key: that a topic of our own is kept under; its policy is added to.
+
+    Attributes:
+        topic: of the deployment, or the one that the settings name.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        existing = settings.monitoring.alarm_topic_arn
+        self.topic: sns.ITopic = (
+            sns.Topic.from_topic_arn(self, "Existing", existing)
+            if existing
+            else alarm_topic(scope, "Topic", settings=settings, encryption_key=encryption_key)
+        )
+        _show_in_chat(self, settings, self.topic)
+
+
+def alarm_topic(
+    scope: Construct, construct_id: str, *, settings: Settings, encryption_key: kms.IKey | None
+) -> sns.Topic:
+    """Make a topic that this deployment's alarms alone may write to, and its subscriptions.
+
+    Under a key, alarms need the key's permission too: with SNS's own key (``alias/aws/sns``), whose
+    policy can't be changed, every alarm would be lost without a trace.
+    """
+    topic = sns.Topic(
+        scope,
+        construct_id,
+        topic_name=f"{settings.name}-alarms",
+        display_name=f"{settings.name} alarms",
+        master_key=encryption_key,
+        enforce_ssl=True,
+    )
+    topic.add_to_resource_policy(_for_own_alarms(settings, ["sns:Publish"], topic.topic_arn))
+    if encryption_key is not None:
+        uses = ["kms:Decrypt", "kms:GenerateDataKey"]
+        encryption_key.add_to_resource_policy(
+            _for_own_alarms(settings, uses, "*"),  # in a key's policy, that key
+            allow_no_op=False,
+        )
+    if settings.monitoring.alarm_email:
+        mail = subscriptions.EmailSubscription(settings.monitoring.alarm_email)
+        topic.add_subscription(mail)
+    if settings.monitoring.pagerduty_url:
+        topic.add_subscription(_page(settings.monitoring.pagerduty_url))
+    return topic
+
+
+def _for_own_alarms(settings: Settings, allowed: list[str], resource: str) -> iam.PolicyStatement:
+    alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name}-*"
+    return iam.PolicyStatement(
+        sid="AllowOwnAlarms",
+        principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+        actions=allowed,
+        resources=[resource],
+        conditions=on_behalf_of(alarms),
+    )
+
+
+def _page(url: str) -> subscriptions.UrlSubscription:
+    """Page on the loud alarms only; their descriptions begin with their severity."""
+    loud = sns.SubscriptionFilter.string_filter(match_prefixes=[Severity.ALARM.value.upper()])
+    return subscriptions.UrlSubscription(
+        url,
+        protocol=sns.SubscriptionProtocol.HTTPS,
+        filter_policy_with_message_body={"AlarmDescription": sns.FilterOrPolicy.filter(loud)},
+    )
+
+
+def _show_in_chat(scope: Construct, settings: Settings, topic: sns.ITopic) -> None:
+    slack, teams = settings.monitoring.slack_channel, settings.monitoring.teams_channel
+    if not slack and not teams:
+        return
+    role = iam.Role(
+        scope,
+        "ChatRole",
+        description=f"{settings.name}: shows alarms in chat, and may do nothing",
+        assumed_by=iam.ServicePrincipal("chatbot.amazonaws.com"),
+    )
+    bounds = [f"arn:{Aws.PARTITION}:iam::aws:policy/{NOTHING}"]
+    if slack:
+        workspace, channel = slack.split("/")
+        chatbot.CfnSlackChannelConfiguration(
+            scope,
+            "Slack",
+            configuration_name=f"{settings.name}-slack",
+            iam_role_arn=role.role_arn,
+            slack_workspace_id=workspace,
+            slack_channel_id=channel,
+            sns_topic_arns=[topic.topic_arn],
+            guardrail_policies=bounds,
+        )
+    if teams:
+        tenant, team, channel = teams.split("/")
+        chatbot.CfnMicrosoftTeamsChannelConfiguration(
+            scope,
+            "Teams",
+            configuration_name=f"{settings.name}-teams",
+            iam_role_arn=role.role_arn,
+            teams_tenant_id=tenant,
+            team_id=team,
+            teams_channel_id=channel,
+            sns_topic_arns=[topic.topic_arn],
+            guardrail_policies=bounds,
+        )
