@@ -78,7 +78,7 @@ def alarm_topic(
         mail = subscriptions.EmailSubscription(settings.monitoring.alarm_email)
         topic.add_subscription(mail)
     if settings.monitoring.pagerduty_url:
-        topic.add_subscription(_page(settings.monitoring.pagerduty_url))
+        _page(topic, settings.monitoring.pagerduty_url)
     return topic
 
 
@@ -93,11 +93,14 @@ def _for_own_alarms(settings: Settings, allowed: list[str], resource: str) -> ia
     )
 
 
-def _page(url: str) -> subscriptions.UrlSubscription:
+def _page(topic: sns.Topic, url: str) -> None:
     """Page on the loud alarms only; their descriptions begin with their severity."""
     loud = sns.SubscriptionFilter.string_filter(match_prefixes=[Severity.ALARM.value.upper()])
-    return subscriptions.UrlSubscription(
-        url,
+    sns.Subscription(
+        topic,
+        "PagerDuty",
+        topic=topic,
+        endpoint=url,
         protocol=sns.SubscriptionProtocol.HTTPS,
         filter_policy_with_message_body={"AlarmDescription": sns.FilterOrPolicy.filter(loud)},
     )

@@ -140,3 +140,11 @@ def test_the_canary_s_schedule_invokes_the_alias(deployed):
     assert target["Arn"] == deployed["service"].outputs["RetrieveFunctionArn"]
     assert json.loads(target["Input"])["canary"] is True
     assert schedule.parameters["ScheduleExpression"] == "rate(5 minutes)"
+
+
+def test_alarms_reach_pagerduty_and_the_channel(deployed):
+    topic = deployed["service"].outputs["AlarmTopicArn"]
+    (page,) = client("sns").list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
+    assert page["Protocol"] == "https"
+    (slack,) = made("AWS::Chatbot::SlackChannelConfiguration")
+    assert slack.parameters["SnsTopicArns"] == [topic]

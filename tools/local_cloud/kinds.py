@@ -265,8 +265,23 @@ _BOUNDS = "GuardrailPolicyArns"
 
 
 def _renamed(**names: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Give properties the names that the service has for them."""
-    return lambda properties: {names.get(key, key): value for key, value in properties.items()}
+    """Give properties, and the parts of tags, the names that Chatbot has for them."""
+
+    def rename(properties: dict[str, Any]) -> dict[str, Any]:
+        tags = [{f"Tag{part}": it[part] for part in it} for it in properties.get("Tags", ())]
+        return {names.get(key, key): value for key, value in properties.items()} | {"Tags": tags}
+
+    return rename
+
+
+def _subscription_properties(properties: dict[str, Any]) -> dict[str, Any]:
+    """The service takes filters among a subscription's attributes, as text."""
+    filters = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name in ("FilterPolicy", "FilterPolicyScope")
+        if (value := properties.pop(name, None))
+    }
+    return properties | ({"Attributes": filters} if filters else {})
 
 
 def _subscription(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -399,7 +414,12 @@ KINDS: dict[str, Kind] = {
         played=True,
     ),
     "AWS::SNS::Subscription": Kind(
-        "sns", "Subscribe", _subscription, played=True, apart=frozenset({"Region"})
+        "sns",
+        "Subscribe",
+        _subscription,
+        played=True,
+        apart=frozenset({"Region"}),
+        prepare=_subscription_properties,
     ),
     "AWS::SNS::TopicPolicy": Kind(
         "sns", "SetTopicAttributes", _named("TopicArn"), played=True, prepare=_topic_policy
