@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emitters:
-    """The deployment's name, ``service`` dimension of its functions' metrics, and those functions' names.
+    """The deployment's name, ``service`` dimension of its functions' metrics, and the names of what emits others.
 
     Those of ingestion are ``""`` in front of an existing knowledge base.
     """
@@ -39,6 +39,8 @@ class Emitters:
     retrieve_function: str
     chunk_function: str
     ingestion_function: str
+    change_rule: str
+    dead_letters: str
 
     @property
     def log_namespace(self) -> str:
@@ -66,17 +68,18 @@ class Emitters:
         )
 
     def _place(self, source: Source) -> tuple[str, dict[str, str] | None]:
-        match source:
-            case Source.RETRIEVAL | Source.CHUNKING | Source.INGESTION:
-                return telemetry.NAMESPACE, {"service": self.deployment}
-            case Source.RETRIEVE_LOG:
-                return self.log_namespace, None
-            case Source.RETRIEVE_FUNCTION:
-                return "AWS/Lambda", {"FunctionName": self.retrieve_function}
-            case Source.CHUNK_FUNCTION:
-                return "AWS/Lambda", {"FunctionName": self.chunk_function}
-            case Source.INGESTION_FUNCTION:
-                return "AWS/Lambda", {"FunctionName": self.ingestion_function}
+        if source is Source.RETRIEVE_LOG:
+            return self.log_namespace, None
+        named = {
+            Source.RETRIEVE_FUNCTION: ("AWS/Lambda", "FunctionName", self.retrieve_function),
+            Source.CHUNK_FUNCTION: ("AWS/Lambda", "FunctionName", self.chunk_function),
+            Source.INGESTION_FUNCTION: ("AWS/Lambda", "FunctionName", self.ingestion_function),
+            Source.CHANGE_RULE: ("AWS/Events", "RuleName", self.change_rule),
+            Source.DEAD_LETTERS: ("AWS/SQS", "QueueName", self.dead_letters),
+        }
+        ours = (telemetry.NAMESPACE, "service", self.deployment)
+        namespace, dimension, value = named.get(source, ours)
+        return namespace, {dimension: value}
 
 
 HANDBOOK: Final = "docs/operations/alarms.md"

@@ -1,19 +1,20 @@
-"""The corpus bucket, which the knowledge base reads, and the intermediate one, which it works in."""
+"""The bucket of the documents, which the knowledge base reads, and the intermediate one, which it works in."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from infra.cloudformation import acknowledge
+from infra.cloudformation import acknowledge, explain_objects, resource_of
+from infra.encryption import use_key
 from infra.settings import Removal
 
 if TYPE_CHECKING:
-    from aws_cdk import aws_kms as kms
-
     from infra.settings import Settings
 
 INTERMEDIATE_DAYS: Final = 7
@@ -29,12 +30,14 @@ _UPLOAD_DAYS: Final = 1
 class Buckets(Construct):
     """Private, TLS-only, encrypted; the corpus is versioned, what is intermediate expires.
 
-    They are emptied by the ingestion starter where their data goes with the stack: CDK's own
-    ``auto_delete_objects`` brings a function with an AWS-managed policy.
+    They are emptied by ``deploy_steps`` where their data goes with the stack: CDK's own
+    ``auto_delete_objects`` brings a function with an AWS-managed policy. A bucket that the settings name
+    is only read.
 
     Attributes:
-        corpus: the documents, at the keys that they are cited with.
+        corpus: the documents, at the keys that they are cited with, below the prefix if there is one.
         intermediate: batches of an ingestion job's text and chunks, and the text of pages and PDFs.
+        own: those that are the stack's.
     """
 
     def __init__(
@@ -50,19 +53,16 @@ class Buckets(Construct):
         self.node.set_context("@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy", True)  # noqa: FBT003 - a flag's value
         self._removal = cdk.RemovalPolicy[settings.removal.name]
         self._key = encryption_key
-        logs = self._log_bucket(settings) if settings.removal is Removal.RETAIN else None
-        self.corpus = self._bucket(
-            "Corpus",
-            versioned=True,
-            lifecycle_rules=[
-                _expire_uploads(),
-                s3.LifecycleRule(
-                    id="old-versions",
-                    noncurrent_version_expiration=cdk.Duration.days(OLD_VERSION_DAYS),
-                ),
-            ],
-            **_logged(logs, "corpus/"),
+        given = settings.documents
+        self._foreign_key = (
+            kms.Key.from_key_arn(self, "DocumentsKey", given.key) if given.key else None
         )
+        logs = self._log_bucket(settings) if settings.removal is Removal.RETAIN else None
+        own = [] if given.bucket else [self._corpus(logs)]
+        self.corpus: s3.IBucket = (
+            own[0] if own else s3.Bucket.from_bucket_name(self, "Documents", given.bucket)
+        )
+        self._documents = f"{given.prefix}*"
         self.intermediate = self._bucket(
             "Intermediate",
             lifecycle_rules=[
@@ -75,8 +75,9 @@ class Buckets(Construct):
             ],
             **_logged(logs, "intermediate/"),
         )
+        self.own: list[s3.Bucket] = [*own, self.intermediate]
         if logs is None:
-            for bucket in (self.corpus, self.intermediate):
+            for bucket in self.own:
                 acknowledge(
                     bucket,
                     "AwsSolutions-S1",
@@ -84,6 +85,55 @@ class Buckets(Construct):
                     " logs that S3 still delivers after the log bucket was emptied would hold up its"
                     " deletion. With removal_policy=retain access is logged.",
                 )
+
+    def _corpus(self, logs: s3.Bucket | None) -> s3.Bucket:
+        corpus = self._bucket(
+            "Corpus",
+            versioned=True,
+            lifecycle_rules=[
+                _expire_uploads(),
+                s3.LifecycleRule(
+                    id="old-versions",
+                    noncurrent_version_expiration=cdk.Duration.days(OLD_VERSION_DAYS),
+                ),
+            ],
+            **_logged(logs, "corpus/"),
+        )
+        # CDK's own property would bring a function with an AWS-managed policy
+        resource = resource_of(corpus, s3.CfnBucket)
+        resource.notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(
+            event_bridge_configuration=s3.CfnBucket.EventBridgeConfigurationProperty(
+                event_bridge_enabled=True
+            )
+        )
+        return corpus
+
+    def read_documents(self, conditions: dict[str, Any] | None = None) -> list[iam.PolicyStatement]:
+        """Return the permissions to list and read the documents, and to decrypt them.
+
+        Args:
+            conditions: of the statements on the bucket.
+        """
+        return [
+            iam.PolicyStatement(
+                # without it S3 answers "access denied" for what is not there
+                sid="ListDocuments",
+                actions=["s3:ListBucket"],
+                resources=[self.corpus.bucket_arn],
+                conditions=conditions,
+            ),
+            iam.PolicyStatement(
+                sid="ReadDocuments",
+                actions=["s3:GetObject"],
+                resources=[self.corpus.arn_for_objects(self._documents)],
+                conditions=conditions,
+            ),
+            *use_key(self, self._foreign_key, via="s3", sid="UseKeyOfDocuments"),
+        ]
+
+    def explain_documents(self, holder: Construct, reason: str) -> None:
+        """Acknowledge that a policy of ``holder`` reaches every document."""
+        explain_objects(holder, self.corpus, reason, self._documents)
 
     def _bucket(self, construct_id: str, **more: Any) -> s3.Bucket:  # noqa: ANN401 - a bucket's own
         return s3.Bucket(

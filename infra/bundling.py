@@ -204,16 +204,17 @@ def digest(parts: Iterable[bytes]) -> str:
 
 
 def content_hash(folder: Path) -> str:
-    """Hash names, modes and bytes of a folder's files: the same on every machine.
+    """Hash names, modes and bytes of a folder's sources: the same on every machine.
 
-    Byte code counts by its name alone. It follows from the source beside it, but interpreters of one
-    version need not write it alike to the byte.
+    Byte code does not count: it follows from the source beside it, and a machine without the runtime's
+    Python makes none.
     """
     parts: list[bytes] = []
     for path in files_of(folder):
-        whole = folder / path
-        parts += [path.as_posix().encode(), f"{whole.stat().st_mode & 0o777:o}".encode()]
-        parts.append(b"" if path.suffix == ".pyc" else whole.read_bytes())
+        if path.suffix != ".pyc":
+            whole = folder / path
+            parts += [path.as_posix().encode(), f"{whole.stat().st_mode & 0o777:o}".encode()]
+            parts.append(whole.read_bytes())
     return digest(parts)
 
 

@@ -11,6 +11,7 @@ from constructs import Construct
 
 from infra.cloudformation import on_behalf_of
 from infra.setting_values import OFF
+from infra.settings import Documents
 from infra.sources import PROJECT
 
 if TYPE_CHECKING:
@@ -27,16 +28,18 @@ EVERY: Final = "rate(5 minutes)"
 def canary_question(settings: Settings, project: Path = PROJECT) -> str:
     """Return the question to ask, ``""`` for no canary.
 
-    By default the title of the first document that has one. There is no canary where the store sleeps
-    when idle: it would be kept awake, and billed, for ever. Of an existing knowledge base neither is
-    known, so only a question that is set is asked.
+    By default the title of the folder's first document that has one. There is no canary where the store
+    sleeps when idle: it would be kept awake, and billed, for ever. Of an existing knowledge base neither
+    is known, nor what a bucket holds, so only a question that is set is asked.
     """
     asked = settings.monitoring.canary_question
     if settings.existing.knowledge_base_id:
         return "" if asked == OFF else asked
     if settings.store.sleeps or asked == OFF:
         return ""
-    return asked or _first_title(project / settings.corpus)
+    if asked or settings.documents.kind is Documents.BUCKET:
+        return asked
+    return _first_title(project / settings.corpus)
 
 
 def _first_title(corpus: Path) -> str:

@@ -37,14 +37,17 @@ class ChunkDocuments(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.name = f"{settings.name}-chunk-documents"
-        order = settings.retrieval.date_order
+        environment = {
+            "DATE_ORDER": settings.retrieval.date_order.value,
+            "CORPUS_PREFIX": settings.documents.prefix,
+        }
         self.packed = PythonFunction(
             self,
             "Chunk",
             name=self.name,
             module="lambdas.chunk_documents.handler",
             description="Cuts documents of an ingestion job into chunks of exact lines.",
-            environment={"DATE_ORDER": order.value} if order else {},
+            environment={name: value for name, value in environment.items() if value},
             timeout=CHUNK_TIMEOUT,
             memory_mb=CHUNK_MEMORY_MB,
             settings=settings,
@@ -55,16 +58,11 @@ class ChunkDocuments(Construct):
             "Documents",
             roles=[self.packed.role],
             statements=[
+                *buckets.read_documents(),
                 iam.PolicyStatement(
-                    # without it S3 answers "access denied" for what is not there
-                    sid="TellMissingObjects",
+                    sid="ListBatches",
                     actions=["s3:ListBucket"],
-                    resources=[buckets.corpus.bucket_arn, buckets.intermediate.bucket_arn],
-                ),
-                iam.PolicyStatement(
-                    sid="ReadOriginals",
-                    actions=["s3:GetObject"],
-                    resources=[buckets.corpus.arn_for_objects("*")],
+                    resources=[buckets.intermediate.bucket_arn],
                 ),
                 iam.PolicyStatement(
                     sid="ExchangeBatches",
@@ -75,5 +73,5 @@ class ChunkDocuments(Construct):
             ],
         )
         self.packed.alias.node.add_dependency(policy)
-        explain_objects(policy, buckets.corpus, "It reads whichever document Bedrock names.")
+        buckets.explain_documents(policy, "It reads whichever document Bedrock names.")
         explain_objects(policy, buckets.intermediate, "Bedrock names the batches of a job itself.")

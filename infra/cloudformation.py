@@ -45,7 +45,11 @@ def acknowledge(construct: Construct, rule: str, reason: str) -> None:
     cdk.Validations.of(construct).acknowledge(cdk.Acknowledgment(id=rule, reason=reason))
 
 
-def explain_objects(holder: Construct, bucket: s3.Bucket, reason: str) -> None:
-    """Acknowledge that a policy of ``holder`` reaches every object of a bucket."""
-    name = cdk.Stack.of(bucket).resolve(resource_of(bucket, cdk.CfnResource).logical_id)
-    acknowledge(holder, f"AwsSolutions-IAM5[Resource::<{name}.Arn>/*]", reason)
+def explain_objects(holder: Construct, bucket: s3.IBucket, reason: str, objects: str = "*") -> None:
+    """Acknowledge that a policy of ``holder`` reaches every object of a bucket, or those of a prefix."""
+    resource = bucket.node.default_child
+    if isinstance(resource, cdk.CfnResource):
+        arn = f"<{cdk.Stack.of(bucket).resolve(resource.logical_id)}.Arn>"
+    else:  # it is none of the stack's
+        arn = f"arn:<AWS::Partition>:s3:::{bucket.bucket_name}"
+    acknowledge(holder, f"AwsSolutions-IAM5[Resource::{arn}/{objects}]", reason)

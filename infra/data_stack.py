@@ -11,7 +11,7 @@ from infra.buckets import Buckets
 from infra.chunk_documents import ChunkDocuments
 from infra.deploy_steps import DeploySteps
 from infra.encryption import stack_key
-from infra.ingestion import IngestionStarter
+from infra.ingestion import Ingestion
 from infra.knowledge_base import KnowledgeBase
 from infra.s3_vectors import S3VectorsStore
 from infra.settings import VectorStore
@@ -65,20 +65,20 @@ class DataStack(Stack):
             steps=steps,
             encryption_key=key,
         )
-        starter = IngestionStarter(
+        ingestion = Ingestion(
             self,
             "StartIngestion",
             settings=settings,
             buckets=buckets,
             knowledge_base=base,
-            chunker=chunk.packed,
+            steps=steps,
             encryption_key=key,
         )
         self.chunk_function_name = chunk.name
-        self.starter_function_name = starter.name
+        self.ingestion = ingestion
         self.collection_name = store.collection_name
         self._publish(settings, base)
-        self._outputs(buckets, base, starter)
+        self._outputs(settings, buckets, base)
 
     def _publish(self, settings: Settings, base: KnowledgeBase) -> None:
         for name, value in (
@@ -92,19 +92,14 @@ class DataStack(Stack):
                 string_value=value,
             )
 
-    def _outputs(self, buckets: Buckets, base: KnowledgeBase, starter: IngestionStarter) -> None:
-        command = (
-            "aws bedrock-agent start-ingestion-job"
-            f" --knowledge-base-id {base.knowledge_base_id}"
-            f" --data-source-id {base.data_source_id} --region {self.region}"
-        )
+    def _outputs(self, settings: Settings, buckets: Buckets, base: KnowledgeBase) -> None:
         for name, value, description in (
             ("KnowledgeBaseId", base.knowledge_base_id, "of Retrieve"),
             ("DataSourceId", base.data_source_id, "of ingestion jobs"),
-            ("CorpusBucketName", buckets.corpus.bucket_name, "mirrors the corpus folder"),
+            ("CorpusBucketName", buckets.corpus.bucket_name, "of the documents"),
+            ("CorpusPrefix", settings.documents.prefix, "of the documents in it"),
             ("CollectionName", self.collection_name, "of OpenSearch Serverless"),
-            ("LastIngestion", starter.summary, "what the last deployment's ingestion came to"),
-            ("IngestAgain", command, "ingests the corpus bucket by hand"),
+            ("IngestAgain", self.ingestion.command, "ingests the documents by hand"),
         ):
             if value:
                 CfnOutput(self, name, value=value, description=description)

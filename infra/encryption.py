@@ -44,14 +44,14 @@ def stack_key(scope: Construct, settings: Settings, *, part: str, protects: str)
 
 
 def use_key(
-    scope: Construct, key: kms.IKey | None, *, via: str, write: bool = False
+    scope: Construct, key: kms.IKey | None, *, via: str, write: bool = False, sid: str = "UseKey"
 ) -> list[iam.PolicyStatement]:
     """Return the permissions to read, and to write if set, through the service ``via`` alone."""
     if key is None:
         return []
     return [
         iam.PolicyStatement(
-            sid="UseKey",
+            sid=sid,
             actions=["kms:Decrypt", *(["kms:GenerateDataKey"] if write else [])],
             resources=[key.key_arn],
             conditions={

@@ -1,19 +1,26 @@
-"""How documents get into the knowledge base: the starter that a deployment calls."""
+"""How documents get into the knowledge base: a folder's mirror, the events of a bucket, and their queue."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3_assets as assets
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.cloudformation import explain_objects
+from infra.cloudformation import acknowledge, explain_objects
 from infra.encryption import use_key
 from infra.python_function import PythonFunction
-from infra.settings import Removal
+from infra.settings import Documents, Removal
+from knowledge_rag.core.chunking import ChunkingSettings
+from knowledge_rag.extract.documents import EXTRACTION
+from knowledge_rag.extract.markup import MARKUP_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
 
     from infra.buckets import Buckets
+    from infra.deploy_steps import DeploySteps
     from infra.knowledge_base import KnowledgeBase
     from infra.settings import Settings
 
@@ -31,25 +39,31 @@ HIDDEN: Final = ("**/.*", "**/.*/**")
 UNSUPPORTED: Final = ("rst", "adoc", "asciidoc", "org", "mdx", "md.erb", "ipynb")
 """Endings of documents that are read locally, and that a Bedrock knowledge base refuses to ingest."""
 
-STARTER_TIMEOUT: Final = cdk.Duration.minutes(15)
-"""The most that a function may have; an ingestion job that takes longer goes on without it."""
-STARTER_MEMORY_MB: Final = 512
-RESOURCE_TIMEOUT: Final = cdk.Duration.minutes(16)
-"""When CloudFormation stops waiting for a starter that was killed."""
+MESSAGE: Final = "documents changed"
+"""All that a message says: of equal ones within five minutes, a FIFO queue keeps the first."""
+GROUP: Final = "documents"
+"""The queue's one message group: while a message is served, no other is."""
+HELD_BACK: Final = cdk.Duration.minutes(6)
+"""Longer than the five minutes in which equal messages are swallowed: a job that starts when a message
+comes out sees every change that it stands for."""
+LOOK_EVERY: Final = cdk.Duration.minutes(5)
+"""When a message that waits for a job comes again."""
+MAX_LOOKS: Final = 1_000
+"""The most that SQS allows; three and a half days of looks."""
+NIGHTLY: Final = events.Schedule.cron(minute="0", hour="3")
+"""UTC. It finds what no event told of."""
+TIMEOUT: Final = cdk.Duration.minutes(1)
+MEMORY_MB: Final = 256
 
 
-class IngestionStarter(Construct):
-    """Copies the corpus and ingests it on every deployment that changes it or its chunker.
-
-    The custom resource is the function itself and not CDK's provider framework, whose own functions
-    come with wildcards; nor is it ``BucketDeployment``, which comes with an AWS-managed policy.
-
-    Args:
-        chunker: a new version of it chunks every document again.
-        encryption_key: of the buckets, if they have one of the account's own.
+class Ingestion(Construct):
+    """Ingests the bucket's documents whenever they change.
 
     Attributes:
-        summary: what the last deployment's ingestion came to, one line.
+        name: of the function.
+        rule_name: of the rule that turns events into messages.
+        dead_letters_name: of the queue that keeps messages which were given up.
+        command: ingests by hand.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -60,127 +74,228 @@ class IngestionStarter(Construct):
         settings: Settings,
         buckets: Buckets,
         knowledge_base: KnowledgeBase,
-        chunker: PythonFunction,
+        steps: DeploySteps,
         encryption_key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.name = f"{settings.name}-start-ingestion"
-        self._empties = settings.removal is Removal.DESTROY
+        self.rule_name = f"{settings.name}-changes"
+        self.dead_letters_name = f"{settings.name}-changes-failed.fifo"
+        self._settings = settings
         self._buckets = buckets
         self._base = knowledge_base
+        self._steps = steps
         self._key = encryption_key
-        self._corpus = assets.Asset(
-            self,
-            "Documents",
-            path=str(PROJECT / settings.corpus),
-            exclude=[*HIDDEN, *_endings(UNSUPPORTED)],
-            ignore_mode=cdk.IgnoreMode.GLOB,
-            follow_symlinks=cdk.SymlinkFollowMode.BLOCK_EXTERNAL,
+        queue = self._queue()
+        rule = self._rule(queue)
+        served = self._function(queue)
+        # it is deleted before the step that stops what runs: nothing may start after that
+        served.node.add_dependency(self._tear_down())
+        if settings.documents.kind is Documents.FOLDER:
+            self._mirror().node.add_dependency(rule)
+        self.command = (
+            f"aws sqs send-message --queue-url {queue.queue_url} --message-group-id {GROUP}"
+            f" --message-body '{MESSAGE}' --region {cdk.Stack.of(self).region}"
         )
-        starter = PythonFunction(
+
+    def _queue(self) -> sqs.Queue:
+        dead = sqs.Queue(
+            self,
+            "DeadLetters",
+            queue_name=self.dead_letters_name,
+            fifo=True,
+            enforce_ssl=True,
+            retention_period=cdk.Duration.days(14),
+        )
+        acknowledge(dead, "AwsSolutions-SQS3", "It is the queue of dead letters itself.")
+        return sqs.Queue(
+            self,
+            "Changes",
+            queue_name=f"{self.rule_name}.fifo",
+            fifo=True,
+            content_based_deduplication=True,
+            delivery_delay=HELD_BACK,
+            visibility_timeout=LOOK_EVERY,
+            retention_period=cdk.Duration.days(14),
+            enforce_ssl=True,
+            dead_letter_queue=sqs.DeadLetterQueue(queue=dead, max_receive_count=MAX_LOOKS),
+        )
+
+    def _rule(self, queue: sqs.Queue) -> events.Rule:
+        watched: dict[str, Any] = {"bucket": {"name": [self._buckets.corpus.bucket_name]}}
+        if self._settings.documents.prefix:
+            watched["object"] = {"key": [{"prefix": self._settings.documents.prefix}]}
+        return events.Rule(
+            self,
+            "Rule",
+            rule_name=self.rule_name,
+            description="Tells that documents changed.",
+            event_pattern=events.EventPattern(
+                source=["aws.s3"],
+                detail_type=["Object Created", "Object Deleted"],
+                detail=watched,
+            ),
+            # a folder has no other writer that an event could miss
+            schedule=None if self._settings.documents.kind is Documents.FOLDER else NIGHTLY,
+            targets=[
+                targets.SqsQueue(
+                    queue,
+                    message=events.RuleTargetInput.from_text(MESSAGE),
+                    message_group_id=GROUP,
+                )
+            ],
+        )
+
+    def _function(self, queue: sqs.Queue) -> lambda_.EventSourceMapping:
+        function = PythonFunction(
             self,
             "Start",
             name=self.name,
             module="lambdas.start_ingestion.handler",
-            description="Copies the corpus to its bucket and ingests it when the stack changes.",
-            environment={},
-            timeout=STARTER_TIMEOUT,
-            memory_mb=STARTER_MEMORY_MB,
-            settings=settings,
-            encryption_key=encryption_key,
-        )
-        resource = self._resource(starter, chunker)
-        resource.node.add_dependency(self._policy(starter))
-        self.summary = resource.get_att_string("Summary")
-
-    def _resource(self, starter: PythonFunction, chunker: PythonFunction) -> cdk.CustomResource:
-        return cdk.CustomResource(
-            self,
-            "Ingestion",
-            resource_type="Custom::KnowledgeIngestion",
-            service_token=starter.alias.function_arn,
-            service_timeout=RESOURCE_TIMEOUT,
-            properties={
-                "KnowledgeBaseId": self._base.knowledge_base_id,
-                "DataSourceId": self._base.data_source_id,
-                "CorpusBucket": self._buckets.corpus.bucket_name,
-                "IntermediateBucket": self._buckets.intermediate.bucket_name,
-                "AssetBucket": self._corpus.s3_bucket_name,
-                "AssetKey": self._corpus.s3_object_key,
-                "Chunker": chunker.alias.version.version,
-                "EmptyOnDelete": self._empties,
+            description="Ingests the documents after they changed, one job at a time.",
+            environment={
+                "KNOWLEDGE_BASE_ID": self._base.knowledge_base_id,
+                "DATA_SOURCE_ID": self._base.data_source_id,
             },
+            timeout=TIMEOUT,
+            memory_mb=MEMORY_MB,
+            settings=self._settings,
+            encryption_key=self._key,
         )
-
-    def _policy(self, starter: PythonFunction) -> iam.Policy:
         policy = iam.Policy(
             self,
             "Ingest",
-            roles=[starter.role],
+            roles=[function.role],
             statements=[
-                *self._copying(),
-                *(self._emptying() if self._empties else []),
+                iam.PolicyStatement(
+                    sid="ServeChanges",
+                    actions=["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"],
+                    resources=[queue.queue_arn],
+                ),
                 iam.PolicyStatement(
                     sid="RunJobs",
                     actions=[
                         "bedrock:GetIngestionJob",
                         "bedrock:ListIngestionJobs",
                         "bedrock:StartIngestionJob",
-                        "bedrock:StopIngestionJob",
                     ],
                     resources=[self._base.knowledge_base_arn],
                 ),
-                *use_key(self, self._key, via="s3", write=True),
             ],
         )
-        explain_objects(
-            policy,
-            self._buckets.corpus,
-            "The bucket mirrors a folder: any document may come or go.",
+        mapping = lambda_.EventSourceMapping(
+            self,
+            "Served",
+            target=function.alias,
+            event_source_arn=queue.queue_arn,
+            batch_size=1,
+            report_batch_item_failures=True,
         )
-        if self._empties:
-            explain_objects(
-                policy, self._buckets.intermediate, "It is emptied when the stack is deleted."
-            )
-        return policy
+        mapping.node.add_dependency(policy)
+        return mapping
 
-    def _copying(self) -> list[iam.PolicyStatement]:
-        corpus = self._buckets.corpus
-        asset = cdk.Stack.of(self).format_arn(
+    def _mirror(self) -> cdk.CustomResource:
+        corpus, intermediate = self._buckets.corpus, self._buckets.intermediate
+        folder = assets.Asset(
+            self,
+            "Documents",
+            path=str(PROJECT / self._settings.corpus),
+            exclude=[*HIDDEN, *_endings(UNSUPPORTED)],
+            ignore_mode=cdk.IgnoreMode.GLOB,
+            follow_symlinks=cdk.SymlinkFollowMode.BLOCK_EXTERNAL,
+        )
+        archive = cdk.Stack.of(self).format_arn(
             service="s3",
             region="",
             account="",
-            resource=self._corpus.s3_bucket_name,
-            resource_name=self._corpus.s3_object_key,
+            resource=folder.s3_bucket_name,
+            resource_name=folder.s3_object_key,
         )
-        return [
-            iam.PolicyStatement(
-                sid="ReadUploadedCorpus", actions=["s3:GetObject"], resources=[asset]
-            ),
-            iam.PolicyStatement(
-                sid="ListCorpus", actions=["s3:ListBucket"], resources=[corpus.bucket_arn]
-            ),
-            iam.PolicyStatement(
-                sid="MirrorCorpus",
-                actions=["s3:DeleteObject", "s3:GetObject", "s3:PutObject"],
-                resources=[corpus.arn_for_objects("*")],
-            ),
-        ]
+        step, policy = self._steps.step(
+            "Documents",
+            [
+                iam.PolicyStatement(
+                    sid="ReadUploadedFolder", actions=["s3:GetObject"], resources=[archive]
+                ),
+                iam.PolicyStatement(
+                    sid="ListObjects",
+                    actions=["s3:ListBucket"],
+                    resources=[corpus.bucket_arn, intermediate.bucket_arn],
+                ),
+                iam.PolicyStatement(
+                    sid="MirrorFolder",
+                    actions=["s3:DeleteObject", "s3:PutObject"],
+                    resources=[corpus.arn_for_objects("*")],
+                ),
+                iam.PolicyStatement(
+                    sid="KeepListOfWhatWasWritten",
+                    actions=["s3:GetObject", "s3:PutObject"],
+                    resources=[intermediate.arn_for_objects(WRITTEN)],
+                ),
+                *use_key(self, self._key, via="s3", write=True),
+            ],
+            {
+                "DocumentsBucket": corpus.bucket_name,
+                "IntermediateBucket": intermediate.bucket_name,
+                "AssetBucket": folder.s3_bucket_name,
+                "AssetKey": folder.s3_object_key,
+                "Chunking": chunking_version(self._settings),
+            },
+        )
+        explain_objects(policy, corpus, "The bucket mirrors a folder: any document may come or go.")
+        cdk.CfnOutput(
+            cdk.Stack.of(self),
+            "LastMirror",
+            value=step.get_att_string("Summary"),
+            description="documents that the last deployment copied",
+        )
+        return step
 
-    def _emptying(self) -> list[iam.PolicyStatement]:
-        both = (self._buckets.corpus, self._buckets.intermediate)
-        return [
+    def _tear_down(self) -> cdk.CustomResource:
+        emptied = self._buckets.own if self._settings.removal is Removal.DESTROY else ()
+        statements = [
             iam.PolicyStatement(
-                sid="ListVersions",
-                actions=["s3:ListBucketVersions"],
-                resources=[bucket.bucket_arn for bucket in both],
-            ),
-            iam.PolicyStatement(
-                sid="EmptyWithTheStack",
-                actions=["s3:DeleteObjectVersion"],
-                resources=[bucket.arn_for_objects("*") for bucket in both],
-            ),
+                sid="DrainJobs",
+                actions=["bedrock:ListIngestionJobs", "bedrock:StopIngestionJob"],
+                resources=[self._base.knowledge_base_arn],
+            )
         ]
+        if emptied:
+            statements += [
+                iam.PolicyStatement(
+                    sid="ListVersions",
+                    actions=["s3:ListBucketVersions"],
+                    resources=[bucket.bucket_arn for bucket in emptied],
+                ),
+                iam.PolicyStatement(
+                    sid="EmptyWithTheStack",
+                    actions=["s3:DeleteObject", "s3:DeleteObjectVersion"],
+                    resources=[bucket.arn_for_objects("*") for bucket in emptied],
+                ),
+            ]
+        step, policy = self._steps.step(
+            "TearDown",
+            statements,
+            {
+                "KnowledgeBaseId": self._base.knowledge_base_id,
+                "DataSourceId": self._base.data_source_id,
+                "EmptiedBuckets": [bucket.bucket_name for bucket in emptied],
+            },
+        )
+        for bucket in emptied:
+            explain_objects(policy, bucket, "It is emptied when the stack is deleted.")
+        return step
+
+
+WRITTEN: Final = "mirrored.json"
+"""``LIST_KEY`` of ``lambdas.deploy_steps.mirror``."""
+
+
+def chunking_version(settings: Settings) -> str:
+    """Return what decides a document's chunks beside its bytes."""
+    order = settings.retrieval.date_order or "none"
+    algorithm = ChunkingSettings().fingerprint
+    return f"{algorithm}-extract-{EXTRACTION}-markup-{MARKUP_VERSION}-dates-{order}"
 
 
 def _endings(suffixes: Iterable[str]) -> Iterator[str]:

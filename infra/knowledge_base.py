@@ -72,18 +72,7 @@ class KnowledgeBase(Construct):
             iam.PolicyStatement(
                 sid="Embed", actions=["bedrock:InvokeModel"], resources=[self._model]
             ),
-            iam.PolicyStatement(
-                sid="ListCorpus",
-                actions=["s3:ListBucket"],
-                resources=[buckets.corpus.bucket_arn],
-                conditions=own,
-            ),
-            iam.PolicyStatement(
-                sid="ReadCorpus",
-                actions=["s3:GetObject"],
-                resources=[buckets.corpus.arn_for_objects("*")],
-                conditions=own,
-            ),
+            *buckets.read_documents(own),
             iam.PolicyStatement(
                 sid="ExchangeBatches",
                 actions=["s3:GetObject", "s3:PutObject"],
@@ -111,10 +100,8 @@ class KnowledgeBase(Construct):
             # inline, so that the role is never there without them: Bedrock tries them at once
             inline_policies={"KnowledgeBase": iam.PolicyDocument(statements=statements)},
         )
-        explain_objects(
-            role,
-            buckets.corpus,
-            "Every object of the corpus bucket is a document, and their names are not known here.",
+        buckets.explain_documents(
+            role, "Every object there is a document, and their names are not known here."
         )
         explain_objects(
             role, buckets.intermediate, "Bedrock names the batches of an ingestion job itself."
@@ -146,6 +133,9 @@ class KnowledgeBase(Construct):
                 s3_configuration=source.S3DataSourceConfigurationProperty(
                     bucket_arn=buckets.corpus.bucket_arn,
                     bucket_owner_account_id=cdk.Stack.of(self).account,
+                    inclusion_prefixes=[settings.documents.prefix]
+                    if settings.documents.prefix
+                    else None,
                 ),
             ),
             vector_ingestion_configuration=source.VectorIngestionConfigurationProperty(

@@ -135,6 +135,13 @@ class KnowledgeBaseType(StrEnum):
     MANAGED = "MANAGED"
 
 
+class Documents(StrEnum):
+    """Where documents come from: a folder of the project, or a bucket that others write to."""
+
+    FOLDER = "folder"
+    BUCKET = "bucket"
+
+
 class Removal(StrEnum):
     """What happens to data when its stack is deleted."""
 
@@ -153,6 +160,16 @@ class Setting(NamedTuple):
 def _setting(parse: Callable[[Any], Any], dev: object, *prod: object, key: str = "") -> Any:  # noqa: ANN401 - a field of any type
     """Declare a setting; the value in prod is that of dev unless given, the key the field's name."""
     return field(metadata={"key": key, "setting": Setting(parse, dev, *(prod or (dev,)))})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSettings:
+    """The bucket of the documents; ``""`` for the stack's own, all of it, and its key."""
+
+    kind: Documents = _setting(choice(Documents), Documents.FOLDER, key="documents")
+    bucket: str = _setting(bucket_name, "", key="documents_bucket")
+    prefix: str = _setting(key_prefix, "", key="documents_prefix")
+    key: str = _setting(key_arn, "", key="documents_key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +269,7 @@ class Settings:
     customer_managed_key: bool = _setting(switch, False, True)
     log_retention_days: int = _setting(whole(1, 1827, allowed=_LOG_RETENTION_DAYS), 14, 90)
     preset: Preset
+    documents: DocumentSettings
     store: StoreSettings
     existing: ExistingSettings
     retrieval: RetrievalSettings
@@ -273,6 +291,7 @@ _THRESHOLDS: Final[dict[str, Callable[[Any], Any]]] = {
 def _declared() -> Iterator[tuple[str, Setting]]:
     for kind in (
         Settings,
+        DocumentSettings,
         StoreSettings,
         ExistingSettings,
         RetrievalSettings,
@@ -308,13 +327,14 @@ def load_settings(context: Mapping[str, Any], region: str | None = None) -> Sett
     for key, (parse, dev, prod) in SETTINGS.items():
         default = prod if preset is Preset.PROD else dev
         values[key] = problems.read(key, given[key], parse, default) if key in given else default
-    _check_together(values, region, problems)
+    _check_together(values, given, region, problems)
     _check_existing(values, given, region, problems)
     if problems.found:
         raise SettingsError("\n".join(["settings are wrong:", *problems.found]))
     return Settings(
         **_fields(Settings, values),
         preset=preset,
+        documents=DocumentSettings(**_fields(DocumentSettings, values)),
         store=StoreSettings(**_fields(StoreSettings, values)),
         existing=ExistingSettings(**_fields(ExistingSettings, values)),
         retrieval=RetrievalSettings(**_fields(RetrievalSettings, values)),
@@ -355,9 +375,12 @@ def _given(context: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
     return given
 
 
-def _check_together(values: dict[str, Any], region: str | None, problems: Problems) -> None:
+def _check_together(
+    values: dict[str, Any], given: Mapping[str, Any], region: str | None, problems: Problems
+) -> None:
     """Check combinations of settings."""
     check_embedding(values["embedding_model"], values["embedding_dimension"], problems)
+    _check_documents(values, given, region, problems)
     _check_store(values, problems)
     if values["zero_result_warning_percent"] > values["zero_result_alarm_percent"]:
         problems.add(
@@ -394,7 +417,11 @@ def _check_topic(values: Mapping[str, Any], region: str | None, problems: Proble
 _OF_DATA: Final = (
     "corpus",
     "date_order",
-    *(each.metadata["key"] or each.name for each in fields(StoreSettings)),
+    *(
+        each.metadata["key"] or each.name
+        for kind in (DocumentSettings, StoreSettings)
+        for each in fields(kind)
+    ),
 )
 """Settings of the stack that an existing knowledge base stands in for."""
 
@@ -421,6 +448,22 @@ def _check_existing(
     key = values["source_key"]
     if key and region and key.split(":")[3] != region:
         problems.add("source_key", key, f"a key of {region}, where this is deployed")
+
+
+def _check_documents(
+    values: Mapping[str, Any], given: Mapping[str, Any], region: str | None, problems: Problems
+) -> None:
+    if values["documents"] is Documents.FOLDER:
+        for key in ("documents_bucket", "documents_prefix", "documents_key"):
+            if values[key]:
+                problems.add(key, values[key], "unset unless documents=bucket")
+    elif "corpus" in given:
+        problems.add("corpus", given["corpus"], "unset with documents=bucket")
+    key = values["documents_key"]
+    if key and not values["documents_bucket"]:
+        problems.add("documents_key", key, "unset unless documents_bucket is set")
+    elif key and region and key.split(":")[3] != region:
+        problems.add("documents_key", key, f"a key of {region}, where this is deployed")
 
 
 def _check_store(values: Mapping[str, Any], problems: Problems) -> None:

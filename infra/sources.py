@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from infra.settings import Documents
+
 if TYPE_CHECKING:
     from infra.settings import Settings
 
@@ -19,8 +21,13 @@ SCHEMA: Final = Path("schemas/retrieve_knowledge.openapi.json")
 INSTRUCTION: Final = Path("prompts/knowledge-rag-agent.txt")
 
 MAX_DOCUMENT_BYTES: Final = 50 * 2**20
-"""Of a file in a data source, see "Prerequisites for your Amazon Bedrock knowledge base data". The
-starter also holds each one in memory while it copies it."""
+"""Of a file in a data source, see "Prerequisites for your Amazon Bedrock knowledge base data".
+``deploy_steps`` also holds each one in memory while it copies it."""
+
+MAX_FOLDER_FILES: Final = 10_000
+"""Of a folder that is deployed: what one call of ``deploy_steps`` copies within its time."""
+MAX_FOLDER_BYTES: Final = 500 * 10**6
+"""Together: what fits into that function's temporary storage of 512 MB."""
 
 MIN_INSTRUCTION_CHARACTERS: Final = 40
 MAX_INSTRUCTION_CHARACTERS: Final = 4_000
@@ -60,8 +67,8 @@ def load_sources(settings: Settings, project: Path = PROJECT) -> Sources:
     Raises:
         SourcesError: a file is missing or wrong; every one is named.
     """
-    existing = settings.existing.knowledge_base_id
-    problems = [] if existing else _corpus_problems(settings.corpus, project)
+    copied = settings.documents.kind is Documents.FOLDER and not settings.existing.knowledge_base_id
+    problems = _corpus_problems(settings.corpus, project) if copied else []
     schema = _read(project, SCHEMA, problems)
     instruction = _read(project, INSTRUCTION, problems).strip()
     compact = ""
@@ -101,8 +108,17 @@ def _corpus_problems(corpus: str, project: Path) -> list[str]:
         for path in folder.rglob("*")
         if not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
-    if not any(path.is_file() for path in seen):
+    sizes = [path.stat().st_size for path in seen if path.is_file()]
+    if not sizes:
         return [f"  corpus: {corpus} has no files; there would be nothing to find"]
+    if len(sizes) > MAX_FOLDER_FILES or sum(sizes) > MAX_FOLDER_BYTES:
+        return [
+            (
+                f"  corpus: {corpus} has {len(sizes):,} files, {sum(sizes) / 10**6:,.0f} MB; a deployment"
+                f" copies at most {MAX_FOLDER_FILES:,}, {MAX_FOLDER_BYTES // 10**6} MB. Set"
+                " documents=bucket and sync them into the bucket"
+            )
+        ]
     return [
         f"  corpus: {path.relative_to(folder)} {problem}"
         for path in sorted(seen)

@@ -34,13 +34,17 @@ class Source(StrEnum):
     CHUNKING = "chunking"
     """EMF of ``chunk_documents``: our namespace, dimension ``service``."""
     INGESTION = "ingestion"
-    """EMF of the ingestion starter: our namespace, dimension ``service``."""
+    """EMF of ``start_ingestion``: our namespace, dimension ``service``."""
     RETRIEVE_FUNCTION = "retrieve_function"
     """AWS/Lambda, dimension ``FunctionName`` of ``retrieve_knowledge``."""
     CHUNK_FUNCTION = "chunk_function"
     """AWS/Lambda, dimension ``FunctionName`` of ``chunk_documents``."""
     INGESTION_FUNCTION = "ingestion_function"
-    """AWS/Lambda, dimension ``FunctionName`` of the ingestion starter."""
+    """AWS/Lambda, dimension ``FunctionName`` of ``start_ingestion``."""
+    CHANGE_RULE = "change_rule"
+    """AWS/Events, dimension ``RuleName`` of the rule that turns changes of documents into messages."""
+    DEAD_LETTERS = "dead_letters"
+    """AWS/SQS, dimension ``QueueName`` of the messages that were given up."""
     RETRIEVE_LOG = "retrieve_log"
     """Counted from what Lambda itself logs of ``retrieve_knowledge``: a namespace a deployment,
     no dimension, because a log's metric can have none that its events do not hold."""
@@ -391,8 +395,8 @@ def ingestion_alarms() -> tuple[Alarm, ...]:
             Severity.WARNING,
             Metric(telemetry.INGESTION_FAILED_JOBS, "Sum", Source.INGESTION),
             FIVE_MINUTES,
-            summary="An ingestion job failed, was stopped, could not start or did not end in time.",
-            action="Read the job's failure reasons in the starter's log, then run it again.",
+            summary="An ingestion job failed or was stopped.",
+            action="Read the job's failure reasons in the log of start_ingestion, then run it again.",
         ),
         Alarm.on_first(
             "ingestion-failed-documents",
@@ -400,15 +404,31 @@ def ingestion_alarms() -> tuple[Alarm, ...]:
             Metric(telemetry.INGESTION_FAILED_DOCUMENTS, "Sum", Source.INGESTION),
             FIVE_MINUTES,
             summary="An ingestion job could not index some documents.",
-            action="Read their names and reasons in the starter's log.",
+            action="Read their names and reasons in the log of start_ingestion.",
         ),
         Alarm.on_first(
             "ingestion-function-errors",
             Severity.WARNING,
             Metric("Errors", "Sum", Source.INGESTION_FUNCTION),
             FIVE_MINUTES,
-            summary="The ingestion starter crashed or was killed.",
+            summary="start_ingestion crashed, or Bedrock refuses its calls; it tries again every five minutes.",
             action="Read the end of its log; changed documents are not searchable until a job ran.",
+        ),
+        Alarm.on_first(
+            "ingestion-lost-events",
+            Severity.WARNING,
+            Metric("FailedInvocations", "Sum", Source.CHANGE_RULE),
+            FIVE_MINUTES,
+            summary="Changes of documents could not be put into the queue.",
+            action="Run the command in the stack's output IngestAgain, then look at the queue's policy.",
+        ),
+        Alarm.on_first(
+            "ingestion-dead-letters",
+            Severity.WARNING,
+            Metric("ApproximateNumberOfMessagesVisible", "Maximum", Source.DEAD_LETTERS),
+            FIVE_MINUTES,
+            summary="Changes of documents were given up: for days, no job could be started or none ended.",
+            action="Read the log of start_ingestion, remove the cause, and move the messages back.",
         ),
         Alarm.on_first(
             "chunking-function-errors",

@@ -1,18 +1,44 @@
 """``deploy_steps``: the steps of a deployment that CloudFormation can't do by itself.
 
-Each is a custom resource of the data stack, told apart by its type.
+Each is a custom resource of the data stack, told apart by its type:
+
+- ``Custom::KnowledgeIndex`` waits until the OpenSearch index can be searched.
+- ``Custom::KnowledgeDocuments`` makes the documents' bucket hold the files of a folder. Their ingestion is
+  no part of the deployment: S3 tells of each object that is written.
+- ``Custom::KnowledgeTearDown`` stops a running ingestion job and, where the data is to go with the stack,
+  empties its buckets. It never holds up a deletion.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import tempfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+from zipfile import ZipFile
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
 
 from knowledge_rag.core.errors import InvalidRequest
-from lambdas.custom_resource import Answer, Kind, respond
+from lambdas.custom_resource import Answer, Kind, error_code, respond, with_new_rights
 from lambdas.deploy_steps.index import Index, make_ready
+from lambdas.deploy_steps.mirror import Buckets, empty, mirror
+from lambdas.reporting import logger
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from lambdas.custom_resource import Clock, Context, Request
+    from lambdas.deploy_steps.mirror import Mirrored
+
+DRAIN_SECONDS: Final = 300
+"""For a running job to stop, so that there is time left to empty the buckets."""
+POLL_SECONDS: Final = 5
+_CALLS: Final = Config(
+    connect_timeout=3, read_timeout=10, retries={"mode": "standard", "max_attempts": 3}
+)
+"""A call that gets no answer is over within 45 s, so that there is time left for our own."""
 
 
 def lambda_handler(event: object, context: Context | None) -> None:
@@ -21,10 +47,89 @@ def lambda_handler(event: object, context: Context | None) -> None:
 
 
 def _serve(request: Request, clock: Clock) -> Answer:
-    if request.resource != "Custom::KnowledgeIndex":
+    if request.resource not in _STEPS:
         raise InvalidRequest(f"no step of a deployment is a {request.resource}")
-    if request.kind is not Kind.DELETE:
-        endpoint, name, role = request.texts("Endpoint", "IndexName", "ReaderRole")
-        keywords, words = (tuple(request.given.get(key, ())) for key in ("Keywords", "Words"))
-        make_ready(Index(endpoint, name, keywords, words), role, clock)
+    wanted, step = _STEPS[request.resource]
+    return step(request, clock) if request.kind in wanted else Answer()
+
+
+def _ready_index(request: Request, clock: Clock) -> Answer:
+    endpoint, name, role = request.texts("Endpoint", "IndexName", "ReaderRole")
+    keywords, words = (tuple(request.given.get(key, ())) for key in ("Keywords", "Words"))
+    make_ready(Index(endpoint, name, keywords, words), role, clock)
     return Answer()
+
+
+def _mirror(request: Request, clock: Clock) -> Answer:
+    asset_bucket, asset_key, documents, intermediate, chunking = request.texts(
+        "AssetBucket", "AssetKey", "DocumentsBucket", "IntermediateBucket", "Chunking"
+    )
+    s3 = boto3.client("s3", config=_CALLS)
+
+    def copy() -> Mirrored:
+        with tempfile.TemporaryFile() as file:
+            s3.download_fileobj(asset_bucket, asset_key, file)
+            with ZipFile(file) as archive:
+                return mirror(s3, archive, Buckets(documents, intermediate), chunking, clock)
+
+    done = with_new_rights(copy, clock)
+    logger.info("documents mirrored", result=str(done))
+    return Answer(data={"Summary": str(done)})
+
+
+def _tear_down(request: Request, clock: Clock) -> Answer:
+    """Drain and empty; where one of them can't be done, the others are."""
+    with _tried("drain the running job"):
+        base, source = request.texts("KnowledgeBaseId", "DataSourceId")
+        _drain(
+            {"knowledgeBaseId": base, "dataSourceId": source},
+            clock.until(clock.now() + DRAIN_SECONDS),
+        )
+    s3 = boto3.client("s3", config=_CALLS)
+    for bucket in request.given.get("EmptiedBuckets", ()):
+        with _tried(f"empty {bucket}"):
+            empty(s3, bucket, clock)
+    return Answer()
+
+
+def _drain(source: dict[str, str], clock: Clock) -> None:
+    """Stop what runs and wait until it has: a data source in use can't be deleted."""
+    client = boto3.client("bedrock-agent", config=_CALLS)
+    while True:
+        latest = client.list_ingestion_jobs(
+            **source, sortBy={"attribute": "STARTED_AT", "order": "DESCENDING"}, maxResults=10
+        )["ingestionJobSummaries"]
+        active = [it for it in latest if it["status"] in {"STARTING", "IN_PROGRESS", "STOPPING"}]
+        for job in active:
+            if job["status"] != "STOPPING":
+                _stop(client, source, job["ingestionJobId"])
+        if not active or clock.left() < POLL_SECONDS:
+            return
+        clock.sleep(POLL_SECONDS)
+
+
+def _stop(client: Any, source: dict[str, str], job_id: str) -> None:  # noqa: ANN401 - boto3's client
+    try:
+        client.stop_ingestion_job(**source, ingestionJobId=job_id)
+    except ClientError as error:
+        # it has just ended by itself, or is not so far that it could be stopped
+        if "AccessDenied" in error_code(error):
+            raise
+        logger.info("the job can't be stopped now", job=job_id, answer=str(error))
+
+
+@contextmanager
+def _tried(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception:  # noqa: BLE001 - a deletion continues with the rest
+        logger.exception("could not be done before the deletion", step=what)
+
+
+_MADE: Final = frozenset({Kind.CREATE, Kind.UPDATE})
+_STEPS: Final[dict[str, tuple[frozenset[Kind], Callable[[Request, Clock], Answer]]]] = {
+    "Custom::KnowledgeIndex": (_MADE, _ready_index),
+    "Custom::KnowledgeDocuments": (_MADE, _mirror),
+    "Custom::KnowledgeTearDown": (frozenset({Kind.DELETE}), _tear_down),
+}
+"""When each step is done, and how."""

@@ -1,11 +1,10 @@
-"""From a folder to provable chunks: the starter and the chunker, with Bedrock's part played between."""
+"""From a folder to provable chunks: what copies and what chunks, with Bedrock's part played between."""
 
 import contextlib
 import io
 import json
 import zipfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import boto3
 import pytest
@@ -13,10 +12,9 @@ from moto import mock_aws
 
 from knowledge_rag.core.metadata import prove
 from knowledge_rag.core.outcome import RetrievalResult
-from lambdas import custom_resource
 from lambdas.chunk_documents import handler as chunker
-from lambdas.start_ingestion import handler as starter
-from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, Ingestion, ended
+from lambdas.deploy_steps import handler as steps
+from tests.support.ingestion import Ingestion, ended
 from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
 
 FOLDER = Path(__file__).parents[2] / "knowledge-corpus"
@@ -25,23 +23,13 @@ FOLDER = Path(__file__).parents[2] / "knowledge-corpus"
 class Bedrock:
     """Runs an ingestion job as Bedrock does: parse each document, call the transformation, store.
 
-    The job runs behind the answer to its start, while the starter waits to look at it; no time passes.
-
     Attributes:
         stored: document -> the chunks that would be embedded.
-        job: what a look at the job tells.
     """
 
     def __init__(self, s3):
         self._s3 = s3
         self.stored = {}
-        self.job = {"status": "IN_PROGRESS"}
-
-    def clock(self):
-        """The starter's time."""
-        return SimpleNamespace(
-            monotonic=lambda: 0.0, sleep=lambda _: self.job.update(self.ingest())
-        )
 
     def ingest(self):
         job = IngestionJob(self._s3)
@@ -77,26 +65,25 @@ def s3(aws_environment, ingestion):
 
 
 @pytest.fixture
-def deploy(s3, ingestion, monkeypatch):
+def deploy(s3, ingestion):
     """Deploy a corpus."""
-    return lambda files: _deploy(s3, ingestion, monkeypatch, files)
+    return lambda files: _deploy(s3, ingestion, files)
 
 
-def _deploy(s3, ingestion, monkeypatch, files):
-    """Deploy a corpus; give what Bedrock stored and what the stack's output says."""
+def _deploy(s3, ingestion, files):
+    """Deploy a corpus; give what Bedrock stored, and how many documents were indexed and failed."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
     s3.put_object(Bucket="assets", Key="corpus.zip", Body=data.getvalue())
     bedrock = Bedrock(s3)
-    ingestion.scripts.append([bedrock.job])
-    monkeypatch.setattr(custom_resource, "time", bedrock.clock())
     with contextlib.redirect_stdout(io.StringIO()):
-        starter.lambda_handler(request(ingestion), None)
-    answer = ingestion.answers.pop()
-    assert answer["Status"] == "SUCCESS", answer
-    return bedrock.stored, answer["Data"]["Summary"]
+        steps.lambda_handler(request(ingestion), None)
+        answer = ingestion.answers.pop()
+        assert answer["Status"] == "SUCCESS", answer
+        counts = bedrock.ingest()["statistics"]
+    return bedrock.stored, counts["numberOfNewDocumentsIndexed"], counts["numberOfDocumentsFailed"]
 
 
 def request(ingestion):
@@ -106,14 +93,13 @@ def request(ingestion):
         "StackId": "stack",
         "RequestId": "request",
         "LogicalResourceId": "Ingestion",
+        "ResourceType": "Custom::KnowledgeDocuments",
         "ResourceProperties": {
-            "KnowledgeBaseId": KNOWLEDGE_BASE_ID,
-            "DataSourceId": DATA_SOURCE_ID,
-            "CorpusBucket": CORPUS,
+            "DocumentsBucket": CORPUS,
             "IntermediateBucket": INTERMEDIATE,
             "AssetBucket": "assets",
             "AssetKey": "corpus.zip",
-            "Chunker": "1",
+            "Chunking": "1",
         },
     }
 
@@ -125,9 +111,9 @@ def test_every_chunk_of_a_deployed_corpus_is_cited_with_its_path_and_lines_in_th
         if path.is_file()
     }
 
-    stored, summary = deploy(files)
+    stored, *counts = deploy(files)
 
-    assert summary == f"COMPLETE: {len(files)} documents indexed, 0 failed, 0 deleted"
+    assert counts == [len(files), 0]
     assert set(stored) == set(files)
     for source_file, chunks in stored.items():
         lines = files[source_file].decode("utf-8-sig").split("\n")
@@ -140,10 +126,10 @@ def test_every_chunk_of_a_deployed_corpus_is_cited_with_its_path_and_lines_in_th
 
 
 def test_a_document_that_can_not_be_read_is_told_and_the_others_are_ingested(deploy):
-    stored, summary = deploy(
+    stored, *counts = deploy(
         {"runbooks/good.md": b"# Good\n\ntext\n", "runbooks/bad.md": b"\xff\xfe\x00"}
     )
 
-    assert summary == "COMPLETE: 1 documents indexed, 1 failed, 0 deleted"
+    assert counts == [1, 1]
     assert stored["runbooks/good.md"]
     assert stored["runbooks/bad.md"] == []

@@ -42,8 +42,15 @@ DEPLOYMENTS = [
     DISPOSABLE,
     EXISTING,
     {"preset": "dev", "vector_store": "s3-vectors", "search_type": "SEMANTIC"},
+    {
+        "preset": "prod",
+        "documents": "bucket",
+        "documents_bucket": "team-runbooks",
+        "documents_prefix": "runbooks/",
+        "documents_key": "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+    },
 ]
-"""Each preset, every entry point and both stores; `make nightly` has all combinations."""
+"""Each preset, every entry point, both stores and a bucket of somebody else; `make nightly` has all combinations."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ What its roles and policies allow stands in ``grants.txt``.
 
 import itertools
 import json
+import re
 import shutil
 
 import aws_cdk as cdk
@@ -16,6 +17,7 @@ from infra import ingestion
 from infra.buckets import BATCHES
 from infra.data_stack import DataStack
 from infra.deploy_steps import DeploySteps
+from infra.ingestion import chunking_version
 from infra.vector_store import KEYWORDS, WORDS, OpenSearchStore
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.documents import read_document
@@ -25,9 +27,7 @@ from knowledge_rag.extract.lint.check import cautioned, lint_text
 from knowledge_rag.extract.markup import READERS
 from lambdas.chunk_documents.settings import load_settings as chunker_settings
 from lambdas.chunk_documents.transform import EXTRACTED
-from lambdas.custom_resource import read_request
-from lambdas.start_ingestion.handler import _properties
-from tests.infra.iam import render
+from tests.infra.iam import render, statements
 from tests.infra.parts import (
     DEV,
     PROD,
@@ -44,8 +44,17 @@ from tests.infra.parts import (
 
 OSS = "AWS::OpenSearchServerless::"
 BASE = "AWS::Bedrock::KnowledgeBase"
-TRIGGER = "Custom::KnowledgeIngestion"
+MIRROR = "Custom::KnowledgeDocuments"
+TEAR_DOWN = "Custom::KnowledgeTearDown"
+MAPPING = "AWS::Lambda::EventSourceMapping"
 WAIT = "Custom::KnowledgeIndex"
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+OWN_BUCKET = DEV | {
+    "documents": "bucket",
+    "documents_bucket": "team-runbooks",
+    "documents_prefix": "runbooks/",
+    "documents_key": KEY,
+}
 KEYED = {"customer_managed_key": "true"}
 
 
@@ -66,6 +75,7 @@ def function(name, **values):
         {"generation": "classic", "name": "a23456789012345678-0"},
         {"generation": "classic", "network": "private", "standby_replicas": "true", **KEYED},
         S3_VECTORS | PROD | {"min_search_ocu": "0"},
+        OWN_BUCKET | PROD | KEYED,
     ],
     ids=json.dumps,
 )
@@ -216,7 +226,8 @@ def test_rights_come_first_then_the_collection_its_index_the_knowledge_base_and_
         the(made, WAIT),
         the(made, BASE),
         the(made, "AWS::Bedrock::DataSource"),
-        the(made, TRIGGER),
+        the(made, TEAR_DOWN),
+        the(made, MAPPING),
     ]
     for early, late in itertools.pairwise(order):
         assert before(made, early, late), (early, late)
@@ -243,7 +254,9 @@ def test_who_calls_has_its_rights_by_then():
         ("StoreCall", WAIT),
         ("DeployStepsIndexRights", WAIT),
         ("ChunkDocuments", "AWS::Bedrock::DataSource"),
-        ("StartIngestion", TRIGGER),
+        ("StartIngestion", MAPPING),
+        ("DeployStepsDocumentsRights", MIRROR),
+        ("DeployStepsTearDownRights", TEAR_DOWN),
     ):
         (policy,) = [each for each in policies if each.startswith(name)]
         assert before(made, policy, the(made, late))
@@ -252,7 +265,12 @@ def test_who_calls_has_its_rights_by_then():
 def test_the_buckets_are_emptied_before_they_are_deleted():
     made = data(**DEV)
     for bucket in of_type(made, "AWS::S3::Bucket"):
-        assert before(made, bucket, the(made, TRIGGER))  # deletion goes the other way round
+        assert before(made, bucket, the(made, TEAR_DOWN))  # deletion goes the other way round
+
+
+def test_the_folder_is_copied_once_its_changes_are_heard_of():
+    made = data(**DEV)
+    assert before(made, the(made, "AWS::Events::Rule"), the(made, MIRROR))
 
 
 @pytest.mark.parametrize(("values", "policy"), [(DEV, "Delete"), (PROD, "Retain")])
@@ -284,34 +302,62 @@ def test_how_dates_are_written_reaches_the_chunker():
     assert "DATE_ORDER" not in function("chunk-documents", **DEV)["Environment"]["Variables"]
 
 
-@pytest.mark.parametrize(("values", "empties"), [(DEV, True), (PROD, False)])
-def test_the_starter_is_told_what_its_event_reader_wants(values, empties):
-    properties = only(data(**values), TRIGGER)
-    request = read_request(
-        {
-            "RequestType": "Create",
-            "ResponseURL": "https://example.invalid/",
-            "StackId": "stack",
-            "RequestId": "request",
-            "LogicalResourceId": "Ingestion",
-            "ResourceProperties": {
-                key: str(value).lower() if isinstance(value, bool) else render(value)
-                for key, value in properties.items()
-            },
-        }
-    )
-    assert _properties(request).empty_on_delete is empties
-    start = function("start-ingestion", **values)
-    assert int(properties["ServiceTimeout"]) > start["Timeout"] == 900
+@pytest.mark.parametrize(("values", "emptied"), [(DEV, 2), (PROD, 0), (OWN_BUCKET, 1)])
+def test_buckets_of_the_stack_are_emptied_with_it_where_data_goes_and_no_other(values, emptied):
+    made = data(**values)
+    assert len(only(made, TEAR_DOWN)["EmptiedBuckets"]) == emptied
+    (rights,) = [
+        each["PolicyDocument"]["Statement"]
+        for name, each in of_type(made, "AWS::IAM::Policy").items()
+        if name.startswith("DeployStepsTearDownRights")
+    ]
+    deleting = [each for each in rights if "s3:DeleteObject" in each["Action"]]
+    assert len(deleting) == bool(emptied)
 
 
-def test_a_new_version_of_the_chunker_ingests_again():
-    aliases = of_type(data(**DEV), "AWS::Lambda::Alias")
-    (alias,) = [each for name, each in aliases.items() if name.startswith("ChunkDocuments")]
-    assert only(data(**DEV), TRIGGER)["Chunker"] == alias["FunctionVersion"]
+def test_what_chunks_documents_anew_is_the_algorithms_version_and_how_dates_are_read(monkeypatch):
+    version = only(data(**DEV), MIRROR)["Chunking"]
+    assert chunking_version(settings(**DEV)) == version
+    assert chunking_version(settings(**DEV, date_order="dmy")) != version
+    for name in ("EXTRACTION", "MARKUP_VERSION"):
+        with monkeypatch.context() as patched:
+            patched.setattr(ingestion, name, 99)
+            assert chunking_version(settings(**DEV)) != version
 
 
-def test_a_changed_document_ingests_again_and_a_hidden_or_unsupported_file_does_not(
+def test_a_bucket_of_somebody_else_is_read_below_its_prefix_under_its_key_and_never_written():
+    made = data(**OWN_BUCKET)
+    assert [name for name in of_type(made, "AWS::S3::Bucket") if "Corpus" in name] == []
+    assert of_type(made, MIRROR) == {}
+    source = only(made, "AWS::Bedrock::DataSource")["DataSourceConfiguration"]["S3Configuration"]
+    assert source["InclusionPrefixes"] == ["runbooks/"]
+    environment = function("chunk-documents", **OWN_BUCKET)["Environment"]["Variables"]
+    assert chunker_settings(environment).corpus_prefix == "runbooks/"
+    lines = [
+        line
+        for each in statements(made)
+        for line in each.lines()
+        if ":::team-runbooks" in line or KEY in line
+    ]
+    assert {re.search(r"Allow (\S+)", line)[1] for line in lines} == {
+        "s3:GetObject",
+        "s3:ListBucket",
+        "kms:Decrypt",
+    }
+    assert all(":::team-runbooks/runbooks/*" in line for line in lines if "GetObject" in line)
+    rule = json.loads(render(only(made, "AWS::Events::Rule")["EventPattern"]))
+    assert rule["detail"] == {
+        "bucket": {"name": ["team-runbooks"]},
+        "object": {"key": [{"prefix": "runbooks/"}]},
+    }
+
+
+def test_a_folder_has_no_nightly_job_and_a_bucket_has():
+    assert "ScheduleExpression" not in only(data(**DEV), "AWS::Events::Rule")
+    assert only(data(**OWN_BUCKET), "AWS::Events::Rule")["ScheduleExpression"].startswith("cron(")
+
+
+def test_a_changed_document_is_copied_again_and_a_hidden_or_unsupported_file_does_not(
     tmp_path, monkeypatch
 ):
     corpus = tmp_path / "corpus"
@@ -320,7 +366,7 @@ def test_a_changed_document_ingests_again_and_a_hidden_or_unsupported_file_does_
 
     def key():
         stack = DataStack(app(), "Data", settings=settings(**DEV, corpus="corpus"))
-        return only(template_of(stack), TRIGGER)["AssetKey"]
+        return only(template_of(stack), MIRROR)["AssetKey"]
 
     first = key()
     (corpus / ".DS_Store").write_text("x")

@@ -4,6 +4,7 @@ What the services would refuse is refused there too (`test_local_cloud.py`); Doc
 internet are not needed.
 """
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -12,7 +13,9 @@ import boto3
 import pytest
 
 from lambdas.deploy_steps import index
+from lambdas.start_ingestion import handler
 from tools.local_cloud import kinds
+from tools.local_cloud.changes import Changes
 from tools.local_cloud.deployment import cloud, deploy
 
 pytestmark = pytest.mark.skipif(
@@ -37,8 +40,8 @@ def loopback():
 
 
 @pytest.fixture(scope="module")
-def deployed(loopback, tmp_path_factory):
-    assert loopback.ingestion.contents == []
+def deployed(loopback, tmp_path_factory):  # noqa: ARG001 - it runs
+    handler._jobs.cache_clear()
     stacks = deploy(CONTEXT, tmp_path_factory.mktemp("assembly"))
     return {stack.name.removeprefix(f"{NAME}-"): stack for stack in stacks}
 
@@ -79,17 +82,24 @@ def test_the_corpus_is_in_its_bucket_byte_for_byte(deployed):
     assert stored == files
 
 
-def test_every_document_was_cut_into_chunks_of_its_own_lines(deployed, loopback):
-    files = list(CORPUS.rglob("*.md"))
-    told = deployed["data"].outputs["LastIngestion"]
-    assert told.startswith(f"COMPLETE: {len(files)} documents indexed, 0 failed")
-    for content in loopback.ingestion.contents:
+def test_every_document_is_cut_into_chunks_of_its_own_lines_after_the_deployment(
+    deployed, loopback
+):
+    assert loopback.ingestion.started == {}  # which waited for no job
+    files = {path.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*.md")}
+    assert deployed["data"].outputs["LastMirror"].startswith(f"{len(files)} written")
+    changes = Changes(NAME, loopback.clock)
+    for name in sorted(files):
+        changes.tell(deployed["data"].outputs["CorpusBucketName"], name)
+    changes.pass_time(1_200)
+    (told,) = [record for record in changes.log if record.get("message") == "ingestion job is over"]
+    assert (told["indexed"], told["failed"]) == (len(files), 0)
+    assert set(loopback.ingestion.contents) == files
+    for content in itertools.chain.from_iterable(loopback.ingestion.contents.values()):
         metadata = content["contentMetadata"]
         lines = (CORPUS / metadata["source_file"]).read_text(encoding="utf-8").split("\n")
         cited = "\n".join(lines[metadata["start_line"] - 1 : metadata["end_line"]])
         assert content["contentBody"].endswith(cited)
-    cut = {content["contentMetadata"]["source_file"] for content in loopback.ingestion.contents}
-    assert cut == {path.relative_to(CORPUS).as_posix() for path in files}
 
 
 def test_the_knowledge_base_was_made_once_its_own_role_could_search_the_index(

@@ -1,9 +1,8 @@
-"""The alarms on ingestion, on what the real chunker and the real starter emit."""
+"""The alarms on ingestion, on what the real chunker and the real start_ingestion emit."""
 
 import contextlib
 import io
 import json
-import zipfile
 
 import boto3
 import pytest
@@ -12,9 +11,10 @@ from moto import mock_aws
 from lambdas.chunk_documents import handler as chunk_documents
 from lambdas.start_ingestion import handler as start_ingestion
 from tests.support.cloudwatch import alarms_of, emitted, series
-from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, Ingestion, ended
+from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, ended
 from tests.support.monitoring import monitored
 from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
+from tools.local_cloud.changes import Clock, TimedJobs
 
 DEPLOYMENT = "knowledge-rag-dev"
 ALARMS = {
@@ -44,9 +44,17 @@ def s3(aws_environment):
 
 @pytest.fixture
 def bedrock(aws_environment):
-    server = Ingestion()
+    clock = Clock()
+    server = TimedJobs(clock)
+    server.clock = clock
+    aws_environment.setenv("POWERTOOLS_SERVICE_NAME", DEPLOYMENT)
+    aws_environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
     aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT", server.url)
+    aws_environment.setenv("KNOWLEDGE_BASE_ID", KNOWLEDGE_BASE_ID)
+    aws_environment.setenv("DATA_SOURCE_ID", DATA_SOURCE_ID)
+    start_ingestion._jobs.cache_clear()
     yield server
+    start_ingestion._jobs.cache_clear()
     server.close()
 
 
@@ -64,31 +72,19 @@ def chunked(s3, data, parsed):
     return samples_of(chunk_documents.lambda_handler, job.event)
 
 
-def ingested(s3, bedrock, end):
-    bedrock.scripts = [[end]]
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("runbooks/a.md", "# A\n")
-    s3.put_object(Bucket="assets", Key="corpus.zip", Body=archive.getvalue())
-    request = {
-        "RequestType": "Create",
-        "ResponseURL": f"{bedrock.url}/answer",
-        "StackId": "arn:aws:cloudformation:us-east-1:123456789012:stack/data/1",
-        "RequestId": "1",
-        "LogicalResourceId": "Ingestion",
-        "ResourceType": "Custom::KnowledgeIngestion",
-        "ResourceProperties": {
-            "KnowledgeBaseId": KNOWLEDGE_BASE_ID,
-            "DataSourceId": DATA_SOURCE_ID,
-            "CorpusBucket": CORPUS,
-            "IntermediateBucket": INTERMEDIATE,
-            "AssetBucket": "assets",
-            "AssetKey": "corpus.zip",
-            "Chunker": "1",
-            "EmptyOnDelete": "false",
-        },
-    }
-    return samples_of(start_ingestion.lambda_handler, request)
+def ingested(bedrock, end):
+    """Serve a message until its job has ended in a state."""
+    bedrock.ingest = lambda: end
+    samples = {}
+    for _ in range(2):
+        samples = samples_of(start_ingestion.lambda_handler, message(bedrock.clock.now))
+        bedrock.clock.now += 60
+    return samples
+
+
+def message(sent):
+    attributes = {"SentTimestamp": str(int(sent * 1000))}
+    return {"Records": [{"messageId": "m-1", "attributes": attributes}]}
 
 
 def fired(samples):
@@ -118,8 +114,8 @@ def test_a_file_that_is_not_searchable_as_it_stands_warns(s3, data, parsed, expe
     ],
     ids=["complete", "without one document", "failed", "stopped"],
 )
-def test_a_job_that_leaves_something_out_warns(s3, bedrock, end, expected):
-    assert fired(ingested(s3, bedrock, end)) == expected
+def test_a_job_that_leaves_something_out_warns(bedrock, end, expected):
+    assert fired(ingested(bedrock, end)) == expected
 
 
 @pytest.mark.parametrize(
@@ -128,5 +124,27 @@ def test_a_job_that_leaves_something_out_warns(s3, bedrock, end, expected):
 )
 def test_a_function_that_crashed_warns(key, function):
     name = series("AWS/Lambda", "Errors", FunctionName=f"{DEPLOYMENT}-{function}")
+    assert fired({name: [0, 1]}) == {key}
+    assert fired({name: [0, 0]}) == set()
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        (
+            "ingestion-lost-events",
+            series("AWS/Events", "FailedInvocations", RuleName=f"{DEPLOYMENT}-changes"),
+        ),
+        (
+            "ingestion-dead-letters",
+            series(
+                "AWS/SQS",
+                "ApproximateNumberOfMessagesVisible",
+                QueueName=f"{DEPLOYMENT}-changes-failed.fifo",
+            ),
+        ),
+    ],
+)
+def test_a_change_that_is_lost_or_given_up_warns(key, name):
     assert fired({name: [0, 1]}) == {key}
     assert fired({name: [0, 0]}) == set()

@@ -39,19 +39,24 @@ WRITES = {
         "s3vectors:DeleteVectors",
     },
     "ChunkDocumentsChunkRole": TELLS | TRACES | DECRYPTS | {"s3:PutObject", "kms:GenerateDataKey"},
-    # while it deploys: the index's mapping, and a search as the knowledge base
-    "DeployStepsDoRole": TELLS | TRACES | DECRYPTS | {"aoss:APIAccessAll", "sts:AssumeRole"},
-    "StartIngestionStartRole": TELLS
+    # while it deploys: the index's mapping, a search as the knowledge base, the folder's mirror
+    "DeployStepsDoRole": TELLS
     | TRACES
     | DECRYPTS
     | {
-        "bedrock:StartIngestionJob",
+        "aoss:APIAccessAll",
+        "sts:AssumeRole",
         "bedrock:StopIngestionJob",
         "s3:PutObject",
         "s3:DeleteObject",
         "s3:DeleteObjectVersion",
         "kms:GenerateDataKey",
     },
+    # deleting a message is how it is served
+    "StartIngestionStartRole": TELLS
+    | TRACES
+    | DECRYPTS
+    | {"bedrock:StartIngestionJob", "sqs:DeleteMessage", "sqs:ReceiveMessage"},
 }
 """Every role, and all that it may do which policy_sentry does not call reading or listing."""
 

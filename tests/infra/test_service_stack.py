@@ -30,7 +30,11 @@ from tests.infra.parts import alias_in, app, bare_stack, of_type, only, settings
 KINDS = [(preset, entrypoint) for preset in Preset for entrypoint in Entrypoint]
 DATA = SimpleNamespace(
     chunk_function_name="x-chunk-documents",
-    starter_function_name="x-start-ingestion",
+    ingestion=SimpleNamespace(
+        name="x-start-ingestion",
+        rule_name="x-changes",
+        dead_letters_name="x-changes-failed.fifo",
+    ),
     collection_name="x-vectors",
 )
 AGENT = {"AWS::Bedrock::Agent", "AWS::Bedrock::AgentAlias", "AWS::Lambda::Permission"}

@@ -33,6 +33,8 @@ def monitored(
             retrieve_function=f"{settings.name}-retrieve",
             chunk_function=f"{settings.name}-chunk",
             ingestion_function=f"{settings.name}-ingest",
+            change_rule=f"{settings.name}-changes",
+            dead_letters=f"{settings.name}-changes-failed.fifo",
         ),
         retrieve_log_group_name=logs.LogGroup(stack, "RetrieveLog").log_group_name,
         collection_name=collection,

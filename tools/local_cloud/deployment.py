@@ -25,6 +25,7 @@ from moto.server import ThreadedMotoServer
 
 from infra.settings import SettingsError, load_settings
 from infra.sources import SourcesError, load_sources
+from tools.local_cloud.changes import Clock
 from tools.local_cloud.ingesting import IngestingCorpus
 from tools.local_cloud.kinds import ACCOUNT, MADE, REGION, SEARCHING
 from tools.local_cloud.registration import FAILED, register
@@ -51,11 +52,12 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """A running cloud: where it listens, what ingests documents in it, and its collections."""
+    """A running cloud: where it listens, what ingests documents in it, its collections, its time."""
 
     endpoint: str
     ingestion: IngestingCorpus
     searching: Searching
+    clock: Clock
 
 
 @contextlib.contextmanager
@@ -68,13 +70,14 @@ def cloud() -> Iterator[Cloud]:
     _, port = server.get_host_and_port()
     endpoint = f"http://localhost:{port}"
     _forget(endpoint)
-    ingestion = IngestingCorpus()
+    clock = Clock()
+    ingestion = IngestingCorpus(clock)
     SEARCHING[:] = [Searching()]
     saved = dict(os.environ)
     os.environ.update(_environment(endpoint))
     os.environ["AWS_ENDPOINT_URL_BEDROCK_AGENT"] = ingestion.url  # moto has no ingestion jobs
     try:
-        yield Cloud(endpoint, ingestion, SEARCHING[0])
+        yield Cloud(endpoint, ingestion, SEARCHING[0], clock)
     finally:
         ingestion.close()
         SEARCHING.pop().close()

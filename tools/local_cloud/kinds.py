@@ -221,6 +221,18 @@ def _function_version(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, d
     return answer["FunctionArn"], {"Version": answer["Version"]}
 
 
+def _mapping_properties(properties: dict[str, Any]) -> dict[str, Any]:
+    """The service takes tags as a map."""
+    return properties | {
+        "Tags": {each["Key"]: each["Value"] for each in properties.get("Tags", [])}
+    }
+
+
+def _mapping(_: dict[str, Any], __: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    made = f"00000000-0000-0000-0000-{identifier('M')}00"
+    return made, {"Id": made}
+
+
 def _key_properties(properties: dict[str, Any]) -> dict[str, Any]:
     tags = [
         {"TagKey": each["Key"], "TagValue": each["Value"]} for each in properties.pop("Tags", [])
@@ -282,6 +294,14 @@ def _subscription_properties(properties: dict[str, Any]) -> dict[str, Any]:
         if (value := properties.pop(name, None))
     }
     return properties | ({"Attributes": filters} if filters else {})
+
+
+def _queue_policy(properties: dict[str, Any]) -> dict[str, Any]:
+    (queue,) = properties["Queues"]
+    return {
+        "QueueUrl": queue,
+        "Attributes": {"Policy": json.dumps(properties["PolicyDocument"])},
+    }
 
 
 def _subscription(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -364,6 +384,10 @@ KINDS: dict[str, Kind] = {
     "AWS::Lambda::EventInvokeConfig": Kind(
         "lambda", "PutFunctionEventInvokeConfig", _named("FunctionName"), played=True
     ),
+    # moto would poll a queue, and call the function in Docker; `changes` does both here
+    "AWS::Lambda::EventSourceMapping": Kind(
+        "lambda", "CreateEventSourceMapping", _mapping, prepare=_mapping_properties
+    ),
     "AWS::Lambda::Version": Kind(
         "lambda",
         "PublishVersion",
@@ -412,6 +436,9 @@ KINDS: dict[str, Kind] = {
         "CreateScheduleGroup",
         _named("Name", Arn=arn("scheduler", "schedule-group/{Name}")),
         played=True,
+    ),
+    "AWS::SQS::QueuePolicy": Kind(
+        "sqs", "SetQueueAttributes", _named("QueueUrl"), played=True, prepare=_queue_policy
     ),
     "AWS::SNS::Subscription": Kind(
         "sns",

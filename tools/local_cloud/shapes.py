@@ -85,6 +85,10 @@ class _ByMemberName:
         return _by_member_name(self._shape.member)
 
     @property
+    def key(self) -> Any:
+        return _by_member_name(self._shape.key)
+
+    @property
     def value(self) -> Any:
         return _by_member_name(self._shape.value)
 

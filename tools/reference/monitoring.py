@@ -27,6 +27,8 @@ _NAMES: Final = Emitters(
     retrieve_function="<name>-retrieve-knowledge",
     chunk_function="<name>-chunk-documents",
     ingestion_function="<name>-start-ingestion",
+    change_rule="<name>-changes",
+    dead_letters="<name>-changes-failed.fifo",
 )
 
 

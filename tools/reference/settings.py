@@ -15,6 +15,7 @@ from knowledge_rag.local import action_group
 from knowledge_rag.local import settings as local
 from lambdas.chunk_documents import settings as chunking
 from lambdas.retrieve_knowledge import settings as retrieval
+from lambdas.start_ingestion import handler as ingestion
 from tools.reference.code_docs import after_table, argument_docs, columns
 from tools.reference.commands import NAME, commands, context
 from tools.reference.markdown import cell, code, codes, page, table, text
@@ -33,7 +34,13 @@ _FOLDERS: Final = {
 _ABOUT: Final = {
     "name": "prefix of every name, and the metrics' `service` dimension; each deployment in an account "
     "needs its own",
-    "corpus": "folder of documents, relative to the project",
+    "corpus": "folder of documents, relative to the project; with `documents=folder`",
+    "documents": "[where documents come from](../documents-in-aws.md): `folder` copies `corpus` at each "
+    "deployment, `bucket` watches a bucket that others write to",
+    "documents_bucket": "an existing bucket of this account and region; unset, the stack makes one. With "
+    "`documents=bucket`",
+    "documents_prefix": "folder of the documents in the bucket, no part of a citation; with `documents=bucket`",
+    "documents_key": "the KMS key that `documents_bucket` is encrypted with, if it is one of yours",
     "removal_policy": "whether buckets, keys and logs stay when a stack is deleted",
     "customer_managed_key": "encrypt data under keys of your own ([cost](../costs.md))",
     "log_retention_days": "days to keep logs",
@@ -105,7 +112,8 @@ def settings_page() -> str:
         _deployment(),
         _function("retrieve_knowledge", retrieval),
         _function("chunk_documents", chunking),
-        "## `deploy_steps` and `start_ingestion`\n\nNo variables of their own; each event says what to do.",
+        _function("start_ingestion", ingestion),
+        "## `deploy_steps`\n\nNo variables of its own; each event says what to do.",
         _command_line(),
     )
 

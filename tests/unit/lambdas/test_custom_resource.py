@@ -1,11 +1,20 @@
 """CloudFormation's requests and our answers."""
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError
 
-from lambdas.custom_resource import MAX_REASON, Answer, Kind, read_request, send
-from lambdas.start_ingestion.jobs import Outcome
+from lambdas.custom_resource import (
+    MAX_REASON,
+    PROPAGATION_SECONDS,
+    RETRY_SECONDS,
+    Answer,
+    Kind,
+    read_request,
+    send,
+    with_new_rights,
+)
 from tests.support.ingestion import Ingestion
+from tests.support.passing import Time
 
 
 @pytest.fixture
@@ -13,6 +22,11 @@ def ingestion():
     server = Ingestion()
     yield server
     server.close()
+
+
+@pytest.fixture
+def time():
+    return Time()
 
 
 def request(url="https://example.invalid/", **more):
@@ -47,13 +61,12 @@ def test_a_long_reason_is_cut_to_what_an_answer_may_hold(ingestion):
 
 @pytest.mark.parametrize("character", ["東", "é", "\U0001f525", "\ud800"])
 def test_an_answer_in_any_script_is_short_enough_to_be_taken(ingestion, character):
-    outcome = Outcome("JOB0000000", "FAILED", reason=character * 300)
-    for answer in (Answer(character * 9_000), Answer(data={"Summary": str(outcome)})):
+    for answer in (Answer(character * 9_000), Answer(data={"Summary": character * 300})):
         send(request(ingestion.url + "/answer", StackId="arn:" + "x" * 300), answer)
     assert max(ingestion.answer_sizes) <= 4096
     failed, done = ingestion.answers
     assert len(failed["Reason"].encode()) in range(MAX_REASON - 3, MAX_REASON + 1)
-    assert done["Data"]["Summary"].startswith("FAILED: 0 documents")
+    assert len(done["Data"]["Summary"]) == 300
 
 
 def test_the_answer_has_no_content_type_for_its_address_is_signed_without(ingestion):
@@ -70,3 +83,43 @@ def test_a_refused_answer_raises(ingestion):
 def test_an_address_that_can_not_be_reached_raises():
     with pytest.raises(EndpointConnectionError):
         send(request("http://127.0.0.1:9/answer"), Answer())
+
+
+class Work:
+    """Fails with these codes, one a try, and then succeeds."""
+
+    def __init__(self, *codes):
+        self.codes = list(codes)
+        self.tries = 0
+
+    def __call__(self):
+        self.tries += 1
+        if self.codes:
+            raise ClientError({"Error": {"Code": self.codes.pop(0)}}, "HeadObject")
+        return "done"
+
+
+@pytest.mark.parametrize("code", ["403", "AccessDenied", "AccessDeniedException"])
+def test_what_is_refused_at_first_is_done_later(time, code):
+    work = Work(code, code)
+    assert with_new_rights(work, time.clock()) == "done"
+    assert (work.tries, time.slept) == (3, [RETRY_SECONDS] * 2)
+
+
+def test_nobody_waits_longer_than_rights_take(time):
+    with pytest.raises(ClientError, match="403"):
+        with_new_rights(Work(*["403"] * 99), time.clock())
+    assert time.now == PROPAGATION_SECONDS
+
+
+def test_nobody_waits_longer_than_there_is_time(time):
+    with pytest.raises(ClientError, match="403"):
+        with_new_rights(Work("403", "403"), time.clock(end=RETRY_SECONDS))
+    assert time.now == RETRY_SECONDS
+
+
+def test_what_fails_for_another_reason_fails_at_once(time):
+    work = Work("NoSuchKey")
+    with pytest.raises(ClientError, match="NoSuchKey"):
+        with_new_rights(work, time.clock())
+    assert (work.tries, time.slept) == (1, [])

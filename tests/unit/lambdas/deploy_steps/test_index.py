@@ -8,7 +8,6 @@ import pytest
 from moto import mock_aws
 
 from knowledge_rag.core.errors import DeadlineExceeded
-from lambdas.custom_resource import Clock
 from lambdas.deploy_steps import handler
 from lambdas.deploy_steps.index import ANSWERS, READY_SECONDS, Index, make_ready
 from tests.support.ingestion import Ingestion
@@ -16,19 +15,6 @@ from tools.local_cloud.searching import Searching
 
 PATH = "/co1/knowledge-1a2b3c4d"
 ROLE = "arn:aws:iam::123456789012:role/knowledge-base"
-
-
-class Time:
-    def __init__(self):
-        self.now = 0.0
-
-    def sleep(self, seconds):
-        self.now += seconds
-
-
-@pytest.fixture
-def time():
-    return Time()
 
 
 @pytest.fixture
@@ -46,7 +32,7 @@ def collection(aws_environment):
 def wait(collection, time):
     def run(end=840):
         index = Index(f"{collection.url}/co1", "knowledge-1a2b3c4d", ("service",), ("title",))
-        make_ready(index, ROLE, Clock(lambda: time.now, time.sleep, end))
+        make_ready(index, ROLE, time.clock(end))
 
     return run
 
@@ -93,7 +79,7 @@ def test_a_collection_that_can_not_be_reached_is_named(time, collection):
     collection.close()
     index = Index(f"{collection.url}/co1", "knowledge-1a2b3c4d", (), ())
     with pytest.raises(DeadlineExceeded, match="Could not connect"):
-        make_ready(index, ROLE, Clock(lambda: time.now, time.sleep, 30))
+        make_ready(index, ROLE, time.clock(30))
 
 
 @pytest.fixture

@@ -1,272 +1,142 @@
-"""The whole starter: a request of CloudFormation's in, its answer at the answer address."""
+"""A batch of the queue in; what comes again, what is logged and what is counted out."""
 
 import contextlib
 import io
 import json
-import zipfile
-from types import SimpleNamespace
 
-import boto3
 import pytest
-from moto import mock_aws
+from botocore.exceptions import ClientError
 
 from knowledge_rag.core.errors import InvalidRequest
-from lambdas import custom_resource
-from lambdas.start_ingestion.handler import DRAIN_SECONDS, lambda_handler
-from lambdas.start_ingestion.jobs import POLL_SECONDS
+from lambdas.start_ingestion import handler
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, ended
-
-STACK = "arn:aws:cloudformation:us-east-1:123456789012:stack/knowledge-rag-dev-data/1"
-PROPERTIES = {
-    "ServiceToken": "arn:aws:lambda:us-east-1:123456789012:function:start:live",
-    "KnowledgeBaseId": KNOWLEDGE_BASE_ID,
-    "DataSourceId": DATA_SOURCE_ID,
-    "CorpusBucket": "corpus",
-    "IntermediateBucket": "intermediate",
-    "AssetBucket": "assets",
-    "AssetKey": "corpus.zip",
-    "Chunker": "7",
-    "EmptyOnDelete": "true",
-}
-
-
-class Context:
-    def __init__(self, seconds=900):
-        self._seconds = seconds
-
-    def get_remaining_time_in_millis(self):
-        return self._seconds * 1000
+from tools.local_cloud.changes import Clock, TimedJobs
 
 
 @pytest.fixture
-def s3(bedrock):  # noqa: ARG001 - its endpoint is in the environment
-    with mock_aws():
-        client = boto3.client("s3", region_name="us-east-1")
-        for bucket in ("assets", "corpus", "intermediate"):
-            client.create_bucket(Bucket=bucket)
-        data = io.BytesIO()
-        with zipfile.ZipFile(data, "w") as archive:
-            archive.writestr("runbooks/a.md", "# A\n")
-        client.put_object(Bucket="assets", Key="corpus.zip", Body=data.getvalue())
-        yield client
+def clock():
+    return Clock()
 
 
 @pytest.fixture
-def request_of(ingestion):
-    def make(kind, **properties):
-        request = {
-            "RequestType": kind,
-            "ResponseURL": f"{ingestion.url}/answer?X-Amz-Signature=abc%2F",
-            "StackId": STACK,
-            "RequestId": "4a3b2c1d",
-            "LogicalResourceId": "Ingestion",
-            "ResourceType": "Custom::KnowledgeIngestion",
-            "ResourceProperties": PROPERTIES | properties,
+def jobs(aws_environment, clock):
+    server = TimedJobs(clock)
+    aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT", server.url)
+    aws_environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    aws_environment.setenv("KNOWLEDGE_BASE_ID", KNOWLEDGE_BASE_ID)
+    aws_environment.setenv("DATA_SOURCE_ID", DATA_SOURCE_ID)
+    handler._jobs.cache_clear()
+    yield server
+    handler._jobs.cache_clear()
+    server.close()
+
+
+@pytest.fixture
+def serve(jobs, clock):  # noqa: ARG001 - its address is in the environment
+    def run(message_id="m-1", sent=None):
+        record = {
+            "messageId": message_id,
+            "attributes": {"SentTimestamp": str(int((sent or clock.now) * 1000))},
         }
-        return request if kind == "Create" else request | {"PhysicalResourceId": "Ingestion"}
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            again = handler.lambda_handler({"Records": [record]}, None)["batchItemFailures"]
+        records = [json.loads(line) for line in output.getvalue().splitlines()]
+        assert again in ([], [{"itemIdentifier": message_id}])
+        return bool(again), records
 
-    return make
-
-
-def run(event, seconds=900):
-    """Call the handler; give its log lines and its metric records."""
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        assert lambda_handler(event, Context(seconds)) is None
-    records = [json.loads(line) for line in output.getvalue().splitlines()]
-    return [r for r in records if "_aws" not in r], [r for r in records if "_aws" in r]
+    return run
 
 
-def keys(s3, bucket):
-    return [item["Key"] for item in s3.list_objects_v2(Bucket=bucket).get("Contents", ())]
-
-
-@pytest.mark.parametrize("kind", ["Create", "Update"])
-def test_a_deployment_copies_ingests_and_tells(s3, ingestion, request_of, kind):
-    ingestion.scripts = [[ended("COMPLETE", new=1)]]
-
-    _, (metrics,) = run(request_of(kind))
-
-    assert keys(s3, "corpus") == ["runbooks/a.md"]
-    assert ingestion.answers == [
-        {
-            "Status": "SUCCESS",
-            "Reason": "",
-            "PhysicalResourceId": "Ingestion",
-            "StackId": STACK,
-            "RequestId": "4a3b2c1d",
-            "LogicalResourceId": "Ingestion",
-            "Data": {
-                "Summary": "COMPLETE: 1 documents indexed, 0 failed, 0 deleted",
-                "JobId": "JOB0000000",
-            },
-        }
-    ]
+def test_a_message_comes_again_until_its_job_has_ended(serve, jobs, clock):
+    jobs.ingest = lambda: ended("COMPLETE", new=3, modified=2, deleted=1)
+    sent = clock.now
+    assert serve(sent=sent)[0]
+    clock.now += 30
+    assert serve(sent=sent)[0]
+    clock.now += 40
+    again, records = serve(sent=sent)
+    assert not again
+    metrics = records[-1]
     assert metrics["KnowledgeIngestionJobs"] == [1]
-    assert metrics["KnowledgeIngestionDocuments"] == [1]
+    assert metrics["ingestion_job_id"] in jobs.started
+    assert metrics["KnowledgeIngestionDocuments"] == [5]
     assert metrics["KnowledgeIngestionFailedJobs"] == [0]
-    assert metrics["KnowledgeIngestionFailedDocuments"] == [0]
+    assert len(jobs.started) == 1
 
 
-@pytest.mark.usefixtures("s3")
-def test_failed_documents_and_jobs_are_metrics_and_undo_no_deployment(ingestion, request_of):
-    ingestion.scripts = [[ended("FAILED", "the model is not enabled", failed=4)]]
-
-    logs, (metrics,) = run(request_of("Create"))
-
-    (answer,) = ingestion.answers
-    assert answer["Status"] == "SUCCESS"
-    assert "FAILED" in answer["Data"]["Summary"]
+def test_failures_are_told_in_bedrocks_words_on_one_line(serve, jobs, clock):
+    jobs.ingest = lambda: ended("FAILED", "the model\n is\tnot enabled", "x" * 400, failed=4)
+    serve()
+    clock.now += 60
+    _, records = serve()
+    line, metrics = records[-2:]
+    assert (line["level"], line["failed"]) == ("ERROR", 4)
+    assert line["reason"].startswith("the model is not enabled xxx")
+    assert len(line["reason"]) == 300
     assert metrics["KnowledgeIngestionFailedJobs"] == [1]
     assert metrics["KnowledgeIngestionFailedDocuments"] == [4]
-    assert (logs[-1]["level"], logs[-1]["reason"]) == ("ERROR", "the model is not enabled")
 
 
-@pytest.mark.usefixtures("s3")
-@pytest.mark.parametrize(("failed", "level"), [(0, "INFO"), (1, "ERROR")])
-def test_failed_documents_are_an_error_in_the_log(ingestion, request_of, failed, level):
-    ingestion.scripts = [[ended("COMPLETE", new=1, failed=failed)]]
-
-    logs, _ = run(request_of("Create"))
-
-    assert (logs[-1]["level"], logs[-1]["failed"]) == (level, failed)
-
-
-def test_there_is_time_left_to_answer_when_the_work_takes_too_long(s3, ingestion, request_of):
-    run(request_of("Create"), seconds=60)
-
-    assert "time is up while copying runbooks/a.md" in ingestion.answers[0]["Reason"]
-    assert keys(s3, "corpus") == []
+def test_a_change_before_a_job_that_is_complete_needs_none(serve, jobs, clock):
+    jobs.by_hand()
+    clock.now += 60
+    again, records = serve(sent=clock.now - 400)
+    assert not again
+    assert [record for record in records if "_aws" in record] == []
+    assert len(jobs.started) == 1
 
 
-@pytest.mark.usefixtures("s3")
-def test_a_job_that_may_not_be_started_undoes_the_deployment(ingestion, request_of):
-    ingestion.refusals = [(400, "ValidationException", "the data source is broken")] * 9
-
-    _, (metrics,) = run(request_of("Update"))
-
-    (answer,) = ingestion.answers
-    assert answer["Status"] == "FAILED"
-    assert "the data source is broken" in answer["Reason"]
-    assert metrics["KnowledgeIngestionFailedJobs"] == [1]
-
-
-def test_a_corpus_that_is_not_there_undoes_the_deployment(s3, ingestion, request_of):
-    s3.delete_object(Bucket="assets", Key="corpus.zip")
-
-    run(request_of("Create"))
-
-    assert ingestion.answers[0]["Status"] == "FAILED"
-    assert ingestion.calls == []
-
-
-NOBODY_READS = {
-    "Statement": {
-        "Effect": "Deny",
-        "Principal": "*",
-        "Action": "s3:GetObject",
-        "Resource": "arn:aws:s3:::assets/*",
-    }
-}
-
-
-def test_a_right_that_is_not_known_yet_is_waited_for(s3, ingestion, request_of, monkeypatch):
-    s3.put_bucket_policy(Bucket="assets", Policy=json.dumps(NOBODY_READS))
-    monkeypatch.setattr(
-        custom_resource.time, "sleep", lambda _: s3.delete_bucket_policy(Bucket="assets")
-    )
-    ingestion.scripts = [[ended("COMPLETE", new=1)]]
-
-    run(request_of("Create"))
-
-    assert ingestion.answers[0]["Status"] == "SUCCESS"
-    assert keys(s3, "corpus") == ["runbooks/a.md"]
-
-
-def test_a_right_that_never_comes_undoes_the_deployment(s3, ingestion, request_of, monkeypatch):
-    s3.put_bucket_policy(Bucket="assets", Policy=json.dumps(NOBODY_READS))
-    monkeypatch.setattr(custom_resource.time, "sleep", lambda _: None)
-
-    run(request_of("Create"), seconds=70)
-
-    assert ingestion.answers[0]["Status"] == "FAILED"
-    assert "Forbidden" in ingestion.answers[0]["Reason"]
-
-
-@pytest.mark.usefixtures("s3")
-def test_missing_properties_are_named(ingestion, request_of):
-    run(request_of("Create", KnowledgeBaseId="", Chunker=None))
-
-    assert "KnowledgeBaseId, Chunker" in ingestion.answers[0]["Reason"]
-
-
-def test_deletion_drains_and_empties(s3, ingestion, request_of):
-    for bucket in ("corpus", "intermediate"):
-        s3.put_object(Bucket=bucket, Key="x", Body=b"")
-    ingestion.jobs = {"JOBOVER001": [ended("COMPLETE")]}
-
-    run(request_of("Delete"))
-
-    assert ingestion.calls == ["list"]
-    assert keys(s3, "corpus") == keys(s3, "intermediate") == []
-    assert ingestion.answers[0]["Status"] == "SUCCESS"
-
-
-def test_a_job_that_never_stops_leaves_time_to_empty_the_buckets(
-    s3, ingestion, request_of, monkeypatch, time
+@pytest.mark.parametrize(
+    ("result", "age"),
+    [
+        pytest.param(ended("COMPLETE"), 380, id="it began while changes were still swallowed"),
+        pytest.param(ended("FAILED"), 500, id="it failed"),
+        pytest.param(ended("STOPPED"), 500, id="it was stopped"),
+    ],
+)
+def test_a_job_that_may_not_have_seen_the_change_is_followed_by_another(
+    serve, jobs, clock, result, age
 ):
-    passing = SimpleNamespace(monotonic=lambda: time.now, sleep=time.sleep)
-    monkeypatch.setattr(custom_resource, "time", passing)
-    s3.put_object(Bucket="corpus", Key="x", Body=b"")
-    ingestion.jobs = {"JOBSTUCK01": ["STOPPING"]}
-
-    run(request_of("Delete"))
-
-    assert DRAIN_SECONDS - POLL_SECONDS <= time.now <= DRAIN_SECONDS
-    assert keys(s3, "corpus") == []
-    assert ingestion.answers[0]["Status"] == "SUCCESS"
+    jobs.ingest = lambda: result
+    jobs.by_hand()
+    clock.now += 60
+    assert serve(sent=clock.now - age)[0]
+    assert len(jobs.started) == 2
 
 
-def test_deletion_keeps_data_that_is_to_be_kept(s3, ingestion, request_of):
-    s3.put_object(Bucket="corpus", Key="x", Body=b"")
-
-    run(request_of("Delete", EmptyOnDelete="false"))
-
-    assert keys(s3, "corpus") == ["x"]
-    assert ingestion.calls == ["list"]
-
-
-def test_deletion_succeeds_whatever_is_broken(s3, ingestion, request_of):
-    s3.put_object(Bucket="intermediate", Key="x", Body=b"")
-
-    logs, _ = run(request_of("Delete", CorpusBucket="not-there", DataSourceId="GONE000000"))
-
-    assert ingestion.answers[0]["Status"] == "SUCCESS"
-    assert [log["step"] for log in logs] == ["drain the running job", "empty not-there"]
-    assert keys(s3, "intermediate") == []
+def test_a_running_job_is_waited_for_whoever_started_it(serve, jobs, clock):
+    jobs.by_hand()
+    assert serve()[0]
+    assert len(jobs.started) == 1
+    clock.now += 60
+    assert serve()[0]
+    assert len(jobs.started) == 2
 
 
-@pytest.mark.usefixtures("s3")
-def test_deletion_of_what_was_never_made_succeeds(ingestion, request_of):
-    event = request_of("Delete")
-    event["ResourceProperties"] = {}
-
-    run(event)
-
-    assert ingestion.answers[0]["Status"] == "SUCCESS"
-
-
-@pytest.mark.usefixtures("s3")
-def test_an_answer_that_is_refused_is_given_again(ingestion, request_of):
-    ingestion.scripts = [[ended("COMPLETE")]]
-    ingestion.refused_answers = 1
-
-    run(request_of("Create"))
-
-    assert len(ingestion.answers) == 1
+@pytest.mark.parametrize(
+    "code",
+    [
+        "ConflictException",
+        "InternalServerException",
+        "ServiceQuotaExceededException",
+        "ThrottlingException",
+    ],
+)
+def test_what_time_mends_is_waited_for(serve, jobs, code):
+    jobs.refusals = [(400, code, "later")] * 9
+    again, records = serve()
+    assert again
+    assert records[-1]["reason"] == code
 
 
-@pytest.mark.parametrize("event", [{}, [], None, {"RequestType": "Create"}, {"query": "rds"}])
-def test_what_is_no_request_of_cloudformation_is_refused(event):
-    with pytest.raises(InvalidRequest, match="no request of CloudFormation"):
-        lambda_handler(event, None)
+def test_what_time_does_not_mend_raises(serve, jobs):
+    jobs.denied = True
+    with pytest.raises(ClientError, match="AccessDenied"):
+        serve()
+
+
+@pytest.mark.parametrize("event", [None, [], {}, {"Records": [{}]}, {"Records": 7}, {"query": "x"}])
+def test_what_is_no_batch_of_messages_is_refused(event):
+    with pytest.raises(InvalidRequest, match="no batch"):
+        handler.lambda_handler(event, None)

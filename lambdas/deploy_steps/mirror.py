@@ -1,8 +1,9 @@
-"""Makes the corpus bucket hold exactly the files of the corpus, and empties buckets for good."""
+"""Makes the documents' bucket hold the files of a folder, and empties buckets for good."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,14 +18,22 @@ if TYPE_CHECKING:
 
     from lambdas.custom_resource import Clock
 
-_FINGERPRINT: Final = "fingerprint"
-"""Object metadata: what the object was written from."""
+LIST_KEY: Final = "mirrored.json"
+"""Object of the intermediate bucket: what deployments wrote, ``{key: [fingerprint, ETag]}``."""
 _WORKERS: Final = 4
 """Files that are copied at a time: a request takes tens of milliseconds, nearly all of it waiting, and
 thousands of files must be copied within the function's time. Each worker holds one file in memory, of at
 most 50 MB."""
 _MAX_DELETED: Final = 1000
 """Keys that one DeleteObjects request takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """The bucket of the documents, and the one that keeps the list of what was written."""
+
+    documents: str
+    intermediate: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,35 +44,49 @@ class Mirrored:
     unchanged: int
     deleted: int
 
+    def __str__(self) -> str:
+        """Return one line, as in the stack's output."""
+        return f"{self.written} written, {self.unchanged} unchanged, {self.deleted} deleted"
 
-def mirror(s3: S3Client, archive: ZipFile, bucket: str, chunker: str, clock: Clock) -> Mirrored:
-    """Write what is new or changed, delete what is gone.
+
+def mirror(
+    s3: S3Client, archive: ZipFile, buckets: Buckets, chunking: str, clock: Clock
+) -> Mirrored:
+    """Write what is new or changed, delete what is gone and a deployment wrote.
 
     Paths in the archive are keys in the bucket. An object counts as changed when its bytes or the
-    chunker's version did: Bedrock looks at modified objects only, so a document is written anew to be
-    chunked by a new chunker.
+    version of the chunking did: Bedrock looks at modified objects only, so a document is written anew to
+    be chunked anew. An object that somebody else wrote stays, unless the archive has one of its name.
 
     Raises:
-        DeadlineExceeded: there is no time left; what was written stays.
-        botocore.exceptions.ClientError: the bucket refused.
+        DeadlineExceeded: there is no time left; what was written stays and is on the list.
+        botocore.exceptions.ClientError: a bucket refused.
     """
-    there = set(_keys(s3, bucket))
+    there = dict(_objects(s3, buckets.documents))
+    before = _read_list(s3, buckets.intermediate)
     files = {entry.filename: entry for entry in _files(archive)}
+    now = {key: value for key, value in before.items() if there.get(key) == value[1]}
 
     def bring(key: str) -> bool:
         """Write one file if it changed; return whether it did."""
         clock.check(f"copying {key}")
         data = archive.read(files[key])
-        fingerprint = hashlib.sha256(chunker.encode() + b"\n" + data).hexdigest()
-        if key in there and _fingerprint(s3, bucket, key) == fingerprint:
+        fingerprint = hashlib.sha256(chunking.encode() + b"\n" + data).hexdigest()
+        if key in now and now[key][0] == fingerprint:
             return False
-        s3.put_object(Bucket=bucket, Key=key, Body=data, Metadata={_FINGERPRINT: fingerprint})
+        put = s3.put_object(Bucket=buckets.documents, Key=key, Body=data)
+        now[key] = [fingerprint, put["ETag"]]
         return True
 
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        written = sum(pool.map(bring, files))
-    gone = sorted(there - set(files))
-    _delete(s3, bucket, ({"Key": key} for key in gone), clock)
+    try:
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            written = sum(pool.map(bring, files))
+        gone = sorted(set(now) - set(files))
+        _delete(s3, buckets.documents, ({"Key": key} for key in gone), clock)
+        for key in gone:
+            del now[key]
+    finally:
+        s3.put_object(Bucket=buckets.intermediate, Key=LIST_KEY, Body=json.dumps(now).encode())
     return Mirrored(written, len(files) - written, len(gone))
 
 
@@ -90,14 +113,20 @@ def _files(archive: ZipFile) -> Iterator[ZipInfo]:
             yield entry
 
 
-def _keys(s3: S3Client, bucket: str) -> Iterator[str]:
+def _objects(s3: S3Client, bucket: str) -> Iterator[tuple[str, str]]:
+    """Yield key and ETag of each object: one request for a thousand."""
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
         for item in page.get("Contents", ()):
-            yield item["Key"]
+            yield item["Key"], item["ETag"]
 
 
-def _fingerprint(s3: S3Client, bucket: str, key: str) -> str | None:
-    return s3.head_object(Bucket=bucket, Key=key)["Metadata"].get(_FINGERPRINT)
+def _read_list(s3: S3Client, bucket: str) -> dict[str, list[str]]:
+    try:
+        body = s3.get_object(Bucket=bucket, Key=LIST_KEY)["Body"].read()
+    except s3.exceptions.NoSuchKey:
+        return {}
+    listed: dict[str, list[str]] = json.loads(body)
+    return listed
 
 
 def _delete(

@@ -4,23 +4,8 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from lambdas.custom_resource import Clock
 from tests.support.ingestion import Ingestion
-
-
-class Time:
-    """Seconds that pass by sleeping."""
-
-    def __init__(self):
-        self.now = 0.0
-        self.slept = []
-
-    def sleep(self, seconds):
-        self.slept.append(seconds)
-        self.now += seconds
-
-    def clock(self, end=780):
-        return Clock(lambda: self.now, self.sleep, end)
+from tests.support.passing import Time
 
 
 @pytest.fixture

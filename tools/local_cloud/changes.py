@@ -1,0 +1,261 @@
+"""What happens after a document changed: S3's event, the rule, the queue, the function, Bedrock's job.
+
+The rule, the queue and the function are those that were deployed, as moto keeps them, and the function's own
+code is called. Time passes only here, so that days of it take no time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import boto3
+
+from lambdas.start_ingestion import handler
+from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, Ingestion, ended
+from tools.local_cloud.kinds import REGION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NINE = 1_795_942_800.0  # a Monday in November 2026, 09:00 UTC
+SWALLOWED_SECONDS = 300
+"""In which a FIFO queue keeps the first of equal messages."""
+
+
+@dataclass
+class Clock:
+    """Seconds since 1970."""
+
+    now: float = NINE
+
+    def utc(self) -> datetime:
+        """Return the time as services write it."""
+        return datetime.fromtimestamp(self.now, UTC)
+
+
+class TimedJobs(Ingestion):
+    """Ingestion jobs that take their time on a clock, one at a time.
+
+    Attributes:
+        lasting: seconds that the next job takes.
+        ingest: what a job does when it starts; returns the state that it ends in.
+        denied: whether starts are refused for want of a right.
+        started: each job's start, description and end, in their order.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+        self.lasting = 60.0
+        self.ingest: Callable[[], dict[str, Any]] = lambda: ended("COMPLETE", new=1)
+        self.denied = False
+        self.started: dict[str, dict[str, Any]] = {}
+
+    def stop(self, job_id: str) -> None:
+        """Stop a job, as a person may in the console."""
+        self.started[job_id] |= {"end": self._clock.now, "result": ended("STOPPED")}
+
+    def by_hand(self) -> None:
+        """Start a job that no message asked for."""
+        self._begin("started in the console")
+
+    def _start(self, request: dict[str, Any]) -> tuple[int, str, dict[str, Any]]:
+        if self.refusals:
+            status, code, message = self.refusals.pop(0)
+            return status, code, {"message": message}
+        if self.denied:
+            return 403, "AccessDeniedException", {"message": "not authorized"}
+        if any(self._clock.now < job["end"] for job in self.started.values()):
+            return 409, "ConflictException", {"message": "a job is running"}
+        return 202, "", {"ingestionJob": self._job(self._begin(request["description"]))}
+
+    def _begin(self, description: str) -> str:
+        job_id = f"JOB{len(self.started):07d}"
+        self.started[job_id] = {
+            "description": description,
+            "start": self._clock.utc(),
+            "end": self._clock.now + self.lasting,
+            "result": self.ingest(),
+        }
+        self.jobs[job_id] = []
+        return job_id
+
+    def _job(self, job_id: str) -> dict[str, Any]:
+        job = self.started[job_id]
+        over = self._clock.now >= job["end"]
+        latest = job["end"] if over else self._clock.now
+        return {
+            "knowledgeBaseId": KNOWLEDGE_BASE_ID,
+            "dataSourceId": DATA_SOURCE_ID,
+            "ingestionJobId": job_id,
+            "description": job["description"],
+            "startedAt": job["start"].isoformat(),
+            "updatedAt": datetime.fromtimestamp(latest, UTC).isoformat(),
+            **(job["result"] if over else {"status": "IN_PROGRESS"}),
+        }
+
+
+@dataclass
+class _Message:
+    id: str
+    body: str
+    sent: float
+    visible: float
+    receives: int = 0
+
+
+@dataclass
+class Queue:
+    """A FIFO queue with one message group.
+
+    Args:
+        delay: seconds that a message is held back.
+        invisible: seconds after which a message that was not deleted comes again.
+        max_receives: after which it becomes a dead letter.
+    """
+
+    clock: Clock
+    delay: float
+    invisible: float
+    max_receives: int
+    messages: list[_Message] = field(default_factory=list)
+    dead: list[_Message] = field(default_factory=list)
+    sent: int = 0
+    _kept: dict[str, float] = field(default_factory=dict)
+
+    def send(self, body: str) -> None:
+        """Take a message, unless an equal one came within five minutes."""
+        self.sent += 1
+        now = self.clock.now
+        if now < self._kept.get(body, 0) + SWALLOWED_SECONDS:
+            return
+        self._kept[body] = now
+        self.messages.append(_Message(str(uuid.uuid4()), body, now, now + self.delay))
+
+    def receive(self) -> _Message | None:
+        """Return the group's first message, if it is not held back or with a consumer."""
+        if not self.messages or self.messages[0].visible > self.clock.now:
+            return None
+        first = self.messages[0]
+        if first.receives >= self.max_receives:
+            self.dead.append(self.messages.pop(0))
+            return self.receive()
+        first.receives += 1
+        first.visible = self.clock.now + self.invisible
+        return first
+
+
+class Changes:
+    """A deployed bucket, rule, queue and function, on a clock.
+
+    Attributes:
+        calls: of the function, with the time of each and whether it raised.
+        log: what the function wrote, records.
+    """
+
+    def __init__(self, name: str, clock: Clock) -> None:
+        self._clock = clock
+        self._rule = boto3.client("events", region_name=REGION).describe_rule(
+            Name=f"{name}-changes"
+        )
+        targets = boto3.client("events", region_name=REGION).list_targets_by_rule(
+            Rule=f"{name}-changes"
+        )
+        (self._target,) = targets["Targets"]
+        self.queue = self._queue(f"{name}-changes.fifo")
+        self._function = boto3.client("lambda", region_name=REGION).get_function_configuration(
+            FunctionName=f"{name}-start-ingestion"
+        )
+        self.calls: list[tuple[float, bool]] = []
+        self.log: list[dict[str, Any]] = []
+
+    def _queue(self, name: str) -> Queue:
+        sqs = boto3.client("sqs", region_name=REGION)
+        attributes = sqs.get_queue_attributes(
+            QueueUrl=sqs.get_queue_url(QueueName=name)["QueueUrl"], AttributeNames=["All"]
+        )["Attributes"]
+        if attributes["ContentBasedDeduplication"] != "true" or attributes["FifoQueue"] != "true":
+            raise ValueError(f"{name} swallows no equal messages")
+        return Queue(
+            self._clock,
+            float(attributes["DelaySeconds"]),
+            float(attributes["VisibilityTimeout"]),
+            int(json.loads(attributes["RedrivePolicy"])["maxReceiveCount"]),
+        )
+
+    def tell(self, bucket: str, key: str, what: str = "Object Created") -> None:
+        """Tell of a change, as S3 does."""
+        event = {
+            "source": "aws.s3",
+            "detail-type": what,
+            "detail": {"bucket": {"name": bucket}, "object": {"key": key}},
+        }
+        if matches(json.loads(self._rule["EventPattern"]), event):
+            self.queue.send(json.loads(self._target["Input"]))
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, with what happens meanwhile; the night's schedule included."""
+        end = self._clock.now + seconds
+        while self._clock.now < end:
+            waiting = self.queue.messages[:1]
+            due = min([message.visible for message in waiting] + [self._next_night(), end])
+            self._clock.now = max(due, self._clock.now)
+            if self._clock.now == self._next_night(inclusive=True):
+                self.queue.send(json.loads(self._target["Input"]))
+                self._clock.now += 1
+            while message := self.queue.receive():
+                self._call(message)
+
+    def _next_night(self, *, inclusive: bool = False) -> float:
+        """Return the next time of the rule's schedule, infinity without one."""
+        found = re.fullmatch(
+            r"cron\(0 (\d+) \* \* \? \*\)", self._rule.get("ScheduleExpression", "")
+        )
+        if not found:
+            return float("inf")
+        day, hour = 86_400, 3_600 * int(found[1])
+        passed = (self._clock.now - hour) // day + (0 if inclusive else 1)
+        return passed * day + hour
+
+    def _call(self, message: _Message) -> None:
+        os.environ.update(self._function["Environment"]["Variables"])
+        record = {
+            "messageId": message.id,
+            "body": message.body,
+            "attributes": {"SentTimestamp": str(int(message.sent * 1000))},
+        }
+        output = io.StringIO()
+        again = True
+        try:
+            with contextlib.redirect_stdout(output):
+                again = bool(
+                    handler.lambda_handler({"Records": [record]}, None)["batchItemFailures"]
+                )
+            self.calls.append((self._clock.now, False))
+        except Exception:  # noqa: BLE001 - whatever it is, the message comes again
+            self.calls.append((self._clock.now, True))
+        self.log += [json.loads(line) for line in output.getvalue().splitlines()]
+        if not again:
+            self.queue.messages.remove(message)
+
+
+def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
+    """Whether an event has all that a pattern of EventBridge's wants: values and prefixes."""
+    return all(_matches(wanted, event.get(name)) for name, wanted in pattern.items())
+
+
+def _matches(wanted: Any, value: Any) -> bool:
+    if isinstance(wanted, dict):
+        return isinstance(value, dict) and matches(wanted, value)
+    return any(
+        str(value).startswith(each["prefix"]) if isinstance(each, dict) else value == each
+        for each in wanted
+    )
