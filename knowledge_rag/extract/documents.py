@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.documents import (
     EXTRACTED_SUFFIXES,
@@ -19,13 +20,16 @@ from knowledge_rag.core.documents import (
     front_matter_end,
     read_document,
 )
+from knowledge_rag.core.headings import Kind, kind_told, tells_only_kind
 from knowledge_rag.core.markdown import first_heading
-from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_URL
+from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, LIST_FIELDS, SOURCE_URL
 from knowledge_rag.extract.confined import HTML_SECONDS, read_confined
 from knowledge_rag.extract.markup import MARKUP_VERSION, READERS, is_markup, notes_on, shape_of
 from knowledge_rag.extract.sidecar import Sidecar, check_fields, read_sidecar
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from knowledge_rag.core.chunking import ChunkingSettings
     from knowledge_rag.core.chunks import Chunk, Document, FrontMatter
 
@@ -63,6 +67,7 @@ class Extracted:
         pages: of a PDF that hold text, in their order; ``()`` for everything else.
         notes: sentences about what was left out, without the document's name.
         shape: the text as Markdown, line for line, of a file in another markup.
+        fetched: whether it is a text from the web, which can't say what it is.
     """
 
     document: Document
@@ -70,6 +75,7 @@ class Extracted:
     pages: tuple[Page, ...] = ()
     notes: tuple[str, ...] = ()
     shape: str | None = None
+    fetched: bool = False
 
 
 def is_document(name: str) -> bool:
@@ -109,7 +115,11 @@ def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extra
 def cut(extracted: Extracted, settings: ChunkingSettings | None = None) -> list[Chunk]:
     """Cut a document into chunks, in the order of its lines; each of a PDF's lies on one page."""
     if not extracted.pages:
-        return chunk_text(extracted.document, extracted.text, settings, extracted.shape)
+        chunks = chunk_text(extracted.document, extracted.text, settings, extracted.shape)
+        if not _is_runbook(extracted, chunks):
+            return chunks
+        document = replace(extracted.document, document_type=DocumentType.RUNBOOK)
+        return [it._replace(document=document) for it in chunks]
     return [
         chunk._replace(
             start_line=chunk.start_line + page.start_line - 1,
@@ -119,6 +129,23 @@ def cut(extracted: Extracted, settings: ChunkingSettings | None = None) -> list[
         for page in extracted.pages
         for chunk in chunk_text(extracted.document, page.text, settings)
     ]
+
+
+def _is_runbook(extracted: Extracted, chunks: Sequence[Chunk]) -> bool:
+    """Whether a page that nothing else says the type of is a runbook.
+
+    It is if its front matter names alerts, or a heading says that its section finds out what is wrong or mends it.
+    """
+    document = extracted.document
+    is_said = extracted.fetched or DOCUMENT_TYPE in document.front_matter
+    if is_said or document.document_type is not DocumentType.OTHER:
+        return False
+    names_alerts = any(document.front_matter.get(it) for it in LIST_FIELDS[ALERTS])
+    headings = {heading for chunk in chunks for heading in chunk.section_path}
+    return names_alerts or any(
+        kind_told(it) in (Kind.DIAGNOSIS, Kind.RESOLUTION) and tells_only_kind(it)
+        for it in headings
+    )
 
 
 def fingerprint(source_file: str, beside: bytes | None) -> str:
@@ -166,7 +193,7 @@ def _fetched_text(document: Document, data: bytes, text: str, sidecar: Sidecar) 
     forged = [name for name in _NOT_ITS_OWN if document.front_matter.get(name) != kept.get(name)]
     notes = (f"front matter: {name} is not for a fetched page to say; left out" for name in forged)
     document = describe(document.source_file, data, kept, document.title)
-    return Extracted(document, text, notes=(*sidecar.notes, *notes))
+    return Extracted(document, text, notes=(*sidecar.notes, *notes), fetched=True)
 
 
 def _web_page(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:

@@ -17,14 +17,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.orchestrator.governing import (
-    Governs,
-    excluded_by,
-    forbids,
-    holds_for_all,
-    says_nothing,
-)
-from knowledge_rag.orchestrator.headings import (
+from knowledge_rag.core.headings import (
     ACTIONS,
     NEVER,
     RULES,
@@ -32,6 +25,13 @@ from knowledge_rag.orchestrator.headings import (
     is_numbered_step,
     kind_told,
     tells_only_kind,
+)
+from knowledge_rag.orchestrator.governing import (
+    Governs,
+    excluded_by,
+    forbids,
+    holds_for_all,
+    says_nothing,
 )
 from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of

@@ -9,8 +9,8 @@ from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 from knowledge_rag.core.chunks import split_words
+from knowledge_rag.core.headings import tells_only_kind
 from knowledge_rag.core.metadata import SOURCE_URL
-from knowledge_rag.orchestrator.headings import tells_only_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -20,11 +20,11 @@ from markdown_it import MarkdownIt
 
 from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.headings import ACTIONS, Kind, kind_of_label, kind_told
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, STATUS, TITLE
 from knowledge_rag.extract.markup import as_markdown, is_markup
 from knowledge_rag.orchestrator.containers import unfolded
 from knowledge_rag.orchestrator.governing import Governs, governs, is_unwritten, says_nothing
-from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_of_label, kind_told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

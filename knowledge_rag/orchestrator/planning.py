@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.headings import tells_only_kind
 from knowledge_rag.core.languages import ENGLISH, LANGUAGES_OF_OTHER_SCRIPTS, language_of
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, SOURCE_FILE, TITLE
 from knowledge_rag.core.outcome import Status
@@ -36,7 +37,6 @@ from knowledge_rag.orchestrator.choosing import (
     with_rules,
 )
 from knowledge_rag.orchestrator.governing import forbids
-from knowledge_rag.orchestrator.headings import tells_only_kind
 from knowledge_rag.orchestrator.links import anchored, fold, linked_documents, stem
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of

@@ -13,6 +13,13 @@ from itertools import groupby, pairwise, takewhile
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.headings import (
+    ACTIONS,
+    Kind,
+    kind_of_beginning,
+    kind_of_label,
+)
+from knowledge_rag.core.headings import NEVER as NEVER_SECTIONS
 from knowledge_rag.orchestrator.containers import shown_as
 from knowledge_rag.orchestrator.governing import (
     NEVER,
@@ -30,13 +37,6 @@ from knowledge_rag.orchestrator.governing import (
     says_nothing,
     warns,
 )
-from knowledge_rag.orchestrator.headings import (
-    ACTIONS,
-    Kind,
-    kind_of_beginning,
-    kind_of_label,
-)
-from knowledge_rag.orchestrator.headings import NEVER as NEVER_SECTIONS
 from knowledge_rag.orchestrator.outline import TAB_LEVEL, Form, cells_of
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.core.headings import Kind
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.support.report import Verdict
-from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.wording import NO_MATCH
 
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ def is_markdown(source_file: str) -> bool:
 def headed(section: Section) -> str:
     """Return the heading of a procedure: its sections, outermost first.
 
-    >>> from knowledge_rag.orchestrator.headings import Kind
+    >>> from knowledge_rag.core.headings import Kind
     >>> from knowledge_rag.orchestrator.recommendation import Section
     >>> headed(Section("runbooks/rds.md", ("RDS", "Failover"), Kind.RESOLUTION, 3, 9))
     'runbooks/rds.md: RDS > Failover'

@@ -12,12 +12,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.headings import ACTIONS, Kind, kind_told
 from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, is_sha256
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.danger import dangers_in
 from knowledge_rag.guardrails.support.report import Verdict
 from knowledge_rag.orchestrator.governing import prohibits
-from knowledge_rag.orchestrator.headings import ACTIONS, Kind, kind_told
 from knowledge_rag.orchestrator.outline import SERVICE, outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why
 from knowledge_rag.orchestrator.recommendation import (

@@ -6,8 +6,8 @@ import pytest
 
 from knowledge_rag.cli.procedures import procedure_lines
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.headings import Kind
 from knowledge_rag.orchestrator.governing import Governs
-from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.procedures import NotShown, Part, Why
 from knowledge_rag.orchestrator.recommendation import CitedLines, Guard, Section, Step
 

@@ -19,9 +19,9 @@ from knowledge_rag.cli.recommendation import (
     show_evidence,
     show_recommendation,
 )
+from knowledge_rag.core.headings import Kind
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.guardrails.draft import Kind as OfWording
-from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.procedures import NotShown, Part, Why
 from knowledge_rag.orchestrator.recommendation import (
     Concern,

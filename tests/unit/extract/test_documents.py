@@ -259,3 +259,45 @@ def test_front_matter_still_goes_before_what_a_person_says_beside_a_file_of_the_
     assert fingerprint("x.md", beside) != fingerprint(
         "x.md", beside_fetched(source_url="https://a.example/x")
     )
+
+
+class TestTypeByContent:
+    """A page that nothing else says the type of is a runbook if it holds what runbooks hold."""
+
+    @staticmethod
+    def type_of(name, text, beside=None):
+        types = {it.document.document_type for it in cut(extract(name, text.encode(), beside))}
+        assert len(types) == 1
+        return types.pop()
+
+    @pytest.mark.parametrize("heading", ["Diagnosis", "How to resolve", "Lösung", "解决方法"])
+    def test_a_heading_for_diagnosis_or_resolution_makes_a_runbook(self, heading):
+        assert (
+            self.type_of("ops/mail.md", f"# Mail\n\nText.\n\n## {heading}\n\n1. Drain.\n")
+            == "runbook"
+        )
+
+    def test_alerts_in_front_matter_make_a_runbook(self):
+        assert (
+            self.type_of("mail.md", "---\nalert: MailWaits\n---\n# Mail\n\nDrain.\n") == "runbook"
+        )
+
+    @pytest.mark.parametrize("heading", ["Overview", "The diagnosis of rare diseases", "Contacts"])
+    def test_other_headings_do_not(self, heading):
+        assert self.type_of("ops/mail.md", f"# Mail\n\n## {heading}\n\nText.\n") == "other"
+
+    @pytest.mark.parametrize(
+        ("name", "begin", "kind"),
+        [
+            ("postmortems/2024.md", "", "postmortem"),
+            ("2024.md", "---\ndocument_type: other\n---\n", "other"),
+        ],
+    )
+    def test_what_else_says_the_type_counts_more(self, name, begin, kind):
+        text = f"{begin}# Mail\n\n## Resolution\n\nIt was drained.\n"
+        assert self.type_of(name, text) == kind
+
+    def test_a_text_from_the_web_can_not_say_what_it_is(self):
+        text = "# Mail\n\n## Resolution\n\n1. Drain.\n"
+        assert self.type_of("web/a.md", text, beside_fetched()) == "other"
+        assert self.type_of("web/a.md", text) == "runbook"

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_rag.orchestrator.consultation import consult
-from knowledge_rag.orchestrator.governing import Governs, governs
-from knowledge_rag.orchestrator.headings import (
+from knowledge_rag.core.headings import (
     RULES,
     Kind,
     is_numbered_step,
@@ -17,6 +15,8 @@ from knowledge_rag.orchestrator.headings import (
     kind_told,
     tells_only_kind,
 )
+from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.governing import Governs, governs
 from knowledge_rag.orchestrator.planning import Floors
 from knowledge_rag.orchestrator.words import asked_words, share_of, spaced_words, words_of
 from tests.support.runbooks import (

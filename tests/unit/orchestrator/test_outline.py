@@ -4,8 +4,8 @@ from unittest.mock import patch
 
 import pytest
 
+from knowledge_rag.core.headings import Kind
 from knowledge_rag.orchestrator import outline as outline_module
-from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, Form, outline_of, plain_words
 from tests.support.runbooks import outlined, outlined_in_part, passages, section_called
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knowledge_rag.core.headings import Kind
 from knowledge_rag.orchestrator.governing import Governs
-from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.procedures import (
     MAX_ITEMS,
     NotShown,

@@ -9,13 +9,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.headings import ACTIONS
+from knowledge_rag.core.headings import Kind as SectionKind
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.report import Verdict
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.governing import Governs
-from knowledge_rag.orchestrator.headings import ACTIONS
-from knowledge_rag.orchestrator.headings import Kind as SectionKind
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.procedures import NotShown, Why
 from knowledge_rag.orchestrator.recommendation import (

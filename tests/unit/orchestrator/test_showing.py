@@ -7,9 +7,9 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
+from knowledge_rag.core.headings import Kind
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.governing import Governs
-from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.procedures import NotShown, Part, Why
 from knowledge_rag.orchestrator.recommendation import (
     Evidence,

@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.headings import Kind
 from knowledge_rag.core.lines import decode, slice_lines
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.composition import recommend, state
-from knowledge_rag.orchestrator.headings import Kind
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.planning import Block, Plan
