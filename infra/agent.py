@@ -87,6 +87,7 @@ class Agent(Construct):
         )
         self.agent_id = agent.attr_agent_id
         self.alias_id = alias.attr_agent_alias_id
+        self.alias_arn = alias.attr_agent_alias_arn
 
     def _role(
         self, settings: Settings, guardrail: Guardrail | None, key: kms.IKey | None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from infra.alarms import Alarms, Emitters
+    from infra.dashboard_charts import Doors
     from infra.settings import Settings
 
 STATUS_HEIGHT: Final = 12
@@ -66,6 +67,7 @@ class Dashboard(Construct):
         alarms: whose states are shown.
         retrieve_log_group_name: of the retrieval function.
         collection_name: of the vector store's collection, ``""`` where there is none.
+        doors: in front of the function, and its guardrail.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -78,6 +80,7 @@ class Dashboard(Construct):
         alarms: Alarms,
         retrieve_log_group_name: str,
         collection_name: str,
+        doors: Doors,
     ) -> None:
         super().__init__(scope, construct_id)
         log, thresholds = [retrieve_log_group_name], settings.thresholds
@@ -111,6 +114,7 @@ class Dashboard(Construct):
                     _table("Ingestion problems", INGESTION_PROBLEMS, ingestion_logs, THIRD),
                 ]
             )
+        rows += charts.door_rows(doors)
         rows.append([metric_chart(emitters, charts.FUNCTION)])
         if collection_name:
             rows[-1] += [charts.capacity(settings.store), charts.cost()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aws_cdk import Aws, Duration
@@ -45,6 +47,15 @@ INDEXING_OCU: Final = "60 * FILL(i, 0) / PERIOD(i)"
 """Capacity is reported each minute and summed, so a longer period has a multiple of it."""
 USD_AN_HOUR: Final = f"{USD_AN_OCU_HOUR} * 60 * (FILL(s, 0) + FILL(i, 0)) / PERIOD(s)"
 USD_A_MONTH: Final = f"{HOURS_A_MONTH} * {USD_AN_HOUR}"
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """ARNs of what stands in front of the function, and of its guardrail; ``""`` for what there is not."""
+
+    gateway_arn: str = ""
+    agent_alias_arn: str = ""
+    guardrail_arn: str = ""
 
 
 class MetricChart(NamedTuple):
@@ -300,6 +311,70 @@ def store_searches(collection: str) -> list[cloudwatch.IWidget]:
             width=HALF,
         ),
     ]
+
+
+def door_rows(doors: Doors) -> list[list[cloudwatch.IWidget]]:
+    """Show each door's calls and times, and what the guardrail stopped, as their services count them.
+
+    They are searched for by one dimension: which others a metric has isn't documented for all.
+    """
+    charts = []
+    if doors.gateway_arn:
+        of = partial(_of_service, "Resource", doors.gateway_arn)
+        charts += [
+            of(
+                "Gateway, in five minutes",
+                "calls",
+                ("Invocations", "Throttles", "SystemErrors", "UserErrors"),
+            ),
+            of(
+                "Gateway: time of calls, and of its target",
+                "ms",
+                ("Latency", "TargetExecutionTime"),
+            ),
+        ]
+    if doors.agent_alias_arn:
+        of = partial(_of_service, "AgentAliasArn", doors.agent_alias_arn)
+        charts += [
+            of(
+                "Agent, in five minutes",
+                "calls",
+                (
+                    "InvocationCount",
+                    "InvocationThrottles",
+                    "InvocationServerErrors",
+                    "InvocationClientErrors",
+                ),
+            ),
+            of("Agent: time of answers", "ms", ("TotalTime",)),
+        ]
+    if doors.guardrail_arn:
+        of = partial(_of_service, "GuardrailArn", doors.guardrail_arn)
+        charts.append(
+            of(
+                "Guardrail, in five minutes",
+                "calls",
+                ("Invocations", "InvocationsIntervened", "InvocationThrottles"),
+            )
+        )
+    return [charts[at : at + 2] for at in range(0, len(charts), 2)]
+
+
+def _of_service(
+    dimension: str, value: str, title: str, unit: str, metrics: Sequence[str]
+) -> cloudwatch.IWidget:
+    statistic = "p95" if unit == "ms" else "Sum"
+    colors = (GOOD, DOUBTFUL, BAD, _CRASH)
+    lines = [
+        computed(
+            f"SEARCH('{dimension}=\"{value}\" MetricName=\"{name}\"', '{statistic}', {FIVE_MINUTES})",
+            {},
+            name,
+            color,
+        )
+        for name, color in zip(metrics, colors, strict=False)
+    ]
+    return _chart(title, lines, unit=unit, width=HALF)
 
 
 def _search(

@@ -13,6 +13,7 @@ from infra.deploy_steps import DeploySteps
 from infra.encryption import stack_key
 from infra.ingestion import Ingestion
 from infra.knowledge_base import KnowledgeBase
+from infra.log_delivery import LogDelivery
 from infra.s3_vectors import S3VectorsStore
 from infra.settings import VectorStore
 from infra.vector_store import OpenSearchStore
@@ -72,6 +73,14 @@ class DataStack(Stack):
             buckets=buckets,
             knowledge_base=base,
             steps=steps,
+            encryption_key=key,
+        )
+        LogDelivery(
+            self,
+            "KnowledgeBaseLogs",
+            settings=settings,
+            part="knowledge-base",
+            resource_arn=base.knowledge_base_arn,
             encryption_key=key,
         )
         self.chunk_function_name = chunk.name

@@ -39,7 +39,7 @@ def stack_key(scope: Construct, settings: Settings, *, part: str, protects: str)
         enable_key_rotation=True,
         removal_policy=cdk.RemovalPolicy[settings.removal.name],
     )
-    allow_log_groups(key, f"/aws/lambda/{settings.name}-*")
+    allow_log_groups(key, *(f"{at}/{settings.name}-*" for at in ("/aws/lambda", "/aws/vendedlogs")))
     return key
 
 

@@ -79,6 +79,7 @@ class Guardrail(Construct):
             description=f"configuration {_digest()}",
         )
         self.guardrail_id = self._guardrail.attr_guardrail_id
+        self.arn = self._guardrail.attr_guardrail_arn
         self.version = version.attr_version
 
     @property

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
 
     from infra.alarms import Emitters
+    from infra.dashboard_charts import Doors
     from infra.settings import Settings
 
 
@@ -27,6 +28,7 @@ class Monitoring(Construct):
         collection_name: of the OpenSearch Serverless collection, ``""`` where the vectors live
             elsewhere.
         canary: whether a canary asks.
+        doors: in front of the function, and its guardrail.
         encryption_key: that messages are kept under; a key of ours, whose policy is added to.
     """
 
@@ -40,6 +42,7 @@ class Monitoring(Construct):
         retrieve_log_group_name: str,
         collection_name: str,
         canary: bool,
+        doors: Doors,
         encryption_key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -63,4 +66,5 @@ class Monitoring(Construct):
             alarms=alarms,
             retrieve_log_group_name=retrieve_log_group_name,
             collection_name=collection_name,
+            doors=doors,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from aws_cdk import Annotations, CfnOutput, Stack
@@ -11,9 +12,11 @@ from aws_cdk import aws_ssm as ssm
 from infra.agent import Agent
 from infra.alarms import Emitters
 from infra.canary import Canary, canary_question
+from infra.dashboard_charts import Doors
 from infra.encryption import stack_key
 from infra.gateway import Gateway
 from infra.guardrail import Guardrail
+from infra.log_delivery import LogDelivery
 from infra.monitoring import Monitoring
 from infra.retrieval import Retrieval
 from infra.sources import load_sources
@@ -74,6 +77,7 @@ class ServiceStack(Stack):
             if settings.retrieval.guardrail
             else None
         )
+        self._doors = Doors(guardrail_arn=self._guardrail.arn if self._guardrail else "")
         self._retrieval = Retrieval(
             self,
             "Retrieval",
@@ -111,6 +115,7 @@ class ServiceStack(Stack):
             guardrail=self._guardrail,
             encryption_key=self._key,
         )
+        self._doors = replace(self._doors, agent_alias_arn=agent.alias_arn)
         self._output("AgentId", agent.agent_id, "of InvokeAgent")
         self._output("AgentAliasId", agent.alias_id, "of InvokeAgent")
         Annotations.of(self).add_info_v2("knowledge-rag:agentsClassic", AGENTS_CLASSIC_NOTE)
@@ -123,6 +128,16 @@ class ServiceStack(Stack):
             sources=self._sources,
             retrieve=self._retrieval.alias,
         )
+        self._doors = replace(self._doors, gateway_arn=gateway.arn)
+        if self._settings.entrypoint.gateway_logs:
+            LogDelivery(
+                self,
+                "GatewayLogs",
+                settings=self._settings,
+                part="gateway",
+                resource_arn=gateway.arn,
+                encryption_key=self._key,
+            )
         self._output("GatewayUrl", gateway.url, "of the Model Context Protocol")
         self._output("GatewayArn", gateway.arn, "callers need InvokeGateway on it")
 
@@ -151,6 +166,7 @@ class ServiceStack(Stack):
             retrieve_log_group_name=self._retrieval.log_group_name,
             collection_name=data.collection_name if data else "",
             canary=bool(question),
+            doors=self._doors,
             encryption_key=self._key,
         )
         self._output("AlarmTopicArn", monitoring.topic.topic_arn, "alarms are sent to it")

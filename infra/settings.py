@@ -230,6 +230,7 @@ class EntrypointSettings:
     gateway_authorizer: GatewayAuthorizer = _setting(
         choice(GatewayAuthorizer), GatewayAuthorizer.IAM
     )
+    gateway_logs: bool = _setting(switch, False)
     jwt_discovery_url: str = _setting(locator, "")
     jwt_audiences: tuple[str, ...] = _setting(names, ())
 

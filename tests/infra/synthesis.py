@@ -24,6 +24,7 @@ PROJECT = Path(__file__).parents[2]
 EVERYTHING = {
     "preset": "prod",
     "entrypoint": "both",
+    "gateway_logs": True,
     "slack_channel": "T0123ABCD/C0456EFGH",
     "pagerduty_url": "https://events.pagerduty.com/integration/0123456789abcdef/enqueue",
 }

@@ -21,6 +21,7 @@ from lambdas.chunk_documents import handler as chunk_documents
 from lambdas.start_ingestion import handler as start_ingestion
 from lambdas.start_ingestion.jobs import Outcome
 from tests.infra.iam import render
+from tests.infra.synthesis import DISPOSABLE, EVERYTHING, synthesized
 from tests.support.fixtures import invoke
 from tests.support.monitoring import COLLECTION, monitored, resources
 from tests.support.patience import patient_function
@@ -169,7 +170,7 @@ class TestVectorStore:
         searches = [
             options["expression"]
             for _, _, options in lines()
-            if options.get("expression", "").startswith("SEARCH(")
+            if options.get("expression", "").startswith("SEARCH('{AWS/AOSS")
         ]
         form = (
             r"SEARCH\('\{AWS/AOSS,ClientId,CollectionId,CollectionName\}"
@@ -251,3 +252,36 @@ def test_the_page_says_what_to_do_at_each_loud_alarm():
 def test_states_of_every_alarm_are_on_the_page():
     shown = {alarm for widget in widgets("alarm") for alarm in widget["properties"]["alarms"]}
     assert len(shown) == len(resources(monitored(), "AWS::CloudWatch::Alarm")) + 1
+
+
+class TestDoors:
+    """Those of the whole deployment: the bare stack has none."""
+
+    def body(self, settings):
+        (dashboard,) = resources(synthesized(**settings).service, "AWS::CloudWatch::Dashboard")
+        return json.loads(render(dashboard["DashboardBody"]))
+
+    def searches(self, settings):
+        for widget in self.body(settings)["widgets"]:
+            for line in widget["properties"].get("metrics", ()):
+                expression = line[-1].get("expression", "")
+                if found := re.fullmatch(
+                    r"""SEARCH\('(\w+)="(<[\w.]+>)" MetricName="(\w+)"', '(Sum|p95)', 300\)""",
+                    expression,
+                ):
+                    yield found.groups()
+
+    def test_each_door_is_found_by_its_arn(self):
+        found = list(self.searches(EVERYTHING))
+        by = {(dimension, value) for dimension, value, *_ in found}
+        assert by == {
+            ("Resource", "<Gateway.GatewayArn>"),
+            ("AgentAliasArn", "<AgentAlias.AgentAliasArn>"),
+            ("GuardrailArn", "<Guardrail.GuardrailArn>"),
+        }
+        gateway = {metric for dimension, _, metric, _ in found if dimension == "Resource"}
+        assert gateway >= {"Throttles", "SystemErrors", "UserErrors", "TargetExecutionTime"}
+
+    def test_what_is_not_deployed_is_not_shown(self):
+        assert {dimension for dimension, *_ in self.searches(DISPOSABLE)} == {"Resource"}
+        assert not list(self.searches({**DISPOSABLE, "entrypoint": "none"}))

@@ -27,6 +27,7 @@ NAME = "knowledge-rag-prod"
 CONTEXT = (
     "knowledge-rag:preset=prod",
     "knowledge-rag:entrypoint=both",
+    "knowledge-rag:gateway_logs=true",
     "knowledge-rag:slack_channel=T0123ABCD/C0456EFGH",
     "knowledge-rag:pagerduty_url=https://events.pagerduty.com/integration/0123456789abcdef/enqueue",
     "knowledge-rag:handbook_url=https://wiki.example.com/alarms",

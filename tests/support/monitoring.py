@@ -10,6 +10,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.assertions import Template
 
 from infra.alarms import Emitters
+from infra.dashboard_charts import Doors
 from infra.encryption import stack_key
 from infra.monitoring import Monitoring
 from infra.settings import load_settings
@@ -39,6 +40,7 @@ def monitored(
         retrieve_log_group_name=logs.LogGroup(stack, "RetrieveLog").log_group_name,
         collection_name=collection,
         canary=canary,
+        doors=Doors(),
         encryption_key=stack_key(stack, settings, part="service", protects="alarms"),
     )
     return Template.from_stack(stack).to_json()

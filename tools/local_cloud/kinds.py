@@ -273,6 +273,12 @@ def _topic_policy(properties: dict[str, Any]) -> dict[str, Any]:
     return {"TopicArn": topic, "AttributeName": "Policy", "AttributeValue": document}
 
 
+def _delivery_destination(properties: dict[str, Any]) -> dict[str, Any]:
+    """The service takes the destination's ARN in a structure."""
+    place = {"destinationResourceArn": properties.pop("DestinationResourceArn")}
+    return properties | {"DeliveryDestinationConfiguration": place}
+
+
 _BOUNDS = "GuardrailPolicyArns"
 
 
@@ -394,6 +400,19 @@ KINDS: dict[str, Kind] = {
         _function_version,
         played=True,
         apart=frozenset({"ProvisionedConcurrencyConfig", "RuntimePolicy"}),
+    ),
+    "AWS::Logs::Delivery": Kind(
+        "logs", "CreateDelivery", _named("deliverySourceName"), apart=frozenset({"Tags"})
+    ),
+    "AWS::Logs::DeliveryDestination": Kind(
+        "logs",
+        "PutDeliveryDestination",
+        _named("name", Arn=arn("logs", "delivery-destination:{name}")),
+        apart=frozenset({"Tags"}),
+        prepare=_delivery_destination,
+    ),
+    "AWS::Logs::DeliverySource": Kind(
+        "logs", "PutDeliverySource", _named("name"), apart=frozenset({"Tags"})
     ),
     "AWS::Logs::MetricFilter": Kind(
         "logs", "PutMetricFilter", _named("filterName"), played=True, prepare=_filter_properties

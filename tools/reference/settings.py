@@ -78,6 +78,8 @@ _ABOUT: Final = {
     "(AgentCore), both, or none",
     "agent_model": "id of a foundation model or of a system-defined inference profile",
     "agent_model_regions": "regions that the profile sends requests to, if they differ from the known ones",
+    "gateway_logs": "deliver the gateway's application logs to `/aws/vendedlogs/<name>-gateway`. **They may hold "
+    "the questions' text**, which our own logs never do",
     "gateway_authorizer": "`iam`: callers sign with SigV4; `jwt`: they send a token of your issuer",
     "jwt_discovery_url": "the issuer's OpenID configuration; with `jwt`",
     "jwt_audiences": "audiences that a token may name; with `jwt`. With Amazon Cognito, use ID tokens: "
