@@ -159,7 +159,9 @@ def deployed(options: BackendOptions) -> Iterator[Backend]:
 def _documents(aws: Aws, found: Deployed) -> Documents | None:
     from knowledge_rag.deployment.bucket_documents import BucketDocuments
 
-    return BucketDocuments(aws, found.corpus_bucket) if found.corpus_bucket else None
+    if not found.corpus_bucket:
+        return None
+    return BucketDocuments(aws, found.corpus_bucket, found.corpus_prefix)
 
 
 def _way_to(options: BackendOptions, region: str, found: Deployed | None) -> BlockingBackend:

@@ -27,6 +27,12 @@ def doctor(
             metavar="ID", help="The setting `agent_model`, if you want an agent.  [default: none]"
         ),
     ] = None,
+    documents_bucket: Annotated[
+        str, typer.Option(metavar="NAME", help="The setting `documents_bucket`, if you have one.")
+    ] = "",
+    documents_key: Annotated[
+        str, typer.Option(metavar="ARN", help="The setting `documents_key`, if you have one.")
+    ] = "",
     json: JsonOption = False,
 ) -> None:
     """Check whether a deployment to AWS can work before you make it.
@@ -48,6 +54,8 @@ def doctor(
         embedding_model or DEFAULT_EMBEDDING_MODEL,
         agent_model or DEFAULT_AGENT_MODEL,
         agent_wanted=agent_model is not None,
+        documents_bucket=documents_bucket,
+        documents_key=documents_key,
     )
     with progress_bar() as progress:
         diagnosis = examine(planned, progress)

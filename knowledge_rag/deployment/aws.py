@@ -22,7 +22,12 @@ CONNECT_SECONDS: Final = 3
 READ_SECONDS: Final = 6
 """For calls that read one thing; calls of a function or an agent set another."""
 
-_OTHER_NAMES: Final = {"lambda:Invoke": "lambda:InvokeFunction"}
+_OTHER_NAMES: Final = {
+    "lambda:Invoke": "lambda:InvokeFunction",
+    "s3:GetBucketEncryption": "s3:GetEncryptionConfiguration",
+    "s3:GetBucketNotificationConfiguration": "s3:GetBucketNotification",
+    "s3:HeadBucket": "s3:ListBucket",
+}
 """Actions that are not called as their operation."""
 
 _STS_REGION: Final = "us-east-1"

@@ -28,11 +28,12 @@ MAX_PAGES: Final = 20
 
 
 class BucketDocuments:
-    """Those of a corpus bucket; needs ``s3:ListBucket`` and ``s3:GetObject`` on it."""
+    """Those of a bucket, below a prefix that no citation names; needs ``s3:ListBucket`` and ``s3:GetObject`` on it."""
 
-    def __init__(self, aws: Aws, bucket: str, *, page: int = 1_000) -> None:
+    def __init__(self, aws: Aws, bucket: str, prefix: str = "", *, page: int = 1_000) -> None:
         self._aws = aws
         self._bucket = bucket
+        self._prefix = prefix
         self._page = page
 
     def after(self, source_file: str, limit: int) -> list[Document]:
@@ -59,14 +60,20 @@ class BucketDocuments:
 
     def _bytes(self, key: str, max_bytes: int) -> bytes | None:
         """Return an object, or a little more than is wanted of it; ``None`` if there is none."""
-        return read_object(self._aws, self._bucket, key, max_bytes + 1)
+        return read_object(self._aws, self._bucket, self._prefix + key, max_bytes + 1)
 
     def _names(self, after: str) -> Iterator[str]:
-        start: dict[str, Any] = {"StartAfter": after} if after else {}
+        below = len(self._prefix)
+        start: dict[str, Any] = {"StartAfter": self._prefix + after} if after else {}
         for _ in range(MAX_PAGES):
-            wanted = {"Bucket": self._bucket, "MaxKeys": self._page, **start}
-            answer = self._aws.call("s3", "list_objects_v2", **wanted)
-            yield from (it["Key"] for it in answer.get("Contents", []) if is_document(it["Key"]))
+            wanted: dict[str, Any] = {
+                "Bucket": self._bucket,
+                "Prefix": self._prefix,
+                "MaxKeys": self._page,
+            }
+            answer = self._aws.call("s3", "list_objects_v2", **wanted, **start)
+            keys = (it["Key"][below:] for it in answer.get("Contents", []))
+            yield from (key for key in keys if is_document(key))
             if not answer.get("IsTruncated"):
                 return
             start = {"ContinuationToken": answer["NextContinuationToken"]}

@@ -108,13 +108,15 @@ class Deployed:
     Args:
         name: the setting ``name`` of it.
         function: ARN of the retrieval function's alias.
-        corpus_bucket: that mirrors the corpus folder; ``""`` where the data stack has none.
+        corpus_bucket: of the documents; ``""`` without a data stack.
+        corpus_prefix: of the documents in it, which no citation names.
         agent: id and alias, with a slash between them; ``""`` without an agent.
     """
 
     name: str
     function: str
     corpus_bucket: str = ""
+    corpus_prefix: str = ""
     agent: str = ""
 
 
@@ -137,5 +139,6 @@ def find_deployed(aws: Aws, name: str) -> Deployed:
         name,
         outputs["RetrieveFunctionArn"],
         outputs.get("CorpusBucketName", ""),
+        outputs.get("CorpusPrefix", ""),
         "/".join(agent) if len(agent) == 2 else "",
     )

@@ -81,6 +81,8 @@ class PlannedDeployment:
     embedding_model: str
     agent_model: str
     agent_wanted: bool = False
+    documents_bucket: str = ""
+    documents_key: str = ""
 
 
 _REPAIRS: Final = {
@@ -460,6 +462,66 @@ def _stack(stack: StackState) -> Finding:
     else:
         action = "Look at its events in CloudFormation, and put right what they name."
     return problem(detail + (f" ({stack.reason})" if stack.reason else ""), action)
+
+
+_KMS: Final = ("aws:kms", "aws:kms:dsse")
+
+
+def check_documents(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Check the bucket that ``documents_bucket`` would name; nothing where none is given."""
+    bucket: dict[str, Any] = {"Bucket": planned.documents_bucket}
+    if not planned.documents_bucket:
+        return ()
+    found = planned.aws.find("s3", "head_bucket", ("404", "NoSuchBucket"), **bucket)
+    if found is None:
+        return (problem("there is no such bucket", "Check its name, or leave it to the stack."),)
+    region = found.get("BucketRegion", planned.aws.region)
+    if region != planned.aws.region:
+        return (
+            problem(
+                f"it is in {region}, and the deployment in {planned.aws.region}",
+                f"Deploy to {region}, or copy the documents: a data source reads its own region only.",
+            ),
+        )
+    notified = planned.aws.call("s3", "get_bucket_notification_configuration", **bucket)
+    versioned = planned.aws.call("s3", "get_bucket_versioning", **bucket).get("Status")
+    findings = [*_encryption(planned)]
+    if "EventBridgeConfiguration" not in notified:
+        findings.append(
+            problem(
+                "it doesn't tell EventBridge of changes, which are then ingested at night only",
+                "Switch that on: see docs/documents-in-aws.md.",
+            )
+        )
+    if versioned != "Enabled":
+        findings.append(
+            warning(
+                "it isn't versioned, so the cited text of a changed file is lost",
+                "Run `aws s3api put-bucket-versioning --versioning-configuration Status=Enabled"
+                f" --bucket {planned.documents_bucket}`.",
+            )
+        )
+    return tuple(findings) or (ok(f"{planned.documents_bucket} can be watched"),)
+
+
+def _encryption(planned: PlannedDeployment) -> Iterator[Finding]:
+    found = planned.aws.find(
+        "s3",
+        "get_bucket_encryption",
+        ("ServerSideEncryptionConfigurationNotFoundError",),
+        Bucket=planned.documents_bucket,
+    )
+    for rule in found["ServerSideEncryptionConfiguration"]["Rules"] if found else ():
+        default = rule.get("ApplyServerSideEncryptionByDefault", {})
+        key = default.get("KMSMasterKeyID", "alias/aws/s3")
+        if default.get("SSEAlgorithm") not in _KMS or "alias/aws/s3" in key:
+            continue
+        if key.rpartition("/")[2] != planned.documents_key.rpartition("/")[2]:
+            yield problem(
+                f"it is encrypted with {key}, which nothing here may use",
+                "Set documents_key to the key's ARN, and allow the knowledge base's role and the"
+                " chunker's kms:Decrypt in its policy.",
+            )
 
 
 OCU_HOUR_DOLLARS: Final = 0.24

@@ -44,6 +44,7 @@ THERE: Final[Mapping[str, Check]] = {
     "quota: Retrieve": checks.check_retrieve,
     "quota: Lambda concurrency": checks.check_concurrency,
     "quota: OpenSearch capacity": checks.check_capacity,
+    "documents bucket": checks.check_documents,
     "CDK bootstrap": checks.check_bootstrap,
     "stacks": checks.check_stacks,
     "leftover collections": checks.check_collections,

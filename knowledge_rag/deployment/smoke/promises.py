@@ -51,7 +51,8 @@ def check_ingestion(aws: Aws, knowledge_base_id: str, data_source_id: str) -> Pr
         )["ingestionJobSummaries"]
         if not jobs:
             detail = "no document was ever ingested"
-            return Promise(INGESTION, Verdict.BROKEN, detail, f"Run `{again}`.")
+            action = f"Wait ten minutes after the first document came, then run `{again}`."
+            return Promise(INGESTION, Verdict.BROKEN, detail, action)
         return _judge_job(aws, source, jobs[0], again)
     except CallFailed as error:
         return Promise(INGESTION, Verdict.UNKNOWN, str(error))
@@ -111,9 +112,10 @@ class Checked:
 class CorpusBucket:
     """The files that citations name; each is read once."""
 
-    def __init__(self, aws: Aws, bucket: str) -> None:
+    def __init__(self, aws: Aws, bucket: str, prefix: str = "") -> None:
         self._aws = aws
         self._bucket = bucket
+        self._prefix = prefix
         self._read: dict[str, bytes | CallFailed | None] = {}
 
     def holds(self, source_file: str) -> bool:
@@ -141,7 +143,7 @@ class CorpusBucket:
     def _bytes(self, key: str) -> bytes | None:
         if key not in self._read:
             try:
-                self._read[key] = read_object(self._aws, self._bucket, key)
+                self._read[key] = read_object(self._aws, self._bucket, self._prefix + key)
             except CallFailed as error:
                 self._read[key] = error
         found = self._read[key]

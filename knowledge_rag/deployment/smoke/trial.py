@@ -86,7 +86,7 @@ def try_deployment(  # noqa: PLR0913 - its options are keywords
     if "KnowledgeBaseId" in outputs and "DataSourceId" in outputs:
         found = check_ingestion(aws, outputs["KnowledgeBaseId"], outputs["DataSourceId"])
         promises.append(found)
-    corpus = CorpusBucket(aws, outputs.get("CorpusBucketName", ""))
+    corpus = CorpusBucket(aws, outputs.get("CorpusBucketName", ""), outputs.get("CorpusPrefix", ""))
     asked = _about(corpus, questions) if "CorpusBucketName" in outputs else list(questions)
     if left_out := [each for each in questions if each not in asked]:
         promises.append(_note_left_out(left_out))

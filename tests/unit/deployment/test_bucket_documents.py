@@ -79,3 +79,17 @@ def test_a_bucket_that_can_t_be_read_is_told(aws):
         documents.after("", 10)
     with pytest.raises(CallFailed):
         documents.passages("notes.txt")
+
+
+def test_a_prefix_is_no_part_of_a_name(account, aws):
+    s3 = account.client("s3")
+    s3.create_bucket(Bucket="team")
+    for key in ("sre/a.md", "sre/b.md", "other/c.md"):
+        s3.put_object(Bucket="team", Key=key, Body=f"# {key}\n".encode())
+    below = BucketDocuments(aws(), "team", "sre/", page=1)
+    assert [document.source_file for document in below.after("", 9)] == ["a.md", "b.md"]
+    assert [document.source_file for document in below.after("a.md", 9)] == ["b.md"]
+    assert below.named_like("c.md", 9) == []
+    (passage,) = below.passages("a.md")
+    assert (passage.citation.source_file, passage.content) == ("a.md", "# sre/a.md")
+    assert below.passages("sre/a.md") == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from infra.settings import load_settings
@@ -376,3 +378,83 @@ def test_a_call_that_is_refused_names_the_permission(account, planned):
     with pytest.raises(CallFailed, match="missing permission aoss:ListCollections") as raised:
         checks.check_collections(planned())
     assert raised.value.trouble is Trouble.DENIED
+
+
+# the documents' bucket
+
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
+
+NAME_OF_BUCKET = "team-runbooks"
+
+
+@pytest.fixture
+def bucket(account):
+    """Make a bucket; what it lacks is named."""
+
+    def make(*lacks, region=None, key=None):
+        s3 = account.client("s3")
+        placed = {"LocationConstraint": region}
+        s3.create_bucket(
+            Bucket=NAME_OF_BUCKET, **({"CreateBucketConfiguration": placed} if region else {})
+        )
+        if "versions" not in lacks:
+            s3.put_bucket_versioning(
+                Bucket=NAME_OF_BUCKET, VersioningConfiguration={"Status": "Enabled"}
+            )
+        if key is not None:
+            default = {"SSEAlgorithm": "aws:kms"} | ({"KMSMasterKeyID": key} if key else {})
+            rules = [{"ApplyServerSideEncryptionByDefault": default}]
+            s3.put_bucket_encryption(
+                Bucket=NAME_OF_BUCKET, ServerSideEncryptionConfiguration={"Rules": rules}
+            )
+
+    return make
+
+
+def documents(planned, key="", *, events=True):
+    found = replace(planned(), documents_bucket=NAME_OF_BUCKET, documents_key=key)
+    if events:  # moto keeps the setting, and leaves it out of its answer
+        found.aws._session.events.register(
+            "after-call.s3.GetBucketNotificationConfiguration",
+            lambda parsed, **_: parsed.update(EventBridgeConfiguration={}),
+        )
+    return checks.check_documents(found)
+
+
+def test_a_bucket_that_can_be_watched_is_fine(bucket, planned):
+    bucket()
+    assert only(documents(planned)).status is Status.OK
+    assert checks.check_documents(planned()) == ()
+
+
+def test_a_bucket_that_is_not_there_is_a_problem(planned):
+    assert "no such bucket" in only(documents(planned)).detail
+
+
+def test_a_bucket_in_another_region_is_a_problem_that_names_both(bucket, planned):
+    bucket(region="eu-west-1")
+    found = only(documents(planned))
+    assert found.status is Status.PROBLEM
+    assert found.detail == "it is in eu-west-1, and the deployment in us-east-1"
+
+
+def test_a_bucket_without_events_or_versions_says_so(bucket, planned):
+    bucket("versions")
+    silent, unversioned = documents(planned, events=False)
+    assert (silent.status, unversioned.status) == (Status.PROBLEM, Status.WARNING)
+    assert "EventBridge" in silent.detail
+    assert "put-bucket-versioning" in unversioned.action
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "fits"),
+    [("", "", True), (KEY, "", False), (KEY, KEY, True), (KEY, KEY.replace("1234a", "9"), False)],
+    ids=["the service's own", "not named", "named", "another one named"],
+)
+def test_a_key_that_nothing_here_may_use_is_a_problem(bucket, planned, key, given, fits):
+    bucket(key=key)
+    found = only(documents(planned, key=given))
+    assert (found.status is Status.OK) is fits
+    assert fits or (key in found.detail and "documents_key" in found.action)

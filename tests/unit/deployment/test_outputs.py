@@ -10,7 +10,7 @@ import pytest
 INFRA = Path(__file__).parents[3] / "infra"
 TRIAL = Path(__file__).parents[3] / "knowledge_rag/deployment/smoke/trial.py"
 READ = {
-    "data": ("KnowledgeBaseId", "DataSourceId", "CorpusBucketName"),
+    "data": ("KnowledgeBaseId", "DataSourceId", "CorpusBucketName", "CorpusPrefix"),
     "service": (
         "RetrieveFunctionArn",
         "AgentId",
