@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from rich.table import Table
@@ -251,9 +251,18 @@ def as_table(comparison: Comparison) -> Table:
     """Lay a comparison out for a terminal."""
     table = Table(title=f"{comparison.queries} queries", caption=_caption(comparison))
     interval = f"B - A, {CONFIDENCE:.0%} interval"
-    for heading in ("metric", "A", "B", interval, "B is"):
-        at_left = heading in {"metric", "B is"}
-        table.add_column(heading, justify="left" if at_left else "right", no_wrap=True)
+    for heading, width in (
+        ("metric", 0),
+        ("A", 5),
+        ("B", 5),
+        (interval, len(interval)),
+        ("B is", 0),
+    ):
+        # where there is little room, words are wrapped: a figure that is cut off tells nothing
+        justify: Literal["left", "right"] = "right" if width else "left"
+        table.add_column(
+            heading, justify=justify, no_wrap=bool(width), min_width=width or None, overflow="fold"
+        )
     for each in comparison.differences:
         digits = 1 if each.metric == LATENCY else 3
         table.add_row(

@@ -39,9 +39,13 @@ def lasting(*records, **change):
     return fired_by(result(*records, **change)).lasting
 
 
+FAILED = {"outage", "outage-slow", "error-rate", "error-rate-day"}
+"""What every call's failing sets off, at much traffic and at one call an hour."""
+
+
 def test_a_failure_is_an_outage_only_if_it_lasts():
     fired = fired_by(result(record(**{ERRORS: 1.0})))
-    assert (fired.at_once, fired.lasting) == (frozenset(), {"outage", "error-rate"})
+    assert (fired.at_once, fired.lasting) == (frozenset(), FAILED)
 
 
 def test_a_permanent_failure_fires_at_once():
@@ -51,16 +55,16 @@ def test_a_permanent_failure_fires_at_once():
 
 def test_timeouts_fire_although_no_call_was_over_the_latency_bound():
     failed = record(**{ERRORS: 1.0, telemetry.RETRIEVAL_TIMEOUTS: 1.0})
-    assert lasting(failed, seconds=1.81) == {"timeouts", "outage", "error-rate"}
+    assert lasting(failed, seconds=1.81) == {"timeouts", *FAILED}
 
 
 def test_calls_over_the_bound_fire_by_the_function_s_own_duration():
-    assert lasting(record(), seconds=2.4) == {"latency-p95"}
+    assert lasting(record(), seconds=2.4) == {"latency-p95", "latency-p95-day"}
 
 
 def test_one_call_in_six_that_fails_is_a_rate_and_no_outage():
     records = [record(**{ERRORS: 1.0}), *[record()] * 5]
-    assert lasting(*records) == {"error-rate"}
+    assert lasting(*records) == {"error-rate", "error-rate-day"}
 
 
 def test_nothing_found_is_no_error():
