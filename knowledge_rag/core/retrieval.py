@@ -212,7 +212,9 @@ class Retriever:
         except DeadlineExceeded as error:
             raise as_failure(error) from error
         if query.source_file is not None:
-            outcome = _in_line_order(outcome, more=len(answer.items) >= _wanted(query))
+            # another chunker may have dropped lines, such as headings
+            more = self._originals is not None or len(answer.items) >= _wanted(query)
+            outcome = _in_line_order(outcome, more=more)
         elif not NOT_LOCATED.isdisjoint(outcome.dropped):
             outcome = replace(outcome, notice=UNLOCATED_NOTICE)
         return Retrieval(

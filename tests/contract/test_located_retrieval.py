@@ -14,9 +14,16 @@ from moto.server import ThreadedMotoServer
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.response import read_outcome
-from knowledge_rag.core.retrieval import UNLOCATED_NOTICE
+from knowledge_rag.core.retrieval import MORE_NOTICE, UNLOCATED_NOTICE
 from knowledge_rag.evaluation.faults.payloads import retrieved
-from knowledge_rag.evaluation.faults.server import RawServer, answering, http
+from knowledge_rag.evaluation.faults.server import (
+    RawServer,
+    answering,
+    http,
+    resetting,
+    sending,
+    silent,
+)
 from knowledge_rag.local.bedrock.retrieve import CORPUS_BUCKET, KNOWLEDGE_BASE_ID
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from lambdas.retrieve_knowledge import service
@@ -155,9 +162,21 @@ def dripping(sock, server):
         sock.sendall(b"a")
 
 
-def test_a_bucket_that_drips_leaves_time_for_the_answer(ask, aws_environment):
+@pytest.mark.parametrize(
+    "script",
+    [
+        dripping,
+        silent,
+        resetting,
+        sending(b"nothing like HTTP\r\n\r\n"),
+        sending(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ncut"),
+        sending(b"HTTP/1.1 304 Not Modified\r\n\r\n"),
+        sending(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"),
+    ],
+)  # fmt: skip
+def test_a_bucket_that_misbehaves_leaves_time_for_the_answer(ask, aws_environment, script):
     aws_environment.setenv("DEADLINE_SECONDS", "0.6")
-    with contextlib.closing(RawServer(dripping)) as slow:
+    with contextlib.closing(RawServer(script)) as slow:
         aws_environment.setenv("AWS_ENDPOINT_URL_S3", slow.url)
         service.reset()
         started = time.monotonic()
@@ -179,6 +198,8 @@ def test_one_document_is_asked_for_by_its_uri(ask):
         source_file="runbooks/rds.md",
     )
     assert [one["citation"]["start_line"] for one in ran.answer["results"]] == [1, 10]
+    # it is never taken for the whole document: another chunker may have dropped lines
+    assert ran.answer["notice"] == MORE_NOTICE
     assert asked(ask)["vectorSearchConfiguration"]["filter"] == {
         "equals": {
             "key": "x-amz-bedrock-kb-source-uri",
