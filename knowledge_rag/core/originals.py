@@ -29,6 +29,7 @@ from knowledge_rag.core.failures import FORESEEN, as_failure
 from knowledge_rag.core.locating import Original, Originals
 from knowledge_rag.core.net import clients
 from knowledge_rag.core.net.deadline import Deadline
+from knowledge_rag.core.outcome import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +47,7 @@ MAX_FOLDER_BYTES: Final = 256 * 2**20
 """Of the documents in the folder; a function's ``/tmp`` has 512 MB."""
 
 _CONNECTIONS: Final = 4
+_REDIRECTIONS: Final = (301, 302, 303, 307, 308)
 _NOT_MODIFIED: Final = "304"
 _MISSING: Final = ("403", "404")
 """What S3 says of a key that isn't there, with and without the right to list the bucket."""
@@ -62,8 +64,17 @@ def create_client(region: str) -> AwsClient:
 
 
 def _check_response(response_dict: dict[str, Any], **_: object) -> None:
-    if response_dict["status_code"] >= 300:
-        response_dict["body"] = b""  # the status becomes the code
+    """Keep the status of an error alone; a ``before-parse`` handler.
+
+    Raises:
+        RetrievalFailed: a redirection, which a bucket of another region answers with. botocore would ask
+            for the bucket's region, and for ever if that is redirected too.
+    """
+    status = response_dict["status_code"]
+    if status >= 300:
+        response_dict["body"] = b""
+    if status in _REDIRECTIONS:
+        raise RetrievalFailed(Reason.CONFIGURATION, code=str(status))
 
 
 class Read(NamedTuple):
@@ -131,7 +142,7 @@ class BucketOriginals:
                     return had
                 if codes[-1] not in _MISSING:
                     break
-            except RetrievalFailed as error:  # credentials that could not be renewed
+            except RetrievalFailed as error:  # also of credentials that could not be renewed
                 raise _Unread(error.code) from error
             except FORESEEN as error:
                 raise _Unread(as_failure(error).code) from error

@@ -183,8 +183,7 @@ def create_client(
     events = cast("Any", api.meta.events)
     service_id = api.meta.service_model.service_id.hyphenize()
     events.register(f"before-call.{service_id}.{operation}", credentials.renew)
-    # whatever else botocore may ask for by itself, such as the region of a bucket
-    events.register(f"before-send.{service_id}", transport.send)
+    events.register(f"before-send.{service_id}.{operation}", transport.send)
     events.register(f"before-parse.{service_id}.{operation}", checked)
     return AwsClient(api, transport, region)
 

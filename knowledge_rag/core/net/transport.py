@@ -10,6 +10,7 @@ import http.client
 import io
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -99,8 +100,9 @@ class Transport:
 
     def close(self) -> None:
         """Close the connections kept for later."""
-        while self._idle:
-            self._idle.pop().sock.shut()
+        with suppress(IndexError):  # another thread took the last one
+            while True:
+                self._idle.pop().sock.shut()
 
     def _connector(self, endpoint: Endpoint) -> Connector:
         connector = self._connectors.get(endpoint)

@@ -120,6 +120,11 @@ def test_a_passage_in_several_places_is_ambiguous_unless_as_many_chunks_were_ret
     assert located(REPEATED, "Restart it", "Restart it") == [DropReason.AMBIGUOUS] * 2
 
 
+def test_places_that_share_a_line_are_told_apart():
+    assert located("x y x\ny z\n", "x y") == [DropReason.AMBIGUOUS]
+    assert located("z x\ny x\ny\n", "x y") == [DropReason.AMBIGUOUS]
+
+
 @pytest.mark.parametrize("chunk_id", ["1", ""])
 def test_one_chunk_that_is_returned_twice_is_no_second_place(chunk_id):
     passages = [RawPassage("Restart it.", "d", chunk_id)] * 2

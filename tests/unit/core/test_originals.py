@@ -66,6 +66,8 @@ def test_a_key_is_taken_as_it_stands_and_then_decoded(documents, bucket):
         (b"a\0b", "UnreadableDocument"),
         (b"x" * (5 * 2**20), "ResponseTooLarge"),
         (500, "500"),
+        (301, "301"),  # of another region
+        (307, "307"),
     ],
 )
 def test_a_document_that_is_no_text_or_too_large_says_so(documents, bucket, data, code):
