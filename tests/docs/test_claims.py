@@ -57,7 +57,7 @@ def test_a_promise_names_a_command_and_a_test(row, tmp_path):
 
 
 def test_there_are_promises():
-    assert len(promises()) == 7
+    assert len(promises()) == 8
 
 
 @pytest.mark.parametrize("figure", FIGURES)
