@@ -15,7 +15,7 @@ import pytest
 from lambdas.deploy_steps import index
 from lambdas.start_ingestion import handler
 from tools.local_cloud import kinds
-from tools.local_cloud.changes import Changes
+from tools.local_cloud.changes import deployed_changes
 from tools.local_cloud.deployment import cloud, deploy
 
 pytestmark = pytest.mark.skipif(
@@ -89,7 +89,7 @@ def test_every_document_is_cut_into_chunks_of_its_own_lines_after_the_deployment
     assert loopback.ingestion.started == {}  # which waited for no job
     files = {path.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*.md")}
     assert deployed["data"].outputs["LastMirror"].startswith(f"{len(files)} written")
-    changes = Changes(NAME, loopback.clock)
+    changes = deployed_changes(NAME, loopback.clock)
     for name in sorted(files):
         changes.tell(deployed["data"].outputs["CorpusBucketName"], name)
     changes.pass_time(1_200)

@@ -16,7 +16,7 @@ from tests.support.cloudwatch import alarms_of, emitted, series
 from tests.support.ingestion import ended
 from tests.support.monitoring import monitored
 from tools.local_cloud import kinds
-from tools.local_cloud.changes import Changes, matches
+from tools.local_cloud.changes import deployed_changes, matches
 from tools.local_cloud.deployment import cloud, deploy
 
 pytestmark = pytest.mark.skipif(
@@ -54,7 +54,7 @@ def jobs(deployed):
 
 @pytest.fixture
 def changes(deployed, jobs):  # noqa: ARG001 - it sets the time
-    return Changes(NAME, deployed.cloud.clock)
+    return deployed_changes(NAME, deployed.cloud.clock)
 
 
 @pytest.fixture

@@ -79,11 +79,12 @@ class TimedJobs(Ingestion):
 
     def _begin(self, description: str) -> str:
         job_id = f"JOB{len(self.started):07d}"
+        result = self.ingest()
         self.started[job_id] = {
             "description": description,
             "start": self._clock.utc(),
             "end": self._clock.now + self.lasting,
-            "result": self.ingest(),
+            "result": result,
         }
         self.jobs[job_id] = []
         return job_id
@@ -154,42 +155,34 @@ class Queue:
 
 
 class Changes:
-    """A deployed bucket, rule, queue and function, on a clock.
+    """A bucket's rule, queue and function, on a clock.
+
+    Args:
+        rule: as EventBridge describes it.
+        message: what the rule puts into the queue.
+        environment: of the function.
 
     Attributes:
         calls: of the function, with the time of each and whether it raised.
         log: what the function wrote, records.
     """
 
-    def __init__(self, name: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        rule: dict[str, Any],
+        message: str,
+        queue: Queue,
+        environment: dict[str, str],
+    ) -> None:
         self._clock = clock
-        self._rule = boto3.client("events", region_name=REGION).describe_rule(
-            Name=f"{name}-changes"
-        )
-        targets = boto3.client("events", region_name=REGION).list_targets_by_rule(
-            Rule=f"{name}-changes"
-        )
-        (self._target,) = targets["Targets"]
-        self.queue = self._queue(f"{name}-changes.fifo")
-        self._function = boto3.client("lambda", region_name=REGION).get_function_configuration(
-            FunctionName=f"{name}-start-ingestion"
-        )
+        self._pattern = json.loads(rule["EventPattern"])
+        self._schedule = rule.get("ScheduleExpression", "")
+        self._message = message
+        self.queue = queue
+        self._environment = environment
         self.calls: list[tuple[float, bool]] = []
         self.log: list[dict[str, Any]] = []
-
-    def _queue(self, name: str) -> Queue:
-        sqs = boto3.client("sqs", region_name=REGION)
-        attributes = sqs.get_queue_attributes(
-            QueueUrl=sqs.get_queue_url(QueueName=name)["QueueUrl"], AttributeNames=["All"]
-        )["Attributes"]
-        if attributes["ContentBasedDeduplication"] != "true" or attributes["FifoQueue"] != "true":
-            raise ValueError(f"{name} swallows no equal messages")
-        return Queue(
-            self._clock,
-            float(attributes["DelaySeconds"]),
-            float(attributes["VisibilityTimeout"]),
-            int(json.loads(attributes["RedrivePolicy"])["maxReceiveCount"]),
-        )
 
     def tell(self, bucket: str, key: str, what: str = "Object Created") -> None:
         """Tell of a change, as S3 does."""
@@ -198,8 +191,8 @@ class Changes:
             "detail-type": what,
             "detail": {"bucket": {"name": bucket}, "object": {"key": key}},
         }
-        if matches(json.loads(self._rule["EventPattern"]), event):
-            self.queue.send(json.loads(self._target["Input"]))
+        if matches(self._pattern, event):
+            self.queue.send(self._message)
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass, with what happens meanwhile; the night's schedule included."""
@@ -209,16 +202,14 @@ class Changes:
             due = min([message.visible for message in waiting] + [self._next_night(), end])
             self._clock.now = max(due, self._clock.now)
             if self._clock.now == self._next_night(inclusive=True):
-                self.queue.send(json.loads(self._target["Input"]))
+                self.queue.send(self._message)
                 self._clock.now += 1
             while message := self.queue.receive():
                 self._call(message)
 
     def _next_night(self, *, inclusive: bool = False) -> float:
         """Return the next time of the rule's schedule, infinity without one."""
-        found = re.fullmatch(
-            r"cron\(0 (\d+) \* \* \? \*\)", self._rule.get("ScheduleExpression", "")
-        )
+        found = re.fullmatch(r"cron\(0 (\d+) \* \* \? \*\)", self._schedule)
         if not found:
             return float("inf")
         day, hour = 86_400, 3_600 * int(found[1])
@@ -226,7 +217,7 @@ class Changes:
         return passed * day + hour
 
     def _call(self, message: _Message) -> None:
-        os.environ.update(self._function["Environment"]["Variables"])
+        os.environ.update(self._environment)
         record = {
             "messageId": message.id,
             "body": message.body,
@@ -245,6 +236,37 @@ class Changes:
         self.log += [json.loads(line) for line in output.getvalue().splitlines()]
         if not again:
             self.queue.messages.remove(message)
+
+
+def deployed_changes(name: str, clock: Clock) -> Changes:
+    """Return the rule, queue and function of a deployment, as moto keeps them."""
+    events = boto3.client("events", region_name=REGION)
+    (target,) = events.list_targets_by_rule(Rule=f"{name}-changes")["Targets"]
+    function = boto3.client("lambda", region_name=REGION).get_function_configuration(
+        FunctionName=f"{name}-start-ingestion"
+    )
+    return Changes(
+        clock,
+        dict(events.describe_rule(Name=f"{name}-changes")),
+        json.loads(target["Input"]),
+        _deployed_queue(f"{name}-changes.fifo", clock),
+        function["Environment"]["Variables"],
+    )
+
+
+def _deployed_queue(name: str, clock: Clock) -> Queue:
+    sqs = boto3.client("sqs", region_name=REGION)
+    attributes = sqs.get_queue_attributes(
+        QueueUrl=sqs.get_queue_url(QueueName=name)["QueueUrl"], AttributeNames=["All"]
+    )["Attributes"]
+    if attributes["ContentBasedDeduplication"] != "true" or attributes["FifoQueue"] != "true":
+        raise ValueError(f"{name} swallows no equal messages")
+    return Queue(
+        clock,
+        float(attributes["DelaySeconds"]),
+        float(attributes["VisibilityTimeout"]),
+        int(json.loads(attributes["RedrivePolicy"])["maxReceiveCount"]),
+    )
 
 
 def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
