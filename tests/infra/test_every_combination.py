@@ -22,6 +22,9 @@ TURNED = [
         "teams_channel": f"{'0' * 8}-0000-4000-8000-{'0' * 12}/{'0' * 8}-0000-4000-8000-{'0' * 12}/"
         "19%3aabc%40thread.tacv2",
     },
+    {"documents": "bucket"},
+    {"documents": "bucket", "documents_prefix": "sre/", "removal_policy": "destroy"},
+    {"documents": "bucket", "documents_bucket": "team-runbooks", "customer_managed_key": True},
     {"min_search_ocu": 1, "canary_question": "What now?"},
     {"search_type": "SEMANTIC", "evidence_floor": 0.4},
     {"source_policy": "website-first", "evidence_floor": 0.4, "date_order": "dmy"},

@@ -15,6 +15,9 @@ from infra.settings import (
     load_settings,
 )
 
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd"
+ABROAD = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd"
+
 
 def settings(region=None, **values):
     return load_settings({"knowledge-rag": values}, region)
@@ -90,6 +93,11 @@ def test_texts_of_the_command_line_are_read_as_what_they_are():
         ("name", "Knowledge_RAG", "lower-case letters"),
         ("name", "a-name-that-is-far-too-long", "3 to 20"),
         ("log_retention_days", 10, "1, 3, 5, 7, 14"),
+        ("documents", "git", "folder or bucket"),
+        ("documents_bucket", "s3://team-runbooks", "the name of a bucket"),
+        ("documents_prefix", "/sre", "a key prefix that ends in /"),
+        ("documents_prefix", "sre", "a key prefix that ends in /"),
+        ("documents_key", "alias/team", "the ARN of a KMS key"),
         ("alarm_email", "on call", "one e-mail address"),
         ("alarm_email", "a@b.cc, d@e.ff", "one e-mail address"),
         ("embedding_model", "my-model", "amazon.titan-embed-text-v2:0"),
@@ -142,6 +150,18 @@ def test_a_scope_may_be_text_or_an_object_and_goes_with_a_policy():
         (
             {"source_policy": "website-first", "search_type": "SEMANTIC"},
             '  source_policy = "website-first": allowed is off unless search_type=HYBRID',
+        ),
+        (
+            {"documents_bucket": "team-runbooks"},
+            '  documents_bucket = "team-runbooks": allowed is unset unless documents=bucket',
+        ),
+        (
+            {"documents": "bucket", "corpus": "runbooks"},
+            '  corpus = "runbooks": allowed is unset with documents=bucket',
+        ),
+        (
+            {"documents": "bucket", "documents_key": KEY},
+            f'  documents_key = "{KEY}": allowed is unset unless documents_bucket is set',
         ),
         (
             {"generation": "classic", "min_search_ocu": 1},
@@ -259,3 +279,10 @@ def test_settings_of_an_existing_knowledge_base_are_checked(values, key, allowed
 def test_the_key_of_the_documents_is_of_the_region():
     (problem,) = problems("us-east-1", **EXISTING, source_key=KEY)
     assert "a key of us-east-1, where this is deployed" in problem
+
+
+def test_a_key_of_another_region_is_refused():
+    (line,) = problems(
+        "us-east-1", documents="bucket", documents_bucket="team-runbooks", documents_key=ABROAD
+    )
+    assert "allowed is a key of us-east-1, where this is deployed" in line

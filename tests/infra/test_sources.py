@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from infra import sources
 from infra.sources import (
     INSTRUCTION,
     MAX_DOCUMENT_BYTES,
@@ -109,3 +110,19 @@ def test_a_document_that_no_knowledge_base_takes_is_told_by_its_name(project):
     assert problems(project) == [
         "  corpus: large.pdf has over 50 MB, the most that a knowledge base takes"
     ]
+
+
+def test_a_folder_that_is_too_large_for_a_deployment_is_told_and_where_to_put_it(
+    project, monkeypatch
+):
+    monkeypatch.setattr(sources, "MAX_FOLDER_FILES", 2)
+    for name in "bc":
+        (project / f"knowledge-corpus/{name}.md").write_text("# More\n")
+    (line,) = problems(project)
+    assert "has 3 files" in line
+    assert "Set documents=bucket" in line
+
+
+def test_a_bucket_needs_no_folder(project):
+    shutil.rmtree(project / "knowledge-corpus")
+    assert load_sources(settings(documents="bucket"), project).instruction
