@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from knowledge_rag.console.limits import MAX_BODY_BYTES
+from tests.browser.accessibility import violations
 from tests.browser.consoles import console, shelf_of
 
 QUEUE = """\
@@ -166,3 +167,16 @@ def test_where_nothing_is_documented_the_closest_sections_are_offered_as_reading
     closest = page.page.get_by_role("region", name="Closest sections: to read, not steps to follow")
     closest.get_by_role("link").first.click()
     page.page.locator(".line.marked").first.wait_for()
+
+
+def test_where_several_may_be_meant_one_is_asked_for_by_a_click(page):
+    page.open().ask("disk of the mail queue is nearly full")
+    expect(page.outcome.locator("strong").first).to_have_text("Which one is meant?")
+    assert page.page.locator(".block").count() == 0
+    choices = page.page.get_by_role("region", name="It could be")
+    places = choices.get_by_role("link").all_inner_texts()
+    assert [it.partition(" ")[0] for it in places] == ["runbooks/disk.md", "runbooks/mail-queue.md"]
+    assert violations(page.page) == []
+    choices.get_by_role("button", name="QueueStuck: the mail queue is stuck").click()
+    page.page.locator('#answer[aria-busy="false"] .block').first.wait_for()
+    assert headings(page)[1].startswith("runbooks/mail-queue.md")

@@ -9,16 +9,24 @@ import { icon } from "./icons.js";
  * @typedef {import("./answer-state.js").Recommendation} Recommendation
  */
 
-/** The closest sections if nothing is documented. @param {Recommendation | null} recommendation */
-export function closestSections(recommendation) {
+/**
+ * The closest sections if nothing is documented; the procedures to choose from if it is unclear which one is meant.
+ * @param {Recommendation | null} recommendation @param {(question: string) => void} ask
+ */
+export function closestSections(recommendation, ask) {
   const { reading = [], meant = [], alerts = [] } = recommendation?.recommendation ?? {};
   if (!reading.length) return null;
   const names = alerts.filter(({ status }) => status !== "ok").map(({ alert }) => alert);
   return h("section", { class: "closest", "aria-labelledby": "closest-title" },
     h("h2", { id: "closest-title" }, meant.length ? "It could be" : `Closest sections${names.length ? `, for ${names.join(", ")}` : ""}: to read, not steps to follow`),
-    h("ul", {}, reading.map(({ source_file: path, start_line: start, end_line: end, section_header: section }, at) => h("li", {},
-      h("a", { href: documentUrl(path, start, end) }, headingWords(meant[at] ?? section) || path), " ",
-      h("span", { class: "where" }, h("span", { class: "path" }, path), " ", h("span", { class: "at" }, placeText(path, start, end)))))));
+    h("ul", {}, reading.map(({ source_file: path, start_line: start, end_line: end, section_header: section }, at) => {
+      const href = documentUrl(path, start, end);
+      const place = [h("span", { class: "path" }, path), " ", h("span", { class: "at" }, placeText(path, start, end))];
+      const name = headingWords(meant[at] ?? "");
+      return name
+        ? h("li", {}, h("button", { type: "button", onclick: () => ask(name) }, name), " ", h("a", { class: "where", href }, place))
+        : h("li", {}, h("a", { href }, headingWords(section) || path), " ", h("span", { class: "where" }, place));
+    })));
 }
 
 /** @param {string} heading as it stands in Markdown */

@@ -23,10 +23,12 @@ export class AnswerView {
   #state = null;
   /** @type {Element | null} the citation that was followed last */
   #left = null;
+  #actions;
 
-  /** @param {HTMLElement} element @param {{retry(): void, edit(): void, renew(): void}} actions */
+  /** @param {HTMLElement} element @param {{retry(): void, ask(question: string): void, edit(): void, renew(): void}} actions */
   constructor(element, actions) {
     this.element = element;
+    this.#actions = actions;
     this.blocks = new AnswerBlocks();
     this.banner = new OutcomeBanner({ retry: actions.retry, toStep: (step) => showStep(this.blocks.element, this.#guidance, step) });
     this.sources = new SourceList({
@@ -110,7 +112,7 @@ export class AnswerView {
     const { recommendation } = state;
     const hasText = this.blocks.element.childElementCount > 0;
     this.after.replaceChildren(...[
-      closestSections(recommendation),
+      closestSections(recommendation, this.#actions.ask),
       similarIncidents(recommendation),
       hasText && state.phase === "done" ? answerActions(state, () => this.#plainText()) : null,
     ].filter((part) => part !== null));

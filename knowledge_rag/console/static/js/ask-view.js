@@ -31,6 +31,7 @@ export class AskView {
     this.question = /** @type {HTMLTextAreaElement} */ (byId("question"));
     this.answer = new AnswerView(byId("answer"), {
       retry: () => this.#state && this.#ask(this.#state.question, this.#state.filters),
+      ask: (question) => this.#ask(question, chosenFilters()),
       edit: () => this.#edit(),
       renew: () => this.#renew(),
     });
