@@ -44,7 +44,8 @@ def locate(
     """Find the lines of passages that another knowledge base returned.
 
     Prints `path:first-last` for each passage, or why it has no lines: its document doesn't have
-    exactly this text, or has it in several places. Exits 1 if a passage isn't located.
+    exactly this text, or has it in several places. Lines that a passage names itself are compared
+    with the documents. Exits 1 if a passage isn't located.
     """
     from knowledge_rag.cli.verification import evidence_items
     from knowledge_rag.core import locating
@@ -81,15 +82,20 @@ def _rows(
 
     rows: list[dict[str, Any]] = []
     for item, found in zip(items, located, strict=True):
-        number = len(rows) + 1
-        if isinstance(found, Passage):
-            rows.append({"passage": number, "result": found.result})
-        elif isinstance(found, DropReason):
-            source = item.source if isinstance(item, RawPassage) else ""
-            row = {"passage": number, "source": source, "reason": found.value}
+        number, source = len(rows) + 1, ""
+        reason: Item | None = found
+        if isinstance(item, RawPassage):
+            source = item.source
+        elif isinstance(item, Passage):  # names its lines, which may be anybody's
+            source = originals.prefix + item.result.citation.source_file
+            reason = originals.compared(item.result)
+        if isinstance(reason, DropReason):
+            row = {"passage": number, "source": source, "reason": reason.value}
             if why := originals.unread.get(source):
                 row["why"] = why
             rows.append(row)
+        elif isinstance(found, Passage):
+            rows.append({"passage": number, "result": found.result})
     return rows
 
 
@@ -98,7 +104,7 @@ _REASONS: Final = {
     DropReason.AMBIGUOUS: "its document has this text in several places",
     DropReason.NOT_TEXT: "no text",
     DropReason.NO_CITATION: "names no document",
-    DropReason.NOT_PROVEN: "the text is not what its hash or its number of lines says",
+    DropReason.NOT_PROVEN: "its text is not what its lines in the document, its hash or their number say",
 }
 
 

@@ -12,10 +12,11 @@ import threading
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import Chunk
+from knowledge_rag.core.lines import slice_lines
 from knowledge_rag.core.metadata import (
     END_LINE,
     SOURCE_FILE,
@@ -37,6 +38,7 @@ MAX_PLACES: Final = 64
 _BOM: Final = "\ufeff"
 
 _CHUNK_ID: Final = "x-amz-bedrock-kb-chunk-id"
+_DATA_SOURCE: Final = "x-amz-bedrock-kb-data-source-id"
 _LOCATION_URIS: Final = ("uri", "url", "id")
 SOURCE_URI: Final = "x-amz-bedrock-kb-source-uri"
 """Metadata by which a knowledge base names the document, and may be filtered."""
@@ -53,32 +55,42 @@ class RawPassage:
         source: URI or path of its document, ``""`` where none is named.
         chunk_id: by which the other system knows it, ``""`` where it has none.
         score: as it came.
+        data_source: that the chunk came into the knowledge base by, ``""`` where none is named.
     """
 
     text: str
     source: str
     chunk_id: str = ""
     score: object = None
+    data_source: str = ""
 
 
-def raw_passage(item: object) -> RawPassage | None:
+def raw_passage(item: object, root: str = "") -> RawPassage | None:
     """Read a result that names no lines; ``None`` for one that does, or is no result.
 
     Args:
         item: of Retrieve, or a document as LangChain or LlamaIndex write it in JSON.
+        root: of the documents at hand, as their URIs begin: lines that a result names itself don't count there,
+            since whoever writes a document may write its metadata.
     """
     if not isinstance(item, dict):
         return None
     node = item.get("node", item)  # LlamaIndex puts the score beside the node
     metadata = node.get("metadata") if isinstance(node, dict) else None
     metadata = metadata if isinstance(metadata, dict) else {}
-    if not isinstance(node, dict) or START_LINE in metadata or END_LINE in metadata:
+    if not isinstance(node, dict):
+        return None
+    source = _source(node.get("location"), metadata)
+    is_at_hand = bool(root) and source.startswith(root)
+    if not is_at_hand and (START_LINE in metadata or END_LINE in metadata):
         return None
     texts = (node.get(name) for name in ("content", "page_content", "text"))
     text = next((text for text in map(_text, texts) if text), "")
     named = (metadata.get(_CHUNK_ID), *(node.get(name) for name in ("id", "id_", "node_id")))
     chunk_id = next((name for name in named if isinstance(name, str)), "")
-    return RawPassage(text, _source(node.get("location"), metadata), chunk_id, item.get("score"))
+    data_source = metadata.get(_DATA_SOURCE)
+    data_source = data_source if isinstance(data_source, str) else ""
+    return RawPassage(text, source, chunk_id, item.get("score"), data_source)
 
 
 def _text(value: object) -> str:
@@ -139,22 +151,35 @@ class Original:
         return sections + sum(map(sys.getsizeof, (self._text, self._folded, *arrays)))
 
     def places(self, folded: str) -> list[_Place]:
-        """Return the places of a folded text, one for the same lines, in order.
+        """Return the places of a folded text in order, the same lines twice if they have it more than once.
 
         Of more than MAX_PLACES the first MAX_PLACES + 1.
         """
-        places: dict[_Place, None] = {}
+        places: list[_Place] = []
         start = self._folded.find(folded) if folded else -1
         while start >= 0 and len(places) <= MAX_PLACES:
             first, last = self._line_at(start), self._line_at(start + len(folded) - 1)
-            places[first, last] = None
-            # the next one on other lines begins on a later line, or ends on one
-            behind = min(self._start(first + 1), self._start(last + 1) - len(folded) + 1)
-            start = self._folded.find(folded, max(start + 1, behind))
-        return list(places)
+            behind = start + 1
+            if places[-1:] == [(first, last)]:
+                # the next one on other lines begins on a later line, or ends on one
+                later = min(self._start(first + 1), self._start(last + 1) - len(folded) + 1)
+                behind = max(behind, later)
+            places.append((first, last))
+            start = self._folded.find(folded, behind)
+        return places
 
-    def result(self, place: _Place, score: object) -> RetrievalResult:
-        """Return the lines of a place as evidence, with everything that proves them."""
+    def has(self, result: RetrievalResult) -> bool:
+        """Whether the lines that a result cites are this document's, byte for byte."""
+        cited = result.citation
+        if cited.source_file != self.document.source_file:
+            return False
+        try:
+            return slice_lines(self._text, cited.start_line, cited.end_line) == result.content
+        except IndexError:
+            return False
+
+    def result(self, place: _Place) -> RetrievalResult:
+        """Return the lines of a place as evidence without a score, with everything that proves them."""
         first, last = place
         end = self._text.find("\n", self._offsets[last])
         content = self._text[self._offsets[first] : end if end >= 0 else len(self._text)]
@@ -163,7 +188,7 @@ class Original:
         path, page = self._sections[index] if index >= 0 else ((), None)
         chunk = Chunk(self.document, start_line, end_line, path, content, page=page)
         metadata = shown_fields(to_metadata(chunk))
-        return RetrievalResult(content, chunk.citation, finite_score(score), metadata)
+        return RetrievalResult(content, chunk.citation, None, metadata)
 
     def _start(self, index: int) -> int:
         offsets = self._folded_offsets
@@ -204,17 +229,34 @@ def _located(
         return [DropReason.UNREAD] * len(passages)
     texts = [fold(passage.text) for passage in passages]
     places = {text: original.places(text) for text in texts}
-    chunks: dict[str, dict[str, None]] = {}  # of the same text, each once
+    chunks: dict[str, dict[tuple[str, str], None]] = {}  # of the same text, each once
     for text, passage in zip(texts, passages, strict=True):
-        chunks.setdefault(text, {})[passage.chunk_id] = None
+        chunks.setdefault(text, {})[passage.data_source, passage.chunk_id] = None
+    results: dict[_Place, RetrievalResult] = {}  # passages of one long line share it
     located: list[RetrievalResult | DropReason] = []
     for text, passage in zip(texts, passages, strict=True):
-        if len(places[text]) == len(chunks[text]) <= MAX_PLACES:
-            place = places[text][list(chunks[text]).index(passage.chunk_id)]
-            located.append(original.result(place, passage.score))
+        here, same = places[text], list(chunks[text])
+        if len(set(here)) == 1:
+            place = here[0]
+        elif _are_all_there(here, same):
+            place = here[same.index((passage.data_source, passage.chunk_id))]
         else:
-            located.append(DropReason.AMBIGUOUS if places[text] else DropReason.UNLOCATED)
+            located.append(DropReason.AMBIGUOUS if here else DropReason.UNLOCATED)
+            continue
+        if place not in results:
+            results[place] = original.result(place)
+        located.append(replace(results[place], relevance_score=finite_score(passage.score)))
     return located
+
+
+def _are_all_there(places: Sequence[_Place], chunks: Sequence[tuple[str, str]]) -> bool:
+    """Whether chunks of the same text, by data source and id, are those of all its places, one each.
+
+    A second data source has each place again, a chunk without an id may be any of the others, and of a text
+    that is twice on the same lines nobody knows how many chunks have it.
+    """
+    told_apart = len({source for source, _ in chunks}) == 1 and all(name for _, name in chunks)
+    return told_apart and len(chunks) == len(places) == len(set(places)) <= MAX_PLACES
 
 
 NOT_LOCATED: Final = frozenset({DropReason.UNLOCATED, DropReason.AMBIGUOUS, DropReason.UNREAD})

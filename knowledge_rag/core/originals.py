@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from botocore.exceptions import ClientError
 
 from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.documents import EXTRACTED_SUFFIXES, read_document
 from knowledge_rag.core.errors import (
     DeadlineExceeded,
@@ -41,7 +42,10 @@ RESERVED_SECONDS: Final = 0.15
 """Of a query's time, set aside for locating and answering: documents that come later are left out."""
 
 INDEX_SECONDS_PER_BYTE: Final = 0.2e-6
-"""Time set aside for indexing a document: twice what half a processor takes."""
+"""Time set aside for indexing a document: twice what half a processor takes for prose."""
+
+INDEX_SECONDS_PER_LINE: Final = 7e-6
+"""The same for its lines: what half a processor takes where every other line is a heading."""
 
 MAX_FOLDER_BYTES: Final = 256 * 2**20
 """Of the documents in the folder; a function's ``/tmp`` has 512 MB."""
@@ -97,7 +101,7 @@ class BucketOriginals:
     def __init__(self, client: AwsClient, root: str, folder: Path) -> None:
         self._api = client.api
         self._root = root
-        self._bucket = root.removeprefix(_URI).partition("/")[0]
+        self._bucket, _, self._prefix = root.removeprefix(_URI).partition("/")
         self._kept = Originals()
         self._folder = _Folder(folder)
 
@@ -115,7 +119,7 @@ class BucketOriginals:
             for done in as_completed(getting):
                 source = getting[done]
                 try:
-                    read.originals[source] = self._indexed(source, done.result(), deadline)
+                    read.originals[source] = self._indexed(done.result(), deadline)
                 except _Unread as error:
                     read.failures[str(error)] += 1
         return read
@@ -126,16 +130,22 @@ class BucketOriginals:
             raise _Unread("NotBelowPrefix")
         if source.lower().endswith(EXTRACTED_SUFFIXES):
             raise _Unread("NotText")
-        kept = self._kept.get(source)
-        had = _Got(*kept) if kept else _Got(*self._folder.get(source))
-        condition = {"IfNoneMatch": had.version} if had.version else {}
-        key = source.removeprefix(f"{_URI}{self._bucket}/")
+        path = source.removeprefix(self._root)
         codes = []
-        for name in dict.fromkeys((key, unquote(key))):
+        for name in dict.fromkeys((path, unquote(path))):
+            try:
+                check_source_file(name)  # decoded, it may climb out of the prefix
+            except InvalidCitation as error:
+                raise _Unread("InvalidCitation") from error
+            kept = self._kept.get(name)
+            had = _Got(name, *kept) if kept else _Got(name, *self._folder.get(name))
+            condition = {"IfNoneMatch": had.version} if had.version else {}
             try:
                 with deadline.applied():
-                    answer = self._api.get_object(Bucket=self._bucket, Key=name, **condition)
-                    return _Got(answer.get("ETag", ""), answer["Body"].read(), is_new=True)
+                    answer = self._api.get_object(
+                        Bucket=self._bucket, Key=self._prefix + name, **condition
+                    )
+                    return _Got(name, answer.get("ETag", ""), answer["Body"].read(), is_new=True)
             except ClientError as error:
                 codes.append(error.response.get("Error", {}).get("Code", ""))
                 if codes[-1] == _NOT_MODIFIED:
@@ -148,26 +158,28 @@ class BucketOriginals:
                 raise _Unread(as_failure(error).code) from error
         raise _Unread(codes[-1])
 
-    def _indexed(self, source: str, got: _Got, deadline: Deadline) -> Original:
-        version, found, is_new = got
+    def _indexed(self, got: _Got, deadline: Deadline) -> Original:
+        name, version, found, is_new = got
         if isinstance(found, Original):
             return found
         if is_new:
-            self._folder.put(source, version, found)
+            self._folder.put(name, version, found)
         try:
-            if deadline.remaining() < len(found) * INDEX_SECONDS_PER_BYTE:
+            lines = found.count(b"\n") * INDEX_SECONDS_PER_LINE
+            if deadline.remaining() < len(found) * INDEX_SECONDS_PER_BYTE + lines:
                 raise _Unread("NoTimeToIndex")
-            document, text = read_document(source.removeprefix(self._root), found)
+            document, text = read_document(name, found)
         except DeadlineExceeded as error:
             raise _Unread("DeadlineExceeded") from error
         except (UnreadableDocument, InvalidCitation) as error:
             raise _Unread(type(error).__name__) from error
         original = Original(document, text, chunk_text(document, text))
-        self._kept.put(source, version, original)
+        self._kept.put(name, version, original)
         return original
 
 
 class _Got(NamedTuple):
+    name: str
     version: str
     found: Original | bytes
     is_new: bool = False

@@ -232,7 +232,8 @@ class Retriever:
         if self._originals is None:
             return items, {}
         items, first = list(items), items[:MAX_SERVICE_RESULTS]
-        raw = {n: one for n, item in enumerate(first) if (one := raw_passage(item))}
+        root = self._settings.source_root
+        raw = {n: one for n, item in enumerate(first) if (one := raw_passage(item, root))}
         for index in [index for index in raw if _is_below(items[index], floor)]:
             items[index] = DropReason.BELOW_FLOOR
             del raw[index]

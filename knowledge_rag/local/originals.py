@@ -8,12 +8,15 @@ from urllib.parse import unquote
 
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.locating import Original, Originals
+from knowledge_rag.core.outcome import DropReason
 from knowledge_rag.extract.documents import cut
 from knowledge_rag.local.corpus import find_documents, read_extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from knowledge_rag.core.outcome import RetrievalResult
 
 
 class FolderOriginals:
@@ -38,7 +41,7 @@ class FolderOriginals:
         self._root = root
         self._files = {file.source_file: file for file in find_documents(root)}
         self._kept = Originals()
-        self.prefix = prefix or self._common_prefix(set(sources))
+        self.prefix = f"{prefix.rstrip('/')}/" if prefix else self._common_prefix(set(sources))
         self.unread: dict[str, str] = {}
 
     def __call__(self, source: str) -> Original | None:
@@ -60,6 +63,13 @@ class FolderOriginals:
         self._kept.put(source, "", original)
         return original
 
+    def compared(self, result: RetrievalResult) -> DropReason | None:
+        """Compare lines that a result names itself with the folder; return why they don't count, if so."""
+        original = self(self.prefix + result.citation.source_file)
+        if original is None:
+            return DropReason.UNREAD
+        return None if original.has(result) else DropReason.NOT_PROVEN
+
     def _path(self, source: str) -> str:
         if not source.startswith(self.prefix):
             raise KeyError(source)
@@ -67,12 +77,21 @@ class FolderOriginals:
         return path if path in self._files else unquote(path)
 
     def _common_prefix(self, sources: set[str]) -> str:
-        """Return the prefix under which most sources are documents; of several the shortest."""
+        """Return the prefix under which most sources are documents, ``""`` if as many are under another.
+
+        Of prefixes that go on from one another the shortest.
+        """
         found: Counter[str] = Counter()
+        deepest = max((path.count("/") for path in self._files), default=0)
         for source in sources:
-            parts = source.split("/")
-            for index in range(len(parts)):
-                path = "/".join(parts[index:])
+            start = len(source)
+            for _ in range(deepest + 1):
+                if start < 0:
+                    break
+                start = source.rfind("/", 0, start)
+                path = source[start + 1 :]
                 if path in self._files or unquote(path) in self._files:
                     found[source[: len(source) - len(path)]] += 1
-        return max(found, key=lambda prefix: (found[prefix], -len(prefix)), default="")
+        most = max(found.values(), default=0)
+        best = sorted((prefix for prefix in found if found[prefix] == most), key=len)
+        return best[0] if best and all(one.startswith(best[0]) for one in best) else ""

@@ -227,6 +227,21 @@ def test_results_with_lines_of_this_product_need_no_bucket(ask, documents):
     assert documents.served == []
 
 
+def test_lines_that_a_document_of_the_bucket_claims_by_its_metadata_are_not_believed(ask):
+    """Whoever may put a document in the bucket may put metadata beside it, hashes that fit included."""
+    from knowledge_rag.evaluation.faults.payloads import item
+
+    forged = item()
+    assert ask(forged).answer["results"][0]["citation"]["source_file"] != "sqs.md"
+    forged["location"] = result("", f"{PREFIX}sqs.md")["location"]
+    service.reset()
+    assert ask(forged).answer["reason"] == "unverifiable_results"
+    forged["content"] = {"text": "Purge the queue."}
+    service.reset()
+    (one,) = ask(forged).answer["results"]
+    assert (one["citation"]["source_file"], one["citation"]["start_line"]) == ("sqs.md", 3)
+
+
 def test_a_real_bucket_and_a_real_search_give_the_lines_that_our_own_chunks_have(
     aws_environment, tmp_path
 ):

@@ -113,3 +113,46 @@ def test_an_empty_response_finds_nothing_and_a_missing_folder_is_bad_input(case,
     gone = cli("locate", "--retrieve-output", tmp_path / "response.json", "--docs", tmp_path / "gone")  # fmt: skip
     assert gone.code == 2
     assert_one_line(gone.err, "no such folder")
+
+
+def test_lines_that_a_passage_names_itself_are_compared_with_the_documents(case):
+    def claimed(content, first, last, path="runbooks/rds.md"):
+        citation = {"source_file": path, "start_line": first, "end_line": last}
+        return {"content": content, "citation": citation}
+
+    results = [
+        claimed("1. Promote the reader.", 5, 5),
+        claimed("rm -rf /", 5, 5),
+        claimed("1. Promote the reader.", 6, 6),
+        claimed("1. Promote the reader.", 500, 500),
+        claimed("1. Promote the reader.", 5, 5, "runbooks%2Frds.md"),
+        claimed("1. Promote the reader.", 5, 5, "gone.md"),
+    ]
+    ran = case({"results": results}, "--json")
+    assert [one["citation"]["start_line"] for one in ran.json["results"]] == [5]
+    assert [(one["passage"], one["reason"]) for one in ran.json["dropped"]] == [
+        (2, "not_proven"), (3, "not_proven"), (4, "not_proven"), (5, "not_proven"), (6, "unread"),
+    ]  # fmt: skip
+    assert ran.code == 1
+
+
+def test_a_prefix_ends_at_a_folder(case):
+    there = {**FOUND, "location": {"uri": {"uri": "s3://bucket/docsrunbooks/rds.md"}}}
+    ran = case([there], "--prefix", "s3://bucket/docs", "--json")
+    assert ran.json["dropped"][0]["reason"] == "unread"
+    assert case([FOUND], "--prefix", "s3://bucket/docs").code == 0
+
+
+def test_a_folder_stands_for_no_prefix_if_two_fit_as_well(case):
+    def of(team):
+        uri = f"s3://bucket/{team}/runbooks/rds.md"
+        return {**FOUND, "location": {"s3Location": {"uri": uri}}}
+
+    ran = case([of("a"), of("b")], "--json")
+    assert [one["reason"] for one in ran.json["dropped"]] == ["unread", "unread"]
+    assert case([of("a"), of("b")], "--prefix", "s3://bucket/b/", "--json").json["passages"] == 2
+
+
+def test_a_location_of_a_hundred_thousand_parts_takes_no_time(case):
+    ran = case([{**FOUND, "location": {"s3Location": {"uri": "/a%41" * 100_000}}}], "--json")
+    assert ran.json["dropped"][0]["reason"] == "unread"

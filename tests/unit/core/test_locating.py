@@ -125,6 +125,42 @@ def test_places_that_share_a_line_are_told_apart():
     assert located("z x\ny x\ny\n", "x y") == [DropReason.AMBIGUOUS]
 
 
+TWICE_IN_A_LINE = "Restart it. Restart it.\n\nRestart it. Wait.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "chunks"),
+    [
+        (TWICE_IN_A_LINE, [("1", ""), ("2", "")]),  # both may be of the first line
+        (TWICE_IN_A_LINE, [("1", ""), ("2", ""), ("3", "")]),
+        (REPEATED, [("1", "a"), ("2", "b")]),  # each data source has each place
+        (REPEATED, [("1", "a"), ("1", "b")]),
+        (REPEATED, [("1", ""), ("", "")]),  # the one without an id may be the other
+    ],
+)
+def test_chunks_that_may_be_of_one_place_are_no_evidence_of_another(text, chunks):
+    passages = [RawPassage("Restart it.", "d", name, None, source) for name, source in chunks]
+    assert set(locate(passages, {"d": original(text)}.get)) == {DropReason.AMBIGUOUS}
+
+
+def test_several_chunks_of_the_only_place_are_located_there_each_with_its_score():
+    passages = [
+        RawPassage("Restart it at", "d", name, score)
+        for name, score in (("1", 0.5), ("2", 0.25), ("", 1))
+    ]
+    found = locate(passages, {"d": original(REPEATED)}.get)
+    assert [(lines(one), one.relevance_score) for one in found] == [
+        ((11, 11), score) for score in (0.5, 0.25, 1)
+    ]
+
+
+def test_passages_of_one_long_line_share_it():
+    text = "# A\n" + " ".join(f"w{n}" for n in range(1000))
+    first, second = located(text, "w1 w2", "w500 w501")
+    assert first.content is second.content
+    assert lines(first) == (2, 2)
+
+
 @pytest.mark.parametrize("chunk_id", ["1", ""])
 def test_one_chunk_that_is_returned_twice_is_no_second_place(chunk_id):
     passages = [RawPassage("Restart it.", "d", chunk_id)] * 2
@@ -205,8 +241,8 @@ URI = "s3://bucket/docs/a.md"
     [
         (
             {"content": {"type": "TEXT", "text": "t"}, "location": {"type": "S3", "s3Location": {"uri": URI}},
-             "score": 0.5, "metadata": {"x-amz-bedrock-kb-chunk-id": "1%3A0"}},
-            RawPassage("t", URI, "1%3A0", 0.5),
+             "score": 0.5, "metadata": {"x-amz-bedrock-kb-chunk-id": "1%3A0", "x-amz-bedrock-kb-data-source-id": "D"}},
+            RawPassage("t", URI, "1%3A0", 0.5, "D"),
         ),
         ({"content": {"text": "t"}, "metadata": {"x-amz-bedrock-kb-source-uri": URI}}, RawPassage("t", URI)),
         ({"content": {"text": "t"}, "location": {"type": "WEB", "webLocation": {"url": "https://x"}}}, RawPassage("t", "https://x")),
@@ -222,6 +258,13 @@ URI = "s3://bucket/docs/a.md"
 )  # fmt: skip
 def test_results_of_several_systems_are_read(item, expected):
     assert raw_passage(item) == expected
+
+
+def test_lines_that_a_result_names_itself_do_not_count_where_its_document_is_at_hand():
+    item = {"page_content": "t", "metadata": {"source": URI, "start_line": 1, "end_line": 1}}
+    assert raw_passage(item) is None
+    assert raw_passage(item, "s3://other/") is None
+    assert raw_passage(item, "s3://bucket/docs/") == RawPassage("t", URI)
 
 
 def test_a_passage_of_this_product_keeps_its_context_prefix_and_is_not_located_by_its_text():

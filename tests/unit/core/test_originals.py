@@ -55,7 +55,20 @@ def test_many_documents_are_read_at_once_and_cited_relative_to_the_prefix(docume
 def test_a_key_is_taken_as_it_stands_and_then_decoded(documents, bucket):
     bucket.objects |= {f"{PREFIX}a b.md": b"# A\n", f"{PREFIX}100%.md": b"# B\n"}
     sources = [f"{ROOT}a%20b.md", f"{ROOT}a b.md", f"{ROOT}100%.md"]
-    assert set(documents.read(sources, Deadline.after(20)).originals) == set(sources)
+    found = documents.read(sources, Deadline.after(20)).originals
+    # cited is the file that there is, whatever its URI looks like
+    assert {source: one.document.source_file for source, one in found.items()} == dict(
+        zip(sources, ("a b.md", "a b.md", "100%.md"), strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", ["../secret", "%2e%2e/secret", "%2e%2e%2fsecret", "\ud800", ""])
+def test_no_key_leads_out_of_the_prefix_or_fails_the_query(documents, bucket, name):
+    bucket.objects |= {"secret.md": b"# S\n", f"{PREFIX}../secret.md": b"# S\n"}
+    put(bucket, good=b"# Good\n")
+    found = read(documents, name, "good")
+    assert list(found.originals) == uris("good")
+    assert sum(found.failures.values()) == 1
 
 
 @pytest.mark.parametrize(
@@ -97,6 +110,13 @@ def test_a_document_that_can_not_be_indexed_in_time_is_indexed_by_the_next_query
     monkeypatch.undo()
     assert list(read(documents, "a").originals) == uris("a")
     assert [status for _, status in bucket.served] == [200, 304]
+
+
+def test_a_document_of_short_lines_is_given_the_time_that_its_lines_take(documents, bucket):
+    """Every other line a heading: 2 s and more to index, of which a query has not half."""
+    put(bucket, dense=b"a\n=\n" * 250_000, prose=(b"w" * 99 + b"\n") * 10_000)
+    found = read(documents, "dense", "prose", seconds=1.8)
+    assert (list(found.originals), found.failures) == (uris("prose"), {"NoTimeToIndex": 1})
 
 
 def test_documents_beyond_the_memory_come_from_the_folder(documents, bucket, monkeypatch):
