@@ -199,13 +199,16 @@ class Original:
 
 
 def locate(
-    passages: Sequence[RawPassage], original_of: Callable[[str], Original | None]
+    passages: Sequence[RawPassage],
+    original_of: Callable[[str], Original | None],
+    has_time: Callable[[], bool] = lambda: True,
 ) -> list[RetrievalResult | DropReason]:
     """Return the lines of each passage of one answer, or why it has none, in their order.
 
     Args:
         passages: all of one answer, since equal ones are told apart by being all there.
         original_of: returns the document of a source, ``None`` if it can't be had.
+        has_time: whether there is time for another passage; each takes milliseconds in a document of megabytes.
     """
     found: list[RetrievalResult | DropReason] = [DropReason.NOT_TEXT] * len(passages)
     by_source: dict[str, list[int]] = {}
@@ -217,24 +220,30 @@ def locate(
     for source, indexes in by_source.items():
         original = original_of(source)
         here = [passages[index] for index in indexes]
-        for index, one in zip(indexes, _located(here, original), strict=True):
+        for index, one in zip(indexes, _located(here, original, has_time), strict=True):
             found[index] = one
     return found
 
 
 def _located(
-    passages: Sequence[RawPassage], original: Original | None
+    passages: Sequence[RawPassage], original: Original | None, has_time: Callable[[], bool]
 ) -> list[RetrievalResult | DropReason]:
     if original is None:
         return [DropReason.UNREAD] * len(passages)
     texts = [fold(passage.text) for passage in passages]
-    places = {text: original.places(text) for text in texts}
+    places: dict[str, list[_Place]] = {}
+    for text in texts:
+        if text not in places and has_time():
+            places[text] = original.places(text)
     chunks: dict[str, dict[tuple[str, str], None]] = {}  # of the same text, each once
     for text, passage in zip(texts, passages, strict=True):
         chunks.setdefault(text, {})[passage.data_source, passage.chunk_id] = None
     results: dict[_Place, RetrievalResult] = {}  # passages of one long line share it
     located: list[RetrievalResult | DropReason] = []
     for text, passage in zip(texts, passages, strict=True):
+        if text not in places:
+            located.append(DropReason.UNREAD)
+            continue
         here, same = places[text], list(chunks[text])
         if len(set(here)) == 1:
             place = here[0]

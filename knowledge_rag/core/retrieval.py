@@ -56,6 +56,9 @@ NO_INTERVENTION: Final = (None, "NONE")
 
 TOO_LARGE_NOTICE: Final = "Passages were found, but each is too large for this caller."
 
+ANSWERING_SECONDS: Final = 0.05
+"""Of a query's time, set aside for answering: passages that aren't located until then are left out."""
+
 UNLOCATED_NOTICE: Final = (
     "Passages were left out: their lines could not be found in their documents, or not in time."
 )
@@ -239,7 +242,14 @@ class Retriever:
             del raw[index]
         sources = {one.source for one in raw.values() if one.text and one.source}
         read = self._originals.read(sources, deadline)
-        located = locate(list(raw.values()), read.originals.get)
+
+        def has_time() -> bool:
+            try:
+                return deadline.remaining() > ANSWERING_SECONDS
+            except DeadlineExceeded:
+                return False
+
+        located = locate(list(raw.values()), read.originals.get, has_time)
         for index, found in zip(raw, located, strict=True):
             items[index] = found
         return items, read.failures

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from knowledge_rag.core import telemetry
+from knowledge_rag.core import retrieval, telemetry
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.core.retrieval import MORE_NOTICE, UNLOCATED_NOTICE
@@ -289,3 +289,14 @@ def test_a_real_bucket_and_a_real_search_give_the_lines_that_our_own_chunks_have
         assert len(located) == 20
     service.reset()
     server.stop()
+
+
+def test_locating_ends_in_time_to_answer(ask, documents, aws_environment):
+    """A hundred passages in four megabytes on one line, each of which takes milliseconds to look for."""
+    documents.objects[f"{PREFIX}sqs.md"] = b"ab" * 2_000_000
+    passages = (result("ab" * (20 + n) + "b", f"{PREFIX}sqs.md", n) for n in range(99))
+    aws_environment.setattr(retrieval, "ANSWERING_SECONDS", 1000.0)
+    ran = ask(*passages, max_results=100)
+    assert ran.answer["notice"] == UNLOCATED_NOTICE
+    assert ran.logs[-1]["dropped"] == {"unread": 99}
+    assert ran.logs[-1].get("documents_unread", {}) == {}

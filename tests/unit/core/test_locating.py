@@ -154,6 +154,15 @@ def test_several_chunks_of_the_only_place_are_located_there_each_with_its_score(
     ]
 
 
+def test_passages_for_which_there_is_no_time_are_unread():
+    passages = [RawPassage(text, "d", text) for text in ("# A", "Restart it at", "# B", "# A")]
+    times = iter([True, True, False])
+    found = locate(passages, {"d": original(REPEATED)}.get, lambda: next(times))
+    assert [lines(one) for one in found[:2]] == [(1, 1), (11, 11)]
+    assert found[2] is DropReason.UNREAD
+    assert lines(found[3]) == (1, 1)  # is known already
+
+
 def test_passages_of_one_long_line_share_it():
     text = "# A\n" + " ".join(f"w{n}" for n in range(1000))
     first, second = located(text, "w1 w2", "w500 w501")
