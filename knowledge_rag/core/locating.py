@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import Chunk
-from knowledge_rag.core.lines import slice_lines
 from knowledge_rag.core.metadata import (
     END_LINE,
     SOURCE_FILE,
@@ -173,10 +172,22 @@ class Original:
         cited = result.citation
         if cited.source_file != self.document.source_file:
             return False
-        try:
-            return slice_lines(self._text, cited.start_line, cited.end_line) == result.content
-        except IndexError:
-            return False
+        # from the last line at or before the first cited one that isn't blank
+        index = bisect_right(self._numbers, cited.start_line) - 1
+        number, offset = (self._numbers[index], self._offsets[index]) if index >= 0 else (1, 0)
+        for _ in range(cited.start_line - number):
+            offset = self._text.find("\n", offset) + 1
+            if not offset:
+                return False
+        content = result.content
+        end = offset + len(content)
+        after = self._text[end : end + 1]
+        # a final line end opens no further line
+        is_whole = after == "\n" or not (
+            after or content.endswith("\n") or offset == len(self._text)
+        )
+        lines = cited.end_line - cited.start_line
+        return is_whole and content.count("\n") == lines and self._text.startswith(content, offset)
 
     def result(self, place: _Place) -> RetrievalResult:
         """Return the lines of a place as evidence without a score, with everything that proves them."""

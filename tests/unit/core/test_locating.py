@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.chunking import chunk_text
+from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.lines import slice_lines
 from knowledge_rag.core.locating import (
@@ -152,6 +153,25 @@ def test_several_chunks_of_the_only_place_are_located_there_each_with_its_score(
     assert [(lines(one), one.relevance_score) for one in found] == [
         ((11, 11), score) for score in (0.5, 0.25, 1)
     ]
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "", " ", "\r", "ab"]), min_size=1, max_size=8), st.data()
+)
+def test_lines_are_a_documents_own_exactly_if_they_are_its_slice(rows, data):
+    text = "\n".join(["x", *rows])
+    start = data.draw(st.integers(1, len(rows) + 3))
+    end = data.draw(st.integers(start, start + 3))
+    content = data.draw(
+        st.sampled_from(["\n".join(["x", *rows, "", ""][start - 1 : end]), "a", "x\na", "\n"])
+    )
+    result = RetrievalResult(content, Citation("runbooks/rds.md", start, end), None)
+    try:
+        expected = slice_lines(text, start, end) == content
+    except IndexError:
+        expected = False
+    assert original(text).has(result) == expected
+    assert not original(text, "other.md").has(result)
 
 
 def test_passages_for_which_there_is_no_time_are_unread():
