@@ -28,6 +28,11 @@ SECTIONS = dict(
 EACH = pytest.mark.parametrize("alarm", ALARMS.values(), ids=ALARMS)
 OURS = {Source.RETRIEVAL, Source.CHUNKING, Source.INGESTION, Source.RETRIEVE_LOG}
 OF_LAMBDA = {"Errors", "Throttles", "Duration", "Invocations"}
+OF_AWS = {
+    Source.CHANGE_RULE: {"FailedInvocations"},
+    Source.DEAD_LETTERS: {"ApproximateNumberOfMessagesVisible"},
+}
+"""Of AWS/Events and AWS/SQS."""
 
 
 def fires(key, *, thresholds=None, **values):
@@ -46,10 +51,12 @@ def test_an_alarm_uses_each_of_its_metrics_and_only_those(alarm):
 
 
 @EACH
-def test_a_metric_is_one_that_telemetry_or_lambda_names(alarm):
+def test_a_metric_is_one_that_telemetry_or_aws_names(alarm):
     ours = {value for name, value in vars(telemetry).items() if name.isupper()}
     for metric in alarm.metrics.values():
-        assert metric.name in (ours if metric.source in OURS else OF_LAMBDA)
+        assert metric.name in (
+            ours if metric.source in OURS else OF_AWS.get(metric.source, OF_LAMBDA)
+        )
 
 
 @EACH
