@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 import numpy as np
 
 from knowledge_rag.core.errors import KnowledgeRagError
+from knowledge_rag.core.field_words import field_words
 from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.core.metadata import prove
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.embeddings import DIMENSIONS
 from knowledge_rag.local.errors import Damage, UnusableKnowledgeBase
-from knowledge_rag.local.field_words import field_words
 from knowledge_rag.local.index import Index, index_path, open_index, write_index
 from knowledge_rag.local.keywords import query_terms, words_of
 from knowledge_rag.local.search import Question, rank

@@ -41,7 +41,7 @@ from knowledge_rag.orchestrator.links import anchored, fold, linked_documents, s
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
 from knowledge_rag.orchestrator.queries import WHO
-from knowledge_rag.orchestrator.words import asked_words, share_of, spaced_words, words_of
+from knowledge_rag.orchestrator.words import asked_words, meant_by, share_of, spaced_words, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -473,7 +473,7 @@ def _is_about(
         named = len(name & held) >= NAME_SHARE * len(name)
         return score >= (floors.alert if named else floors.sure) if floors else named
     told = asked_words([*wanted.names, WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
-    is_told = share_of(told, held) >= QUESTION_SHARE
+    is_told = share_of(told, held | meant_by(wanted.text, held)) >= QUESTION_SHARE
     return score >= (floors.question if is_told else floors.alert) if floors else bool(told & held)
 
 
@@ -678,7 +678,7 @@ def _unknown(search: _Search) -> tuple[str, ...]:
     )
     member = search.member
     said = " ".join(filter(None, (member.alert_name, member.title, member.service)))
-    return _words_beyond(said, held)
+    return _words_beyond(said, held | meant_by(said, held))
 
 
 def _words_beyond(said: str, held: set[str]) -> tuple[str, ...]:

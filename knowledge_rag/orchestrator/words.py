@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.field_words import meanings
 from knowledge_rag.core.languages import (
     STOP_WORDS,
     UNSPACED,
@@ -87,6 +88,16 @@ def asked_words(texts: Iterable[str]) -> set[str]:
     text = " ".join(texts)
     said = words_of([text])
     return said - words_of(STOP_WORDS.get(language_of(text), ()))
+
+
+def meant_by(text: str, held: set[str]) -> set[str]:
+    """Return the words that a question says in plain ones what is held says in the field's.
+
+    >>> sorted(meant_by("the box ran out of room", words_of(["disk full on a node"])))
+    ['box', 'ran', 'room']
+    """
+    found = (phrase for phrase, words in meanings(text) if words_of(words) & held)
+    return words_of(found)
 
 
 _PAIR_WEIGHT: Final = 0.5

@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge_rag.local.field_words import _LONGEST, _TABLE, _stems, field_words
+from knowledge_rag.core.field_words import _LONGEST, _TABLE, _stems, field_words
 
 ROWS = [line.partition(" = ")[::2] for line in _TABLE.strip().splitlines()]
 

@@ -1,7 +1,7 @@
 """The field's words for what people say in plain ones: who types "machine" finds what is written of nodes.
 
-A question is also searched for by these words, each for a quarter of a word that was typed (``search.rank``), and
-its embedding is the mean of its own and of the one that it has with them. ``docs/evaluation.md`` has the gain.
+A local search also looks for these words, and what says a thing in them holds the plain words for it, too.
+``docs/evaluation.md`` has the gain.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ main one | leader | in charge = primary leader
 two primaries | two leaders | both think | both say = split brain multiple primary
 self check | self test | health check = probe canary healthcheck
 disk | drive | storage attached = disk volume filesystem
-full | fill up | no room | no space | out of space = full space usage capacity
+full | fill up | no room | no space | out of space | out of room | run out of space | ran out of room = full space usage capacity
 out of memory | eat memory | killed for memory = oom oomkilled memory
 ram = memory
 processor = cpu
@@ -95,15 +95,19 @@ _LONGEST: Final = 4
 
 def field_words(question: str) -> tuple[str, ...]:
     """Return the field's words for what a question says in plain ones, without those that it has; each once."""
-    stems = _stems(question)
-    table = _table()
-    runs = (
-        stems[start : start + length]
-        for start in range(len(stems))
-        for length in range(1, _LONGEST + 1)
-    )
-    found = dict.fromkeys(chain.from_iterable(table.get(run, ()) for run in runs))
-    return tuple(it for it in found if stem(it) not in stems)
+    typed = _stems(question)
+    words = dict.fromkeys(chain.from_iterable(words for _, words in meanings(question)))
+    return tuple(it for it in words if stem(it) not in typed)
+
+
+def meanings(question: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the phrases of a question that have words of the field, as typed, with these words."""
+    typed = _WORD.findall(question.casefold())
+    stems, table = _stems(question), _table()
+    for start in range(len(stems)):
+        for end in range(start + 1, start + 1 + _LONGEST):
+            if (words := table.get(stems[start:end])) and end <= len(stems):
+                yield " ".join(typed[start:end]), words
 
 
 @cache
