@@ -57,8 +57,14 @@ def test_a_document_that_can_not_be_read_says_why(folder):
     assert originals.unread == {"s3://b/bad.md": "not UTF-8: byte 0xff at offset 0"}
 
 
-def test_no_path_of_a_source_leaves_the_folder(folder):
-    originals = FolderOriginals(folder / "runbooks", ["s3://b/../a.md", "s3://b/%2e%2e/a.md"])
-    assert name(originals("s3://b/../a.md")) == "a.md"  # its own, below that prefix
-    assert originals("s3://b/../../a.md") is None
+@pytest.mark.parametrize("above", ["s3://b/..", "s3://b/%2e%2e"])
+def test_no_path_of_a_source_leaves_the_folder(folder, above):
+    originals = FolderOriginals(folder / "runbooks", [f"{above}/a.md"])
+    assert name(originals(f"{above}/a.md")) == "a.md"  # its own, below that prefix
+    assert originals(f"{above}/../a.md") is None
     assert originals("../a.md") is None
+
+
+def test_of_two_prefixes_that_fit_as_well_none_is_taken(folder):
+    originals = FolderOriginals(folder / "runbooks", ["s3://b/../a.md", "s3://b/%2e%2e/a.md"])
+    assert originals("s3://b/../a.md") is None
